@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test" / "support"))
@@ -156,22 +155,12 @@ class Shooting:
         self._resume(".resume")
 
     def _resume(self, button: str) -> None:
-        """Press Resume, again where a vehicle holds once more, as the end of a helm takes a second."""
-        for _ in range(10):
-            is_there = self._browser.evaluate(f"document.querySelector('{button}').checkVisibility()")
-            self._browser.click(button if is_there else ".resume")  # of all only one may hold once more
-            with contextlib.suppress(AssertionError):
-                self._browser.wait("document.querySelector('.banner').hidden", 3.0)
-                time.sleep(1.2)
-                if self._browser.evaluate("document.querySelector('.banner').hidden"):
-                    return
-        raise AssertionError(f"Resume moves nothing on: {self._browser.text('.banner')}")
+        self._browser.click(button)
+        self._browser.wait("document.querySelector('.banner').hidden")
 
     def _fly(self) -> None:
         """Have the drone look for its pad, and take a picture when it has found it, high above."""
         browser = self._browser
-        if browser.evaluate("document.querySelector('.resume').checkVisibility()"):  # as the helm of before has ended
-            self._resume(".resume")
         doing = "/%s/.test(document.querySelector('[data-cell=doing]').innerText)"
         for _ in range(5):  # as a busy machine may show too late what the drone did
             browser.wait(f"{BUTTON} !== null")
@@ -186,7 +175,7 @@ class Shooting:
     def _steer(self) -> None:
         browser = self._browser
         take_the_helm(browser)
-        self._push()
+        browser.grab(".stick.right", right=18, up=25)
         self._take("helm")
         browser.drop()
         browser.click(".stop")
@@ -195,23 +184,12 @@ class Shooting:
         self._release()
         self._resume(".resume")
 
-    def _push(self) -> None:
-        """Push a stick; this machine may hold the page up, which has to let go then."""
-        is_free = "document.querySelector('.refusal').hidden"
-        followed = f"{is_free} && document.querySelector('.who').innerText === 'you steer'"
-        for _ in range(4):
-            self._browser.grab(".stick.right", right=18, up=25)
-            time.sleep(0.3)
-            if self._browser.evaluate(followed):
-                return
-            self._browser.drop()
-            self._browser.wait(is_free)
-            take_the_helm(self._browser)
-
     def _take(self, what: str) -> None:
         name = f"{self._kind}_{what}"
         wrong = faults(self._browser, *self._size) + blank(self._browser, *self._size, self._folder / f"{name}.png")
-        self.found += [f"{name}: {fault}" for fault in wrong]
+        for fault in wrong:
+            self.found.append(f"{name}: {fault}")
+            print(self.found[-1], flush=True)
 
 
 def main() -> int:
@@ -232,7 +210,6 @@ def main() -> int:
             for scheme in SCHEMES:
                 shooting.take_all(size, scheme)
             shooting.take_states(size, SCHEMES[0])
-    print(*shooting.found, sep="\n")
     return 1 if shooting.found else 0
 
 

@@ -64,4 +64,3 @@ def test_it_is_configured_viewed_and_described(system):
     assert f" {bridge} = " in ROOT.joinpath("setup.cfg").read_text()
     assert ROOT.joinpath("rviz", f"{system}.rviz").is_file()
     assert ROOT.joinpath("docs", f"{NAMES[system].name}.md").is_file()
-    assert f"\n| `{system}.launch.xml` |" in ROOT.joinpath("docs", "view.md").read_text()

@@ -92,6 +92,14 @@ def test_a_helm_that_ended_while_the_vehicle_was_held_changes_nothing():
     assert seen(state, 20.0) == FREE
 
 
+def test_a_hold_that_is_asked_for_again_forgets_the_helm_so_that_its_end_does_not_hold_after_a_release():
+    state = HoldState(CALLED)
+    state.steer(10.0)
+    assert not state.hold(CALLED)
+    state.release(10.1)
+    assert seen(state, 10.1) == seen(state, 20.0) == FREE
+
+
 def test_the_end_of_a_helm_becomes_a_hold_that_only_a_release_ends_when_that_is_asked_for():
     state = HoldState()
     state.steer(10.0)

@@ -4,7 +4,6 @@
 import contextlib
 import gzip
 import json
-import random
 import re
 import socket
 import time
@@ -12,43 +11,27 @@ import urllib.error
 import urllib.request
 
 import pytest
-from ament_index_python.resources import get_resource
 from geometry_msgs.msg import TwistStamped
 from processes import TIMEOUT_S, Process
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message, serialize_message
 from ros_session import wait_until
-from sensor_msgs.msg import Image
+from sensor_msgs.msg import BatteryState, Image
 from std_msgs.msg import Bool, String
 from std_srvs.srv import SetBool
 from web_viewer import Network, Pilot, Viewer, web_bridge
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from drone_bridge.ros.environment import has_fast_dds_2
-from drone_bridge.tools.interfaces import import_interface
+from drone_bridge.msg import ControllerState
+from drone_bridge.tools.interfaces import message_text
 from drone_bridge.tools.web.front_door import MAX_CONNECTIONS, MAX_SILENCE_S
 from drone_bridge.tools.web.pilots import MAX_PILOTS
+from drone_bridge.tools.web.relay import MAX_VIEWERS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10)
-#: What bridges and controllers publish, beside the messages of this package.
-PUBLISHED = (
-    *(f"std_msgs/msg/{name}" for name in ("Bool", "Float32", "String")),
-    *(
-        f"sensor_msgs/msg/{name}"
-        for name in ("BatteryState", "CameraInfo", "CompressedImage", "Image", "Imu", "Range", "Temperature")
-    ),
-    *(f"geometry_msgs/msg/{name}" for name in ("PoseStamped", "Twist", "TwistStamped", "Vector3Stamped")),
-    *("nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage", "rosgraph_msgs/msg/Clock"),
-    *("diagnostic_msgs/msg/DiagnosticArray", "rcl_interfaces/msg/Log"),
-)
-OF_THIS_PACKAGE = [
-    f"drone_bridge/{line.removesuffix('.idl')}"
-    for line in get_resource("rosidl_interfaces", "drone_bridge")[0].split()
-    if line.startswith("msg/") and line.endswith(".idl")
-]
 
 
 @pytest.fixture(scope="module")
@@ -65,63 +48,26 @@ def viewer(bridge):
 
 def is_same(data, message):
     """Return whether a payload is this message; DDS may have filled the last four bytes up."""
-    if isinstance(message, bytes):
-        return data[: len(message)] == message and data[len(message) :] in (b"", bytes(1), bytes(2), bytes(3))
     expected = serialize_message(message)  # filled up as well, with whatever was in that memory
     whole = len(expected) - 3
     is_as_long = abs(len(data) - len(expected)) <= 3
     return is_as_long and data[:whole] == expected[:whole] and deserialize_message(data, type(message)) == message
 
 
-def filled(message, draw):
-    """Give every field of a message a value of its own."""
-    for field, kind in message.get_fields_and_field_types().items():
-        value = getattr(message, field)
-        element, _, rest = kind.removesuffix("]").partition("[") if "[" in kind else (kind, "", "")
-        if kind.startswith("sequence<"):
-            element = kind.removeprefix("sequence<").removesuffix(">").partition(",")[0]
-            setattr(message, field, [one(element, draw) for _ in range(3)])
-        elif rest:
-            setattr(message, field, [one(element, draw) for _ in value])
-        else:
-            setattr(message, field, one(kind, draw))
-    return message
-
-
-def one(kind, draw):
-    if "/" in kind:
-        package, _, name = kind.rpartition("/")
-        return filled(import_interface(f"{package}/msg/{name}")(), draw)
-    if kind in ("float", "double"):
-        return draw.randrange(-1000, 1000) / 8
-    if kind == "boolean":
-        return True
-    if kind == "octet":
-        return bytes([draw.randrange(256)])
-    if kind.startswith(("string", "wstring")):
-        return f"text {draw.randrange(1000)}"
-    return draw.randrange(1, 100)
-
-
-def test_every_type_that_we_publish_arrives_byte_for_byte_with_its_definition(viewer, ros):
-    draw = random.Random(1)
-    publishers = {}
-    for number, name in enumerate([*OF_THIS_PACKAGE, *PUBLISHED]):
-        message_class = import_interface(name)
-        topic = f"/every/type_{number}"
-        publishers[topic] = (name, ros.node.create_publisher(message_class, topic, LATCHED), message_class)
-    sent = {}
-    for topic, (name, publisher, message_class) in publishers.items():
-        sent[topic] = serialize_message(filled(message_class(), draw))
-        publisher.publish(sent[topic])
+def test_messages_arrive_byte_for_byte_with_the_definition_of_their_type(viewer, ros):
+    messages = {
+        "/state": ControllerState(behaviour="seek_target", distance=1.25),
+        "/battery": BatteryState(percentage=0.5, cell_voltage=[3.7, 3.8], location="below"),
+    }
+    for topic, message in messages.items():
+        data = serialize_message(message)
+        ros.node.create_publisher(type(message), topic, LATCHED).publish(data)
         viewer.subscribe(topic)
         channel = viewer.channels[topic]
-        assert (channel["schemaName"], channel["encoding"], channel["schemaEncoding"]) == (name, "cdr", "ros2msg")
-        assert channel["schema"]
-    for topic, data in sent.items():
-        assert is_same(viewer.next_of(topic), data), topic
-    for _, publisher, _ in publishers.values():
-        ros.node.destroy_publisher(publisher)
+        assert (channel["encoding"], channel["schemaEncoding"]) == ("cdr", "ros2msg")
+        name = f"{type(message).__module__.partition('.')[0]}/msg/{type(message).__name__}"
+        assert (channel["schemaName"], channel["schema"]) == (name, message_text(name).text)
+        assert viewer.next_of(topic)[: len(data)] == data  # DDS may fill the last four bytes up
 
 
 def test_latched_messages_reach_late_viewers_too_and_each_once(bridge, ros):
@@ -153,10 +99,8 @@ def test_publishers_with_different_qos_are_all_received(viewer, ros):
         wait_until(lambda volatile=volatile: volatile.get_subscription_count() == 1, f"a subscription for {name}")
     for name, publisher in publishers.items():
         publisher.publish(String(data=name))
-    # Before Kilted nobody tells who sent a message, and what is latched comes twice.
-    doubled = ["latched"] if has_fast_dds_2() else []
-    got = [deserialize_message(viewer.next_of("/mixed"), String).data for _ in (*offers, *doubled)]
-    assert sorted(got) == sorted([*offers, *doubled])
+    got = [deserialize_message(viewer.next_of("/mixed"), String).data for _ in range(4)]
+    assert sorted(got) == sorted([*offers, "latched"])  # which is taken with the volatile ones, too
 
 
 def test_topics_appear_change_their_qos_and_disappear(viewer, ros):
@@ -226,12 +170,6 @@ def test_a_service_is_called_and_its_answer_comes_back(viewer, ros):
     assert service["type"] == "std_srvs/srv/SetBool"
     assert "bool data" in service["request"]["schema"]
     assert "string message" in service["response"]["schema"]
-
-
-def test_an_unanswered_service_call_is_reported(viewer, ros):
-    idle = ros.idle_node()
-    idle.create_service(SetBool, "/silent", lambda request, response: response)
-    assert "No answer within 10 s" in viewer.call("/silent", serialize_message(SetBool.Request()))
 
 
 # Who is let in.
@@ -369,8 +307,8 @@ def test_a_full_house_drops_who_has_said_nothing_for_longest(ros):
     publisher = ros.node.create_publisher(String, "/latched", LATCHED)
     publisher.publish(String(data="seen"))
     ros.node.create_subscription(TwistStamped, "/robot/cmd_vel_stamped", print, 1)
-    with web_bridge(max_viewers=2) as process, contextlib.ExitStack() as open_ones:
-        viewers = [open_ones.enter_context(Viewer(process.address)) for _ in range(2)]
+    with web_bridge() as process, contextlib.ExitStack() as open_ones:
+        viewers = [open_ones.enter_context(Viewer(process.address)) for _ in range(MAX_VIEWERS)]
         viewers[0].subscribe("/latched")
         pilots = [open_ones.enter_context(Pilot(process.address)) for _ in range(MAX_PILOTS)]
         pilots[0].take("/robot/cmd_vel_stamped")
@@ -386,7 +324,7 @@ def test_a_full_house_drops_who_has_said_nothing_for_longest(ros):
             with pytest.raises(ConnectionClosed, match="Others wait"):
                 dropped.wait_for(lambda: False, "the end")
         viewers[0].next_of("/latched")
-        for each in pilots:
+        for each in (*pilots, *viewers):
             with contextlib.suppress(OSError):  # those who do not read would say goodbye for 1 s each
                 each.connection.socket.shutdown(socket.SHUT_RDWR)
 

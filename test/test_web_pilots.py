@@ -14,12 +14,14 @@ pytest.importorskip("websockets.asyncio.server", reason="Ubuntu's websockets may
 from websockets.exceptions import ConnectionClosedOK
 
 from drone_bridge.tools.web import pilots
+from drone_bridge.tools.web.helm import NEUTRAL
 from drone_bridge.tools.web.vehicles import Vehicle
 
 TOPIC = "/dronegui/cmd_vel_stamped"
-DRONE = Vehicle(TOPIC, "dronegui_bridge", holds=("/dronegui/dronegui_bridge/hold",))
+NODE = "/dronegui/dronegui_bridge"
+DRONE = Vehicle(TOPIC, "dronegui_bridge", targets=(f"{NODE}/helm", TOPIC), holds=(f"{NODE}/hold",))
 ROVER = Vehicle("/rover/cmd_vel_stamped", "robot_bridge", holds=("/rover/robot_bridge/hold",))
-OF_ANOTHER_MAKE = Vehicle(TOPIC, "somebodys_bridge")
+OF_ANOTHER_MAKE = Vehicle(TOPIC, "somebodys_bridge", targets=(TOPIC,))
 GONE = [{"topic": TOPIC, "name": "dronegui"}]
 
 
@@ -59,11 +61,18 @@ class Server:
 
     def __init__(self):
         self.page = Page()
-        self.asked = []
-        self.commands = []
-        commands, asked = self.commands, self.asked
-        self.pilots = pilots.Pilots(lambda *sent: commands.append(sent), lambda *held: asked.append(held), Time)
+        self.asked, self.commands = [], []
+        self.done = []  # of both, in order
+        self.pilots = pilots.Pilots(self._send, self._ask, Time)
         self.pilots.set_vehicles([DRONE])
+
+    def _send(self, topic, motion, stamp):
+        self.commands.append((topic, motion, stamp))
+        self.done.append("neutral" if motion == NEUTRAL else "motion")
+
+    def _ask(self, topic, is_held, answer):
+        self.asked.append((topic, is_held, answer))
+        self.done.append("hold" if is_held else "resume")
 
     async def settle(self):
         """Let all that was sent arrive."""
@@ -156,6 +165,50 @@ def test_a_stop_that_is_not_answered_within_a_second_is_a_problem_until_it_is(cl
     conversation(run)
 
 
+def test_no_neutral_follows_the_hold_of_a_stop_as_a_helm_would_end_by_it_after_resume(clock):
+    async def run(server):
+        await server.ask(op="take", vehicle=TOPIC)
+        server.done.clear()
+        await server.ask(op="stop")
+        assert (set(server.done), server.done[-1]) == ({"neutral", "hold"}, "hold")
+        server.done.clear()
+        server.pilots._insist(clock[0] + 0.1)
+        assert server.done == []
+        server.pilots._insist(clock[0] + 0.6)
+        assert server.done == ["neutral", "hold"]
+        await server.answer("")
+        clock[0] += 2.0
+        for request in ("release", "stop"):  # both are neutral on the helm of a vehicle that is held
+            server.done.clear()
+            await server.ask(op=request)
+            assert (set(server.done), server.done[-1]) == ({"neutral", "hold"}, "hold")
+            await server.answer("")
+            clock[0] += 2.0
+        await server.ask(op="stop")
+        server.done.clear()
+        await server.ask(op="stop")  # so soon, neutral goes at once, and the call in its turn
+        assert server.done == ["neutral"]
+        server.pilots._insist(clock[0] + 0.6)
+        assert server.done == ["neutral", "neutral", "hold"]
+        server.done.clear()
+        await server.ask(op="resume", vehicle=TOPIC)
+        assert server.done == ["resume"]
+
+    conversation(run)
+
+
+def test_neutral_is_all_that_stops_a_vehicle_of_another_make_and_does_not_end(clock):
+    async def run(server):
+        await server.see(OF_ANOTHER_MAKE)
+        await server.ask(op="stop")
+        server.done.clear()
+        for tenth in range(3):
+            server.pilots._insist(clock[0] + tenth / 10)
+        assert server.done == ["neutral"] * 3
+
+    conversation(run)
+
+
 def test_a_stop_that_is_refused_is_a_problem_of_the_vehicle_s_own_words(clock):
     async def run(server):
         await server.ask(op="stop")
@@ -203,6 +256,21 @@ def test_a_vehicle_that_has_no_hold_is_not_waited_for(clock):
         await server.ask(op="stop")
         await server.see()
         assert server.unanswered == []
+
+    conversation(run)
+
+
+def test_who_may_only_look_stops_and_does_not_resume(clock):
+    async def run(server):
+        viewer = Page()
+        looking = asyncio.ensure_future(server.pilots(viewer, False))
+        for request in ("stop", "resume"):
+            viewer.ask(op=request, vehicle=TOPIC)
+            await server.settle()
+        assert server.done[-1] == "hold"
+        assert ["view-only" in refusal for refusal in viewer.refusals] == [True]
+        viewer.leave()
+        await looking
 
     conversation(run)
 
@@ -308,6 +376,21 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch,
         await talking
 
     asyncio.run(converse())
+
+
+def test_all_requests_beyond_a_bound_are_dropped_until_the_next_token_but_a_stop(clock):
+    async def run(server):
+        for _ in range(pilots.MAX_REQUESTS_PER_TOKEN):
+            await server.ask(op="hello", name="Anne")
+        await server.ask(op="take", vehicle=TOPIC)
+        assert server.done == []
+        await server.ask(op="stop", vehicle=TOPIC)
+        assert server.done[-1] == "hold"
+        server.pilots._hand_out_token(clock[0])
+        await server.ask(op="take", vehicle=TOPIC)
+        assert server.page.told["vehicles"][0]["pilot"] == "you"
+
+    conversation(run)
 
 
 @pytest.mark.parametrize("garbage", ["{", "[]", "null", "[" * 100000, '{"op": "steer"}', b"\xff", '{"op": 1}'])

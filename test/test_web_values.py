@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and lists in what viewers send as JSON, which tells neither 1 from 1.0 nor of what an empty list is."""
+"""What viewers send: numbers and lists in JSON, which tells neither 1 from 1.0 nor of what an empty list is; calls."""
 
+import asyncio
 import json
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from rclpy.parameter import Parameter, parameter_value_to_python
 
 pytest.importorskip("foxglove", reason="rosdep has no key for it")
 
+from std_srvs.srv import SetBool
+
+from drone_bridge.tools.web import calls
 from drone_bridge.tools.web.clients import _value_like
 from drone_bridge.tools.web.outbox import Backlog, Outbox
 from drone_bridge.tools.web.relay import Relay
@@ -46,8 +52,45 @@ def test_what_does_not_fit_goes_as_it_is_for_the_node_to_refuse(kind, before, va
 @pytest.mark.parametrize(("number", "is_taken"), [(3, True), (3.0, True), (True, False), (3.5, False), (-1, False)])
 def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     subscribed = []
-    relay = Relay("127.0.0.1", 1, 1, 2**20, lambda *told: subscribed.append(told))
+    relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told))
     outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
     request = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
     assert relay._subscribe(json.dumps(request), 1, outbox) == is_taken
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
+
+
+def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed():
+    subscribed = []
+
+    class Viewer:
+        """It sends as much as is read."""
+
+        def __init__(self):
+            self.transport = SimpleNamespace(abort=lambda: None)
+
+        async def recv_streaming(self):
+            channel = len(subscribed) + 1
+            yield json.dumps({"op": "subscribe", "subscriptions": [{"id": channel, "channelId": channel}]})
+
+    async def converse():
+        follow = asyncio.Event()
+        relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told), follow.wait)
+        outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
+        taking = asyncio.ensure_future(relay._take_from_viewer(Viewer(), None, 1, outbox, True))
+        for requests in (1, 2):
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert len(subscribed) == requests
+            follow.set()
+            follow.clear()
+        taking.cancel()
+
+    asyncio.run(converse())
+
+
+def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypatch):
+    monkeypatch.setattr(calls, "TIMEOUT_S", 0.001)
+    under_way = calls.Calls(Mock(), Mock(), Mock())
+    for _ in range(calls.MAX_PENDING + 1):
+        with pytest.raises(RuntimeError, match="No answer within"):
+            under_way.ask("/silent", SetBool, SetBool.Request())

@@ -59,11 +59,10 @@ class HoldState:
         return begins
 
     def hold(self, reason: str) -> bool:
-        """Hold, unless that was requested already; return whether anything changes."""
-        if self.now[0] == CALLED:
-            return False
-        self.now = reason, None
-        return True
+        """Hold, for the same reason if that was requested already; return whether it was not. The helm has ended."""
+        was_called = self.now[0] == CALLED
+        self.now = CALLED if was_called else reason, None
+        return not was_called
 
     def end_helm(self, now_s: float) -> bool:
         """Hold if the helm has ended; return whether anything changes."""

@@ -135,10 +135,11 @@ def faults(browser, width, height, *, steers=True):
 
 def blank(browser, width, height, picture):
     """Return the canvases on the screen that show one colour only, and write what is seen to `picture`."""
+    seen = boxes(browser, *CANVASES)  # before: what comes meanwhile need not be on the picture
     browser.screenshot(picture)
     pixels = cv2.imread(str(picture))
     wrong = []
-    for selector, *box in boxes(browser, *CANVASES):
+    for selector, *box in seen:
         left, top, right, bottom = (max(0, round(side)) for side in box)
         part = pixels[top : min(bottom, height), left : min(right, width)]
         if part.size and part.std() < 1.0:

@@ -48,16 +48,21 @@ export class Parameters {
     if (!node) return;
     this.#list.replaceChildren(h("p.hint", {}, "Reading …"));
     try {
-      const { result } = await this.stream.call(`${node}${LIST}`, { prefixes: [], depth: 0n });
-      const names: string[] = [...result.names].sort();
-      const { descriptors } = await this.stream.call(`${node}/describe_parameters`, { names });
-      const { values } = await this.stream.call(`${node}/get_parameters`, { names });
+      const parameters = await this.#read(node);
       if (this.#node.value !== node) return;
-      const rows = names.map((name, index) => this.#row(node, name, descriptors[index], values[index]));
-      this.#list.replaceChildren(...rows);
+      this.#list.replaceChildren(...parameters.map(([name, descriptor, value]) => this.#row(node, name, descriptor, value)));
     } catch (error) {
       this.#list.replaceChildren(h("p.hint.error", {}, (error as Error).message));
     }
+  }
+
+  /** The name, the descriptor and the value of each parameter of a node. */
+  async #read(node: string): Promise<[string, Message, Message][]> {
+    const { result } = await this.stream.call(`${node}${LIST}`, { prefixes: [], depth: 0n });
+    const names: string[] = [...result.names].sort();
+    const { descriptors } = await this.stream.call(`${node}/describe_parameters`, { names });
+    const { values } = await this.stream.call(`${node}/get_parameters`, { names });
+    return names.map((name, index) => [name, descriptors[index], values[index]]);
   }
 
   /** Hand out the parameters of all nodes as ROS reads them from a file. */
@@ -66,12 +71,8 @@ export class Parameters {
     const parts: string[] = [];
     for (const { value: node } of [...this.#node.options]) {
       try {
-        const { result } = await this.stream.call(`${node}${LIST}`, { prefixes: [], depth: 0n });
-        const names: string[] = [...result.names].sort();
-        const { descriptors } = await this.stream.call(`${node}/describe_parameters`, { names });
-        const { values } = await this.stream.call(`${node}/get_parameters`, { names });
-        const lines = names.flatMap((name, index) => (descriptors[index].read_only || values[index].type === NOT_SET ? [] : [`    ${name}: ${yaml(values[index])}`]));
-        parts.push([`${node}:`, "  ros__parameters:", ...lines].join("\n"));
+        const settable = (await this.#read(node)).filter(([, { read_only }, { type }]) => !read_only && type !== NOT_SET);
+        parts.push([`${node}:`, "  ros__parameters:", ...settable.map(([name, , value]) => `    ${name}: ${yaml(value)}`)].join("\n"));
       } catch (error) {
         parts.push(`# ${node}: ${(error as Error).message}`);
       }

@@ -32,7 +32,6 @@ const CALL_TIMEOUT_MS = 15_000;
 const FORBIDDEN = 403;
 /** Of Foxglove's playback control: to the server, and from it. */
 const CONTROL_OPCODE = 3, STATE_OPCODE = 5;
-const RETRY_MS = 300;
 /** Beyond it, what came last counts as old. */
 const SILENT_S = 3;
 const LONGEST_PAUSE_MS = 4_000;
@@ -136,9 +135,6 @@ export class Stream extends EventTarget {
     });
     client.on("status", ({ level, message }) => {
       if (level === StatusLevel.ERROR) this.dispatchEvent(new CustomEvent("error", { detail: message }));
-      // A server that tells of a channel before it takes subscriptions to it is asked again.
-      const id = /^Unknown channel ID: (\d+)/.exec(message)?.[1];
-      for (const [topic, channel] of this.topics) if (channel.id === Number(id)) this.#followAgain(topic);
     });
     client.on("message", ({ subscriptionId, timestamp, data }) => this.#onMessage(subscriptionId, timestamp, data as DataView));
     client.on("serviceCallResponse", ({ callId, data }) => {
@@ -252,14 +248,6 @@ export class Stream extends EventTarget {
     this.#client!.sendMessage(channel, data);
   }
 
-  /** No longer publish on a topic, so that it ends where nobody else does. */
-  endPublishing(topic: string): void {
-    const channel = this.#published.get(topic);
-    if (channel === undefined) return;
-    this.#published.delete(topic);
-    if (this.status === "open") this.#client!.unadvertise(channel);
-  }
-
   #setStatus(status: Stream["status"]): void {
     this.status = status;
     this.dispatchEvent(new Event("status"));
@@ -301,14 +289,6 @@ export class Stream extends EventTarget {
       subscription.id = undefined;
     }
     if (subscription.listeners.size === 0) this.#subscriptions.delete(topic);
-  }
-
-  #followAgain(topic: string): void {
-    const subscription = this.#subscriptions.get(topic);
-    if (subscription?.id === undefined) return;
-    this.#topicOf.delete(subscription.id);
-    subscription.id = undefined;
-    setTimeout(() => this.#follow(topic), RETRY_MS);
   }
 
   #onMessage(subscriptionId: number, timestamp: bigint, data: DataView): void {

@@ -31,7 +31,10 @@ export class Summary {
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health, private links: Links) {
     this.#activity = new Activity(stream);
     this.element = h("section.summary", { "aria-label": "Summary" }, ...Object.values(this.#cells).map((cell) => cell.element));
-    fleet.addEventListener("change", () => this.#follow());
+    fleet.addEventListener("change", () => {
+      this.#follow();
+      this.#show();
+    });
     health.addEventListener("change", () => this.#show());
     links.addEventListener("change", () => this.#show());
     setInterval(() => {
@@ -55,7 +58,6 @@ export class Summary {
       stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival)),
       stream.subscribe(`${prefix}height`, (arrival) => (this.#height = arrival)),
     ];
-    this.#show(); // at once: what is there still is another vehicle's
   }
 
   #show(): void {
@@ -94,8 +96,9 @@ export class Summary {
 
   /** Who commands the vehicle, and why. */
   #showDoing(): void {
-    const { doing, state, isHeld, movement } = this.#activity;
+    const { doing, state, movement } = this.#activity;
     const { vehicle } = this.fleet.subject;
+    const isHeld = vehicle ? vehicle.held !== null : this.#activity.isHeld;
     const commanders = vehicle?.commanders ?? [];
     const who = commanders.length > 0 ? commanders.join(" and ") : "nobody";
     const cell = this.#cells.doing;

@@ -4,9 +4,11 @@
 import fcntl
 import io
 import ipaddress
+import os
 import random
 import socket
 import struct
+import webbrowser
 from collections.abc import Iterator
 
 from drone_bridge.tools.web.access import Access, is_any
@@ -37,6 +39,12 @@ def qr_code(link: str) -> str:
     picture = io.StringIO()
     segno.make(link, micro=False).terminal(out=picture, compact=True, border=2)
     return picture.getvalue()
+
+
+def open_in_browser(link: str) -> None:
+    """Open a link, if a browser would open a window for it, and not take over the terminal."""
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
+        webbrowser.open(link)
 
 
 def _outward_address() -> str:

@@ -47,20 +47,21 @@ class _Outlet:
 
 
 class Clients(ServerListener):
-    """Follows requests of viewers; refusals are status messages."""
+    """Follows requests of viewers, who come after `attach`; refusals are status messages."""
+
+    _server: WebSocketServer
+    _calls: Calls
 
     def __init__(self, node: Node, inbox: Inbox) -> None:
         self._node = node
         self._inbox = inbox
-        self._server: WebSocketServer | None = None
-        self._calls: Calls | None = None
         self._outlets: dict[tuple[str, str], _Outlet] = {}
         self._waiting = threading.Semaphore(MAX_WAITING)
         self._is_graph_wanted = False
         self._events: Any = None
 
     def attach(self, server: WebSocketServer, calls: Calls) -> None:
-        """Begin, with the server that calls this, and the services."""
+        """Take the server that calls this, and the services."""
         self._server, self._calls = server, calls
 
     # Publishing.
@@ -113,8 +114,7 @@ class Clients(ServerListener):
             outlet.publisher.publish(message)
 
     def _warn(self, text: str) -> None:
-        if self._server:
-            self._server.publish_status(text, StatusLevel.Error)
+        self._server.publish_status(text, StatusLevel.Error)
 
     # Parameters, called "/node.parameter".
 
@@ -122,17 +122,14 @@ class Clients(ServerListener):
         return list(self._read(param_names))
 
     def on_set_parameters(self, client: Client, parameters: list[Parameter], request_id: str | None = None) -> Any:
-        calls = self._calls
-        if calls is None:
-            return []
         for each in parameters:
             node, _, name = each.name.partition(".")
             try:
                 request = GetParameters.Request(names=[name])
-                before = calls.ask(f"{node}/get_parameters", GetParameters, request).values[0]
+                before = self._calls.ask(f"{node}/get_parameters", GetParameters, request).values[0]
                 wanted = RosParameter(name=name, value=_value_like(before, each.get_value()))
                 request = SetParameters.Request(parameters=[wanted])
-                result = calls.ask(f"{node}/set_parameters", SetParameters, request).results[0]
+                result = self._calls.ask(f"{node}/set_parameters", SetParameters, request).results[0]
                 if not result.successful:
                     raise RuntimeError(result.reason or "refused")
             except Exception as error:  # of the node, of the service, or a value of another type
@@ -153,14 +150,12 @@ class Clients(ServerListener):
 
     def _on_event(self, event: ParameterEvent) -> None:
         changed = [*event.new_parameters, *event.changed_parameters]
-        if self._server and changed:
+        if changed:
             self._server.publish_parameter_values([_parameter(event.node, each.name, each.value) for each in changed])
 
     def _read(self, names: list[str]) -> Iterator[Parameter]:
         """Yield the parameters of these names, or all; a node that does not answer is left out."""
         calls = self._calls
-        if calls is None:
-            return
         wanted: dict[str, list[str]] = {}
         for full_name in names:
             node, _, name = full_name.partition(".")
@@ -187,7 +182,7 @@ class Clients(ServerListener):
 
     def publish_graph(self) -> None:
         """Tell who publishes and takes what, if anybody wants to know. To be called now and then."""
-        if not self._is_graph_wanted or not self._server:
+        if not self._is_graph_wanted:
             return
         graph = ConnectionGraph()
         for topic, _ in self._node.get_topic_names_and_types():

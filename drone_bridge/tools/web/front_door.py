@@ -82,7 +82,7 @@ class _Connection(ServerConnection):
         self.heard_s = self.loop.time()
         cls.waiting[self] = None
         super().connection_made(transport)
-        # Viewers and pilots are fewer (max_viewers, MAX_PILOTS), so those that fill it have not come in yet.
+        # Viewers and pilots are fewer (MAX_VIEWERS, MAX_PILOTS), so those that fill it have not come in yet.
         if cls.open_ones > MAX_CONNECTIONS:
             longest = next(iter(cls.waiting))
             cls.waiting.pop(longest)

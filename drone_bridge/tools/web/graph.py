@@ -2,7 +2,8 @@
 """Topics of the graph as channels of a Foxglove server, each message given on byte for byte as it came.
 
 A topic without viewers has no subscription here, so that bridges need not produce what nobody sees. One that is
-latched has a subscription per viewer, which DDS fills with what was published before; any other has one for all.
+latched has a subscription per viewer, which DDS fills with what was published before; any other has one for all. Where
+publishers of a topic differ in that, what the latched ones publish comes twice.
 All of it happens in the executor's thread: pictures and what is latched is taken when it comes, streams of anything
 else every TAKING_PERIOD_S. An executor that waits for each message costs messages times vehicles.
 """
@@ -49,16 +50,13 @@ class Offers:
     """Whether all that are latched are reliable; None without any."""
     volatile_reliable: bool | None
     """The same of the others."""
-    latched_ids: frozenset[bytes] = frozenset()
-    """Endpoints of the latched publishers, where there are volatile ones too."""
 
     @classmethod
     def of(cls, publishers: Sequence[TopicEndpointInfo]) -> "Offers":
         """Sum up the publishers of one type."""
         latched = [each for each in publishers if each.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL]
         volatile = [each for each in publishers if each.qos_profile.durability != DurabilityPolicy.TRANSIENT_LOCAL]
-        ids = frozenset(bytes(each.endpoint_gid) for each in latched) if volatile else frozenset()
-        return cls(_all_reliable(latched), _all_reliable(volatile), ids)
+        return cls(_all_reliable(latched), _all_reliable(volatile))
 
 
 def _all_reliable(publishers: Sequence[TopicEndpointInfo]) -> bool | None:
@@ -101,10 +99,6 @@ class Graph:
             TAKING_PERIOD_S, self._take_streams, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
         self._timer.cancel()  # while there are no streams
-
-    def __len__(self) -> int:
-        """The number of topics that are offered."""
-        return len(self._feeds)
 
     def look(self, topics: Mapping[str, Sequence[str]]) -> None:
         """Offer topics that have come, withdraw those that have gone, and follow changes of QoS.
@@ -165,10 +159,6 @@ class Graph:
             feed.viewers.discard(viewer)
             self._subscribe(feed)
 
-    def close(self) -> None:
-        for key in list(self._feeds):
-            self._withdraw(key)
-
     def _offer(self, topic: str, type_name: str) -> None:
         if len(self._feeds) >= MAX_CHANNELS:
             self._refuse(topic, type_name, f"there are {MAX_CHANNELS} topics already")
@@ -213,12 +203,11 @@ class Graph:
             offers = Offers.of([each for each in publishers if each.topic_type == feed.type_name])
         before, feed.offers = feed.offers, offers
         self._subscribe_each_viewer(feed, before)
-        changed = (offers.volatile_reliable, offers.latched_ids) != (before.volatile_reliable, before.latched_ids)
-        if feed.for_all and changed:
+        if feed.for_all and offers.volatile_reliable != before.volatile_reliable:
             self._destroy(feed.for_all)
             feed.for_all = None
         if not feed.for_all and offers.volatile_reliable is not None:
-            send = self._sender(feed, None, offers.latched_ids)
+            send = self._sender(feed, None)
             feed.for_all = self._create(feed, offers.volatile_reliable, send, latched=False)
 
     def _subscribe_each_viewer(self, feed: Feed, before: Offers) -> None:
@@ -272,19 +261,11 @@ class Graph:
             self._timer.cancel()
         self._node.destroy_subscription(subscription)
 
-    def _sender(
-        self, feed: Feed, viewer: int | None, others: frozenset[bytes] = frozenset()
-    ) -> Callable[[bytes, dict[str, Any]], None]:
-        """Return a callback that sends messages to one viewer, or to all, but for those of some `others`.
-
-        These are the latched publishers beside volatile ones. Where rclpy does not tell who sent a message (before
-        Kilted), what they publish comes twice.
-        """
+    def _sender(self, feed: Feed, viewer: int | None) -> Callable[[bytes, dict[str, Any]], None]:
+        """Return a callback that sends messages to one viewer, or to all."""
         channel = feed.channel.id()
 
         def send(data: bytes, info: dict[str, Any]) -> None:
-            if others and "publisher_gid" in info and bytes(info["publisher_gid"]["data"]) in others:
-                return
             time_ns = info.get("received_timestamp") or time.time_ns()
             if feed.history is not None:
                 feed.history.append((data, time_ns))

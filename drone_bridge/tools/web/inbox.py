@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work for the executor's thread, queued by other threads."""
 
+import asyncio
+import contextlib
 import queue
 from collections.abc import Callable
 
 from rclpy.node import Node
+
+DONE_TIMEOUT_S = 1.0
 
 
 class Inbox:
@@ -18,6 +22,18 @@ class Inbox:
     def put(self, work: Callable[[], None]) -> None:
         self._work.put(work)
         self._condition.trigger()
+
+    async def done(self) -> None:
+        """Wait until all that was put before has run; for DONE_TIMEOUT_S at most, as an ended executor runs nothing."""
+        loop, is_done = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # which says that the event loop has ended
+                loop.call_soon_threadsafe(is_done.set)
+
+        self.put(tell)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(is_done.wait(), DONE_TIMEOUT_S)
 
     def _run(self) -> None:
         while not self._work.empty():

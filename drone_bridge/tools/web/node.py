@@ -3,9 +3,7 @@
 
 import contextlib
 import functools
-import os
 import time
-import webbrowser
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +16,7 @@ from rclpy.node import Node
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
-from drone_bridge.tools.web.address import hidden_host, links, qr_code
+from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
 from drone_bridge.tools.web.first_viewer import FirstViewer
@@ -37,9 +35,6 @@ LOOK_PERIOD_S = 0.5
 #: Of who publishes and takes what while no topic or service comes or goes, which takes a question for each of them.
 REVIEW_PERIOD_S = 2.0
 
-#: What may wait for all viewers together. Beyond it, what is too much for a viewer is left out.
-VIEWERS_BYTES = 64 << 20
-
 PARAMETERS = (
     ParameterDeclaration(
         "host", "127.0.0.1", "The address to listen on. Viewers on other machines need the secret in the link."
@@ -51,7 +46,6 @@ PARAMETERS = (
     ParameterDeclaration(
         "origins", list(FOXGLOVE_ORIGINS), "Origins, as browsers send them, of other web pages that may connect."
     ),
-    ParameterDeclaration("max_viewers", 16, "The maximum number of viewers.", range=(1, 32)),
     ParameterDeclaration("max_speed", 1.0, "Speed at full stick deflection, m/s.", range=(0.0, 20.0), live=True),
     ParameterDeclaration(
         "max_turn_rate", 1.0, "Turn rate at full stick deflection, rad/s.", range=(0.0, 10.0), live=True
@@ -97,7 +91,7 @@ class WebBridge(Node):
         self._requests.attach(self._foxglove, self._calls)
         self._recording = Recording(self)
         self._first_viewer = FirstViewer(self, get("first_viewer_calls"))
-        self._relay = Relay(host, self._foxglove.port, get("max_viewers"), VIEWERS_BYTES, self._subscribed)
+        self._relay = Relay(host, self._foxglove.port, self._subscribed, self._inbox.done)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
         self._pilots = Pilots(self._command, self._ask_to_hold, self._now)
         self._goals = Goals(self, self._on_goal)
@@ -197,10 +191,5 @@ class WebBridge(Node):
             allowed = "look and steer" if self._access.steer else "look (steer:=true allows more)"
             self.get_logger().warning(f"Anyone on the network who has the link can {allowed}.")
             print(qr_code(addresses[0]), flush=True)
-        if self._declared["open_browser"] and has_screen():
-            webbrowser.open(addresses[0])
-
-
-def has_screen() -> bool:
-    """Return whether a browser would open a window, and not take over the terminal."""
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+        if self._declared["open_browser"]:
+            open_in_browser(addresses[0])

@@ -128,7 +128,6 @@ class Outbox:
         self._leaving: Frame | None = None
         self.taken_s = time.monotonic()
         """When the viewer last took something, or nothing was waiting."""
-        self.dropped = 0
         with backlog.lock:
             backlog.outboxes.add(self)
 
@@ -240,16 +239,13 @@ class Outbox:
         older = self._large.get(subscription)
         if older:
             self._backlog.let_go(older.message)
-            self.dropped += 1
         if (older or len(self._large) < MAX_LARGE) and self._backlog.hold(frame.message):
             self._large[subscription] = frame
         else:
             self._large.pop(subscription, None)
-            self.dropped += 1
 
     def _put_small(self, frame: Frame) -> None:
         if not self._backlog.hold(frame.message):
-            self.dropped += 1
             return
         self._small.append(frame)
         self._small_bytes += frame.message.size
@@ -257,7 +253,6 @@ class Outbox:
             oldest = self._small.popleft()
             self._small_bytes -= oldest.message.size
             self._backlog.let_go(oldest.message)
-            self.dropped += 1
 
     def _awaken(self) -> None:
         if not self._is_awake:

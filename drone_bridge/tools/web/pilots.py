@@ -34,8 +34,8 @@ from drone_bridge.tools.web.vehicles import AXES, Vehicle
 from drone_bridge.wire.json_numbers import whole_number
 
 MAX_PILOTS = 32
-MAX_COMMANDS_PER_TOKEN = 20
-"""Any more are dropped, so that nobody floods the vehicle."""
+MAX_REQUESTS_PER_TOKEN = 20
+"""Any more are dropped, but for STOP, so that nobody floods the vehicle or us."""
 MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
 """After which the same refusal is reported again."""
@@ -61,7 +61,7 @@ class Pilot:
     name: str
     may_steer: bool
     vehicle: str = ""
-    commands: int = 0
+    requests: int = 0
     """Since the last token."""
     refused: str = ""
     """Why the last command was refused, which is reported once per REFUSAL_PERIOD_S."""
@@ -77,13 +77,17 @@ class Stop:
     by: str
     vehicle: Vehicle
     """As it was last seen: it may go before it answers."""
-    pressed_s: float
-    """By the clock of the helm."""
     since: float
     """By the clock on the wall."""
+    pressed_s: float = -math.inf
+    """By the clock of the helm, when it was pressed last."""
     asked_s: float = -math.inf
     is_confirmed: bool = False
     problem: str = "it has not answered yet"
+
+    def press(self, now_s: float) -> None:
+        """Have the vehicle called once more, whatever it answered before."""
+        self.pressed_s, self.is_confirmed = now_s, False
 
 
 class Pilots:
@@ -184,12 +188,13 @@ class Pilots:
     def _hand_out_token(self, now_s: float) -> None:
         text = json.dumps({"op": "token", "token": self._helm.token(now_s)})
         for pilot in self._pilots.values():
-            pilot.commands = 0
+            pilot.requests = 0
             self._describe(pilot)
             if not _is_busy(pilot.connection):  # else it would be old when it arrives
                 _send_soon(pilot.connection, text)
 
     async def _receive(self, pilot: Pilot, message: str | bytes) -> None:
+        pilot.requests += 1
         try:
             request = json.loads(message)
             if not isinstance(request, dict):
@@ -198,6 +203,8 @@ class Pilots:
             await self._refuse(pilot, "This is not a request.")
             return
         try:
+            if pilot.requests > MAX_REQUESTS_PER_TOKEN and request.get("op") != "stop":
+                return
             if request.get("op") in ("goal", "cancel_goal"):
                 self._follow_goal(pilot, self._known(request.get("vehicle")), request)
             else:
@@ -293,7 +300,9 @@ class Pilots:
         if pilot := self._pilots.get(number):
             _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
 
-    # STOP. Neutral on the helm's topic is there at once, and locks all others out; the service makes it last.
+    # STOP. Neutral on the helm's topic is there at once, and locks all others out until that helm counts as ended, and
+    # so the vehicle is held; the service makes it last. It is called after neutral, and no neutral follows: that would
+    # be a helm whose end holds the vehicle once more after it was resumed.
 
     def _stop(self, pilot: Pilot, topics: list[str]) -> None:
         if not topics:
@@ -301,8 +310,7 @@ class Pilots:
         for topic in topics:
             self._send_command(topic, NEUTRAL, self._now())
             self._helm.halt(topic)
-            if topic not in self._stops:
-                self._stops[topic] = Stop(pilot.name, self._vehicles[topic], elapsed_s(), time.time())
+            self._stops.setdefault(topic, Stop(pilot.name, self._vehicles[topic], time.time())).press(elapsed_s())
         self._insist(elapsed_s())
         self._announce()
 
@@ -313,8 +321,10 @@ class Pilots:
             if vehicle is None or stop.is_confirmed:
                 continue
             stop.vehicle = vehicle
-            self._send_command(topic, NEUTRAL, self._now())
-            if vehicle.holds and now_s - stop.asked_s >= STOP_PERIOD_S:
+            is_due = now_s - stop.asked_s >= STOP_PERIOD_S
+            if is_due or not vehicle.has_helm:
+                self._send_command(topic, NEUTRAL, self._now())
+            if is_due and vehicle.holds:
                 stop.asked_s = now_s
                 self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, stop))
                 if now_s - stop.pressed_s > STOP_TIMEOUT_S:
@@ -357,9 +367,6 @@ class Pilots:
     def _steer(self, pilot: Pilot, request: dict[str, Any]) -> None:
         # Before its age is looked at: should this process be stopped in between, the vehicle refuses what is old then.
         stamp = self._now()
-        pilot.commands += 1
-        if pilot.commands > MAX_COMMANDS_PER_TOKEN:
-            return
         token, motion = whole_number(request.get("token")), request.get("motion")
         if token is None or not isinstance(motion, dict):
             raise RefusedError("A command has a token and a motion.")
@@ -378,8 +385,11 @@ class Pilots:
         for topic in ended:
             self._send_command(topic, NEUTRAL, self._now())
             self._ended[topic] = pilot.name
+            if stop := self._stops.get(topic):
+                stop.press(elapsed_s())  # as the service has to come after this neutral
         pilot.vehicle = ""
         if ended:
+            self._insist(elapsed_s())
             self._announce()
 
     async def _refuse(self, pilot: Pilot, reason: str) -> None:

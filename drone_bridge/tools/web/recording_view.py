@@ -15,7 +15,6 @@ import signal
 import struct
 import sys
 import threading
-import webbrowser
 from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -39,17 +38,14 @@ from drone_bridge.tools.interfaces import UnknownTypeError, message_text
 from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.playing.publishers import is_latched
 from drone_bridge.tools.web.access import Access
-from drone_bridge.tools.web.address import hidden_host, links, qr_code
+from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
-from drone_bridge.tools.web.node import has_screen
 from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.relay import Relay
 
-MAX_VIEWERS = 16
 MODEL_TYPE = "std_msgs/msg/String"
 #: By which a bridge is known.
 _BRIDGE_TOPIC = re.compile(r"(.*/)([a-z0-9]+)_(?:bridge|server)/\w+")
-MAX_WAITING_BYTES = 64 * 2**20
 STATE_PERIOD_S = 0.5
 FIRST_VIEWER_PERIOD_S = 0.1
 MIN_SPEED, MAX_SPEED = 0.01, 100.0
@@ -93,7 +89,7 @@ class RecordingView(ServerListener):
             context=context,
             playback_time_range=(bag.start_ns, bag.end_ns),
         )
-        self.relay = Relay(host, self._server.port, MAX_VIEWERS, MAX_WAITING_BYTES, self._on_subscribed)
+        self.relay = Relay(host, self._server.port, self._on_subscribed)
         self._feeds: dict[BagTopic, Any] = {}
         for topic in bag.topics:
             if schema := _schema(bag, topic):
@@ -258,8 +254,8 @@ def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
         print(f"Open in a browser: {address}", flush=True)
     if access.secret:
         print(qr_code(addresses[0]), flush=True)
-    if opens_browser and has_screen():
-        webbrowser.open(addresses[0])
+    if opens_browser:
+        open_in_browser(addresses[0])
     try:
         view.play()
     finally:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -22,6 +22,9 @@ from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL, make_room, m
 from drone_bridge.tools.web.outbox import Backlog, Message, Outbox, OverflowingError
 from drone_bridge.wire.json_numbers import whole_number
 
+MAX_VIEWERS = 24
+MAX_WAITING_BYTES = 64 << 20
+"""For all viewers together: beyond it, what is too much for a viewer is left out."""
 _WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
 _MAX_ID = 2**32 - 1
 # For viewers that may only look: what the server announces and what else it sends; what may be requested, as text and
@@ -32,6 +35,10 @@ _ASKED = {"subscribeConnectionGraph", "unsubscribeConnectionGraph"}
 _PLAYBACK_CONTROL = b"\x03"
 
 
+async def _at_once() -> None:
+    pass
+
+
 class Relay:
     """Sends viewers what they subscribe to, at the pace that each of them can take."""
 
@@ -39,24 +46,23 @@ class Relay:
         self,
         host: str,
         port: int,
-        max_viewers: int,
-        max_bytes: int,
         on_subscribed: Callable[[int, int, bool], None],
+        followed: Callable[[], Awaitable[object]] = _at_once,
     ) -> None:
         """Prepare to connect viewers to the Foxglove server.
 
         Args:
             host: where the Foxglove server listens.
             port: of the Foxglove server.
-            max_viewers: who are served at a time.
-            max_bytes: what may wait for all viewers together.
             on_subscribed: called in the event loop with the numbers of a viewer and of a channel, and whether it
                 subscribes or no longer does.
+            followed: returns when what viewers have requested so far is done: until then, a viewer's next request waits
+                in its socket, so that nobody fills our memory with requests.
         """
         self._address = f"ws://{host}:{port}"
-        self._max_viewers = max_viewers
-        self._backlog = Backlog(max_bytes)
+        self._backlog = Backlog(MAX_WAITING_BYTES)
         self._on_subscribed = on_subscribed
+        self._followed = followed
         self._numbers = itertools.count(1)
         self._outboxes: dict[int, Outbox] = {}
         self._viewers: dict[int, ServerConnection] = {}
@@ -94,8 +100,8 @@ class Relay:
     async def __call__(self, viewer: ServerConnection, may_change: bool) -> None:
         """Serve a viewer until either side leaves. Who may not change anything does not even hear how."""
         idle = [each for number, each in self._viewers.items() if not self._outboxes[number].channels()]
-        if len(self._viewers) >= self._max_viewers and not await make_room(idle):
-            await viewer.close(CloseCode.TRY_AGAIN_LATER, f"{self._max_viewers} viewers are looking already.")
+        if len(self._viewers) >= MAX_VIEWERS and not await make_room(idle):
+            await viewer.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_VIEWERS} viewers are looking already.")
             return
         loop = asyncio.get_running_loop()
         filled, overflowed = asyncio.Event(), asyncio.Event()
@@ -162,11 +168,13 @@ class Relay:
     ) -> None:
         async for frame in messages_from(viewer):
             if isinstance(frame, str) and self._subscribe(frame, number, outbox):
-                continue
-            if may_change or _only_looks(frame):
+                pass
+            elif may_change or _only_looks(frame):
                 await server.send(frame)
             else:
                 outbox.put_control(_status(_ERROR, VIEW_ONLY))
+            if isinstance(frame, str):  # messages and calls of services have bounds of their own
+                await self._followed()
 
     def _subscribe(self, frame: str, viewer: int, outbox: Outbox) -> bool:
         """Follow a request to subscribe or unsubscribe. Anything else is left to the server to answer or refuse."""

@@ -1,68 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page on the launch file of a vehicle: its plots, the axes that it is steered along, and the recorder."""
-
-import math
+"""Plots on the page, and the recorder, on the launch file of a vehicle."""
 
 import browser as chromium
 from composition import launch
-from geometry_msgs.msg import TwistStamped
 from ports import free_ports
 from ros_session import wait_until
-from web_page import address_of, grows, take_the_helm
+from web_page import address_of, grows
 from web_viewer import web_bridge
 
-KEYS = {"x": "KeyW", "y": "KeyA", "z": "KeyR", "yaw": "KeyQ"}
 HEADING = "Heading"
 
 browser = chromium.module_browser()
-
-
-class Told:
-    """What a vehicle is told on `cmd_vel_stamped`."""
-
-    def __init__(self, ros):
-        self.axes = dict.fromkeys(KEYS, 0.0)
-        ros.node.create_subscription(TwistStamped, "cmd_vel_stamped", self._hear, 10)
-
-    def _hear(self, message):
-        linear, angular = message.twist.linear, message.twist.angular
-        self.axes = {"x": linear.x, "y": linear.y, "z": linear.z, "yaw": angular.z}
-
-    @property
-    def directions(self):
-        """The axes along which it is told to move, each with 1 or -1."""
-        return {axis: math.copysign(1, value) for axis, value in self.axes.items() if value}
-
-
-def steer(browser, told, axis):
-    """Hold a key until the vehicle is told to move along the axis, and along that alone."""
-    for _ in range(20):
-        browser.key(KEYS[axis], down=True)
-        try:
-            wait_until(lambda: told.directions == {axis: 1}, f"a command along {axis}", timeout_s=2)
-        except AssertionError:
-            # A page that was held up for 0.3 s has to let go before it may move anything again, and after 5 s has left.
-            if browser.text(".who") != "you steer":
-                take_the_helm(browser)
-        else:
-            return
-        finally:
-            browser.key(KEYS[axis], down=False)
-            wait_until(lambda: not told.directions, "the command to stand")
-    raise AssertionError(f"nothing moved along {axis} alone; the last command is {told.axes}")
-
-
-def test_a_vehicle_is_seen_and_steered_along_its_axes(browser, ros):
-    (port,) = free_ports(1)
-    told = Told(ros)
-    with launch("simulator.launch.xml", emulate=True, view=True, view_port=0, simulator_port=port) as composition:
-        browser.open(address_of(composition))
-        grows(browser, '[data-plot="Depth"]', "points")
-        take_the_helm(browser)
-        for axis in KEYS:
-            steer(browser, told, axis)
-        assert browser.console_errors == []
-        assert "next release" not in composition.output  # the page itself uses nothing that is deprecated
 
 
 def picture(browser, plot):
