@@ -15,41 +15,21 @@ Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 - **Late** is a document with a timestamp before the newest one's. One that is a second back is a sender that has
   restarted.
 - **Refusal**: a document that can't be read is refused as a whole, by the name of the field, such as
-  `imu.orientation.roll`, and changes nothing; an image that can't be read is left out of it. Sizes and numbers are bounded before anything is decoded.
+  `imu.orientation.roll`, and changes nothing; an image that can't be read is left out of it. Sizes and numbers are
+  bounded before anything is decoded.
 
 Signs and units are those of the wire; see docs/telemetry.md.
 
 On the wire:
 
-One JSON object per datagram (UDP, port 5555), or per message on a topic. There are no acknowledgements.
-
-| document | field | unit, range | |
-| --- | --- | --- | --- |
-| telemetry of the drone, about 25 per second | `imu.orientation.roll`, `.pitch`, `.yaw` | rad | |
-| | `imu.angular_velocity.x`, `.y`, `.z` | rad/s | |
-| | `imu.linear_acceleration.x`, `.y`, `.z` | m/s² | may be missing |
-| | `altimeter.altitude`, `.vertical_velocity` | m, m/s | |
-| | `velocity.x`, `.y`, `.z` | m/s | |
-| | `landing_pad.relative_x`, `.relative_y`, `.distance`, `.confidence` | m, m, m, 0 … 1 | `landing_pad` is null when no pad is seen |
-| | `camera.width`, `.height` | pixels | |
-| | `camera.fov` | degrees, horizontal, 1 … 179 | may be missing |
-| | `camera.image` | base64 of a JPEG, in lines or in one | null in four of five documents; one that can't be read costs only itself |
-| | `landed` | `true`, `false` | may be missing |
-| | `timestamp` | s, from 0 on | may be missing |
-| telemetry of the rover | `position.x`, `.y`, `.z` | m | |
-| | `velocity.x`, `.y`, `.z` | m/s | |
-| | `pattern` | text of at most 64 letters | |
-| | `timestamp` | s | may be missing |
-| command | `thrust` | -1 … 1 | all four are needed |
-| | `pitch`, `roll`, `yaw` | -0.5 … 0.5 | |
-
-What may be missing may also be null. Fields that are not listed are ignored. A number beyond ±10⁶ cannot be a
-measurement, and is refused.
+One JSON object per datagram (UDP, port 5555), or per message on a topic; nothing is acknowledged. The messages below
+have the fields of the documents, by the same names; None is what may be missing, or null. Fields that are not listed
+are ignored. A number beyond ±10⁶ cannot be a measurement, and is refused.
 
 ```json
 {"thrust":0.5,"pitch":0.1,"roll":-0.2,"yaw":0.0}
 ```
-"""  # noqa: E501 -- tables
+"""
 
 import base64
 import json
@@ -130,8 +110,6 @@ __all__ = [
     "Vector",
 ]
 
-
-# Messages, in the units of the wire. None is what a document may leave out, and does.
 
 DEFAULT_PORT = 5555
 #: The topics of documents as text.
@@ -359,7 +337,7 @@ def _base64_letters(size: int) -> int:
     return letters + letters // 16
 
 
-# Messages.
+# Messages, in the units of the wire. None is what a document may leave out, and does.
 
 
 class Vector(NamedTuple):
@@ -416,7 +394,7 @@ class LandingPad:
     relative_x: float  # m, positive forward
     relative_y: float  # m, positive to the left
     distance: float  # m, vertical
-    confidence: Annotated[float, SHARE]
+    confidence: Annotated[float, SHARE]  # of 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +404,7 @@ class Camera:
     width: Annotated[int, Pixels("image_width")]
     height: Annotated[int, Pixels("image_height")]
     fov: Annotated[float | None, FIELD_OF_VIEW] = None  # horizontal field of view, degrees
-    jpeg: Annotated[bytes | None, NULL, Jpeg()] = None
+    jpeg: Annotated[bytes | None, NULL, Jpeg()] = None  # `image`: in base64; null in four of five documents
     #: Why the picture of a document that was received could not be read.
     problem: Annotated[str, NOT_SENT] = field(default="", compare=False)
 

@@ -32,6 +32,7 @@ from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.qos import queued
 from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topics import MissingTopicError, TopicSubscriptions
@@ -113,8 +114,10 @@ PARAMETERS = (
 IMAGES, ROVER = "camera/image_raw/compressed", "rover/odom"
 #: Before the first image, and of raw ones at most: the size in the protocol's document, and the quality there.
 DOCUMENTED_SIZE, JPEG_QUALITY = (320, 240), 70
-#: Messages that belong to one document if their stamps are equal; the Imu comes first.
-STAMPED = ("height", "altitude", "velocity", "vertical_velocity", "landing_pad")
+#: Messages that belong to one document if they have the Imu's stamp: all but images, odometry and what lasts.
+STAMPED = [
+    row.name for row in TOPICS if row.from_ros and row.qos is queued and row.name not in ("imu/data", "odom", ROVER)
+]
 
 
 class DroneSources:

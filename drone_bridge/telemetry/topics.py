@@ -517,16 +517,11 @@ class Translation:
         if measured is None:
             raise MissingTopicError("velocity or odom")
         velocity, climb = self.levelled(measured[0], measured[1], imu), value("vertical_velocity")
-        landed = value("landed")
-        return DroneTelemetry(
-            imu=imu,
-            altimeter=Altimeter(height, velocity.z if climb is None else climb),
-            velocity=velocity,
-            landing_pad=value("landing_pad"),
-            camera=camera,
-            landed=value("flying") if landed is None else landed,
-            timestamp=timestamp,
-        )
+        fields = {name: value(name) for name in _SAME_NAMES}
+        fields |= {"imu": imu, "velocity": velocity, "camera": camera, "timestamp": timestamp}
+        if fields["landed"] is None:
+            fields["landed"] = value("flying")
+        return DroneTelemetry(altimeter=Altimeter(height, velocity.z if climb is None else climb), **fields)
 
 
 #: In the order in which the executor takes what arrives together: the Imu, which begins a moment, comes last.
@@ -647,6 +642,9 @@ TOPICS = (
     ),
     Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=Translation.rover_transforms, if_parameter="publish_tf"),
 )
+
+#: The fields of a document that a topic of the same name gives.
+_SAME_NAMES = [row.name for row in TOPICS if row.name in DroneTelemetry.__slots__]
 
 
 def _document(translation: Translation, value: Callable[[str], Any], stamp: Time) -> DroneTelemetry:
