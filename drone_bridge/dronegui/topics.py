@@ -330,11 +330,12 @@ class Translation:
 def assembled_demo(value: Callable[[str], Any], state: FlightState | None = None) -> Demo:
     """Return the block for a drone; `value` gives what the newest message of a topic says, or None.
 
-    Odometry counts where no other topic says anything.
+    Odometry counts where no other topic says anything; of other topics the last one in the table.
     """
-    known: dict[str, Any] = {}
-    for topic in ("odom", "height", "altitude", "velocity", "imu/data", "battery_state"):
-        known |= value(topic) or {}
+    known: dict[str, Any] = value("odom") or {}
+    for row in TOPICS:
+        if row.of is Demo:
+            known = {**known, **(value(row.name) or {})}
     return Demo(ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT, **known)
 
 
@@ -422,20 +423,20 @@ TOPICS = (
         meaning="the charge, the only value on the wire",
     ),
     Topic(
-        "altitude",
-        Range,
-        of=Demo,
-        to_ros=Translation.altitude,
-        from_ros=Translation.wire_range,
-        meaning="what the ultrasound rangefinder measures, m",
-    ),
-    Topic(
         "height",
         PointStamped,
         of=Demo,
         to_ros=Translation.height,
         from_ros=Translation.wire_height,
         meaning="above the ground below, m",
+    ),
+    Topic(
+        "altitude",
+        Range,
+        of=Demo,
+        to_ros=Translation.altitude,
+        from_ros=Translation.wire_range,
+        meaning="what the ultrasound rangefinder measures, m",
     ),
     Topic(
         "velocity",
