@@ -19,6 +19,7 @@ from std_msgs.msg import String
 
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.net.link_loop import Link
+from drone_bridge.ros.command_axes import FullScale, twist_from_shares
 from drone_bridge.ros.common_parameters import (
     CMD_VEL,
     COMMAND_OUTPUT,
@@ -58,13 +59,11 @@ from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
     TOPICS,
-    FullScale,
     LandingFrameNames,
     Translation,
     command_signs,
     shares_from_command,
     telemetry_signs,
-    twist_from_command,
 )
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.jpeg import read_size
@@ -264,9 +263,9 @@ class TelemetryServer(ProtocolNode):
     def publish_event(self, message: DroneCommand | RoverTelemetry) -> None:
         """Publish a command, or what the operator says of its rover."""
         if isinstance(message, DroneCommand):
-            full_scale = read_group(self.parameters, "full_scale", FullScale)
-            twist = twist_from_command(message, full_scale, self._command_signs)
-            self._velocities.publish(twist, shares_from_command(message, self._command_signs), self.decided_s)
+            shares = shares_from_command(message, self._command_signs)
+            twist = twist_from_shares(shares, read_group(self.parameters, "full_scale", FullScale))
+            self._velocities.publish(twist, shares, self.decided_s)
         elif relayed := self.encode(RoverConnection().send, message):
             self.publish(self._texts[ROVER_TOPIC], String(data=relayed.decode()))
 

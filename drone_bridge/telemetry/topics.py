@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistWithCovarianceStamped, Vector3
+from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianceStamped, Vector3
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
@@ -182,18 +182,6 @@ class LandingFrameNames(DroneFrameNames):
         return f"{self.prefix}rover/base_link"
 
 
-class FullScale(NamedTuple):
-    """The command at full deflection of each axis, in the order of the wire."""
-
-    thrust: float = 1.0  # linear.z
-    pitch: float = 1.0  # linear.x
-    roll: float = 1.0  # linear.y
-    yaw: float = 1.0  # angular.z
-
-
-_MAXIMA = (MAX_THRUST, MAX_TILT, MAX_TILT, MAX_TILT)
-
-
 def command_from_shares(shares: Shares, signs: TelemetryCommandSigns) -> DroneCommand:
     """Return shares as a command."""
     # 0.0 + x, because the product of -1 and zero is the other zero.
@@ -213,18 +201,6 @@ def shares_from_command(command: DroneCommand, signs: TelemetryCommandSigns) -> 
         0.0 + signs.roll * command.roll / MAX_TILT,
         0.0 + signs.yaw * command.yaw / MAX_TILT,
     )
-
-
-def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: TelemetryCommandSigns) -> Twist:
-    """Return a command as cmd_vel."""
-    given = (command.thrust, command.pitch, command.roll, command.yaw)
-    thrust, pitch, roll, yaw = (
-        value / most * full for value, most, full in zip(given, _MAXIMA, full_scale, strict=True)
-    )
-    twist = Twist()
-    twist.linear.x, twist.linear.y, twist.linear.z = 0.0 + signs.pitch * pitch, 0.0 - signs.roll * roll, thrust
-    twist.angular.z = 0.0 + signs.yaw * yaw
-    return twist
 
 
 # Telemetry.
