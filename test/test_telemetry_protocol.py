@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from telemetry_documents import ROVER
 
 from drone_bridge.telemetry.codec import (
+    MAX_IMAGE_BYTES,
     MAX_MAGNITUDE,
     MAX_TIMESTAMP_S,
     NEED_DATA,
@@ -26,7 +27,6 @@ from drone_bridge.telemetry.codec import (
     Imu,
     LandingPad,
     LateTelemetry,
-    Limits,
     Orientation,
     RoverConnection,
     RoverTelemetry,
@@ -273,11 +273,11 @@ def test_deep_nesting_is_refused(depth, opening, closing):
 
 
 def test_a_document_is_not_larger_than_its_image_may_be():
-    limits = Limits(image_bytes=3000)
-    padded = json.dumps({**DRONE, "note": "x" * 65536})
-    assert receive(ControllerConnection(limits), padded) == DRONE_MESSAGE
-    padded = json.dumps({**DRONE, "note": "x" * (65536 + 4000)})
-    assert "are allowed" in refusal(padded, connection=ControllerConnection(limits))
+    letters = MAX_IMAGE_BYTES // 3 * 4
+    padded = json.dumps({**DRONE, "note": "x" * letters})
+    assert receive(ControllerConnection(), padded) == DRONE_MESSAGE
+    padded = json.dumps({**DRONE, "note": "x" * (letters + letters // 16 + 65536)})
+    assert "are allowed" in refusal(padded)
 
 
 @pytest.mark.parametrize("kind", [str, str.encode])
@@ -316,11 +316,10 @@ def test_base64_may_be_in_lines(length, end):
 
 
 def test_base64_in_lines_may_be_as_large_as_in_one():
-    jpeg_of_the_limit = JPEG + bytes(200_000 - len(JPEG))
-    connection = ControllerConnection(Limits(image_bytes=200_000))
+    jpeg_of_the_limit = JPEG + bytes(MAX_IMAGE_BYTES - len(JPEG))
     for encode in (base64.encodebytes, lambda data: lines(64, "\r\n")(base64.b64encode(data).decode()).encode()):
         document = changed(DRONE, "camera.image", encode(jpeg_of_the_limit).decode())
-        assert receive(connection, document).camera.jpeg == jpeg_of_the_limit
+        assert receive(ControllerConnection(), document).camera.jpeg == jpeg_of_the_limit
 
 
 @pytest.mark.parametrize("image", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"\xff\xd8", b"\xd8\xff\xff"])
@@ -336,12 +335,10 @@ def test_a_jpeg_that_is_too_large_is_left_out_by_its_header(size):
 
 def test_the_size_of_an_image_is_checked_before_it_is_decoded():
     # No base64 at all, and yet the error is about the size.
-    connection, tighter = (ControllerConnection(Limits(image_bytes=most)) for most in (30, 29))
-    assert "43 letters of base64" in image_problem(changed(DRONE, "camera.image", "?" * 43), connection=connection)
-    assert "has 31 bytes" not in image_problem(
-        with_image(JPEG[:30]), connection=ControllerConnection(Limits(image_bytes=30))
-    )
-    assert "has 30 bytes, and 29" in image_problem(with_image(JPEG[:30]), connection=tighter)
+    letters = MAX_IMAGE_BYTES // 3 * 4 * 17 // 16 + 17
+    assert f"{letters} letters of base64" in image_problem(changed(DRONE, "camera.image", "?" * letters))
+    large = JPEG + bytes(MAX_IMAGE_BYTES + 1 - len(JPEG))
+    assert f"has {MAX_IMAGE_BYTES + 1} bytes, and {MAX_IMAGE_BYTES} are" in image_problem(with_image(large))
 
 
 def test_a_jpeg_cut_inside_its_header_is_left_out():
