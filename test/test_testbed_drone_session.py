@@ -11,6 +11,7 @@ from drone_bridge.session.clients import LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Close, Send
 from drone_bridge.testbed.codec import (
     NEED_DATA,
+    AngleUnit,
     AttitudeLayout,
     AutopilotConnection,
     Constants,
@@ -18,7 +19,6 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     pack_reply,
 )
-from drone_bridge.testbed.device.exchange import Dialect
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity
 from drone_bridge.testbed.session.drone import (
     CLOSED,
@@ -69,7 +69,7 @@ class Talk(SessionTalk):
         session = DroneSession(
             self.drone,
             self.output,
-            Setup(Dialect(layout, sends_in_pieces=True), LIMITS, is_lockstep, topics),
+            Setup(layout, AngleUnit.DEGREES, False, LIMITS, is_lockstep, topics),
             self.parameters.__getitem__,
             neutral_meaning=lambda: "stop",
             missing_properties=lambda: "Nobody says what it is.",

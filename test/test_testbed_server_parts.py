@@ -266,8 +266,7 @@ class Flown:
 
     def sense(self):
         """The next frame, and what was refused before it."""
-        refused = self.drone.look(0.0, LONG_S)
-        return self.drone.sense(), refused
+        return self.drone.next_frame(0.0, LONG_S)
 
     def times(self, *stamps_s):
         for each in stamps_s:
@@ -311,9 +310,10 @@ def test_properties_that_come_again_are_a_new_simulation():
 def test_a_command_bears_the_stamp_of_its_frame_and_is_limited():
     flown = Flown()
     list(flown.times(3.5))
-    flown.drone.fly(MotionParameters(0.0, 0.0, 0.0, 1000.0))
-    assert flown.drone.command == RatesAnswer(MotionParameters(0.0, 0.0, 0.0, CONSTANTS.max_thrust), 3_500_000_000)
-    assert flown.drone.limited == 1
+    limited = MotionParameters(0.0, 0.0, 0.0, CONSTANTS.max_thrust)
+    command = RatesAnswer(limited, 3_500_000_000)
+    assert flown.drone.follow(MotionParameters(0.0, 0.0, 0.0, 1000.0)) == (command, False)
+    assert flown.drone.follow(limited) == (command, True)
 
 
 def test_a_drone_that_follows_velocities_gets_those_of_the_model_and_no_rates():
@@ -321,11 +321,11 @@ def test_a_drone_that_follows_velocities_gets_those_of_the_model_and_no_rates():
     limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
     flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, limits, 0.5)
     list(flown.times(1.0))
-    flown.drone.fly(MotionParameters(0.0, 0.0, 90.0, 1000.0))
+    flown.drone.follow(MotionParameters(0.0, 0.0, 90.0, 1000.0))
     list(flown.times(1.5))
-    flown.drone.fly(MotionParameters(0.0, 0.0, 90.0, 1000.0))
-    assert flown.drone.limited == 2
-    assert flown.drone.command == pytest.approx((0.0, 0.0, 2.5, math.pi / 2))
+    command, was_within = flown.drone.follow(MotionParameters(0.0, 0.0, 90.0, 1000.0))
+    assert not was_within
+    assert command == pytest.approx((0.0, 0.0, 2.5, math.pi / 2))
     flown.drone.start_over()
     assert flown.drone.flight is None
 

@@ -681,6 +681,11 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         self._awaits_reply = True
         return [*images, memoryview(floats)]
 
+    @property
+    def awaits_reply(self) -> bool:
+        """Whether the last frame is still to be answered; nothing is sent meanwhile, as simulated time stands still."""
+        return self._awaits_reply
+
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
         """Receive bytes. An answer may come ahead of its frame; a second one may not."""
         if self._failure:
