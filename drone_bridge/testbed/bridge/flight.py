@@ -1,22 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """TestbedFlight: how commands become the answers to a testbed's frames."""
 
+from collections.abc import Callable
+
 from drone_bridge.motion.flight_control import Command as FlownCommand
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.topics import BodyRates, Command, Pose
 
 
 class TestbedFlight:
-    """The flight of one conversation. For every frame, call `observe`, `answer` and `answered`, in this order."""
+    """The flight of one conversation. For every frame, call `see`, `answer` and `answered`, in this order."""
 
     __test__ = False  # not a test, whatever its name tells pytest
 
-    def __init__(self, constants: Constants, unit: AngleUnit, parameters: VelocityParameters) -> None:
+    def __init__(
+        self,
+        constants: Constants,
+        unit: AngleUnit,
+        parameters: VelocityParameters,
+        pose_of: Callable[[SensorFrame], Pose],
+    ) -> None:
+        """`pose_of` returns what a frame says of where the drone is."""
         self._constants = constants
-        self._unit = unit
+        self._unit, self._pose_of = unit, pose_of
         #: What is safe without knowing how the drone moves: no rotation, and thrust against its weight.
         self.neutral, _ = translate.motion_parameters(translate.hover(constants), constants, unit)
         #: Why velocities can't be flown, if so.
@@ -31,9 +40,9 @@ class TestbedFlight:
         except ValueError as error:
             self.problem = str(error)
 
-    def observe(self, time_s: float, pose: Pose) -> None:
-        """Take what the frame says of the drone, and its time."""
-        self._unseen = time_s, pose
+    def see(self, frame: SensorFrame) -> None:
+        """Take what the frame says of the drone."""
+        self._unseen = frame.time, self._pose_of(frame)
 
     @property
     def has_unseen(self) -> bool:
