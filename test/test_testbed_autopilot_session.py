@@ -50,25 +50,14 @@ class Flight:
     neutral = NEUTRAL
 
     def __init__(self, calls, problem=""):
-        self.calls, self.problem, self.has_unseen = calls, problem, False
+        self.calls, self.problem = calls, problem
 
     def see(self, frame):
         self.calls.append("see")
-        self.has_unseen = True
 
     def answer(self, command):
         self.calls.append("answer")
-        if command is None or command < 0:  # velocities need the estimate, and others don't
-            self.has_unseen = False
         return (NEUTRAL, True) if command is None else (motion(command), command <= 25.0)
-
-    def estimate(self):
-        self.calls.append("estimate")
-        self.has_unseen = False
-
-    def answered(self):
-        self.calls.append("answered")
-        self.has_unseen = False
 
 
 class Commands:
@@ -250,24 +239,6 @@ def test_a_command_that_the_wire_can_not_carry_is_answered_by_the_neutral_one():
     assert len(notes(actions, "unencodable_messages")) == 1
 
 
-def test_the_estimate_is_brought_up_to_date_where_there_is_time():
-    talk = talking()
-    talk.show()
-    assert talk.calls == ["see", "answer", "answered"]
-    talk.calls.clear()
-    talk.command(9.0)  # which needs no estimate
-    talk.show()
-    assert talk.calls == ["see", "answer"]
-    assert talk.session.due_s == -math.inf
-    talk.run(0.0)
-    assert talk.calls == ["see", "answer", "answered"]
-    assert talk.session.due_s == math.inf
-    talk.calls.clear()
-    talk.show()
-    talk.show()
-    assert talk.calls == ["see", "answer", "answered", "see", "answer"]
-
-
 def test_velocities_that_can_not_be_flown_are_warned_of():
     talk = Talk(problem="it is too heavy")
     talk.connect()
@@ -349,16 +320,13 @@ def test_a_layout_that_may_be_wrong_is_named():
 def test_in_lockstep_a_frame_is_published_and_waits_for_the_command_with_its_stamp():
     talk = talking(is_lockstep=True)
     assert kinds(talk.show()) == ["Shown"]
-    assert talk.calls == ["see"]
-    talk.run(0.0)
-    assert talk.calls == ["see", "estimate"]
     assert talk.command(5.0) == talk.command(6.0, stamp=(1, 2)) == []
     talk.now_s += 0.2
     actions = talk.command(7.0, stamp=talk.stamp)
     assert answers(actions) == [7.0]
     assert Took("waiting_for_the_lockstep_command", pytest.approx(0.2)) in published(actions)
     assert talk.command(8.0, stamp=talk.stamp) == talk.run(60.0) == []
-    assert talk.calls == ["see", "estimate", "answer", "answered"]
+    assert talk.calls == ["see", "answer"]
 
 
 def test_a_frame_whose_command_does_not_come_is_answered_by_the_newest_one():

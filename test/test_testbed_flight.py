@@ -41,7 +41,6 @@ def fly(layout, commands, airframe=None, flight=None):
     for command in commands:
         flight.see(frame(layout, state))
         answer, _ = flight.answer(command)
-        flight.answered()
         answers.append(answer)
         state = state.advance(airframe, Motion(*astuple(answer)), np.zeros(3), STEP_S)
     return answers
@@ -81,7 +80,6 @@ def test_a_drone_that_moves_by_itself_is_righted(layout, changes, index):
     for seen in moved(frame(layout, DroneState.at_start()), index, **changes):
         flight.see(seen)
         answers.append(flight.answer(None)[0])
-        flight.answered()
     assert any(answer != flight.neutral for answer in answers[index : index + 2])
 
 

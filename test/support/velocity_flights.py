@@ -192,7 +192,6 @@ class TestbedDrone:
         frame = SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z))
         self._bridge.see(frame)
         answer, _ = self._bridge.answer(VelocityCommand(*wanted))
-        self._bridge.answered()
         motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
         self._flight.advance(TestbedMotion(motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust))
 

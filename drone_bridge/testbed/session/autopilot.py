@@ -87,7 +87,7 @@ class Ended:
 
 
 class Flight(Protocol):
-    """The flight of one conversation. For every frame `see`, `answer` and `answered` are called, in this order."""
+    """The flight of one conversation. For every frame `see` is called, then `answer`."""
 
     neutral: MotionParameters
     """What is safe without knowing how the drone moves."""
@@ -99,16 +99,6 @@ class Flight(Protocol):
 
     def answer(self, command: Any) -> tuple[MotionParameters, bool]:
         """Return the answer to the frame, and whether the command, if any, was within the drone's limits."""
-
-    @property
-    def has_unseen(self) -> bool:
-        """Whether there is something to estimate."""
-
-    def estimate(self) -> None:
-        """Update the estimate, where there is time to spare."""
-
-    def answered(self) -> None:
-        """Note that the answer was sent."""
 
 
 class AutopilotSession(Session):
@@ -150,7 +140,6 @@ class AutopilotSession(Session):
         self._flight: Flight | None = None  # likewise
         self._is_layout_open = True  # and to be found out
         self._is_in_middle = False  # of a frame, more of which has come since it began
-        self._is_behind = False  # the flight's estimate
         self._came_s = 0.0  # when the last bytes did
         # Of a testbed that takes too long for a message: whether more has come since that was noticed, and how long
         # that is waited for.
@@ -217,10 +206,7 @@ class AutopilotSession(Session):
         return self._answered_in_lockstep(arrival, now_s) if arrival.stamp == self._asked else []
 
     def tick(self, now_s: float) -> Actions:
-        """Do what had time, and notice who is silent."""
-        if self._is_behind and self._flight:
-            self._is_behind = False
-            self._flight.estimate() if self._asked else self._flight.answered()
+        """Answer a frame whose command does not come, and notice who is silent."""
         actions = list(self.commanded(self._arbiter.newest, now_s))  # what was posted of it may have been dropped
         if self._asked is not None and now_s >= self._asked_s + self._parameter("command_timeout"):
             actions += self._missed(now_s)
@@ -309,9 +295,6 @@ class AutopilotSession(Session):
         actions: list[Action] = []
         if self._asked is not None:  # of a testbed that does not wait for its answers
             actions += self._missed(now_s)
-        if self._is_behind:
-            self._is_behind = False
-            flight.answered()
         if self._is_layout_open:
             assert client.handler.layout  # which the first frame has decided
             assert self._constants
@@ -329,7 +312,6 @@ class AutopilotSession(Session):
         else:
             actions.append(Publish(Shown(frame, stamp)))
             self._asked, self._asked_s = (stamp.sec, stamp.nanosec), now_s
-            self._is_behind = flight.has_unseen  # the controller is at work meanwhile
         return actions
 
     def _answered(self, client: Client[AutopilotConnection], command: Any) -> list[Action]:
@@ -344,10 +326,6 @@ class AutopilotSession(Session):
             actions.append(Note("neutral_answers"))
         if not was_within:
             actions.append(Note("clamped_answers"))
-        if self._flight.has_unseen:
-            self._is_behind = True
-        else:
-            self._flight.answered()
         return actions
 
     def _answered_in_lockstep(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
@@ -407,16 +385,12 @@ class AutopilotSession(Session):
             self._clients.remove(client.peer)
         self._arbiter.forget()
         self._constants = self._flight = self._asked = None
-        self._is_behind = False
         self.state, self.is_open = WAITING, False
         self.heard_s = self.since_s = None
         self.due_s = math.inf
         return [*notes, Publish(Ended())]
 
     def _set_due(self) -> None:
-        if self._is_behind:
-            self.due_s = -math.inf
-            return
         due_s = math.inf
         for client in self._clients.all():
             decides_s = self._came_s + FRAME_END_SILENCE_S
