@@ -52,9 +52,6 @@ WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 REJECTED, MISSED = "rejected_input", "missed_lockstep_commands"
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
 FRAME_END_SILENCE_S = 0.5
-#: How long more is waited for of a message that is not whole in time: on a busy machine it may have come already, while
-#: this thread had no turn.
-LOOK_AGAIN_S = 0.02
 #: How long a testbed that has sent nothing whole keeps its place when another one comes.
 MUTE_KEEPS_PLACE_S = 2.0
 
@@ -141,9 +138,6 @@ class AutopilotSession(Session):
         self._is_layout_open = True  # and to be found out
         self._is_in_middle = False  # of a frame, more of which has come since it began
         self._came_s = 0.0  # when the last bytes did
-        # Of a testbed that takes too long for a message: whether more has come since that was noticed, and how long
-        # that is waited for.
-        self._is_news, self._look_again_s = False, -math.inf
         self._asked: tuple[int, int] | None = None  # the stamp of the frame whose command is awaited
         self._asked_s = 0.0
         self._has_warned_of_unstamped = False
@@ -163,7 +157,6 @@ class AutopilotSession(Session):
         self._clients.add(peer, connection, now_s)
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.heard_s, self.since_s = None, now_s
-        self._is_news = True
         self._is_layout_open, self._is_in_middle = connection.layout is None, False
         self._set_due()
         return [*actions, Note("connections", f"Connected to {peer}.", is_expected=True)]
@@ -175,7 +168,7 @@ class AutopilotSession(Session):
     def filled(self, size: int, peer: Any, now_s: float) -> Actions:
         """Take bytes that were read into `memory`."""
         client = self._clients[peer]
-        self._came_s, self._is_news = now_s, True
+        self._came_s = now_s
         client.handler.buffer_updated(size)
         if self._is_in_middle and client.handler.inside_message:
             return []  # of a frame, whose time is running
@@ -185,7 +178,7 @@ class AutopilotSession(Session):
         """Take bytes, by copying them."""
         assert isinstance(data, bytes)
         client = self._clients[source]
-        self._came_s, self._is_news = now_s, True
+        self._came_s = now_s
         client.handler.receive_data(data)
         return self._events(client, now_s)
 
@@ -215,9 +208,7 @@ class AutopilotSession(Session):
                 if now_s >= self._came_s + FRAME_END_SILENCE_S:
                     client.handler.peer_waits()
                     actions += self._events(client, now_s)
-            elif now_s >= client.deadline_s and self._is_news:
-                self._is_news, self._look_again_s = False, now_s + LOOK_AGAIN_S
-            elif now_s >= max(client.deadline_s, self._look_again_s):
+            elif now_s >= client.deadline_s:
                 within = f"{client.peer} did not complete a message within {self._parameter('silence_timeout'):g} s."
                 actions += self._closed(client.peer, Note(LOST, f"{within} {self._advice(client.handler)}".rstrip()))
         self._set_due()
@@ -394,8 +385,7 @@ class AutopilotSession(Session):
         due_s = math.inf
         for client in self._clients.all():
             decides_s = self._came_s + FRAME_END_SILENCE_S
-            whole_s = max(client.deadline_s, -math.inf if self._is_news else self._look_again_s)
-            due_s = min(due_s, decides_s if client.handler.silence_decides else whole_s)
+            due_s = min(due_s, decides_s if client.handler.silence_decides else client.deadline_s)
         if self._asked is not None:
             due_s = min(due_s, self._asked_s + self._parameter("command_timeout"))
         self.due_s = due_s
