@@ -67,7 +67,7 @@ PARAMETERS = (
         "image_tolerance",
         0.0,
         "How far the stamps of a left and a right image may be apart that make a pair, s, for cameras that run freely: "
-        "less than half their period. Once two have had the same stamp, only such make one.",
+        "less than half their period.",
         range=(0.0, 1.0),
     ),
     ParameterDeclaration(
