@@ -344,7 +344,7 @@ def parse(
     if python_literals:
         text = _TOKEN.sub(lambda token: _JSON_OF_PYTHON.get(token[0], token[0]), text)
     try:
-        document = json.loads(text, parse_constant=parse_constant, object_pairs_hook=_object)
+        document = json.loads(text, parse_constant=parse_constant)
     except json.JSONDecodeError as error:
         raise RemoteProtocolError(f"The packet{fault_in(text, error.msg, error.pos)}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, among others
@@ -364,16 +364,6 @@ def _check_nesting(text: str) -> None:
             depth -= 1
         if depth > MAX_NESTING:
             raise RemoteProtocolError(f"The packet is nested more than {MAX_NESTING} deep.")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of these pairs. Duplicate controls are refused, as either may be meant."""
-    result: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in result:
-            raise RemoteProtocolError(f"The packet names {shown(name)} twice in one object.")
-        result[name] = value
-    return result
 
 
 # Blocks of navdata.
