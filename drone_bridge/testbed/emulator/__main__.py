@@ -53,21 +53,6 @@ AIRFRAME, SEPARATION = Airframe(1.0, 9.81, 0.2), 0.25
 MAX_THRUST, MAX_RATE = 25.0, 720.0
 
 
-class FixedRate:
-    """Paces a loop by the monotonic clock. After a delay it goes on from there, without a burst to catch up."""
-
-    def __init__(self, cancellation: Cancellation) -> None:
-        self._cancellation = cancellation
-        self._due = time.monotonic()
-
-    def wait(self, period_s: float) -> None:
-        """Wait until the next step is due. Raises LinkCancelledError."""
-        now = time.monotonic()
-        self._due = max(self._due + period_s, now - period_s)
-        if self._cancellation.wait(max(0.0, self._due - now)):
-            raise LinkCancelledError("Pacing was cancelled.")
-
-
 class FaultKind(str, Enum):
     """Faults that can be injected into one frame of the first conversation."""
 
@@ -114,7 +99,7 @@ class AutopilotSession:
         Raises ProtocolError and LinkError, LinkCancelledError among them.
         """
         self._stream.send(self._connection.send(self._drone.constants))
-        rate = FixedRate(self._cancellation)
+        due_s = time.monotonic()
         while not self._is_over():
             self._send_frame(fault)
             if not self._receive_answer():
@@ -124,7 +109,10 @@ class AutopilotSession:
                 print_event("the drone has left the world")
                 return False
             if self._options.realtime:
-                rate.wait(self._step_s)
+                now_s = time.monotonic()
+                due_s = max(due_s + self._step_s, now_s - self._step_s)  # after a delay without a burst to catch up
+                if self._cancellation.wait(max(0.0, due_s - now_s)):
+                    raise LinkCancelledError("Pacing was cancelled.")
         return True
 
     def _is_over(self) -> bool:
