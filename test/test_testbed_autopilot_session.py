@@ -391,7 +391,7 @@ def test_a_vehicle_that_is_held_is_not_waited_for():
 def test_a_testbed_that_does_not_wait_gets_all_its_answers_in_order():
     talk = talking(is_lockstep=True)
     first, second = talk.frame(), None
-    talk.beds["a"]._awaits_reply = False
+    talk.beds["a"].awaits_reply = False
     second = talk.frame()
     actions = talk.session.receive(first + second, "a", talk.now_s)
     assert kinds(actions) == ["Shown", "Send", "Shown"]
