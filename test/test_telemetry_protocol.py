@@ -374,14 +374,6 @@ def test_a_large_step_back_in_time_is_a_restart():
     assert receive(connection, at(0.0)) == LateTelemetry("drone", 0.0, 0.04)
 
 
-def test_a_sender_can_be_forgotten():
-    connection = ControllerConnection()
-    receive(connection, at(10.0))
-    connection.forget("drone")
-    connection.forget("rover")
-    assert receive(connection, at(9.9)).timestamp == 9.9
-
-
 def test_a_refused_document_changes_nothing():
     connection = ControllerConnection()
     receive(connection, at(10.0))

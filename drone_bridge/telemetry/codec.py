@@ -498,10 +498,6 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         """Return the command as a document. Raises LocalProtocolError for what the protocol does not allow."""
         return write(command)
 
-    def forget(self, sender: Sender) -> None:
-        """Accept the next document of a sender whatever its timestamp, as after it was replaced by another one."""
-        self._newest.pop(sender, None)
-
     def _read(self, document: Document, sender: Sender | None) -> DroneTelemetry | RoverTelemetry | LateTelemetry:
         fields = parse(document)
         if sender is None:
