@@ -204,13 +204,6 @@ def test_a_state_of_before_a_stall_ends_with_it_and_that_is_no_silence(talk):
     assert talk.session.silent_s(talk.now_s) == 1.0
 
 
-def test_a_state_that_is_not_too_old_outlives_a_short_stall(talk):
-    talk.forward()
-    talk.now_s += 0.35
-    assert published(talk.session.resume(talk.now_s)) == []
-    assert published(talk.run(0.04)) == [FORWARD]
-
-
 # Buttons.
 
 

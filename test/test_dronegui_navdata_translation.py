@@ -180,6 +180,8 @@ def test_odometry_counts_where_no_other_topic_says_anything():
     assert from_topics(odom=odometry, altitude=Range(range=1.0)).altitude == 1000
     assert from_topics(odom=odometry, height=PointStamped(point=Point(z=2.0))).altitude == 2000
     assert from_topics(odom=odometry, altitude=Range(range=math.inf)).altitude == 3000
+    both = {"height": PointStamped(point=Point(z=2.0)), "altitude": Range(range=1.0)}
+    assert from_topics(**both).altitude == 1000
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,9 @@ import pytest
 from twists import twist
 
 from drone_bridge.dronegui.codec import Controls
-from drone_bridge.dronegui.topics import (
-    FullScale,
-    controls_from_shares,
-    shares_from_controls,
-    twist_from_controls,
-)
+from drone_bridge.dronegui.topics import controls_from_shares, shares_from_controls
 from drone_bridge.motion.tilt_control import Shares
-
-SHARES = FullScale(1.0, 1.0, 1.0, 1.0)
+from drone_bridge.ros.command_axes import FullScale, twist_from_shares
 
 
 @pytest.mark.parametrize(
@@ -34,11 +28,11 @@ def test_each_share_has_its_sign_on_the_wire(shares, controls):
 
 
 def test_hover_is_zero_whatever_the_axes_say():
-    assert twist_from_controls(Controls(hover=True, roll=1.0, pitch=1.0, yaw=1.0, gas=1.0), SHARES) == twist()
-    assert twist_from_controls(Controls(), SHARES) == twist()
     assert shares_from_controls(Controls(hover=True, roll=1.0, pitch=1.0, yaw=1.0, gas=1.0)) == Shares()
 
 
 def test_velocities_for_other_drones_have_the_signs_of_ros():
     forward_left_up_turn = Controls(hover=False, pitch=-0.5, roll=-0.25, gas=0.125, yaw=-1.0)
-    assert twist_from_controls(forward_left_up_turn, FullScale(2.0, 4.0, 1.0, 8.0)) == twist(2.0, 0.5, 1.0, 1.0)
+    shares = shares_from_controls(forward_left_up_turn)
+    assert twist_from_shares(shares, FullScale(8.0, 4.0, 2.0, 1.0)) == twist(2.0, 0.5, 1.0, 1.0)
+    assert twist_from_shares(Shares(), FullScale()) == twist()

@@ -68,18 +68,6 @@ class Controller:
         return [host for host, *_ in self.gui.receivers(b"{}", self.now_s)]
 
 
-def test_a_fresh_gui_takes_off_twice_and_one_that_was_reset_lands():
-    fresh = Controller()
-    fresh.press("take_off")
-    fresh.press("take_off")
-    assert fresh.drone.told == ["take off", "take off"]
-    fresh.press("reset")
-    fresh.wait(BOOTSTRAP_S)
-    fresh.press("take_off")
-    fresh.press("take_off")
-    assert fresh.drone.told[2:] == ["reset", "take off", "land"]
-
-
 def test_navdata_is_heard_only_after_the_bootstrap_has_had_its_time():
     controller = Controller()
     controller.press("take_off")
@@ -103,6 +91,7 @@ def test_a_drone_that_nobody_speaks_to_is_heard_no_more_until_it_is_asked_again(
     controller.press("take_off")  # as by a GUI that has just been started
     assert not controller.gui.hears_drone(controller.now_s)
     assert controller.drone.told == ["take off", "take off"]
+    controller.wait(2.1)
     controller.gui.start_navdata(controller.now_s)
     controller.wait(BOOTSTRAP_S)
     assert controller.gui.hears_drone(controller.now_s)
@@ -110,30 +99,11 @@ def test_a_drone_that_nobody_speaks_to_is_heard_no_more_until_it_is_asked_again(
     assert controller.drone.told[2:] == ["land"]
 
 
-def test_a_button_acts_when_it_is_pressed_and_not_while_it_is_held():
-    controller = Controller(is_bootstrapped=True)
-    for _ in range(20):
-        controller.say(take_off=True)
-    assert controller.drone.told == ["take off"]
-    controller.say(take_off=False)
-    controller.say(take_off=True)
-    assert controller.drone.told == ["take off", "land"]
-
-
 def test_reset_wins_over_a_press_in_the_same_packet():
     controller = Controller(is_bootstrapped=True)
     controller.say(take_off=True, reset=True)
     controller.say(take_off=True)  # still held: no edge
     assert controller.drone.told == ["reset"]
-
-
-def test_a_press_in_a_refused_packet_acts_with_the_next_one():
-    controller = Controller(is_bootstrapped=True)
-    with pytest.raises(RemoteProtocolError):
-        controller.say(take_off=True, roll="right")
-    assert controller.drone.told == []
-    controller.say(take_off=True)
-    assert controller.drone.told == ["take off"]
 
 
 def test_invalid_packets_change_nothing():
@@ -158,18 +128,6 @@ def test_navdata_goes_to_a_port_of_the_hosts_that_controlled_it_last():
     addresses = controller.gui.receivers(b"", controller.now_s)
     assert {port for _, port, *_ in addresses} == {5561}
     assert addresses[-1] == ("2001:db8::1", 5561, 0, 2)
-
-
-def test_navdata_to_a_host_ends_soon_after_its_last_packet():
-    controller = Controller(is_bootstrapped=True)
-    controller.say()
-    controller.wait(CONTROLLER_TIMEOUT_S - 0.1)
-    assert controller.receivers() == [OWN, "192.0.2.1"]
-    controller.say()
-    controller.wait(CONTROLLER_TIMEOUT_S - 0.1)
-    assert controller.receivers() == [OWN, "192.0.2.1"]
-    controller.wait(0.2)
-    assert controller.receivers() == [OWN]
 
 
 def test_one_packet_triggers_a_bounded_amount_of_navdata():
@@ -197,16 +155,5 @@ def test_navdata_goes_to_the_own_host_before_anybody_sends_packets():
     gui = Gui(Drone(), Dialect(is_bootstrapped=True, navdata_port=5561))
     assert gui.receivers(b"", 0.0) == ((OWN, 5561),)
     gui.receive(b'{"seq": 1}', (OWN, 40000), 0.0)
-    assert gui.receivers(bytes(2 * MAX_BYTES_PER_PACKET), 60.0) == ((OWN, 5561),)
+    assert gui.receivers(b"", 0.0) == gui.receivers(bytes(2 * MAX_BYTES_PER_PACKET), 60.0) == ((OWN, 5561),)
     assert Gui(Drone(), Dialect(), "::1").receivers(b"", 0.0)[0][0] == "::1"
-
-
-def test_navdata_is_due_at_its_rate_whatever_rate_and_jitter_it_comes_with():
-    def sent(period_s, jitters_s):
-        controller = Controller(is_bootstrapped=True, navdata_rate=10.0)
-        times_s = [period_s * number + jitters_s[number % len(jitters_s)] for number in range(round(10 / period_s))]
-        return sum(controller.gui.navdata_is_due(time_s) for time_s in times_s)
-
-    assert sent(0.1, [0.02, 0.0, -0.02, 0.01]) == 100
-    assert sent(0.01, [0.0]) == pytest.approx(100, abs=2)
-    assert sent(1.0, [0.0]) == 10

@@ -3,11 +3,11 @@
 
 import csv
 import json
-import socket
 
 import pytest
 from landing_pilot import Pilot
-from processes import TIMEOUT_S, Process
+from processes import Process
+from telemetry_operator import TelemetryOperator
 
 from drone_bridge.telemetry.codec import (
     ControllerConnection,
@@ -22,37 +22,23 @@ from drone_bridge.wire.events import RemoteProtocolError
 MODULE = "drone_bridge.telemetry.emulator"
 
 
-class Bridge:
+class Bridge(TelemetryOperator):
     """Where the emulator sends its telemetry to."""
 
-    def __init__(self, port=0):
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        self.socket.bind(("127.0.0.1", port))
-        self.socket.settimeout(TIMEOUT_S)
-        self.port = self.socket.getsockname()[1]
+    def __init__(self):
+        super().__init__()
         self.protocol = ControllerConnection()
-        self.drone = None
-
-    def receive_document(self):
-        document, self.drone = self.socket.recvfrom(65536)
-        return document
 
     def receive(self):
-        self.protocol.receive_data(self.receive_document())
+        """Return the next event."""
+        self.protocol.receive_data(self.receive_bytes())
         return self.protocol.next_event()
 
     def collect(self, count):
         return [self.receive() for _ in range(count)]
 
-    def send(self, **command):
-        self.say(self.protocol.send(DroneCommand(**command)))
-
-    def say(self, document):
-        self.socket.sendto(document, self.drone)
-
-    def close(self):
-        self.socket.close()
+    def command(self, **command):
+        self.send(self.protocol.send(DroneCommand(**command)))
 
 
 @pytest.fixture
@@ -62,8 +48,8 @@ def bridge(closing):
 
 @pytest.fixture
 def emulate(bridge):
-    def start(*arguments, port=None):
-        drones.append(Process.module(MODULE, "--port", bridge.port if port is None else port, *arguments))
+    def start(*arguments):
+        drones.append(Process.module(MODULE, "--port", bridge.port, *arguments))
         return drones[-1]
 
     drones = []
@@ -77,8 +63,8 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def rover_document(x, y, vx=0.0, vy=0.0):
-    return RoverConnection().send(RoverTelemetry(Vector(x, y, 0.15), Vector(vx, vy, 0.0), "linear", 1.0))
+def rover_document(x, y):
+    return RoverConnection().send(RoverTelemetry(Vector(x, y, 0.15), Vector(0.0, 0.0, 0.0), "linear", 1.0))
 
 
 def test_telemetry_is_of_25_times_a_second_with_an_image_in_every_fifth(emulate, bridge):
@@ -99,8 +85,8 @@ def test_a_good_landing_ends_it_with_0(emulate, bridge, tmp_path):
     pilot = Pilot()
     while not (telemetry := bridge.receive()).landed:
         command = pilot.command(telemetry)
-        bridge.send(thrust=command.thrust, pitch=command.pitch, roll=command.roll)
-    bridge.send()
+        bridge.command(thrust=command.thrust, pitch=command.pitch, roll=command.roll)
+    bridge.command()
     assert drone.wait() == 0
     line = drone.wait_for_line(
         r"^touchdown on the rover at t=(\S+) s: position error (\S+) m, vertical speed (\S+) m/s, "
@@ -118,36 +104,24 @@ def test_a_good_landing_ends_it_with_0(emulate, bridge, tmp_path):
 def test_a_bad_landing_ends_nothing_and_leaves_1(emulate, bridge):
     drone = emulate("--until-landed", "--height", "2", "--speed", "5", "--no-images")
     bridge.receive()
-    bridge.send(thrust=-1.0)
+    bridge.command(thrust=-1.0)
     drone.wait_for_line("^touchdown on the ground at .* vertical speed 2.* bad$")
-    bridge.send(thrust=1.0)
+    bridge.command(thrust=1.0)
     drone.wait_for_line("^took off: ")
     assert drone.stop() == 1
     drone.wait_for_line("^ended: t=.* s, flying")
 
 
-def test_the_rover_follows_documents_at_the_command_port(emulate, bridge):
-    drone = emulate("--rover", "follow", "--speed", "4", "--no-images", "--publish-rover")
-    bridge.receive()
-    for _ in range(5000):
-        bridge.say(rover_document(1.5, -2.0))
-        event = bridge.receive()
-        if isinstance(event, RoverTelemetry) and event.position.x == 1.5:
-            break
-    assert event == RoverTelemetry(Vector(1.5, -2.0, 0.15), Vector(0, 0, 0), "follow", event.timestamp)
-    drone.wait_for_line(r"rover x=1\.50 y=-2\.00 m$")
-
-
 def test_invalid_documents_are_refused_and_change_nothing(emulate, bridge):
     drone = emulate("--no-images")
     bridge.receive()
-    bridge.say(b"\xff" * 100)
+    bridge.send(b"\xff" * 100)
     drone.wait_for_line("^refused a document from .*: The document is not JSON")
     refused = [b"", b"[" * 5000, bytes(60000), b'{"thrust": NaN}', b"7", b'{"thrust": 1}']
     refused += [json.dumps({"thrust": 0, "pitch": 0, "roll": 9, "yaw": 0}).encode(), rover_document(0, 0)[:-5]]
     for document in refused:
-        bridge.say(document)
-    bridge.send(thrust=0.5)
+        bridge.send(document)
+    bridge.command(thrust=0.5)
     drone.wait_for_line("^commanded from ")
     assert drone.stop() == 0
     drone.wait_for_line(f" 1 commands, {1 + len(refused)} refused$")

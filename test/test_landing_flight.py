@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 
 from drone_bridge.telemetry.codec import DroneCommand
 from drone_bridge.telemetry.emulator.flight import (
+    ATTITUDE_DAMPING,
+    ATTITUDE_FREQUENCY,
     GRAVITY,
-    Airframe,
+    HORIZONTAL_DRAG,
+    THRUST_MARGIN,
+    VERTICAL_DRAG,
     Drone,
 )
 from drone_bridge.telemetry.emulator.world import STEP_S
@@ -20,8 +24,8 @@ STILL = np.zeros(3)
 START = (1.0, -2.0, 5.0)
 
 
-def fly(seconds, *, heading=0.0, airframe=None, wind=STILL, step=STEP_S, **command):
-    drone = Drone(START, heading, airframe)
+def fly(seconds, *, heading=0.0, wind=STILL, step=STEP_S, **command):
+    drone = Drone(START, heading)
     drone.command = DroneCommand(**command)
     return advance(drone, seconds, wind, step)
 
@@ -41,9 +45,8 @@ def test_hover_holds_its_place():
 
 @pytest.mark.parametrize("thrust", [1.0, 0.5, -1.0])
 def test_climb_settles_where_drag_balances_the_margin(thrust):
-    airframe = Airframe()
     drone = fly(10, thrust=thrust)
-    assert drone.velocity[2] == pytest.approx(thrust * airframe.thrust_margin / airframe.vertical_drag, rel=1e-3)
+    assert drone.velocity[2] == pytest.approx(thrust * THRUST_MARGIN / VERTICAL_DRAG, rel=1e-3)
     assert 2 <= abs(drone.velocity[2] / thrust) <= 3
     assert drone.velocity[:2] == pytest.approx([0, 0])
 
@@ -56,7 +59,7 @@ def test_climb_settles_where_drag_balances_the_margin(thrust):
 @pytest.mark.parametrize("heading", [0.0, 2.0])
 def test_speed_settles_where_drag_balances_tilt(command, direction, heading):
     drone = fly(30, heading=heading, **command)
-    speed = GRAVITY * math.tan(0.2) / Airframe().horizontal_drag
+    speed = GRAVITY * math.tan(0.2) / HORIZONTAL_DRAG
     forward, left = np.array(direction) * speed
     expected = (
         forward * math.cos(heading) - left * math.sin(heading),
@@ -67,8 +70,7 @@ def test_speed_settles_where_drag_balances_tilt(command, direction, heading):
 
 
 def test_attitude_answers_as_a_second_order_system():
-    airframe = Airframe()
-    frequency, damping = airframe.attitude_frequency, airframe.attitude_damping
+    frequency, damping = ATTITUDE_FREQUENCY, ATTITUDE_DAMPING
     ringing = frequency * math.sqrt(1 - damping**2)
     overshoot = math.exp(-math.pi * damping / math.sqrt(1 - damping**2))
     drone = fly(math.pi / ringing, roll=0.3, step=0.001)

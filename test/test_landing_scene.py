@@ -67,14 +67,6 @@ def test_the_top_of_the_image_is_forward_and_its_left_is_left():
     assert seen(0, -edge, -2) == pytest.approx((319.5, 119.5))
 
 
-@pytest.mark.parametrize("attitude", ATTITUDES)
-def test_pixels_match_a_pinhole_camera(attitude):
-    rotation = rotation_from_angles(*attitude)
-    towards = np.array([0.7, -0.4, -3.0])
-    column, row, depth = CAMERA.view(rotation) @ towards
-    assert (column / depth, row / depth) == pytest.approx(pixel(np.zeros(3), rotation, towards))
-
-
 # Surfaces and the ground
 
 

@@ -76,16 +76,3 @@ def test_every_pixel_is_what_tracing_its_ray_gives(width, height, horizontal, ve
             assert unsure.mean() < 0.01
             coloured += np.count_nonzero((image != 255).any(axis=2))
     assert coloured > 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0, 10, 90, 90, 0.25), "1 x 1"),
-        ((10, 10, 180, 90, 0.25), "horizontal angle of view"),
-        ((10, 10, 90, math.nan, 0.25), "vertical angle of view"),
-    ],
-)
-def test_impossible_cameras_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        StereoCamera(*arguments)

@@ -8,21 +8,21 @@ import cv2
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist, Vector3
+from geometry_msgs.msg import Vector3
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
 from telemetry_documents import DRONE, ROVER
 
+from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
 from drone_bridge.telemetry.topics import (
-    FullScale,
     LandingFrameNames,
     TelemetryCommandSigns,
     TelemetrySigns,
     Translation,
-    twist_from_command,
+    shares_from_command,
 )
 from drone_bridge.wire.jpeg import read_size
 from drone_bridge.wire.rate_limit import RateLimit
@@ -31,7 +31,6 @@ STAMP = Time(sec=12, nanosec=34)
 NAMES = LandingFrameNames("d1/")
 REP_103 = TelemetrySigns()
 TRANSLATION = Translation(NAMES, REP_103)
-FULL = FullScale(2.0, 3.0, 4.0, 5.0)
 
 
 def read(document):
@@ -94,10 +93,8 @@ def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
 
 
 def test_positive_pitch_goes_forward_and_positive_roll_right():
-    twist = twist_from_command(DroneCommand(0.5, 0.25, 0.5, -0.5), FULL, TelemetryCommandSigns())
-    expected = Twist()
-    expected.linear.x, expected.linear.y, expected.linear.z, expected.angular.z = 1.5, -4.0, 1.0, -5.0
-    assert twist == expected
+    shares = shares_from_command(DroneCommand(0.5, 0.25, 0.5, -0.5), TelemetryCommandSigns())
+    assert shares == Shares(thrust=0.5, pitch=0.5, roll=1.0, yaw=-1.0)
 
 
 # Raw images.

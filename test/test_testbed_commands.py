@@ -57,8 +57,7 @@ class Vehicle:
         self.drone.frames.add("left", round(stamp_s * 1e9), bytes(6), 0.0)
         self.drone.frames.add("attitude", round(stamp_s * 1e9), SensorFrame(b"", b"", 0.0, 0.0, yaw=0.0), 0.0)
         if is_sent:
-            assert self.drone.look(0.0, 1.0) == []
-            assert self.drone.sense()
+            assert self.drone.next_frame(0.0, 1.0)[0]
 
     def told(self):
         """What it was commanded since the last time, as topics and messages."""

@@ -11,6 +11,7 @@ from drone_bridge.session.clients import LOST
 from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Close, Send
 from drone_bridge.testbed.codec import (
     NEED_DATA,
+    AngleUnit,
     AttitudeLayout,
     AutopilotConnection,
     Constants,
@@ -18,7 +19,6 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     pack_reply,
 )
-from drone_bridge.testbed.device.exchange import Dialect
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity
 from drone_bridge.testbed.session.drone import (
     CLOSED,
@@ -69,7 +69,7 @@ class Talk(SessionTalk):
         session = DroneSession(
             self.drone,
             self.output,
-            Setup(Dialect(layout, sends_in_pieces=True), LIMITS, is_lockstep, topics),
+            Setup(layout, AngleUnit.DEGREES, False, LIMITS, is_lockstep, topics),
             self.parameters.__getitem__,
             neutral_meaning=lambda: "stop",
             missing_properties=lambda: "Nobody says what it is.",
@@ -273,8 +273,11 @@ def test_an_answer_may_come_ahead_of_its_frame_and_in_pieces():
     assert len(talk.frames()) == 1
 
 
-def test_how_long_the_autopilot_takes_is_reported():
+def test_how_long_the_autopilot_takes_for_a_frame_is_reported():
     talk = talking()
+    talk.answer()
+    talk.run(0.5)
+    talk.show()
     talk.run(0.25)
     assert Took("waiting_for_the_autopilot", pytest.approx(0.25)) in published(talk.answer())
 

@@ -4,51 +4,17 @@
 import csv
 import math
 import signal
-import socket
-import sys
 
 import pytest
 from processes import Process
+from testbed_autopilot import AutopilotPeer
 
-from drone_bridge.testbed.codec import (
-    NEED_DATA,
-    AutopilotConnection,
-    ConnectionClosed,
-    Constants,
-    MotionParameters,
-)
+from drone_bridge.testbed.codec import ConnectionClosed, Constants, MotionParameters
 from drone_bridge.testbed.emulator.__main__ import parse, stream_options
 from drone_bridge.wire.events import RemoteProtocolError
 
-TIMEOUT = 60  # s
 SMALL = ("--width", "20", "--height", "10")
 HOVER = MotionParameters(0, 0, 0, 9.81)
-
-
-class Emulator(Process):
-    """An emulator whose lines are looked at one after the other."""
-
-    def __init__(self, *arguments):
-        super().__init__(sys.executable, "-m", "drone_bridge.testbed.emulator", "--port", 0, *SMALL, *arguments)
-        self._seen = 0
-
-    def line(self, start):
-        """Wait for the next line that starts so, and return the rest of it."""
-
-        def find():
-            for line in self.lines[self._seen :]:
-                self._seen += 1
-                if line.startswith(start):
-                    return [line[len(start) :].strip()]
-            return None
-
-        with self._changed:
-            found = self._changed.wait_for(find, TIMEOUT)
-        assert found, f"no line starts with {start!r} in:\n{self.output}"
-        return found[0]
-
-    def port(self):
-        return int(self.line("listening on 127.0.0.1:"))
 
 
 @pytest.mark.parametrize("has_default_sockets", [False, True])
@@ -61,56 +27,34 @@ def test_an_answer_in_pieces_is_acknowledged_at_once_unless_sockets_are_as_by_de
 
 @pytest.fixture
 def emulate():
-    emulators = []
+    """Start an emulator; return it with its port."""
 
     def start(*arguments):
-        emulators.append(Emulator(*arguments))
-        return emulators[-1]
+        emulators.append(Process.module("drone_bridge.testbed.emulator", "--port", 0, *SMALL, *arguments))
+        return emulators[-1], int(emulators[-1].wait_for_line(r"^listening on 127\.0\.0\.1:(\d+)")[1])
 
+    emulators = []
     yield start
     for emulator in emulators:
         emulator.end()
 
 
-class Autopilot:
-    def __init__(self, connected, **options):
-        self.socket = connected
-        self.socket.settimeout(TIMEOUT)
-        self.protocol = AutopilotConnection(**options)
-
-    @classmethod
-    def connect(cls, port, **options):
-        return cls(socket.create_connection(("127.0.0.1", port), TIMEOUT), **options)
-
-    def receive(self):
-        while (event := self.protocol.next_event()) is NEED_DATA:
-            data = self.socket.recv(65536)
-            if data:
-                self.protocol.receive_data(data)
-            else:
-                self.protocol.receive_eof()
-        return event
-
-    def answer(self, motion=HOVER):
-        self.socket.sendall(self.protocol.send(motion))
-
-    def fly(self, motion=HOVER, frames=None):
-        """Answer frames, all of them or so many; return what came."""
-        events = []
-        while frames is None or len(events) < frames:
-            events.append(self.receive())
-            if isinstance(events[-1], ConnectionClosed):
-                break
-            self.answer(motion)
-        return events
-
-    def close(self):
-        self.socket.close()
+def fly(autopilot, motion=HOVER, frames=math.inf):
+    """Answer frames, all of them or so many; return what came."""
+    events = []
+    while len(events) < frames:
+        events.append(autopilot.receive())
+        if isinstance(events[-1], ConnectionClosed):
+            break
+        autopilot.answer(motion)
+    return events
 
 
 def test_it_announces_its_options(emulate):
-    port = emulate("--hfov", "100", "--vfov", "50", "--negative-gravity").port()
-    assert Autopilot.connect(port).receive() == Constants(
+    _, port = emulate("--hfov", "100", "--vfov", "50", "--negative-gravity")
+    with AutopilotPeer(port) as autopilot:
+        constants = autopilot.receive()
+    assert constants == Constants(
         horizontal_angle_of_view=100,
         vertical_angle_of_view=50,
         width=20,
@@ -127,39 +71,36 @@ def test_it_announces_its_options(emulate):
 
 
 def test_reaching_the_target_is_reported_and_ends_the_flight_with_0(emulate):
-    emulator = emulate("--target", "0 3 0", "--until-reached", "--wind", "0 0 0", "--duration", "10")
-    autopilot = Autopilot.connect(emulator.port())
-    autopilot.receive()
-    autopilot.fly(MotionParameters(0, 0, 0, 20))
-    report = emulator.line("target reached at t=")
-    reached_at, distance = float(report.split(" ")[0]), float(report.split("distance ")[1].split(" ")[0])
-    assert reached_at == pytest.approx(math.sqrt(2 * 2.25 / 10.19), abs=0.05)
-    assert distance <= 0.75
+    emulator, port = emulate("--target", "0 3 0", "--until-reached", "--wind", "0 0 0", "--duration", "10")
+    with AutopilotPeer(port) as autopilot:
+        autopilot.receive()
+        fly(autopilot, MotionParameters(0, 0, 0, 20))
+    report = emulator.wait_for_line(r"^target reached at t=(\S+) s, distance (\S+) m")
+    assert float(report[1]) == pytest.approx(math.sqrt(2 * 2.25 / 10.19), abs=0.05)
+    assert float(report[2]) <= 0.75
     assert emulator.wait() == 0
 
 
 @pytest.mark.parametrize("kind", ["truncate", "garbage"])
 def test_a_fault_breaks_its_frame_and_the_next_conversation_is_sound(emulate, kind):
-    emulator = emulate("--fault", f"{kind}@2")
-    port = emulator.port()
-    autopilot = Autopilot.connect(port)
-    autopilot.receive()
-    assert len(autopilot.fly(frames=2)) == 2
-    with pytest.raises(RemoteProtocolError, match="closed inside frame 2" if kind == "truncate" else "nan"):
+    emulator, port = emulate("--fault", f"{kind}@2")
+    with AutopilotPeer(port) as autopilot:
         autopilot.receive()
-    autopilot.close()
-    emulator.line("ended: 2 steps")
-    again = Autopilot.connect(port)
-    assert isinstance(again.receive(), Constants)
-    assert len(again.fly(frames=5)) == 5
+        assert len(fly(autopilot, frames=2)) == 2
+        with pytest.raises(RemoteProtocolError, match="closed inside frame 2" if kind == "truncate" else "nan"):
+            autopilot.receive()
+    emulator.wait_for_line("^ended: 2 steps")
+    with AutopilotPeer(port) as again:
+        assert isinstance(again.receive(), Constants)
+        assert len(fly(again, frames=5)) == 5
 
 
 def test_trajectory_has_a_row_for_every_state(emulate, tmp_path):
     path = tmp_path / "flight.csv"
-    emulator = emulate("--steps", "4", "--rate", "10", "--target", "0 0 -5", "--trajectory", str(path))
-    autopilot = Autopilot.connect(emulator.port())
-    autopilot.receive()
-    autopilot.fly(MotionParameters(10, 0, 0, 5))
+    emulator, port = emulate("--steps", "4", "--rate", "10", "--target", "0 0 -5", "--trajectory", str(path))
+    with AutopilotPeer(port) as autopilot:
+        autopilot.receive()
+        fly(autopilot, MotionParameters(10, 0, 0, 5))
     assert emulator.wait() == 0
     with path.open() as file:
         rows = list(csv.DictReader(file))
@@ -169,17 +110,11 @@ def test_trajectory_has_a_row_for_every_state(emulate, tmp_path):
     assert (float(rows[-1]["pitch_rate"]), float(rows[-1]["thrust"])) == (10, 5)
 
 
-def flying(emulator, port):
-    autopilot = Autopilot.connect(port)
-    autopilot.receive()
-    autopilot.receive()
-    emulator.line("connected to")
-    return autopilot
-
-
 def test_a_signal_in_flight_ends_it_cleanly(emulate):
-    emulator = emulate("--until-reached")
-    autopilot = flying(emulator, emulator.port())
-    emulator.send(signal.SIGINT)
-    assert emulator.wait() == 1  # it has not reached the target
-    assert isinstance(autopilot.receive(), ConnectionClosed)
+    emulator, port = emulate("--until-reached")
+    with AutopilotPeer(port) as autopilot:
+        autopilot.receive()
+        autopilot.receive()
+        emulator.send(signal.SIGINT)
+        assert emulator.wait() == 1  # it has not reached the target
+        assert isinstance(autopilot.receive(), ConnectionClosed)

@@ -2,6 +2,7 @@
 """How testbed_bridge makes answers of commands: of velocities, of rates and thrust, and of none."""
 
 from dataclasses import astuple, replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from drone_bridge.testbed.topics import BodyRates, Command, pose
 CONSTANTS = Constants(90.0, 90.0, 4, 4, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 30
 FORWARD = VelocityCommand(forward=1.0)
+POSE = partial(pose, unit=AngleUnit.DEGREES)
 LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]
 
 
@@ -31,19 +33,14 @@ def frame(layout, state):
     )
 
 
-def observe(flight, frame):
-    flight.observe(frame.time, pose(frame, AngleUnit.DEGREES))
-
-
 def fly(layout, commands, airframe=None, flight=None):
     """Return the answers to the frames of a simulated drone, one for each command."""
     airframe = airframe or Airframe(1.0, 9.81, 0.2)
-    flight = flight or TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
+    flight = flight or TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters(), POSE)
     state, answers = DroneState.at_start(), []
     for command in commands:
-        observe(flight, frame(layout, state))
+        flight.see(frame(layout, state))
         answer, _ = flight.answer(command)
-        flight.answered()
         answers.append(answer)
         state = state.advance(airframe, Motion(*astuple(answer)), np.zeros(3), STEP_S)
     return answers
@@ -55,7 +52,7 @@ def numbers(answers):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_drone_that_nobody_commands_stays_where_it_is(layout):
-    flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
+    flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters(), POSE)
     answers = numbers(fly(layout, [None] * 30, flight=flight))
     assert np.abs(answers - astuple(flight.neutral)).max() < 1e-6
 
@@ -78,12 +75,11 @@ def moved(first, index, **changes):
 )
 @pytest.mark.parametrize("index", [0, 5])
 def test_a_drone_that_moves_by_itself_is_righted(layout, changes, index):
-    flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters())
+    flight = TestbedFlight(CONSTANTS, AngleUnit.DEGREES, VelocityParameters(), POSE)
     answers = []
     for seen in moved(frame(layout, DroneState.at_start()), index, **changes):
-        observe(flight, seen)
+        flight.see(seen)
         answers.append(flight.answer(None)[0])
-        flight.answered()
     assert any(answer != flight.neutral for answer in answers[index : index + 2])
 
 
@@ -96,6 +92,6 @@ def test_a_drone_that_was_turned_by_rates_is_not_turned_back_when_they_end(layou
 
 
 def test_a_drone_that_cannot_fly_velocities_gets_neutral_answers():
-    flight = TestbedFlight(replace(CONSTANTS, gravity=0.0), AngleUnit.DEGREES, VelocityParameters())
+    flight = TestbedFlight(replace(CONSTANTS, gravity=0.0), AngleUnit.DEGREES, VelocityParameters(), POSE)
     assert flight.problem
     assert set(fly("pose", [None, FORWARD, FORWARD, None], Airframe(1.0, 0.0, 0.2), flight)) == {flight.neutral}

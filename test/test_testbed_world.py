@@ -7,7 +7,7 @@ from rotations import of_testbed_angles
 
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.emulator.world import Sphere, World
+from drone_bridge.testbed.emulator.world import World
 
 CALM = np.zeros(3)
 STEP = 1 / 60  # s
@@ -92,16 +92,6 @@ def test_random_worlds_are_as_promised():
     assert max(bearings) > 2.5
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: World(()), "at least one target"),
-        (lambda: World((Sphere((0, 0, 0), 1), Sphere((1, 0, 0), 0.5))), "must not intersect"),
-        (lambda: Sphere((0, 0, 0), 0), "radius"),
-        (lambda: Sphere((0, math.nan, 0), 1), "centre"),
-        (lambda: World.random(0, obstacles=100000), "no room left"),
-    ],
-)
-def test_impossible_worlds_are_refused(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
+def test_a_world_without_room_for_another_obstacle_is_refused():
+    with pytest.raises(ValueError, match="no room left"):
+        World.random(0, obstacles=100000)

@@ -14,7 +14,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool
 
-from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState, OtherNavdata
+from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState
 from drone_bridge.dronegui.ports import PeerWithLatePort
 from drone_bridge.dronegui.session.controller import (
     FOREIGN_NAVDATA,
@@ -123,9 +123,6 @@ PARAMETERS = (
     *limit_parameters(is_drone=True, tells_battery=True),
 )
 
-#: Limits what diagnostics keep of unknown types, which peers choose.
-MAX_OTHER_TYPES = 8
-MAX_TYPE_LETTERS = 24
 #: The count of attempts to have the port for navdata that failed.
 PORT_UNAVAILABLE = "missed_navdata_ports"
 # Conditions in diagnostics.
@@ -189,7 +186,6 @@ class DroneGuiBridge(ProtocolNode):
     def make_session(self) -> ControllerSession:
         """Number packets from 1 when the node is activated."""
         get, link = self.parameters.__getitem__, self._link_to_gui
-        self._other_types: set[str] = set()
         self._dead_reckoning = DeadReckoning()
         if get("receive_navdata"):
             self._topics.restart()
@@ -235,9 +231,6 @@ class DroneGuiBridge(ProtocolNode):
                 self._pilot.stands()
             elif motion := measured_motion(block):
                 self._pilot.measured(motion, received_s)
-        elif isinstance(block, OtherNavdata) and len(self._other_types) < MAX_OTHER_TYPES:
-            self._other_types.add(block.type[:MAX_TYPE_LETTERS])
-            self.statistics.facts["other_navdata_types"] = ", ".join(sorted(self._other_types))
         stamp = self.now()
         self._topics.publish(received.datagram, stamp)
         self._topics.publish(block, stamp)

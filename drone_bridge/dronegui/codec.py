@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerConnection and ReceiverConnection: a controller and an AR.Drone's GUI, the two ends of the dronegui protocol.
+"""ControllerConnection and ReceiverConnection: a controller and an AR.Drone's GUI, the ends of the dronegui protocol.
 
 One JSON document per UDP datagram.
 
@@ -22,40 +22,21 @@ On the wire:
 
 UDP; one JSON document per datagram.
 
-**Control packets** go to port 5560 of the GUI. Nothing answers them.
-
-| key | value | meaning |
-| --- | --- | --- |
-| `seq` | whole number | 1 starts over; otherwise a packet whose number is not higher than the last one's is discarded |
-| `state` | object, may be left out | the controls below; those that are missing keep their values |
-| `state.take_off` | `true`, `false` | on press: takes off from the ground, lands in flight |
-| `state.reset` | `true`, `false` | on press: emergency stop in flight; on the ground, restarts the GUI's connection to the drone |
-| `state.hover` | `true`, `false` | while pressed, the axes are ignored and the drone holds its position |
-| `state.roll`, `state.pitch` | -1 … 1 | tilt, as a share of the drone's configured maximum |
-| `state.yaw`, `state.gas` | -1 … 1 | turn rate and climb rate, as shares of the drone's configured maxima |
-
-The bridge sends strict JSON with all seven controls, and numbers its packets 1, 2, 3, ...:
+**Control packets** go to port 5560 of the GUI. Nothing answers them. `state` has the fields of `Controls`, and may be
+left out. The bridge sends strict JSON with all seven, and numbers its packets 1, 2, 3, ...:
 
 ```json
 {"seq":1,"state":{"take_off":false,"reset":false,"hover":true,"roll":0.0,"pitch":0.0,"yaw":0.0,"gas":0.0}}
 ```
 
 **Navdata** comes to port 5561 of the GUI's own machine, and of each host that controls it (from port 3456), one block
-of the drone's navdata per datagram, `demo` about 15 times per second:
+of the drone's navdata per datagram, `demo` about 15 times per second, with the fields of `Demo` and `VisionDetect`:
 
 ```json
-{"type": "demo", "ctrl_state": 262144, "vbat_flying_percentage": 87, "theta": -1205.4, "phi": 535.6, "psi": 36600.0, "altitude": 400, "vx": 200.9, "vy": -120.0, "vz": 0.0, "num_frames": 14}
+{"type": "demo", "ctrl_state": 262144, "vbat_flying_percentage": 87, "theta": -1205.4, "phi": 535.6, "psi": 36600.0,
+ "altitude": 400, "vx": 200.9, "vy": -120.0, "vz": 0.0, "num_frames": 14}
 {"type": "visiondetect", "features": [{"xc": 512, "yc": 430, "width": 88, "height": 61, "dist": 143}]}
 ```
-
-| field | unit on the wire | meaning |
-| --- | --- | --- |
-| `ctrl_state` | upper half of 32 bits | 0 default, 1 init, 2 landed, 3 flying, 4 hovering, 5 test, 6 taking off, 7 going to a fix, 8 landing, 9 looping |
-| `vbat_flying_percentage` | % | charge |
-| `phi`, `theta`, `psi` | 0.001° | + banks right, + raises the nose, + turns right |
-| `altitude` | mm | above the ground below, by ultrasound |
-| `vx`, `vy`, `vz` | mm/s | + forward, + right, + down, along the body's axes; `vz` may stay at 0 in a climb |
-| `features` | picture of 1000 x 1000; `dist` in cm | what the drone's own vision has found |
 
 A field that is missing, or NaN, is unknown, and unknown fields and blocks are ignored (`iphoneangles`, `vision`,
 `checksum` and what other versions send are counted). The oldest GUIs do not send `type`; `demo` and `visiondetect`
@@ -65,13 +46,13 @@ are then distinguished by their fields.
 its user chooses "Stream Navdata", and in its bootstrap, which is what the `reset` button triggers on the ground (in
 the air it stops the motors). Until then it does not know whether the drone flies: pressing `take_off` twice means two
 take-offs, and nothing but the action "Land" of its window lands the drone. See taking off and landing.
-"""  # noqa: E501 -- tables
+"""
 
 import json
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from enum import IntEnum
 from typing import Annotated, Any
 
@@ -133,19 +114,7 @@ class _Measurement(Number):
 
     def read(self, value: Any, context: Any = None) -> Any:
         is_unknown = isinstance(value, float) and not math.isfinite(value)
-        return None if is_unknown else super().read(value, context)
-
-    def write(self, value: Any, context: Any = None) -> Any:
-        super().read(value)
-        return value  # a whole number without a point, as the GUI
-
-
-class _Coordinate(Number):
-    """A number that has to be there."""
-
-    def write(self, value: Any, context: Any = None) -> Any:
-        self.read(value)
-        return value
+        return None if is_unknown else super().read(value)
 
 
 class _WholeNumber:
@@ -161,8 +130,7 @@ class _WholeNumber:
             raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 0 to 2^32 - 1.")
         return whole
 
-    def write(self, value: Any) -> int | None:
-        return self.read(value)
+    write = read
 
 
 class _FeatureList:
@@ -186,7 +154,7 @@ class _FeatureList:
 
 
 _MEASURED = _Measurement(-MAX_MAGNITUDE, MAX_MAGNITUDE)
-_COORDINATE = _Coordinate(-MAX_MAGNITUDE, MAX_MAGNITUDE)
+_COORDINATE = Number(-MAX_MAGNITUDE, MAX_MAGNITUDE)
 _WHOLE = _WholeNumber()
 
 
@@ -221,6 +189,7 @@ class Controls:
     gas: Annotated[float, DEFLECTION] = 0.0  # share of the greatest speed, + climbs
 
 
+_CONTROLS = JsonObject(Controls)
 BUTTONS = tuple(each.name for each in fields(Controls) if each.type is bool)
 AXES = tuple(each.name for each in fields(Controls) if each.type is not bool)
 
@@ -375,7 +344,7 @@ def parse(
     if python_literals:
         text = _TOKEN.sub(lambda token: _JSON_OF_PYTHON.get(token[0], token[0]), text)
     try:
-        document = json.loads(text, parse_constant=parse_constant, object_pairs_hook=_object)
+        document = json.loads(text, parse_constant=parse_constant)
     except json.JSONDecodeError as error:
         raise RemoteProtocolError(f"The packet{fault_in(text, error.msg, error.pos)}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, among others
@@ -395,16 +364,6 @@ def _check_nesting(text: str) -> None:
             depth -= 1
         if depth > MAX_NESTING:
             raise RemoteProtocolError(f"The packet is nested more than {MAX_NESTING} deep.")
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of these pairs. Duplicate controls are refused, as either may be meant."""
-    result: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in result:
-            raise RemoteProtocolError(f"The packet names {shown(name)} twice in one object.")
-        result[name] = value
-    return result
 
 
 # Blocks of navdata.
@@ -468,10 +427,10 @@ class ControllerConnection(EventSource[Navdata]):
         """Return the next datagram. Raises LocalProtocolError for what the protocol does not allow."""
         if not isinstance(controls, Controls):
             raise LocalProtocolError(f"A controller does not send {type(controls).__name__}.")
-        state = {field.name: getattr(controls, field.name) for field in fields(controls)}
-        for name, value in state.items():
-            if problem := _problem_with(name, value):
-                raise LocalProtocolError(problem)
+        try:
+            state = _CONTROLS.write(controls)
+        except RefusedValueError as error:
+            raise LocalProtocolError(str(error).removeprefix(".")) from error
         datagram = _encoded({"seq": self._next_seq, "state": state})
         self._next_seq += 1
         return datagram
@@ -544,25 +503,19 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         seq = _seq(document, self._loose_values)
         if self._newest_seq is not None and seq != FIRST_SEQ and seq <= self._newest_seq:
             return LatePacket(seq, self._newest_seq)
-        controls = replace(self._controls, **self._state(document))
-        self._newest_seq, self._controls = seq, controls
-        return ControlPacket(seq, controls)
+        self._controls, self._newest_seq = self._merged(document.get("state", {})), seq
+        return ControlPacket(seq, self._controls)
 
-    def _state(self, document: dict[str, Any]) -> dict[str, Any]:
-        """Return the controls in the packet, converted to their types."""
-        state = document.get("state", {})
+    def _merged(self, state: Any) -> Controls:
+        """Return the controls in force, with those of a state in their place. Raises RemoteProtocolError."""
         if not isinstance(state, dict):
             raise RemoteProtocolError(f"state is {shown(state)}, and has to be an object.")
-        carried = {name: state[name] for name in (*BUTTONS, *AXES) if name in state}
-        if self._loose_values:
-            carried = {name: _tightened(name, value) for name, value in carried.items()}
-        for name, value in carried.items():
-            if problem := _problem_with(name, value):
-                raise RemoteProtocolError(problem)
         missing = [name for name in (*BUTTONS, *AXES) if name not in state]
         if missing and self._complete_states_only:
             raise RemoteProtocolError(f"state lacks {', '.join(missing)}, and has to be complete.")
-        return {name: value if name in BUTTONS else float(value) for name, value in carried.items()}
+        if self._loose_values:
+            state = {name: _tightened(name, value) for name, value in state.items()}
+        return _CONTROLS.read_document(asdict(self._controls) | state)
 
 
 def _encoded(document: dict[str, Any]) -> bytes:
@@ -594,12 +547,3 @@ def _tightened(name: str, value: Any) -> Any:
     if name in BUTTONS:
         return bool(value) if value in (0, 1) else value
     return DEFLECTION.clamped(value)
-
-
-def _problem_with(name: str, value: Any) -> str | None:
-    """Return a sentence about an invalid value of a control."""
-    if name in BUTTONS:
-        return None if isinstance(value, bool) else f"{name} is {shown(value)}, and has to be true or false."
-    if not is_number(value) or not DEFLECTION.holds(value):
-        return f"{name} is {shown(value)}, and has to be a number from -1 to 1."
-    return None

@@ -18,7 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -97,23 +97,18 @@ class Phase(str, Enum):
 
 #: Steps of the simulation per second.
 STEP_RATE = 100.0
-
-
-@dataclass(frozen=True, slots=True)
-class Airframe:
-    """The drone's configuration: the scale and limits of controls."""
-
-    max_tilt: float = math.radians(12)  # rad
-    max_yaw_rate: float = math.radians(100)  # rad/s
-    max_climb: float = 0.7  # m/s
-    drag: float = 0.4  # 1/s: deceleration per unit of air speed, in any direction
-    ceiling: float = 3.0  # m
+# The drone's configuration: the scale and limits of controls.
+MAX_TILT = math.radians(12)  # rad
+MAX_YAW_RATE = math.radians(100)  # rad/s
+MAX_CLIMB = 0.7  # m/s
+DRAG = 0.4  # 1/s: deceleration per unit of air speed, in any direction
+CEILING = 3.0  # m
 
 
 class Flight:
     """One drone, initially on the ground."""
 
-    def __init__(self, airframe: Airframe | None = None, gusts: float = 0.0, seed: int = 0) -> None:
+    def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
         """`gusts` (m/s, standard deviation per axis) repeat with their seed."""
         self.time = 0.0  # s
         self.phase = Phase.LANDED
@@ -122,7 +117,6 @@ class Flight:
         self.roll = self.pitch = self.yaw = 0.0  # rad: + banks right, + lowers the nose, + turns left
         self.yaw_rate = 0.0  # rad/s
         self.flown_s = 0.0  # with motors on
-        self._airframe = airframe or Airframe()
         self._wind = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
         self._controls = Controls()
         self._place: Triple | None = None  # that hover keeps, m
@@ -191,18 +185,18 @@ class Flight:
 
     def _steer(self, step: float) -> None:
         """Make attitude and climb follow their targets."""
-        frame, controls = self._airframe, self._controls
+        controls = self._controls
         climb = {Phase.TAKING_OFF: TAKE_OFF_SPEED, Phase.LANDING: -LANDING_SPEED}.get(self.phase, 0.0)
         yaw_rate = 0.0
         if self.phase is not Phase.FLYING or controls.hover:
             roll, pitch = self._tilt_of_hover()
         else:
             self._place = None
-            roll, pitch = controls.roll * frame.max_tilt, -controls.pitch * frame.max_tilt
-            yaw_rate = -controls.yaw * frame.max_yaw_rate
-            climb = controls.gas * frame.max_climb
+            roll, pitch = controls.roll * MAX_TILT, -controls.pitch * MAX_TILT
+            yaw_rate = -controls.yaw * MAX_YAW_RATE
+            climb = controls.gas * MAX_CLIMB
         if self.phase is Phase.FLYING:
-            lowest, highest = (APPROACH * (limit - self.height) for limit in (LOWEST_FLIGHT, frame.ceiling))
+            lowest, highest = (APPROACH * (limit - self.height) for limit in (LOWEST_FLIGHT, CEILING))
             climb = max(lowest, min(highest, climb))
         elif self.phase is Phase.TAKING_OFF:
             climb = min(climb, APPROACH * (TAKE_OFF_HEIGHT - self.height) + 0.1)
@@ -221,15 +215,14 @@ class Flight:
             pull -= HOVER_SPRING * (self.position[:2] - self._place[:2])
         forward = math.cos(self.yaw) * pull[0] + math.sin(self.yaw) * pull[1]
         left = math.cos(self.yaw) * pull[1] - math.sin(self.yaw) * pull[0]
-        most = self._airframe.max_tilt
         roll, pitch = math.atan2(-left, GRAVITY), math.atan2(forward, GRAVITY)
-        return max(-most, min(most, roll)), max(-most, min(most, pitch))
+        return max(-MAX_TILT, min(MAX_TILT, roll)), max(-MAX_TILT, min(MAX_TILT, pitch))
 
     def _move(self, step: float) -> None:
         if self.phase is Phase.LANDED:
             return
         wind = self._wind.velocity
-        drag = -self._airframe.drag * (self.velocity - wind)
+        drag = -DRAG * (self.velocity - wind)
         if self.is_flying:
             # Thrust is what keeps the height, so tilting it pulls sideways by the tangent. Climbing is steered as such.
             forward, left = GRAVITY * math.tan(self.pitch), -GRAVITY * math.tan(self.roll)
@@ -480,7 +473,7 @@ def fly(
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Listen and fly until the end. Raises LinkError and OSError."""
-    flight = Flight(Airframe(), options.gusts, options.seed)
+    flight = Flight(options.gusts, options.seed)
     dialect = Dialect(
         complete_states_only=options.strict_real,
         loose_values=options.strict_real,

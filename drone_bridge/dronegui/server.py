@@ -44,14 +44,13 @@ from drone_bridge.dronegui.topics import (
     NAVDATA_TOPIC,
     TABLE,
     TOPICS,
-    FullScale,
     assembled_demo,
     navdata_facts,
     shares_from_controls,
-    twist_from_controls,
 )
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.bridge_watch import BridgeWatch
+from drone_bridge.ros.command_axes import FullScale, twist_from_shares
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     CMD_VEL,
@@ -62,7 +61,6 @@ from drone_bridge.ros.common_parameters import (
     frame_names,
     full_scale_parameters,
     read_allowed_peers,
-    read_group,
 )
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -222,10 +220,9 @@ class DroneGuiServer(ProtocolNode):
         if isinstance(message, Demo):
             self.statistics.facts |= navdata_facts(message)
             return
-        full_scale = read_group(self.parameters, "full_scale", FullScale)
-        self._velocities.publish(
-            twist_from_controls(message, full_scale), shares_from_controls(message), self.decided_s
-        )
+        shares = shares_from_controls(message)
+        full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in ("gas", "pitch", "roll", "yaw")))
+        self._velocities.publish(twist_from_shares(shares, full_scale), shares, self.decided_s)
 
     def call_service(self, name: str, tag: bool | None) -> None:
         """Call a service, or publish a press; `tag` is whether hover is to be held."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistWithCovarianceStamped, Vector3
+from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianceStamped, Vector3
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
@@ -53,15 +53,6 @@ from drone_bridge.ros.transforms import odometry_transform, set_quaternion, tran
 # Controls.
 
 
-class FullScale(NamedTuple):
-    """The command at full deflection of each axis, in the order of the wire."""
-
-    roll: float  # linear.y
-    pitch: float  # linear.x
-    yaw: float  # angular.z
-    gas: float  # linear.z
-
-
 def controls_from_shares(shares: Shares) -> Controls:
     """Return shares as controls."""
     # 0.0 - x, because -x of zero is the other zero.
@@ -73,17 +64,6 @@ def shares_from_controls(controls: Controls) -> Shares:
     if controls.hover:
         return Shares()
     return Shares(controls.gas, 0.0 - controls.pitch, controls.roll, 0.0 - controls.yaw)
-
-
-def twist_from_controls(controls: Controls, full_scale: FullScale) -> Twist:
-    """Return controls as cmd_vel; zero while hover is pressed, which overrides the axes."""
-    twist = Twist()
-    if not controls.hover:
-        twist.linear.x = 0.0 - controls.pitch * full_scale.pitch
-        twist.linear.y = 0.0 - controls.roll * full_scale.roll
-        twist.linear.z = controls.gas * full_scale.gas
-        twist.angular.z = 0.0 - controls.yaw * full_scale.yaw
-    return twist
 
 
 def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
@@ -330,11 +310,12 @@ class Translation:
 def assembled_demo(value: Callable[[str], Any], state: FlightState | None = None) -> Demo:
     """Return the block for a drone; `value` gives what the newest message of a topic says, or None.
 
-    Odometry counts where no other topic says anything.
+    Odometry counts where no other topic says anything; of other topics the last one in the table.
     """
-    known: dict[str, Any] = {}
-    for topic in ("odom", "height", "altitude", "velocity", "imu/data", "battery_state"):
-        known |= value(topic) or {}
+    known: dict[str, Any] = value("odom") or {}
+    for row in TOPICS:
+        if row.of is Demo:
+            known = {**known, **(value(row.name) or {})}
     return Demo(ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT, **known)
 
 
@@ -422,20 +403,20 @@ TOPICS = (
         meaning="the charge, the only value on the wire",
     ),
     Topic(
-        "altitude",
-        Range,
-        of=Demo,
-        to_ros=Translation.altitude,
-        from_ros=Translation.wire_range,
-        meaning="what the ultrasound rangefinder measures, m",
-    ),
-    Topic(
         "height",
         PointStamped,
         of=Demo,
         to_ros=Translation.height,
         from_ros=Translation.wire_height,
         meaning="above the ground below, m",
+    ),
+    Topic(
+        "altitude",
+        Range,
+        of=Demo,
+        to_ros=Translation.altitude,
+        from_ros=Translation.wire_range,
+        meaning="what the ultrasound rangefinder measures, m",
     ),
     Topic(
         "velocity",

@@ -185,9 +185,7 @@ class TelemetryBridge(ProtocolNode):
         else:
             self._pilot.measured(self._translation.motion(message), heard_s)
         self._topics.publish(message, stamp)
-        if (camera := message.camera).jpeg is not None:
-            self.statistics.counts["images"] += 1
-            self.statistics.counts["images_of_another_size"] += camera.jpeg_size != (camera.width, camera.height)
+        self.statistics.counts["images"] += message.camera.jpeg is not None
         self.statistics.took("document_read_to_published", elapsed_s() - heard_s)
 
     # What the executor does.

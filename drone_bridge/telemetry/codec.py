@@ -15,41 +15,21 @@ Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 - **Late** is a document with a timestamp before the newest one's. One that is a second back is a sender that has
   restarted.
 - **Refusal**: a document that can't be read is refused as a whole, by the name of the field, such as
-  `imu.orientation.roll`, and changes nothing; an image that can't be read is left out of it. Sizes and numbers are bounded before anything is decoded.
+  `imu.orientation.roll`, and changes nothing; an image that can't be read is left out of it. Sizes and numbers are
+  bounded before anything is decoded.
 
 Signs and units are those of the wire; see docs/telemetry.md.
 
 On the wire:
 
-One JSON object per datagram (UDP, port 5555), or per message on a topic. There are no acknowledgements.
-
-| document | field | unit, range | |
-| --- | --- | --- | --- |
-| telemetry of the drone, about 25 per second | `imu.orientation.roll`, `.pitch`, `.yaw` | rad | |
-| | `imu.angular_velocity.x`, `.y`, `.z` | rad/s | |
-| | `imu.linear_acceleration.x`, `.y`, `.z` | m/s² | may be missing |
-| | `altimeter.altitude`, `.vertical_velocity` | m, m/s | |
-| | `velocity.x`, `.y`, `.z` | m/s | |
-| | `landing_pad.relative_x`, `.relative_y`, `.distance`, `.confidence` | m, m, m, 0 … 1 | `landing_pad` is null when no pad is seen |
-| | `camera.width`, `.height` | pixels | |
-| | `camera.fov` | degrees, horizontal, 1 … 179 | may be missing |
-| | `camera.image` | base64 of a JPEG, in lines or in one | null in four of five documents; one that can't be read costs only itself |
-| | `landed` | `true`, `false` | may be missing |
-| | `timestamp` | s, from 0 on | may be missing |
-| telemetry of the rover | `position.x`, `.y`, `.z` | m | |
-| | `velocity.x`, `.y`, `.z` | m/s | |
-| | `pattern` | text of at most 64 letters | |
-| | `timestamp` | s | may be missing |
-| command | `thrust` | -1 … 1 | all four are needed |
-| | `pitch`, `roll`, `yaw` | -0.5 … 0.5 | |
-
-What may be missing may also be null. Fields that are not listed are ignored. A number beyond ±10⁶ cannot be a
-measurement, and is refused.
+One JSON object per datagram (UDP, port 5555), or per message on a topic; nothing is acknowledged. The messages below
+have the fields of the documents, by the same names; None is what may be missing, or null. Fields that are not listed
+are ignored. A number beyond ±10⁶ cannot be a measurement, and is refused.
 
 ```json
 {"thrust":0.5,"pitch":0.1,"roll":-0.2,"yaw":0.0}
 ```
-"""  # noqa: E501 -- tables
+"""
 
 import base64
 import json
@@ -101,6 +81,9 @@ __all__ = [
     "HOVER",
     "IMAGE_EVERY",
     "MAX_FOV",
+    "MAX_IMAGE_BYTES",
+    "MAX_IMAGE_HEIGHT",
+    "MAX_IMAGE_WIDTH",
     "MAX_MAGNITUDE",
     "MAX_PATTERN_LETTERS",
     "MAX_THRUST",
@@ -122,7 +105,6 @@ __all__ = [
     "Imu",
     "LandingPad",
     "LateTelemetry",
-    "Limits",
     "Orientation",
     "RoverConnection",
     "RoverTelemetry",
@@ -130,8 +112,6 @@ __all__ = [
     "Vector",
 ]
 
-
-# Messages, in the units of the wire. None is what a document may leave out, and does.
 
 DEFAULT_PORT = 5555
 #: The topics of documents as text.
@@ -152,6 +132,11 @@ MAX_PATTERN_LETTERS = 64
 #: Beyond these a pinhole's focal length is useless: degrees.
 MIN_FOV = 1.0
 MAX_FOV = 179.0
+#: Of a camera image; what is larger is refused before it is decoded.
+MAX_IMAGE_BYTES = 4 * 1024 * 1024
+MAX_IMAGE_WIDTH = MAX_IMAGE_HEIGHT = 4096  # pixels
+#: So many bytes in a document: in base64, in lines of 64 letters that end with an escaped CR and LF.
+_MAX_LETTERS = (MAX_IMAGE_BYTES + 2) // 3 * 4 * 17 // 16
 # What is measured out of its range means nothing, and is refused.
 SHARE, FIELD_OF_VIEW, TIME = Number(0.0, 1.0), Number(MIN_FOV, MAX_FOV), Number(0.0, MAX_TIMESTAMP_S)
 
@@ -253,45 +238,21 @@ def _number_of_numpy(value: Any) -> Any:
 # What the fields of documents hold.
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How large a camera image may be; what is larger is refused before it is decoded."""
-
-    image_bytes: int = 4 * 1024 * 1024
-    image_width: int = 4096  # pixels
-    image_height: int = 4096  # pixels
-
-
-DEFAULT_LIMITS = Limits()
-
-
-class Reading(NamedTuple):
-    """What a document is read with: how large its image may be, and where is noted why that can't be read."""
-
-    limits: Limits
-    image_problems: list[str]
-
-
 class Pixels:
     """The width or height of an image."""
 
     name = ""
 
-    def __init__(self, limit: str) -> None:
-        """`limit` is the field of Limits that says how large it may be."""
-        self._limit = limit
+    def __init__(self, most: int) -> None:
+        self._most = most
 
-    def read(self, value: Any, context: Reading) -> int:
-        return self._checked(value, context.limits)
-
-    def write(self, value: Any) -> int:
-        return self._checked(value, DEFAULT_LIMITS)
-
-    def _checked(self, value: Any, limits: Limits) -> int:
-        most, pixels = getattr(limits, self._limit), whole_number(value)
-        if pixels is None or not 1 <= pixels <= most:
-            raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 1 to {most} pixels.")
+    def read(self, value: Any, context: Any = None) -> int:
+        pixels = whole_number(value)
+        if pixels is None or not 1 <= pixels <= self._most:
+            raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 1 to {self._most} pixels.")
         return pixels
+
+    write = read
 
 
 class Name:
@@ -313,53 +274,45 @@ class Jpeg:
 
     name = "image"
 
-    def read(self, value: Any, context: Reading) -> bytes | None:
+    def read(self, value: Any, context: list[str]) -> bytes | None:
+        """Return the JPEG; `context` gets what is wrong with it."""
         try:
-            return self._read(value, context.limits)
+            return self._read(value)
         except RefusedValueError as error:
-            context.image_problems.append(f"camera.image{error}")
+            context.append(f"camera.image{error}")
             return None
 
     def write(self, value: Any) -> str:
-        self._check(value, DEFAULT_LIMITS)
+        self._check(value)
         return to_base64(value)
 
-    def _read(self, value: Any, limits: Limits) -> bytes:
+    def _read(self, value: Any) -> bytes:
         if not isinstance(value, str):
             raise RefusedValueError(f" is {shown(value)}, and has to be base64 text or null.")
-        if len(value) > _base64_letters(limits.image_bytes):
+        if len(value) > _MAX_LETTERS:
             raise RefusedValueError(
-                f" has {len(value)} letters of base64, which is more than the {limits.image_bytes} bytes that are "
-                "allowed."
+                f" has {len(value)} letters of base64, which is more than the {MAX_IMAGE_BYTES} bytes that are allowed."
             )
         try:
             data = from_base64(value)
         except ValueError as error:
             raise RefusedValueError(" is not base64: it has invalid characters, or some are missing.") from error
-        self._check(data, limits)
+        self._check(data)
         return data
 
-    def _check(self, data: bytes, limits: Limits) -> None:
-        if len(data) > limits.image_bytes:
-            raise RefusedValueError(f" has {len(data)} bytes, and {limits.image_bytes} are allowed.")
+    def _check(self, data: bytes) -> None:
+        if len(data) > MAX_IMAGE_BYTES:
+            raise RefusedValueError(f" has {len(data)} bytes, and {MAX_IMAGE_BYTES} are allowed.")
         try:
             width, height = jpeg.read_size(data)
         except ValueError as error:
             raise RefusedValueError(f" {error}.") from error
-        if not (1 <= width <= limits.image_width and 1 <= height <= limits.image_height):
-            raise RefusedValueError(
-                f" has {width} x {height} pixels, and from 1 x 1 to {limits.image_width} x {limits.image_height} are "
-                "allowed."
-            )
+        if not (1 <= width <= MAX_IMAGE_WIDTH and 1 <= height <= MAX_IMAGE_HEIGHT):
+            allowed = f"{MAX_IMAGE_WIDTH} x {MAX_IMAGE_HEIGHT}"
+            raise RefusedValueError(f" has {width} x {height} pixels, and from 1 x 1 to {allowed} are allowed.")
 
 
-def _base64_letters(size: int) -> int:
-    """Return how many letters so many bytes are in a document, in lines of 64 that end with an escaped CR and LF."""
-    letters = (size + 2) // 3 * 4
-    return letters + letters // 16
-
-
-# Messages.
+# Messages, in the units of the wire. None is what a document may leave out, and does.
 
 
 class Vector(NamedTuple):
@@ -416,17 +369,17 @@ class LandingPad:
     relative_x: float  # m, positive forward
     relative_y: float  # m, positive to the left
     distance: float  # m, vertical
-    confidence: Annotated[float, SHARE]
+    confidence: Annotated[float, SHARE]  # of 1
 
 
 @dataclass(frozen=True, slots=True)
 class Camera:
     """The camera, which looks down, and its picture if the document carries one."""
 
-    width: Annotated[int, Pixels("image_width")]
-    height: Annotated[int, Pixels("image_height")]
+    width: Annotated[int, Pixels(MAX_IMAGE_WIDTH)]
+    height: Annotated[int, Pixels(MAX_IMAGE_HEIGHT)]
     fov: Annotated[float | None, FIELD_OF_VIEW] = None  # horizontal field of view, degrees
-    jpeg: Annotated[bytes | None, NULL, Jpeg()] = None
+    jpeg: Annotated[bytes | None, NULL, Jpeg()] = None  # `image`: in base64; null in four of five documents
     #: Why the picture of a document that was received could not be read.
     problem: Annotated[str, NOT_SENT] = field(default="", compare=False)
 
@@ -473,11 +426,10 @@ _BYTES_WITHOUT_IMAGE = 65536
 _MAX_VALUES = 20_000
 
 
-def parse(document: Document, limits: Limits = DEFAULT_LIMITS) -> Object:
+def parse(document: Document) -> Object:
     """Return the JSON object in a document. Raises RemoteProtocolError for anything else."""
-    size = len(document)
-    if size > _BYTES_WITHOUT_IMAGE:
-        _check_large(document, limits)
+    if len(document) > _BYTES_WITHOUT_IMAGE:
+        _check_large(document)
     try:
         parsed = from_json(document)
     except json.JSONDecodeError as error:
@@ -488,8 +440,8 @@ def parse(document: Document, limits: Limits = DEFAULT_LIMITS) -> Object:
     return parsed
 
 
-def _check_large(document: Document, limits: Limits) -> None:
-    allowed = _BYTES_WITHOUT_IMAGE + _base64_letters(limits.image_bytes)
+def _check_large(document: Document) -> None:
+    allowed = _BYTES_WITHOUT_IMAGE + _MAX_LETTERS
     if len(document) > allowed:
         raise RemoteProtocolError(f"The document has {len(document)} bytes, and {allowed} are allowed.")
     text = document if isinstance(document, str) else bytes(document).decode("latin-1")
@@ -527,9 +479,7 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
     A document that is refused changes nothing, and those after it are read as if it had not come.
     """
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        """`limits`: how large an image may be."""
-        self._limits = limits
+    def __init__(self) -> None:
         self._newest: dict[Sender, float] = {}  # timestamps, s
         self._queue: EventQueue[DroneTelemetry | RoverTelemetry | LateTelemetry] = EventQueue()
 
@@ -548,15 +498,11 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         """Return the command as a document. Raises LocalProtocolError for what the protocol does not allow."""
         return write(command)
 
-    def forget(self, sender: Sender) -> None:
-        """Accept the next document of a sender whatever its timestamp, as after it was replaced by another one."""
-        self._newest.pop(sender, None)
-
     def _read(self, document: Document, sender: Sender | None) -> DroneTelemetry | RoverTelemetry | LateTelemetry:
-        fields = parse(document, self._limits)
+        fields = parse(document)
         if sender is None:
             sender = _sender(fields)
-        telemetry = self._read_drone(fields) if sender == "drone" else _ROVER.read_document(fields)
+        telemetry = _read_drone(fields) if sender == "drone" else _ROVER.read_document(fields)
         timestamp = telemetry.timestamp
         if timestamp is not None:
             newest = self._newest.get(sender, timestamp)
@@ -564,13 +510,6 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
                 return LateTelemetry(sender, timestamp, newest)
             self._newest[sender] = timestamp
         return telemetry
-
-    def _read_drone(self, fields: Object) -> DroneTelemetry:
-        reading = Reading(self._limits, [])
-        telemetry = _DRONE.read_document(fields, reading)
-        if not reading.image_problems:
-            return telemetry
-        return replace(telemetry, camera=replace(telemetry.camera, problem=reading.image_problems[0]))
 
 
 class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
@@ -611,3 +550,11 @@ def _sender(fields: dict[str, object]) -> Sender:
     if "position" in fields:
         return "rover"
     raise RemoteProtocolError("The document has neither imu, as a drone's has, nor position, as a rover's has.")
+
+
+def _read_drone(fields: Object) -> DroneTelemetry:
+    image_problems: list[str] = []
+    telemetry = _DRONE.read_document(fields, image_problems)
+    if not image_problems:
+        return telemetry
+    return replace(telemetry, camera=replace(telemetry.camera, problem=image_problems[0]))

@@ -19,6 +19,7 @@ from std_msgs.msg import String
 
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.net.link_loop import Link
+from drone_bridge.ros.command_axes import FullScale, twist_from_shares
 from drone_bridge.ros.common_parameters import (
     CMD_VEL,
     COMMAND_OUTPUT,
@@ -32,6 +33,7 @@ from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.qos import queued
 from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
@@ -58,13 +60,11 @@ from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
     TOPICS,
-    FullScale,
     LandingFrameNames,
     Translation,
     command_signs,
     shares_from_command,
     telemetry_signs,
-    twist_from_command,
 )
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.jpeg import read_size
@@ -114,8 +114,10 @@ PARAMETERS = (
 IMAGES, ROVER = "camera/image_raw/compressed", "rover/odom"
 #: Before the first image, and of raw ones at most: the size in the protocol's document, and the quality there.
 DOCUMENTED_SIZE, JPEG_QUALITY = (320, 240), 70
-#: Messages that belong to one document if their stamps are equal; the Imu comes first.
-STAMPED = ("height", "altitude", "velocity", "vertical_velocity", "landing_pad")
+#: Messages that belong to one document if they have the Imu's stamp: all but images, odometry and what lasts.
+STAMPED = [
+    row.name for row in TOPICS if row.from_ros and row.qos is queued and row.name not in ("imu/data", "odom", ROVER)
+]
 
 
 class DroneSources:
@@ -262,9 +264,9 @@ class TelemetryServer(ProtocolNode):
     def publish_event(self, message: DroneCommand | RoverTelemetry) -> None:
         """Publish a command, or what the operator says of its rover."""
         if isinstance(message, DroneCommand):
-            full_scale = read_group(self.parameters, "full_scale", FullScale)
-            twist = twist_from_command(message, full_scale, self._command_signs)
-            self._velocities.publish(twist, shares_from_command(message, self._command_signs), self.decided_s)
+            shares = shares_from_command(message, self._command_signs)
+            twist = twist_from_shares(shares, read_group(self.parameters, "full_scale", FullScale))
+            self._velocities.publish(twist, shares, self.decided_s)
         elif relayed := self.encode(RoverConnection().send, message):
             self.publish(self._texts[ROVER_TOPIC], String(data=relayed.decode()))
 

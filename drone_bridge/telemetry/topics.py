@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistWithCovarianceStamped, Vector3
+from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianceStamped, Vector3
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
@@ -183,18 +183,6 @@ class LandingFrameNames(DroneFrameNames):
         return f"{self.prefix}rover/base_link"
 
 
-class FullScale(NamedTuple):
-    """The command at full deflection of each axis, in the order of the wire."""
-
-    thrust: float = 1.0  # linear.z
-    pitch: float = 1.0  # linear.x
-    roll: float = 1.0  # linear.y
-    yaw: float = 1.0  # angular.z
-
-
-_MAXIMA = (MAX_THRUST, MAX_TILT, MAX_TILT, MAX_TILT)
-
-
 def command_from_shares(shares: Shares, signs: TelemetryCommandSigns) -> DroneCommand:
     """Return shares as a command."""
     # 0.0 + x, because the product of -1 and zero is the other zero.
@@ -214,18 +202,6 @@ def shares_from_command(command: DroneCommand, signs: TelemetryCommandSigns) -> 
         0.0 + signs.roll * command.roll / MAX_TILT,
         0.0 + signs.yaw * command.yaw / MAX_TILT,
     )
-
-
-def twist_from_command(command: DroneCommand, full_scale: FullScale, signs: TelemetryCommandSigns) -> Twist:
-    """Return a command as cmd_vel."""
-    given = (command.thrust, command.pitch, command.roll, command.yaw)
-    thrust, pitch, roll, yaw = (
-        value / most * full for value, most, full in zip(given, _MAXIMA, full_scale, strict=True)
-    )
-    twist = Twist()
-    twist.linear.x, twist.linear.y, twist.linear.z = 0.0 + signs.pitch * pitch, 0.0 - signs.roll * roll, thrust
-    twist.angular.z = 0.0 + signs.yaw * yaw
-    return twist
 
 
 # Telemetry.
@@ -518,16 +494,11 @@ class Translation:
         if measured is None:
             raise MissingTopicError("velocity or odom")
         velocity, climb = self.levelled(measured[0], measured[1], imu), value("vertical_velocity")
-        landed = value("landed")
-        return DroneTelemetry(
-            imu=imu,
-            altimeter=Altimeter(height, velocity.z if climb is None else climb),
-            velocity=velocity,
-            landing_pad=value("landing_pad"),
-            camera=camera,
-            landed=value("flying") if landed is None else landed,
-            timestamp=timestamp,
-        )
+        fields = {name: value(name) for name in _SAME_NAMES}
+        fields |= {"imu": imu, "velocity": velocity, "camera": camera, "timestamp": timestamp}
+        if fields["landed"] is None:
+            fields["landed"] = value("flying")
+        return DroneTelemetry(altimeter=Altimeter(height, velocity.z if climb is None else climb), **fields)
 
 
 #: In the order in which the executor takes what arrives together: the Imu, which begins a moment, comes last.
@@ -649,6 +620,9 @@ TOPICS = (
     ),
     Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=Translation.rover_transforms, if_parameter="publish_tf"),
 )
+
+#: The fields of a document that a topic of the same name gives.
+_SAME_NAMES = [row.name for row in TOPICS if row.name in DroneTelemetry.__slots__]
 
 
 def _document(translation: Translation, value: Callable[[str], Any], stamp: Time) -> DroneTelemetry:

@@ -642,7 +642,8 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         self._ended = False
         self._has_told_end = False
         self._time = -math.inf
-        self._awaits_reply = False
+        #: Whether the last frame is still to be answered; nothing is sent meanwhile, as simulated time stands still.
+        self.awaits_reply = False
 
     def send(self, event: Constants | SensorFrame) -> bytes:
         """Return the bytes of the constants, which come first and once, or of a frame.
@@ -661,7 +662,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         """Return the bytes of a frame as `send` does, in pieces: both images, without copying them, and the floats."""
         if self._constants is None:
             raise LocalProtocolError("The constants have to be sent before the first frame.")
-        if self._awaits_reply:
+        if self.awaits_reply:
             raise LocalProtocolError("A frame can be sent only when the one before has been answered.")
         try:
             images = [memoryview(image).cast("B") for image in (frame.left, frame.right)]
@@ -678,7 +679,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         if complaint := implausible_floats(read, self._layout, self._angle_unit, self._time):
             raise LocalProtocolError(complaint)
         self._time = read[-1]
-        self._awaits_reply = True
+        self.awaits_reply = True
         return [*images, memoryview(floats)]
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
@@ -686,7 +687,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         if self._failure:
             return
         self._buffer += memoryview(data)[: 2 * REPLY.size + 1 - len(self._buffer)]
-        if len(self._buffer) > (1 + self._awaits_reply) * REPLY.size:
+        if len(self._buffer) > (1 + self.awaits_reply) * REPLY.size:
             self._failure = (
                 f"The autopilot sent more than the one answer of {REPLY.size} bytes that it may send ahead of a frame."
             )
@@ -700,7 +701,7 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
 
         Raises RemoteProtocolError, again at each call.
         """
-        if self._awaits_reply and len(self._buffer) >= REPLY.size:
+        if self.awaits_reply and len(self._buffer) >= REPLY.size:
             return self._read_reply()
         if self._failure:
             self._buffer.clear()  # no frame that is sent from now on gets an answer
@@ -747,5 +748,5 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
             self._buffer.clear()
             self._failure = f"In the autopilot's answer, {problem}"
             raise RemoteProtocolError(self._failure)
-        self._awaits_reply = False
+        self.awaits_reply = False
         return reply

@@ -71,7 +71,10 @@ class Number:
             return float(value)
         raise RefusedValueError(f" is {shown(value)}, and has to be a number from {self._least:g} to {self._most:g}.")
 
-    write = read
+    def write(self, value: Any) -> Any:
+        """Return the number as it is, a whole one without a point."""
+        self.read(value)
+        return value
 
 
 class Flag:

@@ -46,10 +46,6 @@ def drone(image=None, **values):
     return changed(DRONE, camera__image=text, **values)
 
 
-def without(document, *names):
-    return {name: value for name, value in document.items() if name not in names}
-
-
 class Clock:
     """Timestamps that only go forward, for documents that are sent again and again."""
 

@@ -14,16 +14,21 @@ class TelemetryOperator(KeepsSending):
     def __init__(self):
         super().__init__()
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         self._socket.bind(("127.0.0.1", 0))
         self._socket.settimeout(TIMEOUT_S)
         self.port = self._socket.getsockname()[1]
         self._drone = None
         self.last = None  # the newest document
 
+    def receive_bytes(self):
+        """Return the next datagram."""
+        data, self._drone = self._socket.recvfrom(65535)
+        return data
+
     def receive(self):
         """Return the next document."""
-        data, self._drone = self._socket.recvfrom(65535)
-        self.last = json.loads(data)
+        self.last = json.loads(self.receive_bytes())
         return self.last
 
     def wait(self, wanted):

@@ -12,6 +12,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -181,7 +182,7 @@ class TestbedDrone:
         constants = Constants(
             90.0, 90.0, 1, 1, 0.25, airframe.mass, airframe.gravity, airframe.drag, 25.0, fastest, fastest, fastest
         )
-        self._bridge = TestbedFlight(constants, unit, VelocityParameters())
+        self._bridge = TestbedFlight(constants, unit, VelocityParameters(), partial(pose, unit=unit))
         world = World((Sphere((0.0, 0.0, 1e6), 1.0),))
         self._flight = TestbedEmulator(world, airframe, self.step_s, gusts, seed)
 
@@ -190,9 +191,8 @@ class TestbedDrone:
         heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
         x, y, z = (float(np.float32(value)) for value in state.position)
         frame = SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z))
-        self._bridge.observe(frame.time, pose(frame, AngleUnit.DEGREES))
+        self._bridge.see(frame)
         answer, _ = self._bridge.answer(VelocityCommand(*wanted))
-        self._bridge.answered()
         motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
         self._flight.advance(TestbedMotion(motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust))
 

@@ -11,7 +11,6 @@ with the sign of its angle. A command stays in force until the next one: real re
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,25 +20,19 @@ from drone_bridge.telemetry.codec import DroneCommand
 GRAVITY = 9.81  # m/s^2
 #: What the propellers can do at most, as a multiple of the drone's weight.
 MAX_THRUST_TO_WEIGHT = 2.5
-
-
-@dataclass(frozen=True, slots=True)
-class Airframe:
-    """Constants of the flight dynamics."""
-
-    thrust_margin: float = 5.0  # m/s^2 up or down at a thrust of 1 or -1
-    thrust_lag: float = 0.1  # s, first order
-    attitude_frequency: float = 10.0  # rad/s: natural frequency of roll and pitch, second order
-    attitude_damping: float = 0.8  # of 1, critical
-    yaw_lag: float = 0.15  # s, first order, of the rate
-    horizontal_drag: float = 0.4  # 1/s: deceleration per unit of air speed
-    vertical_drag: float = 2.0  # 1/s: propellers brake along their axis far more than the body does across
+THRUST_MARGIN = 5.0  # m/s^2 up or down at a thrust of 1 or -1
+THRUST_LAG_S = 0.1  # first order
+ATTITUDE_FREQUENCY = 10.0  # rad/s: natural frequency of roll and pitch, second order
+ATTITUDE_DAMPING = 0.8  # of 1, critical
+YAW_LAG_S = 0.15  # first order, of the rate
+HORIZONTAL_DRAG = 0.4  # 1/s: deceleration per unit of air speed
+VERTICAL_DRAG = 2.0  # 1/s: propellers brake along their axis far more than the body does across
 
 
 class Drone:
     """One drone in the air. The caller lets it `stand` while it is in contact."""
 
-    def __init__(self, position: Triple, yaw: float = 0.0, airframe: Airframe | None = None) -> None:
+    def __init__(self, position: Triple, yaw: float = 0.0) -> None:
         """Start at rest in the air. `position` is in m, `yaw` in rad."""
         self.position: Vector = np.array(position, dtype=float)  # m, world
         self.velocity: Vector = np.zeros(3)  # m/s, world
@@ -49,7 +42,6 @@ class Drone:
         self.command = DroneCommand()
         self.thrust = 0.0  # what the motors have come to, of what was commanded
         self._roll_rate = self._pitch_rate = self._yaw_rate = 0.0  # rad/s, of these three angles
-        self._airframe = airframe or Airframe()
 
     @property
     def rotation(self) -> Matrix:
@@ -71,13 +63,12 @@ class Drone:
     def advance(self, step: float, wind: Vector) -> None:
         """Fly for `step` s, a few milliseconds, in air that moves with `wind` (m/s, world)."""
         self._turn(step)
-        frame = self._airframe
         self._spin(self.command.thrust, step)
         up = self.rotation[:, 2]
         # The flight controller keeps the lift while tilting: more thrust the further the propellers lean.
-        lift = (GRAVITY + frame.thrust_margin * self.thrust) / max(float(up[2]), 0.1)
+        lift = (GRAVITY + THRUST_MARGIN * self.thrust) / max(float(up[2]), 0.1)
         pull = min(lift, MAX_THRUST_TO_WEIGHT * GRAVITY) * up
-        drag = np.array([frame.horizontal_drag, frame.horizontal_drag, frame.vertical_drag])
+        drag = np.array([HORIZONTAL_DRAG, HORIZONTAL_DRAG, VERTICAL_DRAG])
         self.acceleration = pull - drag * (self.velocity - wind)
         self.acceleration[2] -= GRAVITY
         self.velocity += self.acceleration * step
@@ -92,14 +83,14 @@ class Drone:
         self.roll = self.pitch = self._roll_rate = self._pitch_rate = self._yaw_rate = 0.0
 
     def _spin(self, thrust: float, step: float) -> None:
-        self.thrust += (thrust - self.thrust) * -math.expm1(-step / self._airframe.thrust_lag)
+        self.thrust += (thrust - self.thrust) * -math.expm1(-step / THRUST_LAG_S)
 
     def _turn(self, step: float) -> None:
-        frame, command = self._airframe, self.command
-        stiffness, damping = frame.attitude_frequency**2, 2 * frame.attitude_damping * frame.attitude_frequency
+        command = self.command
+        stiffness, damping = ATTITUDE_FREQUENCY**2, 2 * ATTITUDE_DAMPING * ATTITUDE_FREQUENCY
         self._roll_rate += (stiffness * (command.roll - self.roll) - damping * self._roll_rate) * step
         self._pitch_rate += (stiffness * (command.pitch - self.pitch) - damping * self._pitch_rate) * step
-        self._yaw_rate += (command.yaw - self._yaw_rate) * -math.expm1(-step / frame.yaw_lag)
+        self._yaw_rate += (command.yaw - self._yaw_rate) * -math.expm1(-step / YAW_LAG_S)
         self.roll += self._roll_rate * step
         self.pitch += self._pitch_rate * step
         self.yaw = math.remainder(self.yaw + self._yaw_rate * step, math.tau)

@@ -100,7 +100,7 @@ class World:
         self.time = 0.0  # s
         self.phase = phase
         self.touchdown: Touchdown | None = None  # the last one
-        self._wind = wind
+        self.wind = wind
         self._stands_at: Vector = np.zeros(2)  # m, seen from the rover, while on it
         if phase is not Phase.FLYING:
             self._stand()
@@ -141,11 +141,11 @@ class World:
     def _step(self) -> None:
         self.time += STEP_S
         self.rover.advance(STEP_S)
-        self._wind.advance(STEP_S)
+        self.wind.advance(STEP_S)
         if self.phase is Phase.FLYING or self.drone.thrust > TAKE_OFF_THRUST:
             self.phase = Phase.FLYING
             height_before = float(self.drone.position[2])
-            self.drone.advance(STEP_S, self._wind.velocity)
+            self.drone.advance(STEP_S, self.wind.velocity)
             self._look_for_touchdown(height_before)
         if self.phase is not Phase.FLYING:
             self._stand()

@@ -130,7 +130,7 @@ class ControllerSession(Session):
         timeout_s = self._parameter("telemetry_timeout")
         if self.state == TALKING and self.silent_s(now_s) > timeout_s:
             self.state = SILENT
-            self._from_drone.forget("drone")  # which may have been restarted, so none of its timestamps are late
+            self._from_drone = ControllerConnection()  # it may have been restarted, so none of its timestamps are late
             after = "Commands are still sent."
             if not self._by_topics:
                 after = "The drone was commanded to hover, and gets no commands until it is heard."

@@ -1,54 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """TestbedFlight: how commands become the answers to a testbed's frames."""
 
+from collections.abc import Callable
+
 from drone_bridge.motion.flight_control import Command as FlownCommand
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.topics import BodyRates, Command, Pose
 
 
 class TestbedFlight:
-    """The flight of one conversation. For every frame, call `observe`, `answer` and `answered`, in this order."""
+    """The flight of one conversation. For every frame, call `see`, then `answer`."""
 
     __test__ = False  # not a test, whatever its name tells pytest
 
-    def __init__(self, constants: Constants, unit: AngleUnit, parameters: VelocityParameters) -> None:
+    def __init__(
+        self,
+        constants: Constants,
+        unit: AngleUnit,
+        parameters: VelocityParameters,
+        pose_of: Callable[[SensorFrame], Pose],
+    ) -> None:
+        """`pose_of` returns what a frame says of where the drone is."""
         self._constants = constants
-        self._unit = unit
+        self._unit, self._pose_of = unit, pose_of
         #: What is safe without knowing how the drone moves: no rotation, and thrust against its weight.
         self.neutral, _ = translate.motion_parameters(translate.hover(constants), constants, unit)
         #: Why velocities can't be flown, if so.
         self.problem = ""
         self._control: VelocityControl | None = None
-        self._unseen: tuple[float, Pose] | None = None
-        self._flown: tuple[FlownCommand, bool] | None = None  # until the next frame
-        self._next: tuple[FlownCommand, bool] | None = None  # from then on
+        self._flown: tuple[FlownCommand, bool] | None = None  # since the last frame, and whether it is by a velocity
         try:
             drone = DroneModel.of(translate.drone_properties(constants, unit))
             self._control = VelocityControl(drone, parameters)
         except ValueError as error:
             self.problem = str(error)
 
-    def observe(self, time_s: float, pose: Pose) -> None:
-        """Take what the frame says of the drone, and its time."""
-        self._unseen = time_s, pose
-
-    @property
-    def has_unseen(self) -> bool:
-        """Whether there is something to estimate."""
-        return self._unseen is not None and self._control is not None
-
-    def estimate(self) -> None:
-        """Update the estimate, unless it was updated for this frame: where the caller has time to spare."""
-        seen, self._unseen = self._unseen, None
-        if seen is None or self._control is None:
+    def see(self, frame: SensorFrame) -> None:
+        """Take what the frame says of the drone, which has flown by the last answer until then."""
+        pose = self._pose_of(frame)
+        if self._control is None:
             return
         if self._flown:
             self._control.flown(*self._flown)
-        time_s, pose = seen
-        self._control.measured(time_s, pose.attitude, pose.position)
+        self._control.measured(frame.time, pose.attitude, pose.position)
 
     def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
         """Return the answer to the frame, and whether the command was within the drone's limits.
@@ -58,20 +55,14 @@ class TestbedFlight:
         if isinstance(command, Command):
             motion, was_within = translate.motion_parameters(command, self._constants, self._unit)
             rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
-            self._next = FlownCommand(*rates, thrust), False
+            self._flown = FlownCommand(*rates, thrust), False
         elif self._control is None:
             return self.neutral, command is None
         else:
-            self.estimate()
             wanted = command or HOVER
             flown = self._control.command(wanted)
             rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
             motion, _ = translate.motion_parameters(Command(rates, flown.thrust), self._constants, self._unit)
             was_within = self._control.limited(wanted) == wanted
-            self._next = flown, True  # which is within the drone's limits, but for rounding
+            self._flown = flown, True  # which is within the drone's limits, but for rounding
         return motion, was_within
-
-    def answered(self) -> None:
-        """Note that the answer was sent."""
-        self.estimate()
-        self._flown = self._next

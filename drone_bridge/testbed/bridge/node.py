@@ -12,7 +12,6 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
@@ -112,26 +111,6 @@ MATCHING_TIMEOUT_S = 0.2
 SUBSCRIBER_CHECK_PERIOD_S = 0.5
 
 
-class SeenFlight(TestbedFlight):
-    """A flight whose frames say where the drone is, to its limits as well."""
-
-    def __init__(
-        self,
-        constants: Constants,
-        unit: AngleUnit,
-        parameters: VelocityParameters,
-        translation: translate.Translation,
-        observed: ObservedMotion,
-    ) -> None:
-        super().__init__(constants, unit, parameters)
-        self._translation, self._observed = translation, observed
-
-    def see(self, frame: SensorFrame) -> None:
-        pose = self._translation.pose(frame)
-        self._observed.measured(pose.attitude.yaw, pose.position)
-        self.observe(frame.time, pose)
-
-
 class TestbedBridge(ProtocolNode):
     """Publishes the testbed drone's sensor data, and answers every frame with a command."""
 
@@ -210,8 +189,14 @@ class TestbedBridge(ProtocolNode):
         assert self._session
         return self._session.memory(peer)
 
-    def _make_flight(self, constants: Constants) -> SeenFlight:
-        return SeenFlight(constants, self._unit, self._velocity_parameters, self._translation, self.observed)
+    def _make_flight(self, constants: Constants) -> TestbedFlight:
+        return TestbedFlight(constants, self._unit, self._velocity_parameters, self._observed_pose)
+
+    def _observed_pose(self, frame: SensorFrame) -> translate.Pose:
+        """Return where the drone is, which limits go by as well."""
+        pose = self._translation.pose(frame)
+        self.observed.measured(pose.attitude.yaw, pose.position)
+        return pose
 
     def _stamp(self, frame: SensorFrame) -> Time:
         return self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)

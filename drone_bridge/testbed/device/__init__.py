@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's side of a conversation with an autopilot, for an emulated testbed and for vehicles in ROS."""
+"""How a testbed's drone moves, for an emulated testbed and for vehicles in ROS that follow velocities."""

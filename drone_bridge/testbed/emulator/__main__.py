@@ -37,13 +37,12 @@ from drone_bridge.programs.program import TrajectoryFile, print_event, run_progr
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
-    ConnectionClosed,
     Constants,
     Limits,
+    MotionParameters,
     TestbedConnection,
 )
 from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.device.exchange import Dialect, LockstepExchange
 from drone_bridge.testbed.emulator.world import COLUMNS, Flight, Scenario, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 
@@ -52,21 +51,6 @@ _NAN_FLOAT32 = b"\x7f\xc0\x00\x00"
 AIRFRAME, SEPARATION = Airframe(1.0, 9.81, 0.2), 0.25
 #: Announced, and not enforced: N, and degrees/s about each axis.
 MAX_THRUST, MAX_RATE = 25.0, 720.0
-
-
-class FixedRate:
-    """Paces a loop by the monotonic clock. After a delay it goes on from there, without a burst to catch up."""
-
-    def __init__(self, cancellation: Cancellation) -> None:
-        self._cancellation = cancellation
-        self._due = time.monotonic()
-
-    def wait(self, period_s: float) -> None:
-        """Wait until the next step is due. Raises LinkCancelledError."""
-        now = time.monotonic()
-        self._due = max(self._due + period_s, now - period_s)
-        if self._cancellation.wait(max(0.0, self._due - now)):
-            raise LinkCancelledError("Pacing was cancelled.")
 
 
 class FaultKind(str, Enum):
@@ -97,12 +81,7 @@ class AutopilotSession:
             math.inf if options.duration is None else round(options.duration * options.rate),
         )
         self._drone = SimulatedDrone(scenario, trajectory)
-        dialect = Dialect(
-            options.layout,
-            has_negative_gravity=options.negative_gravity,
-            sends_in_pieces=options.default_sockets,
-        )
-        self._exchange = LockstepExchange(self._drone, dialect)
+        self._connection = TestbedConnection(options.layout)
 
     @property
     def steps(self) -> int:
@@ -119,8 +98,8 @@ class AutopilotSession:
 
         Raises ProtocolError and LinkError, LinkCancelledError among them.
         """
-        self._stream.send(self._exchange.opening())
-        rate = FixedRate(self._cancellation)
+        self._stream.send(self._connection.send(self._drone.constants))
+        due_s = time.monotonic()
         while not self._is_over():
             self._send_frame(fault)
             if not self._receive_answer():
@@ -130,7 +109,10 @@ class AutopilotSession:
                 print_event("the drone has left the world")
                 return False
             if self._options.realtime:
-                rate.wait(self._step_s)
+                now_s = time.monotonic()
+                due_s = max(due_s + self._step_s, now_s - self._step_s)  # after a delay without a burst to catch up
+                if self._cancellation.wait(max(0.0, due_s - now_s)):
+                    raise LinkCancelledError("Pacing was cancelled.")
         return True
 
     def _is_over(self) -> bool:
@@ -138,11 +120,13 @@ class AutopilotSession:
         return reached or self.steps >= self._most_steps
 
     def _send_frame(self, fault: Fault[FaultKind] | None) -> None:
-        pieces = self._exchange.next_frame(time.monotonic())
+        pieces = self._connection.send_in_pieces(self._drone.sense())
         if fault and fault.at == self.steps:
             self._send_faulty(fault.kind, b"".join(pieces))
-            return
-        self._stream.send(*pieces)
+        elif self._options.default_sockets:
+            self._stream.send(*pieces)
+        else:
+            self._stream.send(b"".join(pieces))
 
     def _send_faulty(self, kind: FaultKind, data: bytes) -> None:
         if kind is FaultKind.GARBAGE:
@@ -156,12 +140,15 @@ class AutopilotSession:
 
     def _receive_answer(self) -> bool:
         """Wait for the autopilot's answer and follow it; return false if it has left."""
-        while (event := self._exchange.next_event(time.monotonic())) is NEED_DATA:
+        while (event := self._connection.next_event()) is NEED_DATA:
             if data := self._stream.receive():
-                self._exchange.receive_data(data)
+                self._connection.receive_data(data)
             else:
-                self._exchange.receive_eof()
-        return not isinstance(event, ConnectionClosed)
+                self._connection.receive_eof()
+        if not isinstance(event, MotionParameters):
+            return False
+        self._drone.fly(event)
+        return True
 
 
 def stream_options(options: argparse.Namespace) -> StreamOptions:
@@ -234,7 +221,7 @@ def make_scenario(options: argparse.Namespace) -> Scenario:
         height=options.height,
         camera_separation=SEPARATION,
         weight=AIRFRAME.mass,
-        gravity=AIRFRAME.gravity,
+        gravity=-AIRFRAME.gravity if options.negative_gravity else AIRFRAME.gravity,
         drag=AIRFRAME.drag,
         max_thrust=MAX_THRUST,
         max_pitch_rate=MAX_RATE,

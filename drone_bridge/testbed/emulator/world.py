@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -25,37 +24,21 @@ GREY: Colour = (128, 128, 128)
 
 @dataclass(frozen=True, slots=True)
 class Sphere:
-    """A ball of one colour. Raises ValueError for impossible values."""
+    """A ball of one colour."""
 
     centre: Triple  # in the world frame, m
     radius: float  # m, above 0
     colour: Colour = RED
 
-    def __post_init__(self) -> None:
-        if not all(map(math.isfinite, self.centre)):
-            raise ValueError(f"a sphere's centre must be finite, not {self.centre}")
-        if not (math.isfinite(self.radius) and self.radius > 0):
-            raise ValueError(f"a sphere's radius must be above 0 m, not {self.radius}")
-
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The drone's surroundings; it starts at the origin with heading 0.
-
-    Raises ValueError without a target, and when two spheres intersect: the camera relies on that.
-    """
+    """The drone's surroundings; it starts at the origin with heading 0. Spheres must not intersect."""
 
     targets: tuple[Sphere, ...]  # where to fly; the first one counts
     obstacles: tuple[Sphere, ...] = ()  # they hide targets from view, but nothing collides
     wind: Triple = (0.0, 0.0, 0.0)  # constant velocity of the air in the world frame, m/s
     wind_rotation: WindRotation = NO_ROTATION
-
-    def __post_init__(self) -> None:
-        if not self.targets:
-            raise ValueError("a world needs at least one target")
-        for one, other in combinations(self.spheres, 2):
-            if math.dist(one.centre, other.centre) <= one.radius + other.radius:
-                raise ValueError(f"spheres must not intersect: {one} and {other} do")
 
     @property
     def spheres(self) -> tuple[Sphere, ...]:
@@ -132,18 +115,12 @@ class StereoCamera:
     """Two pinhole cameras side by side on the drone's pitch axis, looking forward.
 
     A pixel has the colour of what the ray through its centre meets first. Width and height are in pixels, the angles
-    of view from edge to edge in degrees, the separation of the pinholes in m. Raises ValueError for an image without
-    pixels and for angles outside 0 to 180 degrees.
+    of view from edge to edge in degrees, the separation of the pinholes in m.
     """
 
     def __init__(
         self, width: int, height: int, horizontal_angle: float, vertical_angle: float, separation: float
     ) -> None:
-        if width < 1 or height < 1:
-            raise ValueError(f"an image must be at least 1 x 1 pixels, not {width} x {height}")
-        for name, angle in (("horizontal", horizontal_angle), ("vertical", vertical_angle)):
-            if not 0 < angle < 180:
-                raise ValueError(f"the {name} angle of view must be between 0 and 180 degrees, not {angle}")
         self.width = width
         self.height = height
         self.separation = separation

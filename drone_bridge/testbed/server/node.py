@@ -21,7 +21,7 @@ from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import nanoseconds_of, seconds_of
 from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AttitudeLayout, Constants, Limits
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, Limits
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.server.commands import CommandPublisher
 from drone_bridge.testbed.server.parameters import (
@@ -30,7 +30,6 @@ from drone_bridge.testbed.server.parameters import (
     LOCKSTEP,
     PARAMETERS,
     SIDES_OF,
-    dialect,
     flight_limits,
 )
 from drone_bridge.testbed.server.properties import PropertiesSource, read_properties
@@ -80,7 +79,7 @@ class TestbedServer(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._dialect = dialect(self.parameters)
+        layout, self._unit = AttitudeLayout(get("attitude_layout")), AngleUnit(get("angle_unit"))
         sides, is_lockstep = SIDES_OF[get("cameras")], get("sync") == LOCKSTEP
         depth = DEPTHS[get("sync")]
         self._drone = FramedDrone(
@@ -90,12 +89,12 @@ class TestbedServer(ProtocolNode):
                 is_mono=len(sides) < len(SIDES),
                 tolerance_s=get("image_tolerance"),
             ),
-            read_attitude=partial(translate.sensed, unit=self._dialect.angle_unit),
+            read_attitude=partial(translate.sensed, unit=self._unit),
             read_pixels=read_pixels,
             stamps_are_simulated=get("stamp_source") == "wire",
         )
-        attitude = "odom" if self._dialect.layout is AttitudeLayout.POSE else get("attitude_from")
-        self._commands = CommandPublisher(self, self._drone, self._dialect.angle_unit, attitude)
+        attitude = "odom" if layout is AttitudeLayout.POSE else get("attitude_from")
+        self._commands = CommandPublisher(self, self._drone, self._unit, attitude)
         in_hand = depth if is_lockstep else 1
         for side in sides:
             self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand)
@@ -104,13 +103,15 @@ class TestbedServer(ProtocolNode):
             self.make_subscription(Odometry, "odom", self._locate, 1)
         needed = {side: f"{side}/image_raw" for side in sides} | {"attitude": attitude}
         self._setup = Setup(
-            self._dialect,
+            layout,
+            self._unit,
+            get("negative_gravity"),
             flight_limits(self.parameters),
             is_lockstep,
             {kind: self.resolve_topic_name(topic) for kind, topic in needed.items()},
         )
         self._properties = PropertiesSource(self, self._learn)
-        self.statistics.facts["attitude_layout"] = self._dialect.layout.value
+        self.statistics.facts["attitude_layout"] = layout.value
         self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
         self.each_second(self._report_frames)
 
@@ -188,7 +189,7 @@ class TestbedServer(ProtocolNode):
 
     def _locate(self, odometry: Odometry) -> None:
         try:
-            pose = translate.sensed(odometry, self._dialect.angle_unit)
+            pose = translate.sensed(odometry, self._unit)
         except ValueError as error:
             self.count_and_warn("rejected_input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}")
             return
@@ -197,7 +198,7 @@ class TestbedServer(ProtocolNode):
 
     def _learn(self, properties: DroneProperties) -> None:
         try:
-            self._drone.learn(read_properties(properties, self._dialect.angle_unit))
+            self._drone.learn(read_properties(properties, self._unit))
         except ValueError as error:
             self.count_and_warn("rejected_input", f"The drone's properties can't be announced: {error}")
             return

@@ -8,8 +8,6 @@ from sensor_msgs.msg import Imu
 
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout
-from drone_bridge.testbed.device.exchange import Dialect
 from drone_bridge.testbed.device.modelled_flight import FlightLimits
 from drone_bridge.testbed.session.output import RATES, VELOCITY
 from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, attitude_layout
@@ -69,7 +67,7 @@ PARAMETERS = (
         "image_tolerance",
         0.0,
         "How far the stamps of a left and a right image may be apart that make a pair, s, for cameras that run freely: "
-        "less than half their period. Once two have had the same stamp, only such make one.",
+        "less than half their period.",
         range=(0.0, 1.0),
     ),
     ParameterDeclaration(
@@ -118,9 +116,3 @@ def flight_limits(parameters: DeclaredParameters) -> FlightLimits:
     """Return the limits that apply while velocities are published."""
     limits = ("max_speed", "max_climb_speed", "max_tilt", "max_yaw_rate")
     return FlightLimits(**{name: parameters[f"{_VELOCITY}.{name}"] for name in limits}, max_lead=MAX_LEAD)
-
-
-def dialect(parameters: DeclaredParameters) -> Dialect:
-    """Return how the wire is spoken."""
-    layout, unit = AttitudeLayout(parameters["attitude_layout"]), AngleUnit(parameters["angle_unit"])
-    return Dialect(layout, unit, parameters["negative_gravity"], sends_in_pieces=True)

@@ -52,9 +52,6 @@ WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 REJECTED, MISSED = "rejected_input", "missed_lockstep_commands"
 #: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
 FRAME_END_SILENCE_S = 0.5
-#: How long more is waited for of a message that is not whole in time: on a busy machine it may have come already, while
-#: this thread had no turn.
-LOOK_AGAIN_S = 0.02
 #: How long a testbed that has sent nothing whole keeps its place when another one comes.
 MUTE_KEEPS_PLACE_S = 2.0
 
@@ -87,7 +84,7 @@ class Ended:
 
 
 class Flight(Protocol):
-    """The flight of one conversation. For every frame `see`, `answer` and `answered` are called, in this order."""
+    """The flight of one conversation. For every frame `see` is called, then `answer`."""
 
     neutral: MotionParameters
     """What is safe without knowing how the drone moves."""
@@ -99,16 +96,6 @@ class Flight(Protocol):
 
     def answer(self, command: Any) -> tuple[MotionParameters, bool]:
         """Return the answer to the frame, and whether the command, if any, was within the drone's limits."""
-
-    @property
-    def has_unseen(self) -> bool:
-        """Whether there is something to estimate."""
-
-    def estimate(self) -> None:
-        """Update the estimate, where there is time to spare."""
-
-    def answered(self) -> None:
-        """Note that the answer was sent."""
 
 
 class AutopilotSession(Session):
@@ -150,11 +137,7 @@ class AutopilotSession(Session):
         self._flight: Flight | None = None  # likewise
         self._is_layout_open = True  # and to be found out
         self._is_in_middle = False  # of a frame, more of which has come since it began
-        self._is_behind = False  # the flight's estimate
         self._came_s = 0.0  # when the last bytes did
-        # Of a testbed that takes too long for a message: whether more has come since that was noticed, and how long
-        # that is waited for.
-        self._is_news, self._look_again_s = False, -math.inf
         self._asked: tuple[int, int] | None = None  # the stamp of the frame whose command is awaited
         self._asked_s = 0.0
         self._has_warned_of_unstamped = False
@@ -174,7 +157,6 @@ class AutopilotSession(Session):
         self._clients.add(peer, connection, now_s)
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
         self.heard_s, self.since_s = None, now_s
-        self._is_news = True
         self._is_layout_open, self._is_in_middle = connection.layout is None, False
         self._set_due()
         return [*actions, Note("connections", f"Connected to {peer}.", is_expected=True)]
@@ -186,7 +168,7 @@ class AutopilotSession(Session):
     def filled(self, size: int, peer: Any, now_s: float) -> Actions:
         """Take bytes that were read into `memory`."""
         client = self._clients[peer]
-        self._came_s, self._is_news = now_s, True
+        self._came_s = now_s
         client.handler.buffer_updated(size)
         if self._is_in_middle and client.handler.inside_message:
             return []  # of a frame, whose time is running
@@ -196,7 +178,7 @@ class AutopilotSession(Session):
         """Take bytes, by copying them."""
         assert isinstance(data, bytes)
         client = self._clients[source]
-        self._came_s, self._is_news = now_s, True
+        self._came_s = now_s
         client.handler.receive_data(data)
         return self._events(client, now_s)
 
@@ -217,10 +199,7 @@ class AutopilotSession(Session):
         return self._answered_in_lockstep(arrival, now_s) if arrival.stamp == self._asked else []
 
     def tick(self, now_s: float) -> Actions:
-        """Do what had time, and notice who is silent."""
-        if self._is_behind and self._flight:
-            self._is_behind = False
-            self._flight.estimate() if self._asked else self._flight.answered()
+        """Answer a frame whose command does not come, and notice who is silent."""
         actions = list(self.commanded(self._arbiter.newest, now_s))  # what was posted of it may have been dropped
         if self._asked is not None and now_s >= self._asked_s + self._parameter("command_timeout"):
             actions += self._missed(now_s)
@@ -229,9 +208,7 @@ class AutopilotSession(Session):
                 if now_s >= self._came_s + FRAME_END_SILENCE_S:
                     client.handler.peer_waits()
                     actions += self._events(client, now_s)
-            elif now_s >= client.deadline_s and self._is_news:
-                self._is_news, self._look_again_s = False, now_s + LOOK_AGAIN_S
-            elif now_s >= max(client.deadline_s, self._look_again_s):
+            elif now_s >= client.deadline_s:
                 within = f"{client.peer} did not complete a message within {self._parameter('silence_timeout'):g} s."
                 actions += self._closed(client.peer, Note(LOST, f"{within} {self._advice(client.handler)}".rstrip()))
         self._set_due()
@@ -309,9 +286,6 @@ class AutopilotSession(Session):
         actions: list[Action] = []
         if self._asked is not None:  # of a testbed that does not wait for its answers
             actions += self._missed(now_s)
-        if self._is_behind:
-            self._is_behind = False
-            flight.answered()
         if self._is_layout_open:
             assert client.handler.layout  # which the first frame has decided
             assert self._constants
@@ -329,7 +303,6 @@ class AutopilotSession(Session):
         else:
             actions.append(Publish(Shown(frame, stamp)))
             self._asked, self._asked_s = (stamp.sec, stamp.nanosec), now_s
-            self._is_behind = flight.has_unseen  # the controller is at work meanwhile
         return actions
 
     def _answered(self, client: Client[AutopilotConnection], command: Any) -> list[Action]:
@@ -344,10 +317,6 @@ class AutopilotSession(Session):
             actions.append(Note("neutral_answers"))
         if not was_within:
             actions.append(Note("clamped_answers"))
-        if self._flight.has_unseen:
-            self._is_behind = True
-        else:
-            self._flight.answered()
         return actions
 
     def _answered_in_lockstep(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
@@ -407,21 +376,16 @@ class AutopilotSession(Session):
             self._clients.remove(client.peer)
         self._arbiter.forget()
         self._constants = self._flight = self._asked = None
-        self._is_behind = False
         self.state, self.is_open = WAITING, False
         self.heard_s = self.since_s = None
         self.due_s = math.inf
         return [*notes, Publish(Ended())]
 
     def _set_due(self) -> None:
-        if self._is_behind:
-            self.due_s = -math.inf
-            return
         due_s = math.inf
         for client in self._clients.all():
             decides_s = self._came_s + FRAME_END_SILENCE_S
-            whole_s = max(client.deadline_s, -math.inf if self._is_news else self._look_again_s)
-            due_s = min(due_s, decides_s if client.handler.silence_decides else whole_s)
+            due_s = min(due_s, decides_s if client.handler.silence_decides else client.deadline_s)
         if self._asked is not None:
             due_s = min(due_s, self._asked_s + self._parameter("command_timeout"))
         self.due_s = due_s

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """DroneSession: what the testbed says to an autopilot, and what of its answers is followed, for testbed_server. Pure.
 
-Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Protocol" (the exchange itself, frame and
-answer in turns, is `device.exchange`; here is when it goes on, and when it ends):
+Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Protocol" (that frame and answer take turns
+is the codec's; here is when it goes on, and when it ends):
 
 | state | what is sent | ends |
 |---|---|---|
@@ -31,7 +31,7 @@ So are those right after this process stood still, except in lockstep, where no 
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from drone_bridge.session.clients import LOST, Clients
@@ -47,10 +47,17 @@ from drone_bridge.session.session import (
     Send,
     Session,
 )
-from drone_bridge.testbed.codec import NEED_DATA, AttitudeLayout, ConnectionClosed, Constants, SensorFrame
-from drone_bridge.testbed.device.exchange import Dialect, LockstepExchange
-from drone_bridge.testbed.device.modelled_flight import FlightLimits, LevelVelocity, ModelledFlight
-from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
+from drone_bridge.testbed.codec import (
+    NEED_DATA,
+    AngleUnit,
+    AttitudeLayout,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+    TestbedConnection,
+)
+from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
+from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output import OutputChoice
 from drone_bridge.testbed.session.took import Took
@@ -97,7 +104,10 @@ class Chosen:
 class Setup:
     """What a server is configured to."""
 
-    dialect: Dialect
+    layout: AttitudeLayout
+    angle_unit: AngleUnit
+    has_negative_gravity: bool
+    """As announced by some testbeds."""
     flight_limits: FlightLimits
     is_lockstep: bool
     topics: Mapping[str, str]
@@ -143,7 +153,7 @@ class DroneSession(Session):
         self._neutral_meaning, self._missing_properties = neutral_meaning, missing_properties
         self._has_unsent = has_unsent
         self._watchdog = CommandWatchdog(is_lockstep=setup.is_lockstep)
-        self._clients: Clients[LockstepExchange] = Clients(
+        self._clients: Clients[TestbedConnection] = Clients(
             1,
             first_message_s=math.inf,
             whole_message_s=math.inf,
@@ -152,6 +162,7 @@ class DroneSession(Session):
         )
         self._announced: Constants | None = None  # to the autopilot
         self._has_told_of_tilt = False  # that is not in the images
+        self._asked_s = 0.0  # when the last frame was sent
         self._idle_since_s = 0.0  # since the autopilot's last answer, or the drone's last frame
         self._resumed_s = self._settled_s = -math.inf
 
@@ -166,7 +177,7 @@ class DroneSession(Session):
         if refusal:
             return refusal
         actions = [] if loser is None else self._closed(loser, Note(LOST, f"{loser} {reason}."))
-        self._clients.add(peer, LockstepExchange(self._drone, self._setup.dialect), now_s)
+        self._clients.add(peer, TestbedConnection(self._setup.layout, self._setup.angle_unit), now_s)
         self._drone.start_over()
         self._announced, self._idle_since_s = None, now_s
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
@@ -227,52 +238,45 @@ class DroneSession(Session):
         actions: list[Action] = []
         was_sent = False
         for client in self._clients.all():
-            peer, exchange = client.peer, client.handler
+            peer, connection = client.peer, client.handler
             if self._has_unsent(peer):
                 actions += self._reading_watched(peer, now_s)
                 continue
-            actions += self._answers(peer, exchange, now_s)
+            actions += self._answers(peer, connection, now_s)
             if peer not in self._clients:
                 continue
             if self._announced is not None and self._announced != self._drone.constants:
                 actions += self._closed(peer, Note(LOST, _CHANGED))
-            elif not exchange.awaits_answer:
+            elif not connection.awaits_reply:
                 self.heard_s = now_s  # no answer is due
-                actions += self._next(peer, exchange, now_s)
-                was_sent = exchange.awaits_answer
+                actions += self._next(peer, connection, now_s)
+                was_sent = connection.awaits_reply
         self._set_due(now_s)
         if was_sent:
             self.due_s = now_s  # as the answer may be here already
         return actions
 
-    def _answers(self, peer: Any, exchange: LockstepExchange, now_s: float) -> Actions:
+    def _answers(self, peer: Any, connection: TestbedConnection, now_s: float) -> Actions:
         """Follow what the autopilot has sent; end its conversation when that was all, or no answer."""
-        drone, actions = self._drone, list[Action]()
-        exchange.answer_timeout_s = self._parameter("command_timeout")
+        actions: list[Action] = []
         while True:
-            if drone.flight and not self._watchdog.is_active:  # the vehicle was commanded to stop
-                drone.flight.reset()
-            late_before, limited_before = exchange.late_answers, drone.limited
+            if self._drone.flight and not self._watchdog.is_active:  # the vehicle was commanded to stop
+                self._drone.flight.reset()
             try:
-                event = exchange.next_event(now_s)
+                event = connection.next_event()
             except RemoteProtocolError as error:
                 distrust = f"{error} The connection is closed, as its bytes can't be trusted."
                 return [*actions, *self._closed(peer, Note(REJECTED, distrust))]
             if event is NEED_DATA:
                 return actions
-            if isinstance(event, ConnectionClosed):
+            if not isinstance(event, MotionParameters):
                 return [*actions, *self._ended(Note("", "The autopilot has left.", is_expected=True))]
             self.is_proven = True
             actions.append(Publish(Took("waiting_for_the_autopilot", now_s - self._idle_since_s)))
             self._idle_since_s = now_s
-            actions += [Note("limited_commands")] * (drone.limited - limited_before)
-            if exchange.late_answers > late_before:
-                actions.append(Note(LATE_ANSWERS, _LATE))
-            command, drone.command = drone.command, None
-            if command is not None:
-                actions += self._followed(command, now_s)
+            actions += self._followed(event, now_s)
 
-    def _next(self, peer: Any, exchange: LockstepExchange, now_s: float) -> Actions:
+    def _next(self, peer: Any, connection: TestbedConnection, now_s: float) -> Actions:
         """Send what comes next: the constants, then the next frame if there is one."""
         drone = self._drone
         actions = self._output_chosen()
@@ -282,21 +286,26 @@ class DroneSession(Session):
             if missing or not drone.is_known:
                 self._wait(missing, now_s, timeout_s)
                 return actions
-            self._announced, self._idle_since_s, self.waits_for = drone.constants, now_s, ""
-            actions.append(Send(exchange.opening(), peer))
+            self._announced = constants = drone.constants
+            self._idle_since_s, self.waits_for = now_s, ""
+            if self._setup.has_negative_gravity:
+                constants = replace(constants, gravity=-abs(constants.gravity))
+            actions.append(Send(connection.send(constants), peer))
         if self._output.is_velocity and drone.flight is None:
             actions += self._modelled_flight()
-        actions += [_refused_frame(sentence) for sentence in drone.look(now_s, timeout_s)]
-        try:
-            pieces = exchange.next_frame(now_s)
-        except LocalProtocolError as error:
-            actions.append(_refused_frame(str(error)))
-            pieces = []
+        frame, refused = drone.next_frame(now_s, timeout_s)
+        actions += map(_refused_frame, refused)
+        pieces: list[memoryview] = []
+        if frame:
+            try:
+                pieces = connection.send_in_pieces(frame)
+            except LocalProtocolError as error:
+                actions.append(_refused_frame(str(error)))
         if not pieces:
             return [*actions, *self._sources_watched(peer, now_s, timeout_s)]
         assert drone.frame
         self._watchdog.ask(now_s)
-        self._idle_since_s = now_s
+        self._asked_s = self._idle_since_s = now_s
         # All of it, or the autopilot would wait for the rest for ever; and it moves nothing.
         sent = [Send(piece, peer) for piece in pieces]
         took = Took("frame_complete_to_sent", now_s - drone.frame.completed_s)
@@ -353,13 +362,17 @@ class DroneSession(Session):
 
     # Commands.
 
-    def _followed(self, command: RatesAnswer | LevelVelocity, now_s: float) -> Actions:
+    def _followed(self, motion: MotionParameters, now_s: float) -> Actions:
         """Have the vehicle follow an answer, unless that is too old."""
-        if not self._setup.is_lockstep and now_s < self._settled_s:
-            return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
-        if not self._watchdog.forward(now_s):
+        if now_s - self._asked_s > self._parameter("command_timeout"):
             return [Note(LATE_ANSWERS, _LATE)]
-        return [Publish(command), Note("commands")]
+        command, was_within = self._drone.follow(motion)
+        limited = [] if was_within else [Note("limited_commands")]
+        if not self._setup.is_lockstep and now_s < self._settled_s:
+            return [*limited, Note(AFTER_STALLS, MAY_HAVE_WAITED)]
+        if not self._watchdog.forward(now_s):
+            return [*limited, Note(LATE_ANSWERS, _LATE)]
+        return [*limited, Publish(command), Note("commands")]
 
     def _watched(self, now_s: float) -> Actions:
         """Give the neutral command when the next one is late."""
@@ -369,7 +382,7 @@ class DroneSession(Session):
         # An autopilot can answer only what it was sent, and what it sends is read only while this process runs.
         if now_s - self._resumed_s < timeout_s:
             reason = f"This process stood still, so that no command went out for {timeout_s:g} s"
-        elif any(client.handler.awaits_answer for client in self._clients.all()):
+        elif any(client.handler.awaits_reply for client in self._clients.all()):
             reason = f"The autopilot has answered no frame for {timeout_s:g} s"
         else:
             reason = f"The drone has sent nothing new for {timeout_s:g} s, so that the autopilot has nothing to answer"
@@ -389,15 +402,15 @@ class DroneSession(Session):
 
     def _modelled_flight(self) -> Actions:
         """Start a modelled flight, as the vehicle follows velocities."""
-        dialect = self._setup.dialect
-        heading_gain = CORRECTION_GAIN if dialect.layout is AttitudeLayout.PITCH_YAW else math.inf
+        layout = self._setup.layout
+        heading_gain = CORRECTION_GAIN if layout is AttitudeLayout.PITCH_YAW else math.inf
         self._drone.flight = ModelledFlight(
             self._drone.constants,
-            dialect.angle_unit,
+            self._setup.angle_unit,
             self._setup.flight_limits,
             CORRECTION_GAIN,
             heading_gain,
-            tells_position=dialect.layout is AttitudeLayout.POSE,
+            tells_position=layout is AttitudeLayout.POSE,
         )
         if self._has_told_of_tilt or not self._setup.has_cameras:
             return []

@@ -30,7 +30,7 @@ class RatesAnswer:
 
 
 class FramedDrone:
-    """Implements `device.TestbedDrone`; all but `learn` is for one thread."""
+    """Sends the frames of a drone in ROS, and makes commands of answers; all but `learn` is for one thread."""
 
     def __init__(
         self,
@@ -56,15 +56,11 @@ class FramedDrone:
         self._is_first = True  # the next frame is the first one of a simulation
         self._origin_s = 0.0
         self._sent_s = -math.inf
-        self._ready: SensorFrame | None = None  # what `sense` returns next
         #: The last frame, which the next answer belongs to.
         self.frame: SynchronizedFrame | None = None
         self._poses: deque[tuple[float, SensorFrame]] = deque(maxlen=_POSES_KEPT)  # by the time of their stamps, s
         #: Turns answers into velocities, if the vehicle follows those.
         self.flight: ModelledFlight | None = None
-        #: What the last answer makes of it, until that is taken; and how many were beyond the drone's maxima.
-        self.command: RatesAnswer | LevelVelocity | None = None
-        self.limited = 0
 
     @property
     def constants(self) -> Constants:
@@ -89,32 +85,28 @@ class FramedDrone:
     def start_over(self) -> None:
         """Restart time for another autopilot."""
         self._is_first = True
-        self.flight = self.command = self._ready = None
+        self.flight = None
         self._sent_s = -math.inf
 
-    def look(self, now_s: float, max_age_s: float) -> list[str]:
-        """Take the next frame that the wire can carry, if there is one; return why others can't be sent."""
+    def next_frame(self, now_s: float, max_age_s: float) -> tuple[SensorFrame | None, list[str]]:
+        """Return the next frame that the wire can carry, if there is one, and why others can't be sent."""
         refused: list[str] = []
-        while self._ready is None and (synchronized := self.frames.take(now_s, max_age_s)):
+        while synchronized := self.frames.take(now_s, max_age_s):
             try:
-                self._ready = self._frame(synchronized, max_age_s)
+                frame = self._frame(synchronized, max_age_s)
             except ValueError as error:
                 refused.append(str(error))
             else:
                 self.frame = synchronized
-        return refused
+                return frame, refused
+        return None, refused
 
-    def sense(self) -> SensorFrame | None:
-        """Return the frame that `look` has taken."""
-        frame, self._ready = self._ready, None
-        return frame
-
-    def fly(self, motion: MotionParameters) -> None:
-        """Follow the answer to the last frame."""
+    def follow(self, motion: MotionParameters) -> tuple[RatesAnswer | LevelVelocity, bool]:
+        """Return what the answer to the last frame commands, and whether it was within the drone's maxima."""
         assert self.frame
         limited, was_within = within_maxima(motion, self.constants)
-        self.limited += not was_within
-        self.command = self.flight.follow(limited) if self.flight else RatesAnswer(limited, self.frame.stamp_ns)
+        command = self.flight.follow(limited) if self.flight else RatesAnswer(limited, self.frame.stamp_ns)
+        return command, was_within
 
     def _frame(self, synchronized: SynchronizedFrame, max_age_s: float) -> SensorFrame:
         constants, stamp_s = self.constants, synchronized.stamp_ns / NANOSECONDS

@@ -42,7 +42,7 @@ class FrameSynchronizer:
             depth: how many pairs are buffered, and images per side that nobody has looked at, as without a link.
             keeps_order: whether `take` returns pairs in order, or the newest first.
             is_mono: whether the left image is used for both sides.
-            tolerance_s: how far the stamps of a pair may be apart, of cameras none of whose stamps have matched.
+            tolerance_s: how far the stamps of a pair may be apart.
         """
         self._keeps_order = keeps_order
         self._is_mono = is_mono
@@ -145,13 +145,7 @@ class FrameSynchronizer:
         self._pairs.append(pair)
 
     def _match(self, others: dict[int, Any], stamp_ns: int) -> int | None:
-        """Return the stamp of the image of the other side that makes a pair, if there is one.
-
-        Cameras that are triggered together have one stamp: from the first such pair on, nothing else is one.
-        """
-        if stamp_ns in others:
-            self._tolerance_ns = 0
-            return stamp_ns
+        """Return the stamp of the image of the other side that makes a pair, if there is one."""
         nearest_ns = min(others, key=lambda other_ns: abs(other_ns - stamp_ns), default=None)
         return None if nearest_ns is None or abs(nearest_ns - stamp_ns) > self._tolerance_ns else nearest_ns
 
