@@ -19,8 +19,8 @@ from drone_bridge.robot.session.driver import (
     Lists,
     Moved,
     Problem,
-    RoundTrip,
 )
+from drone_bridge.robot.session.driver_conversation import RoundTrip
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Outcome, Send
 

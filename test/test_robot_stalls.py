@@ -15,7 +15,6 @@ from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver_conversation import BYTE_PERIOD_S, DriverConversation
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S
-from drone_bridge.robot.session.other_drivers import OtherDrivers
 
 STEP_S = 0.001
 COMMANDS_PER_S = 50
@@ -63,8 +62,9 @@ class Scene:
         self.on_their_way = []  # to the adapter: when it arrives, and what
         self.answers = []  # to the driver, likewise
         self.wire = codec.DriverConnection()
+        parameters = {"link_timeout": 2.0, "max_update_rate": COMMANDS_PER_S}
         self.session = DriverConversation(
-            DesiredSubsystems(["first"], ["none"]), OtherDrivers("me"), 2.0, self, now_s=0.0
+            "me", DesiredSubsystems(["first"], ["none"]), parameters.__getitem__, [], now_s=0.0
         )
         self.conversation = RobotConversation(
             self.control,
@@ -76,10 +76,6 @@ class Scene:
         )
         self._random = random.Random(1)
         self._command = STOPPED
-
-    def __getattr__(self, name):
-        """Listen to the session, to whatever it says."""
-        return lambda *arguments: None
 
     def _instant(self):
         return Instant(self.now_s, round(1000 * (WALL_S + self.now_s)))

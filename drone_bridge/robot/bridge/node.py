@@ -22,7 +22,8 @@ from drone_bridge.robot.bridge.services import RobotServices
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Problem, RoundTrip
+from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Problem
+from drone_bridge.robot.session.driver_conversation import RoundTrip
 from drone_bridge.robot.topics import ROBOT_SAYS, TABLE, SkidSteer, Translation
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import frame_names
@@ -153,7 +154,8 @@ class RobotBridge(ProtocolNode):
             self._translation.bound = lists.bound
             self.publish(self._subsystems_publisher, self._translation.subsystems(lists.subsystems, stamp))
         self.statistics.facts["bound_subsystems"] = ", ".join(map(str, sorted(lists.bound))) or "none"
-        self.publish(self._sensors_publisher, self._translation.sensors(self._sensor_topics.info, stamp))
+        if lists.sensors:
+            self.publish(self._sensors_publisher, self._translation.sensors(lists.sensors, stamp))
 
     def _report_problem(self, problem: Problem) -> None:
         if problem.sentence is None:
