@@ -17,7 +17,7 @@ from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.odometry import DeadReckoning
 from drone_bridge.robot.bridge.parameters import PARAMETERS
-from drone_bridge.robot.bridge.sensor_topics import SensorTopics, TopicBudget
+from drone_bridge.robot.bridge.sensor_topics import SensorTopics
 from drone_bridge.robot.bridge.services import RobotServices
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
@@ -66,7 +66,6 @@ class RobotBridge(ProtocolNode):
         super().__init__("robot_bridge", PARAMETERS, **options)
         #: What talks to the robot; None before the node was active.
         self.session: DriverSession | None = None
-        self._topic_budget = TopicBudget()
         self._robot_services = RobotServices(self, self._read_route)
 
     def set_up(self) -> None:
@@ -83,8 +82,7 @@ class RobotBridge(ProtocolNode):
         self._sensors_publisher, self._subsystems_publisher = (
             self.make_publisher(row.message, row.name, row.qos()) for row in map(TABLE.row, ("sensors", "subsystems"))
         )
-        self._sensor_topics = SensorTopics(self, self._translation, self._topic_budget)
-        self.cleanup.callback(self._sensor_topics.close)
+        self._sensor_topics = SensorTopics(self, self._translation)
         self._dead_reckoning = DeadReckoning(self, self._translation, skid_steer)
         self._commands: CommandTopics[Speeds] = CommandTopics(self, on_command=self._have_driven)
         self._commands.take_velocities(skid_steer.speeds, ("linear.x", "angular.z"))
