@@ -20,9 +20,7 @@ class Driver:
 
     def __init__(self, control, name=None, **options):
         self.wire = codec.DriverConnection()
-        self.conversation = RobotConversation(
-            control, "peer", self.wire.receive_data, lambda: None, lambda: NOW, **options
-        )
+        self.conversation = RobotConversation(control, "peer", self.wire.receive_data, lambda: NOW, **options)
         if name:
             self.say(codec.RegisterDriver(name))
 

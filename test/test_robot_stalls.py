@@ -70,7 +70,6 @@ class Scene:
             self.control,
             "driver",
             lambda data: self.answers.append((self.now_s + self.delay_s, data)),
-            lambda: None,
             self._instant,
             reads_one_packet=reads_one_packet,
         )

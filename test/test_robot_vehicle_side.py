@@ -12,9 +12,10 @@ from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import FaultyRobotdControl, RobotdControl
 from drone_bridge.robot.device.drivers import HangUpError, Instant
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
-from drone_bridge.robot.server.listing import check_topics, light_topics, parts_of_parameters
+from drone_bridge.robot.server.listing import check_topics, light_topics, listed_by_parameters
 from drone_bridge.robot.server.parameters import PARAMETERS
 from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands
+from drone_bridge.robot.session.listing import Listing
 
 TRACKS, LIGHT = 0, 1
 MOTORS = (codec.MotorSensors(0, 0, 0, 0), codec.MotorSensors(0, 0, 0, 0))
@@ -50,13 +51,9 @@ class Driver:
 
     def __init__(self, control, clock, name=None):
         self._wire = codec.DriverConnection()
-        self.is_closed = False
-        self.conversation = RobotConversation(control, "peer", self._wire.receive_data, self._close, lambda: clock[0])
+        self.conversation = RobotConversation(control, "peer", self._wire.receive_data, lambda: clock[0])
         if name:
             self.say(codec.RegisterDriver(name))
-
-    def _close(self):
-        self.is_closed = True
 
     def say(self, *packets):
         """Say something, and return what is said meanwhile."""
@@ -95,7 +92,6 @@ def test_a_driver_is_not_dropped_for_what_the_wire_can_not_carry(vehicle, clock)
     vehicle.battery = 2**31  # mV
     control.send_log("\ud800")
     assert driver.say(codec.QuerySubsystems(), codec.KeepAlive(1))[-1] == codec.KeepAlive(1)
-    assert not driver.is_closed
     assert [line.partition(":")[0] for line in lines[-2:]] == ["LogMessage can't be sent", "SensorInfo can't be sent"]
 
 
@@ -110,14 +106,6 @@ def test_a_driver_that_set_its_clock_back_during_a_silence_drives_again(control,
         clock[0] = Instant(2.0 + 0.1 * number, WALL_MS)
         driver.say(codec.KeepAlive(WALL_MS - 3_600_000 + 100 * number), codec.SkidSteerUpdate(TRACKS, 8, 8))
     assert vehicle.done[-1] == (TRACKS, 8, 8)
-
-
-def test_packets_after_a_driver_was_dropped_do_nothing(control, vehicle, clock):
-    driver = Driver(control, clock, "alice")
-    driver.say(codec.BindSubsystem(TRACKS))
-    control.drop_silent(Instant(9.0, WALL_MS), 1.0)
-    driver.say(codec.SkidSteerUpdate(TRACKS, 9, 9))
-    assert vehicle.done == [(TRACKS, "stop")]
 
 
 def test_a_subsystem_held_elsewhere_cannot_be_bound_and_is_listed_as_theirs(control, vehicle, clock):
@@ -199,7 +187,7 @@ def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_a
 
 
 def test_parameters_list_sensors_and_find_those_of_each_side():
-    listing = parts_of_parameters(
+    listing, sources = listed_by_parameters(
         "tracks",
         ["headlight", "Rear light"],
         [
@@ -211,20 +199,20 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
         ],
         12.6,
     )
-    names = [source.sensor.name for source in listing.sources]
+    names = [sensor.name for sensor in listing.sensors]
     assert names == ["battery", "left motor", "left motor", "Right PWM", "aux", "none"]
     assert [subsystem.name for subsystem in listing.subsystems] == ["headlight", "Rear light", "tracks"]
     left, right = listing.subsystems[-1].motors
     assert (left, right) == (codec.MotorSensors(0, 1, 2, 5), codec.MotorSensors(0, 5, 5, 3))
-    assert listing.sources[0].sensor.full_voltage_mv == 12_600
+    assert sources[0].sensor.full_voltage_mv == 12_600
+    assert [source.topic for source in sources][3:] == ["motor_pwm/m2", "battery_state/aux", ""]
     assert light_topics(listing.subsystems) == {0: "light", 1: "light/rear_light"}
-    nothing = parts_of_parameters("none", ["none"], ["none"], 12.6)
-    assert (nothing.subsystems, nothing.sources) == ((), ())
+    assert listed_by_parameters("none", ["none"], ["none"], 12.6) == (Listing(), ())
 
 
 def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lights():
     default = {declaration.name: declaration.default for declaration in PARAMETERS}
-    listing = parts_of_parameters(*(default[name] for name in ("skid_steer", "lights", "sensors", "full_voltage")))
+    listing, _ = listed_by_parameters(*(default[name] for name in ("skid_steer", "lights", "sensors", "full_voltage")))
     assert [(subsystem.type.name, subsystem.name) for subsystem in listing.subsystems] == [("SKID_STEER", "tracks")]
 
 

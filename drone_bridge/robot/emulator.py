@@ -280,7 +280,6 @@ class RobotEmulator:
         self._reads_one_packet = reads_one_packet
         self.port = TcpPort(host, port, options=StreamOptions(expects_acknowledgements=True), has_small_buffers=True)
         self._drivers: dict[StreamPeer, RobotConversation] = {}
-        self._dropped: list[tuple[StreamPeer, str]] = []  # and why, unless the driver's conversation says so
 
     def receive(self) -> None:
         """Take what has arrived."""
@@ -301,12 +300,12 @@ class RobotEmulator:
             return
         print_event(f"connected to {peer}")
         fault, self._fault = self._fault, None
-        plan = _FaultPlan(fault, partial(self.port.send, to=peer), partial(self._drop, peer), self._stall_s)
+        send = partial(self.port.send, to=peer)
+        plan = _FaultPlan(fault, send, self._stall_s)
         self._drivers[peer] = RobotConversation(
             self._control,
-            str(peer),
-            partial(self.port.send, to=peer),
-            partial(self._drop, peer, ""),
+            peer,
+            send,
             now,
             is_suppressed=plan.takes_over,
             reads_one_packet=self._reads_one_packet,
@@ -321,18 +320,10 @@ class RobotEmulator:
                 driver.receive_data(data)
             else:
                 driver.receive_eof()
-            while peer in self._drivers and driver.handle_next():
-                self._end_dropped()
+            while driver.handle_next():
+                pass
         except (RemoteProtocolError, HangUpError) as error:
             self._end(peer, str(error))
-        self._end_dropped()
-
-    def _drop(self, peer: StreamPeer, reason: str) -> None:
-        self._dropped.append((peer, reason))
-
-    def _end_dropped(self) -> None:
-        while self._dropped:
-            self._end(*self._dropped.pop(0))
 
     def _end(self, peer: StreamPeer, reason: str) -> None:
         if driver := self._drivers.pop(peer, None):
@@ -362,8 +353,8 @@ class RobotEmulator:
             while left_s > 0:
                 vehicle.advance(min(left_s, MAX_STEP_S))
                 left_s -= MAX_STEP_S
-            self._control.drop_silent(now(), self._silence_s)
-            self._end_dropped()
+            for driver in self._control.silent(now(), self._silence_s):
+                self._end(driver.peer, f"it has been silent for {self._silence_s:g} s")
             self.receive()  # and look who has left at last
 
     async def measure(self, period_s: float) -> None:
@@ -381,20 +372,14 @@ def now() -> Instant:
 class _FaultPlan:
     """Injects the requested fault."""
 
-    def __init__(
-        self,
-        fault: Fault[FaultKind] | None,
-        send: Callable[[bytes], None],
-        drop: Callable[[str], None],
-        stall_s: float,
-    ) -> None:
-        """`send` sends to the driver, and `drop` ends its connection, for a reason."""
-        self._fault, self._send, self._drop, self._stall_s = fault, send, drop, stall_s
+    def __init__(self, fault: Fault[FaultKind] | None, send: Callable[[bytes], None], stall_s: float) -> None:
+        """`send` sends to the driver."""
+        self._fault, self._send, self._stall_s = fault, send, stall_s
         self._keep_alives = 0
         self._is_silent = False
 
     def takes_over(self, packet: codec.FromRobot) -> bool:
-        """Return whether the packet must be suppressed."""
+        """Return whether the packet must be suppressed. Raises HangUpError, for a packet that this driver asked for."""
         if self._fault is None or self._is_silent:
             return self._is_silent
         self._keep_alives += isinstance(packet, codec.KeepAlive)
@@ -412,7 +397,7 @@ class _FaultPlan:
             self._send(_GARBAGE)
         else:
             self._send(_GARBAGE[: len(_GARBAGE) // 2])
-            self._drop("half a packet was sent")
+            raise HangUpError("half a packet was sent")
         return True
 
 

@@ -79,19 +79,13 @@ class Control:
                 self._stop(number, f"{driver} has lost them")
             self._release(number, driver, now)
 
-    def drop_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Drop the drivers that have been silent for too long, release what they hold, and return them."""
-        dropped = [driver for driver in self._silent(now, allowed_s) if not driver.drop_reason]
-        for driver in dropped:
-            for number in self._held_by(driver):
-                if self._is_skid_steer(number):
-                    self._stop(number, f"{driver} is silent")
-            driver.drop(f"it has been silent for {allowed_s:g} s")
-        return dropped
+    def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
+        """Return the drivers that have been silent for longer than that."""
+        return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
 
     def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
-        return self._halt(self._silent(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
+        return self._halt(self.silent(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
 
     def halt_all(self, now: Instant) -> list[Driver]:
         """Stop the motors of every driver in the same way, as this process stood still; return whose they are.
@@ -109,9 +103,6 @@ class Control:
                 if self._is_skid_steer(number):
                     self._safe_mode(number, f"{driver} {reason}", now)
         return halted
-
-    def _silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
 
     def silent_at_s(self, allowed_s: float) -> float:
         """Return when `halt_silent` is due at the earliest; infinity for never."""

@@ -8,7 +8,8 @@ from typing import Any
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.robot.server.listing import RobotParts, driven, is_robot_connected
+from drone_bridge.robot.server.listing import driven, is_robot_connected, listing_of
+from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorSource, Translation
 from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
 from drone_bridge.ros.topics import Topic
@@ -95,11 +96,11 @@ class ListedParts:
         self._bridge = BridgeWatch(node, partial(publishing_nodes, node, subsystems.name), on_change)
         node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
 
-    def newest(self) -> RobotParts | None:
+    def newest(self) -> Listing | None:
         """Return what the robot has, None while it is not connected."""
         if not self._is_connected or self._bridge.is_gone or self._subsystems is None or self._sources is None:
             return None
-        return RobotParts(driven(self._translation.wire_subsystems(self._subsystems)), self._sources)
+        return listing_of(driven(self._translation.wire_subsystems(self._subsystems)), self._sources)
 
     @property
     def is_silent(self) -> bool:

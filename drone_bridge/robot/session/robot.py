@@ -114,11 +114,10 @@ class RobotSession(Session):
         self._now = Instant(-math.inf, 0)
         self._commands = DriveCommands(lambda speeds: self._out.append(Publish(speeds)))
         self._values = SensorValues()
-        self._vehicle = _Vehicle(self, listing or Listing())
+        self._listing = listing or Listing()
         self._control = self._make_control(dialect)
         self._control.is_settling = lambda: self._now.steady_s < self._settled_s
         self._clients: Clients[_Driver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
-        self._dropped: list[Any] = []  # peers that are to be closed
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # when readings were sent last
         self._watch_s = -math.inf  # when silent drivers are looked for next
@@ -134,6 +133,9 @@ class RobotSession(Session):
     def connected(self, peer: Any, now_s: float) -> Actions:
         """Give a driver a place, if need be that of one that says nothing."""
         self._begin(now_s)
+        if not self._has_robot:
+            self._report(f"{peer} is gone: {ROBOT_GONE}")
+            return [*self._done(now_s), Close(peer)]
         refusal, loser, reason = self._clients.admit(peer, now_s)
         if refusal:
             return [*self._done(now_s), *refusal]
@@ -142,9 +144,8 @@ class RobotSession(Session):
         kept: deque[codec.KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)
         conversation = RobotConversation(
             self._control,
-            str(peer),
+            peer,
             lambda data: self._out.append(Send(data, peer)),
-            lambda: self._dropped.append(peer),
             lambda: self._now,
             is_suppressed=partial(self._keeps_back, kept),
             unencodable=lambda sentence: self._out.append(Note(UNENCODABLE, sentence)),
@@ -153,8 +154,6 @@ class RobotSession(Session):
             self.since_s, self.heard_s = now_s, None
         self._clients.add(peer, _Driver(conversation, kept), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
-        if not self._has_robot:
-            conversation.driver.drop(ROBOT_GONE)
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -244,7 +243,7 @@ class RobotSession(Session):
         """Take what the robot has now, None if it is not connected, and whether it is silent."""
         self._begin(now_s)
         had_robot, self._has_robot, self._is_silent = self._has_robot, listing is not None, is_silent
-        before = self._vehicle.listing
+        before = self._listing
         if listing is None:
             if had_robot:
                 self._close_all(ROBOT_GONE)
@@ -253,7 +252,7 @@ class RobotSession(Session):
                 self._close_all(OTHER_ROBOT)
                 if before != Listing():  # values of the first one may have come before its list
                     self._values.clear()
-            self._vehicle.listing = listing
+            self._listing = listing
             for number in self._control.holders:
                 if not listing.subsystems[number].is_available:
                     self._control.revoke(number, self._now)
@@ -286,16 +285,14 @@ class RobotSession(Session):
         self._now = Instant(now_s, self._wall_ms())
 
     def _done(self, now_s: float) -> Actions:
-        """Close who was dropped, and return all that is to be done."""
-        while self._dropped:
-            self._leave(self._dropped.pop(0), "")
-        drivers, subsystems = self._control.drivers, self._vehicle.subsystems
-        self.peer, self.is_open = ", ".join(driver.peer for driver in drivers), bool(drivers)
+        """Return all that is to be done."""
+        drivers = self._control.drivers
+        self.peer, self.is_open = ", ".join(str(driver.peer) for driver in drivers), bool(drivers)
         if not drivers:
             self.since_s = self.heard_s = None
         held: dict[Any, list[str]] = {driver: [] for driver in drivers}
         for number, holder in self._control.holders.items():
-            held[holder].append(subsystems[number].name)
+            held[holder].append(self.subsystems[number].name)
         self.holdings = "; ".join(f"{driver}: {', '.join(names) or 'nothing'}" for driver, names in held.items())
         self._set_due()
         actions = list(self._out)
@@ -341,9 +338,10 @@ class RobotSession(Session):
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
             dropped_s = self._parameter("driver_timeout")
-            for driver in self._control.drop_silent(self._now, dropped_s) if dropped_s else ():
+            for driver in self._control.silent(self._now, dropped_s) if dropped_s else ():
                 sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
                 self._out.append(Note(DROPPED_DRIVERS, sentence))
+                self._leave(driver.peer, f"it has been silent for {dropped_s:g} s")
         for client, lateness in self._clients.overdue(now_s):
             self._leave(client.peer, f"it {lateness}")
 
@@ -352,8 +350,7 @@ class RobotSession(Session):
         if now_s < self._readings_due_s():
             return
         self._read_s = now_s
-        listed = len(self._vehicle.listing.sensors)
-        readings = [reading for reading in self._values.take(now_s) if reading.sensor < listed]
+        readings = [each for each in self._values.take(now_s) if each.sensor < len(self._listing.sensors)]
         self._out += [Note("readings")] * len(readings)
         self._control.send_readings(readings)
 
@@ -378,55 +375,37 @@ class RobotSession(Session):
 
     def _make_control(self, dialect: Dialect) -> Control:
         if dialect == Dialect.ROBOTD_1_2:
-            return RobotdControl(self._vehicle, self._report)
+            return RobotdControl(self, self._report)
         if dialect == Dialect.PROTOCOL_1:
-            return Protocol1Control(self._vehicle, self._report)
-        return Control(self._vehicle, self._report, FIRMWARE)
+            return Protocol1Control(self, self._report)
+        return Control(self, self._report, FIRMWARE)
 
     def _report(self, sentence: str) -> None:
         self._out.append(Note("", sentence, is_expected=True))
 
-    # What drivers command, and which readings they get.
-
-    def drive(self, speeds: Speeds) -> None:
-        self._commands.drive(speeds, self._now.steady_s)
-
-    def stop(self) -> None:
-        self._commands.stop(self._now.steady_s)
-
-    def switch(self, number: int, is_on: bool) -> None:
-        self._out.append(Publish(codec.LightUpdate(number, is_on)))
-
-    def value(self, sensor: int) -> int | None:
-        return self._values.current(sensor, self._now.steady_s, self._parameter("source_timeout"))
-
-
-class _Vehicle:
-    """A RobotVehicle made of topics: commands are published, and values of sensors are taken."""
-
-    def __init__(self, session: RobotSession, listing: Listing) -> None:
-        self._session, self.listing = session, listing
+    # The RobotVehicle that Control steers: commands are published, and values of sensors are those that were taken.
 
     @property
     def subsystems(self) -> Sequence[DrivenSubsystem]:
-        return self.listing.subsystems
+        return self._listing.subsystems
 
     def drive(self, number: int, left: int, right: int) -> None:
-        """Publish a command. All skid steers share one topic, as in robot_bridge."""
+        """Have a command published. All skid steers share one topic, as in robot_bridge."""
         del number
-        self._session.drive(Speeds(left, right))
+        self._commands.drive(Speeds(left, right), self._now.steady_s)
 
     def stop(self, number: int) -> None:
-        """Publish a stop, if the robot moves."""
+        """Have a stop published, if the robot moves."""
         del number
-        self._session.stop()
+        self._commands.stop(self._now.steady_s)
 
     def light(self, number: int, is_on: bool) -> None:
-        """Publish the state of a light."""
-        self._session.switch(number, is_on)
+        self._out.append(Publish(codec.LightUpdate(number, is_on)))
 
     def sensors(self) -> list[codec.Sensor]:
         """Return every sensor, with its value if that is fresh."""
+        allowed_s = self._parameter("source_timeout")
         return [
-            replace(sensor, value=self._session.value(number)) for number, sensor in enumerate(self.listing.sensors)
+            replace(sensor, value=self._values.current(number, self._now.steady_s, allowed_s))
+            for number, sensor in enumerate(self._listing.sensors)
         ]
