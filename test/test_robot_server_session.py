@@ -478,11 +478,10 @@ def test_answers_that_are_kept_are_bounded(talk, alice):
 # Who looks for robots.
 
 
-def test_a_request_of_discovery_is_answered_where_it_came_from_and_nothing_else_is(talk):
+def test_a_request_of_discovery_is_answered_where_it_came_from(talk):
     actions = talk.session.receive(codec.DISCOVERY_QUERY, ASKER, talk.now_s)
     assert [action for action in actions if isinstance(action, Send)] == [Send(b"shelly", ASKER)]
     assert notes(actions, "") == ["127.0.0.1:5000 is looking for robots, and got the name shelly."]
-    assert talk.session.receive(b"find humans", ASKER, talk.now_s) == []
 
 
 def test_a_request_that_may_have_waited_while_this_process_stood_still_is_not_answered(talk):

@@ -40,8 +40,8 @@ from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import Dialect, FaultyRobotdControl, Protocol1Control
 from drone_bridge.robot.device.drivers import HangUpError, Instant
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
-from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
-from drone_bridge.wire.addresses import address_name
+from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 # The physics: two motors with their drivers, a battery and a light.
@@ -415,7 +415,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
-    chassis = Chassis(options.wheel_separation, options.max_wheel_speed, capacity=options.capacity)
+    chassis = Chassis(options.wheel_separation, options.max_wheel_speed)
     vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
     if options.dialect is Dialect.ROBOTD_1_2:
@@ -446,7 +446,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         print_event(f"listening on {address_name(options.host, server.port.port)}")
         tasks = [
             asyncio.create_task(server.move(1 / STEP_RATE, trajectory)),
-            asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),
+            asyncio.create_task(server.measure(control.readings_period_s or SENSOR_PERIOD_S)),
         ]
         await cancelled_or_after(cancellation, options.duration)
         for task in tasks:
@@ -460,15 +460,16 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
 
 def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack: contextlib.ExitStack) -> None:
     route = DiscoveryRoute(codec.DISCOVERY_GROUP, options.discovery_port, options.discovery_interface)
-    responder = DiscoveryResponder(options.name, route)
+    responder = DiscoveryResponder(route)
     stack.callback(responder.close)
 
-    def answer(readable: socket.socket) -> None:
-        for peer in responder.answer(readable):
-            print_event(f"answered {peer} as {options.name}")
+    def answer() -> None:
+        if asker := responder.receive():
+            responder.send(options.name.encode(), asker)
+            print_event(f"answered {peer_name(asker)} as {options.name}")
 
     for opened in responder.sockets:
-        loop.add_reader(opened, answer, opened)
+        loop.add_reader(opened, answer)
         stack.callback(loop.remove_reader, opened)
     print_event(f"discovery on {route.address}:{responder.port} through {route.interface}")
 
@@ -511,7 +512,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="how long the program stands still with --fault stall@N (%(default)s)",
     )
     discovery = parser.add_argument_group("discovery")
-    discovery.add_argument("--name", default=socket.gethostname(), help="of the robot (%(default)s)")
+    discovery.add_argument("--name", type=_name, default=socket.gethostname(), help="of the robot (%(default)s)")
     discovery.add_argument("--no-discovery", action="store_true", help="do not answer")
     discovery.add_argument(
         "--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="0 takes a free one (%(default)s)"
@@ -536,13 +537,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
-    robot.add_argument("--capacity", type=positive, default=7.0, help="of the battery, Ah (%(default)s)")
     run_options = add_run(parser, duration="seconds")
-    run_options.add_argument(
-        "--sensor-period", type=positive, help=f"between readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
-    )
     run_options.add_argument("--verbose", action="store_true", help="also report each change of the motors")
     return parser.parse_args(arguments)
+
+
+def _name(text: str) -> str:
+    """Check a robot's name."""
+    if not 0 < len(text.encode()) <= MAX_NAME_BYTES:
+        raise argparse.ArgumentTypeError(f"must have from 1 to {MAX_NAME_BYTES} bytes, not {text!r:.300}")
+    return text
 
 
 def _subsystems(text: str) -> tuple[str, ...]:

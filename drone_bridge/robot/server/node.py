@@ -113,7 +113,7 @@ class RobotServer(ProtocolNode):
     def _responder(self, route: DiscoveryRoute) -> DiscoveryResponder | None:
         """Return what hears requests of discovery, unless another program does."""
         try:
-            responder = DiscoveryResponder(self._robot_name(), route)
+            responder = DiscoveryResponder(route)
         except LinkError as error:
             self.warn(
                 f"Drivers do not find this robot: {error} A robotd on this machine takes that port for itself: end it, "

@@ -160,7 +160,7 @@ class RobotSession(Session):
         """Take a chunk of what a driver says, or a request of discovery."""
         assert isinstance(data, bytes)
         if isinstance(source, tuple):
-            return self._found_by(data, source, now_s)
+            return self._found_by(source, now_s)
         if source not in self._clients:
             return []
         self._begin(now_s)
@@ -359,9 +359,9 @@ class RobotSession(Session):
             return self._values.due_s(self._parameter("sensor_period"))
         return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
-    def _found_by(self, request: bytes, source: Any, now_s: float) -> Actions:
+    def _found_by(self, source: Any, now_s: float) -> Actions:
         """Answer who looks for robots, unless the request may be old, or there is no robot."""
-        if request != codec.DISCOVERY_QUERY or not self._has_robot or now_s < self._settled_s:
+        if not self._has_robot or now_s < self._settled_s:
             return []
         sentence = f"{peer_name(source)} is looking for robots, and got the name {self._name.decode()}."
         return [Send(self._name, source), Note("", sentence, is_expected=True)]
