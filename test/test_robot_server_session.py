@@ -223,6 +223,15 @@ def test_what_was_said_during_a_silence_is_not_followed_while_its_keep_alives_ar
     assert published(driving.alive()) == [Speeds(8, 8)]
 
 
+def test_a_driver_that_set_its_clock_back_during_a_silence_drives_again(talk, driving):
+    driving.alive()
+    actions = talk.run(3.0)
+    for _ in range(30):
+        back = codec.KeepAlive(talk.wall_ms() - 3_600_000)
+        actions += driving.say(back, codec.SkidSteerUpdate(TRACKS, 8, 8)) + talk.run(0.1)
+    assert published(actions)[-1] == Speeds(8, 8)
+
+
 def test_a_driver_that_comes_back_after_its_time_is_stopped_before_what_it_says_counts(talk, driving):
     talk.now_s += 1.5  # in which nothing was due: the machine was busy
     assert published(driving.alive()) == [STOPPED]
@@ -441,7 +450,10 @@ def test_what_the_bridge_loses_its_driver_loses(talk, driving):
     actions = talk.follow(Listing((SUBSYSTEMS[0], theirs), LISTING.sensors))
     assert (published(actions), driving.is_closed) == ([STOPPED], False)
     assert codec.SubsystemBound(TRACKS, "") in driving.heard
-    assert published(driving.say(FORWARD)) == []
+    assert published(driving.say(FORWARD, codec.BindSubsystem(TRACKS), codec.QuerySubsystems())) == []
+    assert codec.BindFailure(TRACKS) in driving.heard
+    (info,) = [packet for packet in driving.heard if isinstance(packet, codec.SubsystemInfo)]
+    assert info.subsystems[TRACKS].driver == "bob"
 
 
 def test_keep_alives_of_a_silent_robot_are_answered_when_it_is_heard_again(talk, alice):

@@ -617,13 +617,6 @@ def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
     assert scene.drive(1, 1) == []
 
 
-def test_pending_binds_are_answered_when_the_connection_ends(scene):
-    scene.hear(ROBOT)
-    answers = scene.ask(scene.session.bindings.bind, 0, scene.now_s)
-    scene.session.bindings.end("gone")
-    assert answers() == [(False, "gone")]
-
-
 # The end.
 
 

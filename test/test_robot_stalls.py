@@ -7,7 +7,6 @@ import pytest
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device.control import Control
 from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import Protocol1Control, RobotdControl
 from drone_bridge.robot.device.drivers import Instant
@@ -230,9 +229,3 @@ def test_it_is_driven_again_after_a_stall_in_which_it_was_stopped():
     scene.run(STALL_S + 1.5)
     assert scene.vehicle.speeds != STOPPED
     assert scene.session.driven != STOPPED
-
-
-def test_a_document_s_robot_is_driven_alike():
-    scene = Scene(control=Control, stalls=[(STALL_S, 1.0)])
-    scene.run(STALL_S + 1.5)
-    assert scene.stops_s() - (STALL_S + 1.5) < SOON_S
