@@ -58,8 +58,6 @@ class RobotBridge(ProtocolNode):
         "unknown_types",
         "unknown_sensors",
         "unreadable_lists",
-        "malformed_strings",
-        "other_protocol_versions",
     )
 
     def __init__(self, **options: Any) -> None:

@@ -23,14 +23,14 @@ How the robot moves is what its answers tell: a stop counts once it is known to 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver_conversation import DriverConversation, SilentRobotError
 from drone_bridge.robot.session.other_drivers import Obstruction
-from drone_bridge.session.arbiter import Decision
+from drone_bridge.session.arbiter import Arbiter
 from drone_bridge.session.session import (
     MAY_HAVE_WAITED,
     Action,
@@ -56,16 +56,6 @@ NOT_CONNECTED = "There is no connection to the robot now."
 _AFTER_S = 1e-3
 #: Names of problems that go on.
 OBSTRUCTION, STANDSTILL, UNANSWERED_STOP = "obstruction", "standstill", "unanswered_stop"
-
-
-class Steering(Protocol):
-    """Decides how the robot is driven, as an Arbiter."""
-
-    def decide(self, now_s: float) -> Decision[Speeds]:
-        """Return the speeds to drive with now; no command is a stop."""
-
-    def forget(self) -> None:
-        """Forget what was commanded."""
 
 
 # What is published, beside packets of the robot.
@@ -107,7 +97,7 @@ class DriverSession(Session):
         self,
         driver_name: str,
         desired: DesiredSubsystems,
-        steering: Steering,
+        arbiter: Arbiter[Speeds],
         parameter: Callable[[str], Any],
         wall_ms: Callable[[], int],
     ) -> None:
@@ -116,7 +106,7 @@ class DriverSession(Session):
         Args:
             driver_name: as the robot and its other drivers see it.
             desired: which subsystems are bound.
-            steering: decides the speeds.
+            arbiter: decides the speeds.
             parameter: returns the present value of `link_timeout` and `command_timeout`, s, and
                 `max_update_rate`, Hz.
             wall_ms: returns the time of day, ms since 1970.
@@ -124,7 +114,7 @@ class DriverSession(Session):
         self.state = WAITING
         #: Why no command can move the robot now, for people; None when one can.
         self.undrivable: str | None = None
-        self._driver_name, self._desired, self._steering = driver_name, desired, steering
+        self._driver_name, self._desired, self._arbiter = driver_name, desired, arbiter
         self._parameter, self._wall_ms = parameter, wall_ms
         self._peer: Any = None
         self._conversation: DriverConversation | None = None
@@ -141,7 +131,7 @@ class DriverSession(Session):
         self._peer = peer
         self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peer), True, False
         self.since_s = now_s
-        self._steering.forget()
+        self._arbiter.forget()
         self._connection = codec.DriverConnection()
         self._conversation = DriverConversation(self._driver_name, self._desired, self._parameter, self._out, now_s)
         self._lists, self._lists_due_s = Lists(), math.inf
@@ -247,7 +237,7 @@ class DriverSession(Session):
             except SilentRobotError as silence:
                 self._out.append(Note("lost_connections", str(silence)))
                 return self._ended(str(silence), now_s, is_silent=True)
-            conversation.drive(self._steering.decide(now_s).command or STOPPED, now_s)
+            conversation.drive(self._arbiter.decide(now_s).command or STOPPED, now_s)
             conversation.flush(self._encoded, self._send, now_s)
             self.heard_s = conversation.heard_s
             self.is_proven = self.is_proven or conversation.bindings.is_settled
@@ -265,7 +255,7 @@ class DriverSession(Session):
             self.due_s = math.inf
             return
         self.due_s = min(conversation.due_s, self._odometry_due_s, self._lists_due_s)
-        decision = self._steering.decide(now_s)
+        decision = self._arbiter.decide(now_s)
         if decision.command is not None and decision.arrived_s is not None:
             ends_s = decision.arrived_s + float(self._parameter("command_timeout")) + _AFTER_S
             self.due_s = min(self.due_s, ends_s)

@@ -2,7 +2,7 @@
 """DriverConversation: what a driver says on one connection, from registration on. No sockets, no clock."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
@@ -17,29 +17,6 @@ from drone_bridge.robot.session.keep_alives import (
 )
 from drone_bridge.robot.session.other_drivers import OtherDrivers
 from drone_bridge.session.session import Action, Note, Publish
-from drone_bridge.wire.printable import printable
-
-
-def anomalies(packet: codec.FromRobot) -> Iterator[tuple[str, str]]:
-    """Yield each as the name of a count and a sentence."""
-    if isinstance(packet, codec.UnknownPacket):
-        size = len(packet.payload)
-        yield "unknown_packets", f"The robot sent {size} bytes of the unknown type 0x{packet.type:02x}."
-    elif "\ufffd" in str(packet):
-        yield "malformed_strings", f"The robot sent a string that is not UTF-8: {printable(str(packet))}"
-    if isinstance(packet, (codec.SubsystemInfo, codec.SensorInfo)) and (packet.opaque or packet.missing):
-        what = "subsystem" if isinstance(packet, codec.SubsystemInfo) else "sensor"
-        yield (
-            "unknown_types",
-            f"The robot has a {what} of an unknown type; it and {packet.missing} more after it, "
-            f"{len(packet.opaque)} bytes, can't be read.",
-        )
-    if isinstance(packet, codec.FirmwareInfo) and packet.protocol_version != codec.PROTOCOL_VERSION:
-        yield (
-            "other_protocol_versions",
-            f"The robot speaks version {packet.protocol_version} of the protocol, not {codec.PROTOCOL_VERSION}.",
-        )
-
 
 #: Between the bytes of a keep-alive that goes slowly.
 BYTE_PERIOD_S = 0.01
@@ -217,11 +194,18 @@ class DriverConversation:
 
     def handle(self, packet: codec.FromRobot, now_s: float) -> None:
         """Handle a packet."""
-        for count, sentence in anomalies(packet):
-            self._out.append(Note(count, sentence))
-        if isinstance(packet, codec.UnknownPacket):
-            return  # which may mean anything, so it is no sign of life
+        if isinstance(packet, codec.UnknownPacket):  # which may mean anything, so it is no sign of life
+            sentence = f"The robot sent {len(packet.payload)} bytes of the unknown type 0x{packet.type:02x}."
+            self._out.append(Note("unknown_packets", sentence))
+            return
         self.heard_s = now_s
+        if isinstance(packet, codec.SubsystemInfo | codec.SensorInfo) and (packet.opaque or packet.missing):
+            what = "subsystem" if isinstance(packet, codec.SubsystemInfo) else "sensor"
+            sentence = (
+                f"The robot has a {what} of an unknown type; it and {packet.missing} more after it, "
+                f"{len(packet.opaque)} bytes, can't be read."
+            )
+            self._out.append(Note("unknown_types", sentence))
         if isinstance(packet, codec.KeepAlive):
             self._handle_keep_alive(packet, now_s)
         elif isinstance(packet, codec.SubsystemInfo):
