@@ -132,10 +132,8 @@ class TrackedRobot:
         return self.chassis.max_speed * (self.right.speed - self.left.speed) / self.chassis.wheel_separation
 
     def drive(self, left: int, right: int) -> None:
-        """Set both motors, clamped to full speed."""
-        self.left.setting, self.right.setting = (
-            max(-codec.FULL_SPEED, min(codec.FULL_SPEED, setting)) for setting in (left, right)
-        )
+        """Set both motors, each from -FULL_SPEED to FULL_SPEED."""
+        self.left.setting, self.right.setting = left, right
 
     def stop(self) -> None:
         self.drive(0, 0)

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.drivers import Driver, Instant
-from drone_bridge.robot.device.vehicle import RobotVehicle, clamped
+from drone_bridge.robot.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
 LONGEST_NAME = 255  # characters of a driver's name that fit the packets that contain it
@@ -160,7 +160,7 @@ class Control:
     def _drive(self, driver: Driver, number: int, left: int, right: int) -> None:
         driver.is_halted = False
         driver.waiting.pop(number, None)
-        self.vehicle.drive(number, clamped(left), clamped(right))
+        self.vehicle.drive(number, codec.SPEED.clamped(left), codec.SPEED.clamped(right))  # which drivers may exceed
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]

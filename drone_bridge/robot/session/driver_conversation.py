@@ -96,10 +96,6 @@ class DriverConversation:
         """Return why the motors must not be driven now, or None."""
         return self._keep_alives.standstill_reason(now_s)
 
-    def has_backlog(self, now_s: float) -> bool:
-        """Return whether the robot has not dealt yet with what it was sent: changes of speed wait, a stop does not."""
-        return self._keep_alives.are_late(now_s)
-
     def may_move(self, now_s: float) -> bool:
         """Return whether nobody knows if the robot still moves, as the answer after a stop is overdue."""
         return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.usual_s + STOP_ANSWER_S
@@ -178,7 +174,7 @@ class DriverConversation:
     def _is_behind(self, now_s: float) -> bool:
         """Return whether a keep-alive has to go slowly. The first one after a stop need not, if it comes at once."""
         is_unanswered = self._stopped_s is not None and now_s >= self._stopped_s + BYTE_PERIOD_S
-        return is_unanswered or self.has_backlog(now_s)
+        return is_unanswered or self._keep_alives.are_late(now_s)
 
     def _complete(self, send: Callable[[bytes], None], now_s: float) -> None:
         while self.unsent:
@@ -260,15 +256,15 @@ class DriverConversation:
     def drive(self, speeds: Speeds, now_s: float) -> None:
         """Send changed speeds to every bound skid steer.
 
-        They are STOPPED while keep-alives are late; a stop goes before whatever is queued, and other changes wait while
-        the robot has a backlog, and for `max_update_rate`.
+        They are STOPPED while keep-alives are too late to drive; a stop goes before whatever is queued. Other changes
+        wait while the robot has not dealt yet with what it was sent, and for `max_update_rate`.
         """
         self._change_due_s = math.inf
         if self.standstill_reason(now_s):
             speeds = STOPPED
         elif speeds not in (STOPPED, self.driven):
             may_change_s = self._changed_s + 1 / float(self._parameter("max_update_rate"))
-            if self.has_backlog(now_s):
+            if self._keep_alives.are_late(now_s):
                 speeds = self.driven  # until the robot has answered
             elif now_s < may_change_s:
                 speeds, self._change_due_s = self.driven, may_change_s
