@@ -138,7 +138,7 @@ class DriverConversation:
         allowed_s = self._patience_s
         if now_s >= self._silent_from_s:
             raise SilentRobotError(f"The robot has been silent for {allowed_s:g} s.")
-        if self.bindings.info is None and now_s - self._started_s >= allowed_s:
+        if self.bindings.info is None and now_s >= self._started_s + allowed_s:
             raise SilentRobotError(f"The robot has not listed its subsystems within {allowed_s:g} s.")
         if now_s >= self._keep_alive_due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
