@@ -20,7 +20,7 @@ from drone_bridge.robot.session.robot import (
     RobotSession,
 )
 from drone_bridge.robot.session.sensor_values import GATHER_S
-from drone_bridge.session.session import AFTER_STALLS, FINAL_REPEATS, SETTLING_S, Close, Send
+from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Close, Send
 
 LIGHT, TRACKS = 0, 1
 TRACK_MOTORS = (codec.MotorSensors(0, 0, 0, 0),) * 2
@@ -330,7 +330,7 @@ def test_the_newest_of_what_came_right_after_a_stall_is_followed_at_the_next_sig
 def test_the_end_is_a_stop_said_a_few_times_and_all_drivers_are_closed(talk, driving):
     actions = talk.take(talk.session.end(talk.now_s))
     assert (published(actions), driving.is_closed, talk.session.is_over) == ([STOPPED], True, False)
-    assert published(talk.run(1.0)) == [STOPPED] * FINAL_REPEATS
+    assert published(talk.run(1.0)) == [STOPPED] * (STOPS - 1)
     assert talk.session.is_over
 
 

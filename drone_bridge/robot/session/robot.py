@@ -31,7 +31,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.device.control import MAX_DRIVERS, Control
 from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import Dialect, Protocol1Control, RobotdControl
@@ -43,8 +43,6 @@ from drone_bridge.robot.session.sensor_values import SensorValues
 from drone_bridge.session.clients import Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
-    FINAL_GAP_S,
-    FINAL_REPEATS,
     SETTLING_S,
     Action,
     Actions,
@@ -122,7 +120,6 @@ class RobotSession(Session):
         self._read_s = -math.inf  # when readings were sent last
         self._watch_s = -math.inf  # when silent drivers are looked for next
         self._settled_s = -math.inf
-        self._final_left = 0
 
     def opened(self, now_s: float) -> Actions:
         self.state = LISTENING
@@ -197,8 +194,6 @@ class RobotSession(Session):
         """Repeat speeds, send readings, and stop what silent drivers drive."""
         if now_s < self.due_s:
             return []
-        if self.state == CLOSED:
-            return self._final(now_s)
         self._begin(now_s)
         self._halt_silent()
         self._drop_silent()
@@ -228,14 +223,11 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def end(self, now_s: float) -> Actions:
-        """Leave the robot stopped."""
+        """Leave the robot stopped, which is over when the stop was published often enough."""
         self._begin(now_s)
-        self.state, self._final_left = CLOSED, FINAL_REPEATS if self._commands.is_moving else 0
+        self.state = CLOSED
         self._close_all(CLOSED_BY_US)
-        actions = self._done(now_s)
-        self.due_s = now_s + FINAL_GAP_S if self._final_left else math.inf
-        self.is_over = not self._final_left
-        return actions
+        return self._done(now_s)
 
     # The robot.
 
@@ -295,6 +287,7 @@ class RobotSession(Session):
             held[holder].append(self.subsystems[number].name)
         self.holdings = "; ".join(f"{driver}: {', '.join(names) or 'nothing'}" for driver, names in held.items())
         self._set_due()
+        self.is_over = self.state == CLOSED and self._commands.due_s == math.inf
         actions = list(self._out)
         self._out.clear()
         return actions
@@ -365,13 +358,6 @@ class RobotSession(Session):
             return []
         sentence = f"{peer_name(source)} is looking for robots, and got the name {self._name.decode()}."
         return [Send(self._name, source), Note("", sentence, is_expected=True)]
-
-    def _final(self, now_s: float) -> Actions:
-        """Publish one of the last stops."""
-        self._final_left -= 1
-        self.due_s = now_s + FINAL_GAP_S if self._final_left else math.inf
-        self.is_over = not self._final_left
-        return [Publish(STOPPED)]
 
     def _make_control(self, dialect: Dialect) -> Control:
         if dialect == Dialect.ROBOTD_1_2:
