@@ -178,20 +178,6 @@ def test_without_a_stall_a_stop_is_there_at_once_and_keep_alives_go_whole(reads_
     assert scene.stops_s() - 10.0 < SOON_S
 
 
-def test_while_the_answer_to_a_stop_is_overdue_the_robot_may_move_and_moves_as_before():
-    scene = Scene(stalls=[(STALL_S, 1.0)])
-    scene.run(STALL_S + 0.1)
-    moving = scene.session.moving
-    assert moving != STOPPED
-    scene.run(STALL_S + 0.2, is_driving=False)
-    assert (scene.session.moving, scene.session.may_move(scene.now_s)) == (moving, False)  # an answer may come yet
-    scene.run(STALL_S + 0.99, is_driving=False)
-    assert (scene.session.moving, scene.session.may_move(scene.now_s)) == (moving, True)
-    scene.until(lambda: scene.session.moving == STOPPED)
-    assert scene.vehicle.speeds == STOPPED
-    assert not scene.session.may_move(scene.now_s)
-
-
 @pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.02, 0.2])
 def test_a_stop_counts_when_it_is_in_force_and_not_before(delay_s):
     scene = Scene(reads_one_packet=False, delay_s=delay_s)
@@ -220,12 +206,3 @@ def test_a_robotd_that_stalls_is_neither_flooded_nor_given_up():
     scene.stops_s()
     scene.run(scene.now_s + 2.0)
     assert scene.vehicle.speeds != STOPPED
-
-
-def test_it_is_driven_again_after_a_stall_in_which_it_was_stopped():
-    scene = Scene(stalls=[(STALL_S, 1.0)])
-    scene.run(STALL_S + 0.2)
-    scene.run(STALL_S + 1.0, is_driving=False)
-    scene.run(STALL_S + 1.5)
-    assert scene.vehicle.speeds != STOPPED
-    assert scene.session.driven != STOPPED
