@@ -631,7 +631,7 @@ def test_the_farewell_stops_and_gives_back_everything(bound):
     assert bound.drive(7, 7) == []
 
 
-# What is told on.
+# Whatever a robot says.
 
 
 numbers = st.integers(0, 5)
