@@ -391,7 +391,7 @@ def test_how_the_robot_moves_is_said_at_a_rate_and_up_to_each_change(bound):
     actions += bound.run(0.317)
     actions += bound.command(BACK)
     actions += bound.run(0.1)
-    actions += bound.command(BACK)
+    actions += bound.take(bound.session.end(bound.now_s))
     assert len([moved for moved in kind(actions, Moved) if moved.is_due]) == pytest.approx(0.64 * ODOMETRY_RATE, abs=1)
     assert moves(actions) == pytest.approx(0.317 * 1024 - 0.1 * 512)
 

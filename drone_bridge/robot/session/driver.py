@@ -122,6 +122,7 @@ class DriverSession(Session):
         self._out: list[Action] = []
         self._lists = Lists()  # as published last
         self._lists_due_s = self._odometry_due_s = math.inf
+        self._moving = STOPPED  # since the last report of how the robot has moved
         self._problems: dict[str, Problem] = {}
 
     # The link.
@@ -135,7 +136,7 @@ class DriverSession(Session):
         self._connection = codec.DriverConnection()
         self._conversation = DriverConversation(self._driver_name, self._desired, self._parameter, self._out, now_s)
         self._lists, self._lists_due_s = Lists(), math.inf
-        self._odometry_due_s = now_s + 1 / ODOMETRY_RATE
+        self._odometry_due_s, self._moving = now_s + 1 / ODOMETRY_RATE, STOPPED
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         self._out.append(Publish(Moved(STOPPED, now_s, False)))
         return self._turn(now_s)
@@ -145,7 +146,6 @@ class DriverSession(Session):
         assert isinstance(data, bytes)
         if not (conversation := self._conversation):
             return []
-        self._out.append(Publish(Moved(conversation.moving, now_s, False)))  # until now, before that changes
         self._connection.receive_data(data)
         try:
             while (packet := self._connection.next_event()) is not codec.NEED_DATA:
@@ -231,7 +231,6 @@ class DriverSession(Session):
     def _turn(self, now_s: float) -> Actions:
         """Do what is due, send what has gathered, and return all that is to be done."""
         if conversation := self._conversation:
-            self._out.append(Publish(Moved(conversation.moving, now_s, False)))
             try:
                 conversation.tick(now_s, self._wall_ms())
             except SilentRobotError as silence:
@@ -243,10 +242,12 @@ class DriverSession(Session):
             self.is_proven = self.is_proven or conversation.bindings.is_settled
             self._look_for_problems(conversation, now_s)
             self._publish_lists(conversation, now_s)
-            if now_s >= self._odometry_due_s:
+            is_due = now_s >= self._odometry_due_s
+            if is_due or conversation.moving != self._moving:
+                self._out.append(Publish(Moved(self._moving, now_s, is_due and UNANSWERED_STOP not in self._problems)))
+                self._moving = conversation.moving
+            if is_due:
                 self._odometry_due_s = next_due(self._odometry_due_s, 1 / ODOMETRY_RATE, now_s)
-                is_known = UNANSWERED_STOP not in self._problems
-                self._out.append(Publish(Moved(conversation.moving, now_s, is_known)))
         self._set_due(now_s)
         return self._done()
 
@@ -283,6 +284,7 @@ class DriverSession(Session):
         """Say the last packets, as far as there is a connection, and answer all who wait."""
         conversation = self._conversation
         assert conversation
+        self._out.append(Publish(Moved(self._moving, now_s, False)))
         last_pieces = [conversation.unsent, *codec.in_pieces(map(self._encoded, conversation.bindings.release_all()))]
         if not is_gone:
             self._out += [Send(piece, self._peer) for piece in last_pieces if piece]
