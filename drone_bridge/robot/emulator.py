@@ -444,7 +444,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         print_event(f"listening on {address_name(options.host, server.port.port)}")
         tasks = [
             asyncio.create_task(server.move(1 / STEP_RATE, trajectory)),
-            asyncio.create_task(server.measure(control.readings_period_s or SENSOR_PERIOD_S)),
+            asyncio.create_task(server.measure(options.sensor_period or control.readings_period_s or SENSOR_PERIOD_S)),
         ]
         await cancelled_or_after(cancellation, options.duration)
         for task in tasks:
@@ -536,6 +536,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
     run_options = add_run(parser, duration="seconds")
+    run_options.add_argument(
+        "--sensor-period", type=positive, help=f"between readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
+    )
     run_options.add_argument("--verbose", action="store_true", help="also report each change of the motors")
     return parser.parse_args(arguments)
 
