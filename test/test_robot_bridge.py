@@ -53,9 +53,6 @@ def bridge(peer, **parameters):
     return Process.node("robot_bridge", port=peer.port, **parameters)
 
 
-# Driving.
-
-
 # What the robot tells.
 
 

@@ -5,8 +5,6 @@ import pytest
 
 from drone_bridge.robot.emulator import Chassis, TrackedRobot
 
-# The physics.
-
 
 def drive(left, right, seconds=20.0, **chassis):
     vehicle = TrackedRobot(Chassis(**chassis))

@@ -6,7 +6,7 @@ import pytest
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import Control
 from drone_bridge.robot.device.conversation import RobotConversation
-from drone_bridge.robot.device.dialects import FaultyRobotdControl, Protocol1Control
+from drone_bridge.robot.device.dialects import FaultyRobotdControl, Protocol1Control, RobotdControl
 from drone_bridge.robot.device.drivers import HangUpError, Instant
 from drone_bridge.robot.emulator import SUBSYSTEMS, SimulatedRobot, TrackedRobot
 
@@ -20,9 +20,7 @@ class Driver:
 
     def __init__(self, control, name=None, **options):
         self.wire = codec.DriverConnection()
-        self.conversation = RobotConversation(
-            control, "peer", self.wire.receive_data, lambda: None, lambda: NOW, **options
-        )
+        self.conversation = RobotConversation(control, "peer", self.wire.receive_data, lambda: NOW, **options)
         if name:
             self.say(codec.RegisterDriver(name))
 
@@ -137,7 +135,35 @@ def test_one_packet_per_read_keeps_the_others_waiting_until_the_end_of_the_strea
     assert speeds(robot) == (5, 5)
 
 
-# robotd's, with its faults.
+def test_a_driver_is_not_given_up_for_what_the_wire_can_not_carry(robot, monkeypatch):
+    lines = []
+    control = Control(robot, lines.append)
+    driver = Driver(control, "alice")
+    monkeypatch.setattr(robot, "sensors", lambda: [codec.Sensor(codec.SensorType.BATTERY, "battery", 2**31, 1)])
+    control.send_log("\ud800")
+    assert driver.say(codec.QuerySubsystems(), codec.KeepAlive(1))[-1] == codec.KeepAlive(1)
+    assert [line.partition(":")[0] for line in lines[-2:]] == ["LogMessage can't be sent", "SensorInfo can't be sent"]
+
+
+# robotd's, without its faults and with them.
+
+
+@pytest.mark.parametrize("kind", [RobotdControl, FaultyRobotdControl])
+def test_robotd_lists_whole_volts_and_sends_no_readings(make_control, robot, kind):
+    control = make_control(kind)
+    driver = Driver(control, "alice")
+    info = driver.say(codec.QuerySubsystems())[0]
+    assert info.layout is codec.SensorLayout.ROBOTD_1_2
+    assert info.sensors[0] == codec.Sensor(codec.SensorType.BATTERY, "battery", full_voltage_mv=13_000)
+    control.send_readings(robot.readings())
+    assert driver.heard() == []
+
+
+@pytest.mark.parametrize("kind", [RobotdControl, FaultyRobotdControl])
+def test_robotd_hangs_up_on_an_update_of_what_there_is_not_and_the_document_s_robot_ignores_it(make_control, kind):
+    nothing = codec.OpaqueUpdate(7, bytes(4))
+    assert Driver(make_control(kind), "alice").refused(nothing) == "there is no subsystem 7"
+    assert Driver(make_control(), "alice").say(nothing, codec.KeepAlive(1)) == [codec.KeepAlive(1)]
 
 
 def test_robotd_hangs_up_on_a_bind_without_registration(make_control):

@@ -32,15 +32,15 @@ def connect(closing):
 def test_the_motors_stop_when_their_driver_vanishes_or_is_silent_and_can_be_bound_again(emulate, connect):
     """A driver that hangs, or whose cable is pulled, closes no connection."""
     emulator = emulate("--silence-timeout", "0.5")
-    for name, why in (("alice", "has vanished"), ("bob", "is silent")):
+    for name, why in (("alice", "it has closed the connection"), ("bob", "it has been silent for 0.5 s")):
         driver = connect(emulator, name)
         driver.bind(TRACKS)
         driver.send(codec.SkidSteerUpdate(TRACKS, 500, 500))
         emulator.wait_for_line("motors 500 500")
         if name == "alice":
             driver.close()
-        emulator.wait_for_line(f"motors stopped: {name} {why}")
-        emulator.wait_for_line(f"{name} is gone")
+        emulator.wait_for_line(f"motors stopped: {name} has vanished")
+        emulator.wait_for_line(f"{name} is gone: {why}")
     connect(emulator, "alice").bind(TRACKS)
 
 

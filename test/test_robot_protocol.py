@@ -192,27 +192,6 @@ def test_every_packet_of_a_robot_is_laid_out_as_documented(event, expected):
 # Layouts that other programs speak.
 
 
-@pytest.mark.parametrize("layout", list(codec.SensorLayout))
-def test_the_layout_of_sensors_is_the_one_that_uses_all_bytes(layout):
-    sensors = SENSORS
-    if layout is codec.SensorLayout.ROBOTD_1_2:
-        sensors = tuple(
-            codec.Sensor(s.type, s.name, full_voltage_mv=s.full_voltage_mv and s.full_voltage_mv // 1000 * 1000)
-            for s in SENSORS
-        )
-    if layout is codec.SensorLayout.PROTOCOL_1:
-        sensors = (BATTERY, BATTERY)
-    info = codec.SensorInfo(sensors, layout)
-    assert driver_reads(codec.RobotConnection(()).send(info)) == [info]
-
-
-def test_robotd_lists_types_that_the_document_lacks_without_a_value():
-    info = codec.SensorInfo(
-        (codec.Sensor(12, "sonar"), codec.Sensor(1, "pack", full_voltage_mv=12000)), codec.SensorLayout.ROBOTD_1_2
-    )
-    assert driver_reads(codec.RobotConnection(()).send(info)) == [info]
-
-
 def test_a_short_list_that_fits_both_layouts_is_the_one_that_reads_like_text():
     """One motor with a name of two letters in robotd's layout is a null sensor with control characters by the other."""
     info = codec.SensorInfo((codec.Sensor(codec.SensorType.MOTOR_PWM, "ab"),), codec.SensorLayout.ROBOTD_1_2)
@@ -237,17 +216,6 @@ def test_a_short_list_that_fits_both_layouts_is_the_one_that_reads_like_text():
 def test_sensors_in_no_known_layout_are_left_aside(payload):
     left_aside, after = driver_reads(packet(0x07, payload) + packet(0x04, b"\0\1"))
     assert (type(left_aside), left_aside.type, after) == (codec.UnreadableList, 0x07, codec.BindSuccess(1))
-
-
-def test_protocol_1_lists_subsystems_without_sensors():
-    info = codec.SubsystemInfo((codec.Subsystem(1, "drive", "bob"), LAMP, codec.Subsystem(1, "second drive")))
-    assert driver_reads(codec.RobotConnection(()).send(info)) == [info]
-
-
-def test_protocol_1_updates_sensors_without_ids():
-    update = codec.SensorUpdate(tuple(codec.SensorReading(i, 100 * i) for i in range(3)), has_ids=False)
-    assert codec.RobotConnection(()).send(update).hex() == "000e0500030000000000000064000000c8"
-    assert driver_reads(codec.RobotConnection(()).send(update)) == [update]
 
 
 # Types that nobody knows yet.

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot's readings as topics, and how many there may be."""
 
+from contextlib import ExitStack
+
 from builtin_interfaces.msg import Time
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.bridge.sensor_topics import MAX_NAMES_EVER, MAX_RETURNS, SensorTopics, TopicBudget
+from drone_bridge.robot.bridge.sensor_topics import MAX_TOPICS, SensorTopics
 from drone_bridge.robot.topics import Translation
 
 
@@ -12,12 +14,13 @@ class TopicNode:
     """A node that remembers which publishers there are."""
 
     def __init__(self):
-        self.topics, self.made, self.warnings = [], 0, []
+        self.topics, self.warnings = [], []
+        self.cleanup = ExitStack()
 
     def create_publisher(self, message_type, topic, depth, event_callbacks):
         del message_type, depth, event_callbacks
+        assert topic not in self.topics
         self.topics.append(topic)
-        self.made += 1
         return topic
 
     def destroy_publisher(self, topic):
@@ -40,7 +43,7 @@ def thermometers(*names):
 
 def test_readings_before_the_list_are_no_reason_to_warn():
     node = TopicNode()
-    topics = SensorTopics(node, Translation(), TopicBudget())
+    topics = SensorTopics(node, Translation())
     readings = codec.SensorUpdate((codec.SensorReading(0, 5),))
     topics.read(readings)
     assert not node.warnings
@@ -49,26 +52,17 @@ def test_readings_before_the_list_are_no_reason_to_warn():
     assert [count for count, _ in node.warnings] == ["unknown_sensors"]
 
 
-def test_renaming_sensors_does_not_make_topics_without_limit():
+def test_renaming_sensors_makes_no_topics_without_limit_and_those_that_come_back_have_theirs():
     """What DDS keeps of each is never given back."""
     node = TopicNode()
-    budget = TopicBudget()
-    for connection in range(2):
-        topics = SensorTopics(node, Translation(), budget)
-        for number in range(200):
-            topics.update(thermometers("same", *(f"sensor {connection} {number} {i}" for i in range(10))))
-            topics.read(codec.SensorUpdate(tuple(codec.SensorReading(i, 7) for i in range(11))))
-            assert "temperature/same" in node.topics  # what stays, stays
-            assert len(node.topics) <= 11  # what goes, goes
-        topics.close()
-        assert node.topics == []
-    assert node.made <= MAX_NAMES_EVER + 1  # one came back on the second connection
+    topics = SensorTopics(node, Translation())
+    for number in range(200):
+        topics.update(thermometers("same", *(f"sensor {number} {i}" for i in range(10))))
+        topics.read(codec.SensorUpdate(tuple(codec.SensorReading(i, 7) for i in range(11))))
+    assert len(node.topics) == MAX_TOPICS
     assert "renames them too often" in node.warnings[0][1]
-
-
-def test_renaming_sensors_back_and_forth_is_limited_too():
-    node = TopicNode()
-    topics = SensorTopics(node, Translation(), TopicBudget())
-    for number in range(1000):
-        topics.update(thermometers("a", "b") if number % 2 else thermometers("c", "d"))
-    assert node.made <= 4 + MAX_RETURNS + 1
+    node.warnings.clear()
+    topics.update(thermometers("sensor 0 3", "same"))
+    assert not node.warnings
+    node.cleanup.close()
+    assert node.topics == []

@@ -2,10 +2,12 @@
 """The driver's conversation with a robot, step by step, with times that the tests choose."""
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from session_talk import published
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
@@ -16,10 +18,12 @@ from drone_bridge.robot.session.driver_conversation import (
     ROBOTD_PATIENCE_S,
     STOP_ANSWER_S,
     DriverConversation,
+    RoundTrip,
     SilentRobotError,
 )
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S, OLDEST_KEEP_ALIVE_S, SAFE_MODE_LASTS_S
-from drone_bridge.robot.session.other_drivers import Obstruction, OtherDrivers
+from drone_bridge.robot.session.other_drivers import Obstruction
+from drone_bridge.session.session import Note
 
 DRIVE, LAMP, SECOND_LAMP, ARM = (
     codec.Subsystem(1, "drive"),
@@ -31,42 +35,14 @@ ROBOT = codec.SubsystemInfo((DRIVE, LAMP, SECOND_LAMP, ARM))
 TIMEOUT_S = 2.0
 
 
-class Log:
-    """A listener that remembers."""
-
-    def __init__(self):
-        self.warnings, self.sentences, self.told, self.round_trips = [], [], [], []
-        self.is_settled = False
-
-    def count_and_warn(self, count, sentence):
-        self.warnings.append((count, sentence))
-
-    def inform(self, sentence):
-        self.sentences.append(sentence)
-
-    def subsystems_changed(self):
-        pass
-
-    def sensors_listed(self, info):
-        self.told.append(info)
-
-    sensors_read = robot_logged = firmware_identified = sensors_listed
-
-    def round_trip_measured(self, seconds):
-        self.round_trips.append(seconds)
-
-    def settled(self):
-        self.is_settled = True
-
-
 class Scene:
-    """A session, its listener, and a clock."""
+    """A conversation, what it says beside packets, and a clock."""
 
-    def __init__(self, skid_steer=("first",), lights=("first",), desired=None, holders=None):
-        self.log = Log()
+    def __init__(self, skid_steer=("first",), lights=("first",), desired=None):
+        self.out = []
         self.desired = desired or DesiredSubsystems(skid_steer, lights)
-        self.holders = holders or OtherDrivers("me")
-        self.session = DriverConversation(self.desired, self.holders, TIMEOUT_S, self.log, now_s=100.0)
+        parameters = {"link_timeout": TIMEOUT_S, "max_update_rate": math.inf}
+        self.session = DriverConversation("me", self.desired, parameters.__getitem__, self.out, now_s=100.0)
         self.now_s = 100.0
         self.sent()
 
@@ -102,12 +78,19 @@ class Scene:
         return self.sent()
 
     def ask(self, task, *arguments):
-        answers = []
-        task(*arguments, lambda *answer: answers.append(answer))
-        return answers
+        """Request something, and return what asks for its outcomes."""
+        request = object()
+        task(request, *arguments)
+        return lambda: [
+            (each.is_success, each.sentence) for each in self.out if getattr(each, "request", None) is request
+        ]
+
+    def warnings(self):
+        notes = [each for each in self.out if isinstance(each, Note) and not each.is_expected]
+        return [(note.counter, note.sentence) for note in notes if note.counter != "updates"]
 
     def counts(self):
-        return [count for count, _ in self.log.warnings]
+        return [count for count, _ in self.warnings()]
 
 
 @pytest.fixture
@@ -126,13 +109,13 @@ def bound():
 
 def test_it_binds_desired_subsystems_and_drives_nothing_before_they_are_granted(scene):
     assert scene.hear(ROBOT) == [codec.BindSubsystem(0), codec.BindSubsystem(1)]
-    scene.session.light(True)
+    assert scene.session.switch_lights(True) == 0
     assert scene.drive(5, 6) == []
     assert scene.hear(codec.SubsystemBound(0, "me"), codec.LogMessage("bound")) == []
     assert scene.drive(5, 6) == []
-    assert not scene.log.is_settled
+    assert not scene.session.bindings.is_settled
     assert scene.hear(codec.BindSuccess(0), codec.BindFailure(1)) == [codec.SkidSteerUpdate(0, 0, 0)]
-    assert scene.log.is_settled
+    assert scene.session.bindings.is_settled
     assert scene.drive(5, 6) == [codec.SkidSteerUpdate(0, 5, 6)]
     assert scene.drive(5, 6) == []
 
@@ -156,7 +139,7 @@ def test_a_refused_subsystem_is_asked_for_when_it_is_released(scene):
     scene.hear(codec.SubsystemInfo((codec.Subsystem(1, "drive", "bob"),)))
     scene.now_s += BIND_PAUSE_S
     assert scene.hear(codec.BindFailure(0)) == []
-    assert scene.log.warnings == [
+    assert scene.warnings() == [
         (
             "refused_binds",
             "The robot refused subsystem 0 (drive): bob has it. It is requested again when it is released.",
@@ -242,7 +225,7 @@ def test_a_list_that_can_t_be_read_is_told_once_and_left_aside(bound):
     for _ in range(3):
         bound.hear(codec.UnreadableList(0x07, "it should end"), codec.UnreadableList(0x05, "2 more follow"))
     assert bound.counts() == ["unreadable_lists"] * 2
-    assert "type 0x07 in an unknown layout: it should end" in bound.log.warnings[0][1]
+    assert "type 0x07 in an unknown layout: it should end" in bound.warnings()[0][1]
     assert bound.drive(3, 3) == [codec.SkidSteerUpdate(0, 3, 3)]
 
 
@@ -337,12 +320,9 @@ def test_what_could_not_be_sent_is_left(bound):
 
 
 def test_a_stop_outranks_whatever_is_queued(bound):
+    bound.drive(5, 5)
     bound.session.tick(bound.now_s, 1)
-    bound.session.drive(Speeds(5, 5), bound.now_s)
-    bound.session.drive(Speeds(0, 0), bound.now_s)
-    first, *others = bound.sent()
-    assert first == codec.SkidSteerUpdate(0, 0, 0)
-    assert not any(isinstance(packet, codec.SkidSteerUpdate) for packet in others)
+    assert bound.drive(0, 0) == [codec.SkidSteerUpdate(0, 0, 0), codec.KeepAlive(1)]
 
 
 def test_a_stop_is_in_force_when_a_keep_alive_after_it_was_answered(bound):
@@ -419,7 +399,7 @@ def test_the_round_trip_is_measured(scene):
     scene.sent()
     scene.now_s += 0.25
     scene.hear(codec.KeepAlive(1234))
-    assert scene.log.round_trips == [0.25]
+    assert published(scene.out) == [RoundTrip(0.25)]
     scene.hear(codec.KeepAlive(1234))
     assert scene.counts() == ["unexpected_packets"]
 
@@ -516,7 +496,7 @@ def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
     assert "answered no keep-alive" in bound.session.standstill_reason(bound.now_s)
     bound.hear(delayed[0])
     assert bound.counts() == ["slow_keep_alives"]
-    assert "took 2.5 s to the robot and back" in bound.log.warnings[0][1]
+    assert "took 2.5 s to the robot and back" in bound.warnings()[0][1]
     assert bound.drive(5, 5) == []  # the keep-alive that came back is too old to tell that they are in time again
     bound.hear(*bound.keep_alive())
     assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
@@ -573,36 +553,10 @@ def test_a_driver_whom_robotd_called_lost_and_still_lists_is_gone():
     )
 
 
-def test_what_was_being_bound_when_robotd_hung_up_is_held_by_ourselves_for_ever():
-    first = Scene()
-    first.hear(held_by(""), ROBOTD, codec.LogMessage("[Nov 20 2026 11:52:58 PM] [me] #<IOError: closed stream>"))
-    first.session.end("gone")
-    again = refused("me", holders=first.holders)
-    obstruction = again.session.bindings.obstruction
-    assert obstruction.sentence == (
-        "Subsystem 0 (Main Drive) is held by 'me', which is gone: restart robotd. That was an earlier connection of "
-        "this bridge. Its motors may be running."
-    )
-    assert obstruction.is_error
-
-
-def test_what_it_drove_when_the_connection_was_lost_is_held_by_ourselves_and_may_be_moving():
-    first = Scene()
-    first.hear(held_by(""), ROBOTD, codec.BindSuccess(0))
-    first.drive(5, 5)
-    assert "another driver had disconnected" in first.holders.closing_explanation
-    first.session.farewell()
-    first.session.end("The robot has been silent for 10 s.")
-    again = refused("me", holders=first.holders)
-    sentence = again.session.bindings.obstruction.sentence
-    assert "an earlier connection of this bridge" in sentence
-    assert "motors may be running" in sentence
-    assert "another driver" not in again.holders.closing_explanation
-
-
-def test_our_own_name_on_a_robot_that_this_program_has_not_met_may_be_another_s():
+def test_our_own_name_may_be_left_from_an_earlier_connection_or_another_s():
     obstruction = refused("me").session.bindings.obstruction
     assert "Unless another driver uses it, restart robotd" in obstruction.sentence
+    assert "motors may be running" in obstruction.sentence
     assert obstruction.is_error
 
 
@@ -626,12 +580,14 @@ def test_a_subsystem_listed_as_free_is_no_longer_ours(bound):
 
 def test_the_operator_binds_and_unbinds(bound):
     answers = bound.ask(bound.session.bindings.bind, 2, bound.now_s)
-    assert (bound.sent(), answers) == ([codec.BindSubsystem(2)], [])
+    assert (bound.sent(), answers()) == ([codec.BindSubsystem(2)], [])
     again = bound.ask(bound.session.bindings.bind, 2, bound.now_s)
     bound.hear(codec.BindSuccess(2))
-    assert answers == again == [(True, "The robot has granted subsystem 2 (beacon).")]
-    assert bound.ask(bound.session.bindings.bind, 2, bound.now_s) == [(True, "subsystem 2 (beacon) is bound already.")]
-    assert bound.ask(bound.session.bindings.unbind, 2) == [(True, "subsystem 2 (beacon) is released.")]
+    assert answers() == again() == [(True, "The robot has granted subsystem 2 (beacon).")]
+    assert bound.ask(bound.session.bindings.bind, 2, bound.now_s)() == [
+        (True, "subsystem 2 (beacon) is bound already.")
+    ]
+    assert bound.ask(bound.session.bindings.unbind, 2)() == [(True, "subsystem 2 (beacon) is released.")]
     assert bound.sent() == [codec.UnbindSubsystem(2)]
     assert bound.hear(codec.SubsystemBound(2, "")) == []
     assert bound.wait(BIND_PAUSE_S) == []
@@ -657,15 +613,8 @@ def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
     answers = scene.ask(scene.session.bindings.bind, 0, scene.now_s)
     scene.ask(scene.session.bindings.unbind, 0)
     assert scene.hear(codec.BindSuccess(0)) == [codec.UnbindSubsystem(0)]
-    assert answers[0][0] is False
+    assert answers()[0][0] is False
     assert scene.drive(1, 1) == []
-
-
-def test_pending_binds_are_answered_when_the_connection_ends(scene):
-    scene.hear(ROBOT)
-    answers = scene.ask(scene.session.bindings.bind, 0, scene.now_s)
-    scene.session.end("gone")
-    assert answers == [(False, "gone")]
 
 
 # The end.
@@ -673,16 +622,16 @@ def test_pending_binds_are_answered_when_the_connection_ends(scene):
 
 def test_the_farewell_stops_and_gives_back_everything(bound):
     bound.drive(7, 7)
-    assert bound.session.farewell() == [
+    assert bound.session.bindings.release_all() == [
         codec.SkidSteerUpdate(0, 0, 0),
         codec.UnbindSubsystem(0),
         codec.UnbindSubsystem(1),
     ]
-    assert bound.session.farewell() == []
+    assert bound.session.bindings.release_all() == []
     assert bound.drive(7, 7) == []
 
 
-# What is told on.
+# Whatever a robot says.
 
 
 numbers = st.integers(0, 5)
@@ -740,5 +689,5 @@ def test_in_any_order_only_what_was_granted_is_driven(order):
         asked |= {packet.id for packet in sent if isinstance(packet, codec.BindSubsystem)}
         for packet in sent:
             protocol.send(packet)
-    for packet in scene.session.farewell():
+    for packet in scene.session.bindings.release_all():
         assert packet.id in granted

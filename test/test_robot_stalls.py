@@ -7,7 +7,6 @@ import pytest
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device.control import Control
 from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import Protocol1Control, RobotdControl
 from drone_bridge.robot.device.drivers import Instant
@@ -15,7 +14,6 @@ from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver_conversation import BYTE_PERIOD_S, DriverConversation
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S
-from drone_bridge.robot.session.other_drivers import OtherDrivers
 
 STEP_S = 0.001
 COMMANDS_PER_S = 50
@@ -63,23 +61,19 @@ class Scene:
         self.on_their_way = []  # to the adapter: when it arrives, and what
         self.answers = []  # to the driver, likewise
         self.wire = codec.DriverConnection()
+        parameters = {"link_timeout": 2.0, "max_update_rate": COMMANDS_PER_S}
         self.session = DriverConversation(
-            DesiredSubsystems(["first"], ["none"]), OtherDrivers("me"), 2.0, self, now_s=0.0
+            "me", DesiredSubsystems(["first"], ["none"]), parameters.__getitem__, [], now_s=0.0
         )
         self.conversation = RobotConversation(
             self.control,
             "driver",
             lambda data: self.answers.append((self.now_s + self.delay_s, data)),
-            lambda: None,
             self._instant,
             reads_one_packet=reads_one_packet,
         )
         self._random = random.Random(1)
         self._command = STOPPED
-
-    def __getattr__(self, name):
-        """Listen to the session, to whatever it says."""
-        return lambda *arguments: None
 
     def _instant(self):
         return Instant(self.now_s, round(1000 * (WALL_S + self.now_s)))
@@ -184,20 +178,6 @@ def test_without_a_stall_a_stop_is_there_at_once_and_keep_alives_go_whole(reads_
     assert scene.stops_s() - 10.0 < SOON_S
 
 
-def test_while_the_answer_to_a_stop_is_overdue_the_robot_may_move_and_moves_as_before():
-    scene = Scene(stalls=[(STALL_S, 1.0)])
-    scene.run(STALL_S + 0.1)
-    moving = scene.session.moving
-    assert moving != STOPPED
-    scene.run(STALL_S + 0.2, is_driving=False)
-    assert (scene.session.moving, scene.session.may_move(scene.now_s)) == (moving, False)  # an answer may come yet
-    scene.run(STALL_S + 0.99, is_driving=False)
-    assert (scene.session.moving, scene.session.may_move(scene.now_s)) == (moving, True)
-    scene.until(lambda: scene.session.moving == STOPPED)
-    assert scene.vehicle.speeds == STOPPED
-    assert not scene.session.may_move(scene.now_s)
-
-
 @pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.02, 0.2])
 def test_a_stop_counts_when_it_is_in_force_and_not_before(delay_s):
     scene = Scene(reads_one_packet=False, delay_s=delay_s)
@@ -226,18 +206,3 @@ def test_a_robotd_that_stalls_is_neither_flooded_nor_given_up():
     scene.stops_s()
     scene.run(scene.now_s + 2.0)
     assert scene.vehicle.speeds != STOPPED
-
-
-def test_it_is_driven_again_after_a_stall_in_which_it_was_stopped():
-    scene = Scene(stalls=[(STALL_S, 1.0)])
-    scene.run(STALL_S + 0.2)
-    scene.run(STALL_S + 1.0, is_driving=False)
-    scene.run(STALL_S + 1.5)
-    assert scene.vehicle.speeds != STOPPED
-    assert scene.session.driven != STOPPED
-
-
-def test_a_document_s_robot_is_driven_alike():
-    scene = Scene(control=Control, stalls=[(STALL_S, 1.0)])
-    scene.run(STALL_S + 1.5)
-    assert scene.stops_s() - (STALL_S + 1.5) < SOON_S

@@ -167,6 +167,3 @@ def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
     assert min(pose) >= 1e6, "nothing was measured"
     assert twist[0] == 0.1
     assert min(twist[2:5]) >= 1e6
-
-
-# The other direction.

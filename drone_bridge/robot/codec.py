@@ -47,6 +47,7 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
+from functools import partial
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar, get_args
 
 from drone_bridge.wire import layouts
@@ -503,6 +504,7 @@ class SubsystemInfo(Packet):
 # The list of sensors (0x07), and their readings (0x05).
 
 
+_INT16 = Numbers("h")
 _INT32 = Numbers("i")
 _STRING = layout_of(String)
 _SMALLEST_SENSOR = 2 + 2  # bytes: type, an empty string
@@ -531,9 +533,6 @@ class SensorLayout(str, Enum):
     PROTOCOL_1 = "protocol-1"  # batteries only: full voltage, voltage, name; the NXT adapters, robotd before 2017
 
 
-_TYPES = {SensorLayout.DOCUMENT: Numbers("h"), SensorLayout.ROBOTD_1_2: _INT32}
-
-
 @dataclass(frozen=True, slots=True)
 class Sensor:
     """A sensor. None is a value that the robot does not give."""
@@ -542,6 +541,69 @@ class Sensor:
     name: str
     value: int | None = None  # mV, hundredths of a degree Celsius, mA, or -2048 to 2048, by the type
     full_voltage_mv: int | None = None  # of a battery
+
+
+def _write_values(sensor: Sensor) -> bytes:
+    """Return the full voltage of a battery, and the value."""
+    value = _INT32.pack(sensor.value, f"value of {sensor.name!r:.100}")
+    if sensor.type != SensorType.BATTERY:
+        return value
+    return _INT32.pack(sensor.full_voltage_mv, f"full voltage of {sensor.name!r:.100}") + value
+
+
+def _write_document(sensor: Sensor) -> bytes:
+    head = _INT16.pack(sensor.type, "type of a sensor") + _STRING.pack(sensor.name, "name of a sensor")
+    has_value = sensor.type != SensorType.NULL and sensor.type in KNOWN_SENSOR_TYPES
+    return head + _write_values(sensor) if has_value else head
+
+
+def _read_document(reader: Reader) -> Sensor:
+    """Read an entry, of an unknown type without what follows the name."""
+    kind, name = _INT16.read(reader, "type"), _STRING.read(reader, "name")
+    if kind == SensorType.NULL or kind not in KNOWN_SENSOR_TYPES:
+        return Sensor(kind, name)
+    full_voltage_mv = _INT32.read(reader, "full voltage") if kind == SensorType.BATTERY else None
+    return Sensor(kind, name, _INT32.read(reader, "value"), full_voltage_mv)
+
+
+def _write_robotd(sensor: Sensor) -> bytes:
+    head = _INT32.pack(sensor.type, "type of a sensor") + _STRING.pack(sensor.name, "name of a sensor")
+    if sensor.type != SensorType.BATTERY:
+        return head
+    voltage, millivolts = f"full voltage of {sensor.name!r:.100}", sensor.full_voltage_mv
+    if not isinstance(millivolts, int) or millivolts % _MILLIVOLTS_PER_VOLT:
+        raise LocalProtocolError(f"The {voltage} is {millivolts} mV, and has to be whole volts in this layout.")
+    return head + _INT32.pack(millivolts // _MILLIVOLTS_PER_VOLT, voltage)
+
+
+def _read_robotd(reader: Reader) -> Sensor:
+    """Read an entry, also of an unknown type, as no type but a battery has a value."""
+    kind = _INT32.read(reader, "type")
+    if not 0 <= kind <= _HIGHEST_TYPE:
+        raise MisfitError(f"the type {kind} of a sensor is none")
+    name = _STRING.read(reader, "name")
+    is_battery = kind == SensorType.BATTERY
+    full_voltage_mv = _INT32.read(reader, "full voltage") * _MILLIVOLTS_PER_VOLT if is_battery else None
+    return Sensor(kind, name, full_voltage_mv=full_voltage_mv)
+
+
+def _write_protocol_1(sensor: Sensor) -> bytes:
+    if sensor.type != SensorType.BATTERY:
+        raise LocalProtocolError(f"{sensor.name!r:.100} is no battery, and protocol 1 lists nothing else.")
+    return _write_values(sensor) + _STRING.pack(sensor.name, "name of a sensor")
+
+
+def _read_protocol_1(reader: Reader) -> Sensor:
+    full_voltage_mv, value = _INT32.read(reader, "full voltage"), _INT32.read(reader, "value")
+    return Sensor(SensorType.BATTERY, _STRING.read(reader, "name"), value, full_voltage_mv)
+
+
+#: How each layout writes and reads an entry. In doubt a list is in the first of them.
+_ENTRIES: dict[SensorLayout, tuple[Callable[[Sensor], bytes], Callable[[Reader], Sensor]]] = {
+    SensorLayout.DOCUMENT: (_write_document, _read_document),
+    SensorLayout.ROBOTD_1_2: (_write_robotd, _read_robotd),
+    SensorLayout.PROTOCOL_1: (_write_protocol_1, _read_protocol_1),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -558,88 +620,32 @@ class SensorInfo(Packet):
         """Return the payload. Raises LocalProtocolError."""
         if not isinstance(self.layout, SensorLayout):
             raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, and has to be SensorLayout.")
-        parts = [encoded_count(self.sensors, Sensor, self.missing, "sensors")]
-        for sensor in self.sensors:
-            name = _STRING.pack(sensor.name, "name of a sensor")
-            if self.layout is SensorLayout.PROTOCOL_1:
-                parts += [self._encode_value(sensor), name]
-            else:
-                parts += [_TYPES[self.layout].pack(sensor.type, "type of a sensor"), name, self._encode_value(sensor)]
-        return b"".join((*parts, REST.pack(self.opaque, "rest")))
-
-    def _encode_value(self, sensor: Sensor) -> bytes:
-        value, voltage = f"value of {sensor.name!r:.100}", f"full voltage of {sensor.name!r:.100}"
-        if self.layout is SensorLayout.PROTOCOL_1 and sensor.type != SensorType.BATTERY:
-            raise LocalProtocolError(f"{sensor.name!r:.100} is no battery, and protocol 1 lists nothing else.")
-        if self.layout is SensorLayout.ROBOTD_1_2:
-            if sensor.type != SensorType.BATTERY:
-                return b""
-            millivolts = sensor.full_voltage_mv
-            if not isinstance(millivolts, int) or millivolts % _MILLIVOLTS_PER_VOLT:
-                raise LocalProtocolError(f"The {voltage} is {millivolts} mV, and has to be whole volts in this layout.")
-            return _INT32.pack(millivolts // _MILLIVOLTS_PER_VOLT, voltage)
-        if sensor.type == SensorType.NULL or sensor.type not in KNOWN_SENSOR_TYPES:
-            return b""
-        if sensor.type == SensorType.BATTERY:
-            return _INT32.pack(sensor.full_voltage_mv, voltage) + _INT32.pack(sensor.value, value)
-        return _INT32.pack(sensor.value, value)
+        count = encoded_count(self.sensors, Sensor, self.missing, "sensors")
+        write, _ = _ENTRIES[self.layout]
+        return b"".join((count, *map(write, self.sensors), REST.pack(self.opaque, "rest")))
 
     @classmethod
     def decode(cls, payload: bytes) -> "SensorInfo":
         """Decode a payload in any of the layouts. Raises MisfitError."""
         return best_fit(
             payload,
-            cls._read_document,
-            cls._read_robotd,
-            cls._read_protocol_1,
-            fallback=lambda reader: cls._read_document(reader, may_be_opaque=True),
+            *(partial(cls._read, layout) for layout in _ENTRIES),
+            fallback=partial(cls._read, SensorLayout.DOCUMENT, may_be_opaque=True),
         )
 
     @classmethod
-    def _read_document(cls, reader: Reader, may_be_opaque: bool = False) -> "SensorInfo":
-        layout = SensorLayout.DOCUMENT
+    def _read(cls, layout: SensorLayout, reader: Reader, may_be_opaque: bool = False) -> "SensorInfo":
+        _, read = _ENTRIES[layout]
         sensors: list[Sensor] = []
         for missing in reversed(range(UINT16.read(reader, "count"))):
-            kind, name = _TYPES[layout].read(reader, "type"), _STRING.read(reader, "name")
-            if kind == SensorType.BATTERY:
-                full_voltage_mv = _INT32.read(reader, "full voltage")
-                sensors.append(Sensor(kind, name, _INT32.read(reader, "value"), full_voltage_mv))
-            elif kind == SensorType.NULL:
-                sensors.append(Sensor(kind, name))
-            elif kind in KNOWN_SENSOR_TYPES:
-                sensors.append(Sensor(kind, name, _INT32.read(reader, "value")))
-            elif may_be_opaque:
-                sensors.append(Sensor(kind, name))
+            sensors.append(read(reader))
+            if layout is SensorLayout.DOCUMENT and (kind := sensors[-1].type) not in KNOWN_SENSOR_TYPES:
+                if not may_be_opaque:
+                    raise MisfitError(f"the type {kind} of sensor {len(sensors) - 1} is unknown")
                 opaque = opaque_rest(reader, missing * _SMALLEST_SENSOR)
                 return cls(tuple(sensors), layout, opaque, missing)
-            else:
-                raise MisfitError(f"the type {kind} of sensor {len(sensors)} is unknown")
         reader.expect_end()
         return cls(tuple(sensors), layout)
-
-    @classmethod
-    def _read_robotd(cls, reader: Reader) -> "SensorInfo":
-        """Unknown types can be read as well, as no type has a value in this layout."""
-        sensors: list[Sensor] = []
-        for _ in range(UINT16.read(reader, "count")):
-            kind = _INT32.read(reader, "type")
-            if not 0 <= kind <= _HIGHEST_TYPE:
-                raise MisfitError(f"the type {kind} of sensor {len(sensors)} is none")
-            name = _STRING.read(reader, "name")
-            is_battery = kind == SensorType.BATTERY
-            full_voltage_mv = _INT32.read(reader, "full voltage") * _MILLIVOLTS_PER_VOLT if is_battery else None
-            sensors.append(Sensor(kind, name, full_voltage_mv=full_voltage_mv))
-        reader.expect_end()
-        return cls(tuple(sensors), SensorLayout.ROBOTD_1_2)
-
-    @classmethod
-    def _read_protocol_1(cls, reader: Reader) -> "SensorInfo":
-        sensors: list[Sensor] = []
-        for _ in range(UINT16.read(reader, "count")):
-            full_voltage_mv, value = _INT32.read(reader, "full voltage"), _INT32.read(reader, "value")
-            sensors.append(Sensor(SensorType.BATTERY, _STRING.read(reader, "name"), value, full_voltage_mv))
-        reader.expect_end()
-        return cls(tuple(sensors), SensorLayout.PROTOCOL_1)
 
 
 @dataclass(frozen=True, slots=True)

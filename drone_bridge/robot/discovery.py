@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DiscoverySearch and DiscoveryResponder: robots are found by a request to a UDP multicast group, or one address.
 
-The replies have their names. Nothing here waits but `find_robots` and `addresses_of`, in the thread that calls them.
+The replies have their names. Nothing here waits but `find_robots`, and a DiscoveredPeer while it opens.
 IPv4 only, as the group is. Everything goes through one interface, named by its address: with 127.0.0.1 nothing leaves
 this machine, except that a responder joins the group on every interface. Drivers on this machine ask by the default
 route, wherever that leads, and have to be heard there; others are not answered.
@@ -27,7 +27,7 @@ ANY_INTERFACE = "0.0.0.0"
 MAX_NAME_BYTES = 255  # of a host; a longer answer is none
 MAX_ROBOTS = 256  # answers beyond these are ignored
 QUERIES = 3  # spread over the time that answers are waited for, as any of them may get lost
-_MAX_QUERIES_AT_ONCE = 16  # answered before the responder's caller gets its turn again
+_MAX_READ = 16  # datagrams that mean nothing, until the responder's caller gets its turn again
 #: An older request is not answered, as its sender has stopped waiting, and may be another one by now.
 OLDEST_QUERY_S = 1.0
 
@@ -182,45 +182,36 @@ class DiscoveredPeer(TcpPeer):
         self._route, self._timeout_s = route, timeout_s
 
     def _resolve(self) -> list[Any]:
-        """See Connector."""
-        return addresses_of(self._host, self._port, self._route, self._timeout_s, self._cancellation)
+        """Return the addresses of the robot as getaddrinfo does.
 
-
-def addresses_of(
-    name: str, port: int, route: DiscoveryRoute, timeout_s: float, cancellation: Cancellation
-) -> list[Any]:
-    """Look for the robot of a name, and return its addresses as getaddrinfo does.
-
-    Raises OSError when none of this name answers within the time, and LinkCancelledError.
-    """
-    try:
-        found = find_robots(route, timeout_s, cancellation, lambda robot: robot.name == name)
-    except LinkCancelledError:
-        raise
-    except LinkError as error:
-        raise OSError(str(error).rstrip(".")) from error
-    addresses = [robot.address for robot in found if robot.name == name]
-    if not addresses:
-        names = ", ".join(repr(robot.name) for robot in found[:8])
-        others = f"but {names}" if names else "nor any other"
-        raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
-    return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, port)) for address in addresses]
+        Raises OSError when none of this name answers within the time, and LinkCancelledError.
+        """
+        name, route = self._host, self._route
+        try:
+            found = find_robots(route, self._timeout_s, self._cancellation, lambda robot: robot.name == name)
+        except LinkCancelledError:
+            raise
+        except LinkError as error:
+            raise OSError(str(error).rstrip(".")) from error
+        addresses = [robot.address for robot in found if robot.name == name]
+        if not addresses:
+            names = ", ".join(repr(robot.name) for robot in found[:8])
+            others = f"but {names}" if names else "nor any other"
+            raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
 
 
 class DiscoveryResponder:
-    """The robot's side: answers requests to the group or to this address with a name.
+    """The robot's side: hears requests to the group or to this address, and answers them.
 
-    It owns `sockets`, none of which ever blocks; call `answer` when one is readable.
+    It owns `sockets`, none of which ever blocks; call `receive` when one is readable.
     """
 
-    def __init__(self, name: str, route: DiscoveryRoute) -> None:
-        """Bind and join. Raises LinkError, and ValueError for an invalid name."""
-        self._answer = name.encode()
-        if not 0 < len(self._answer) <= MAX_NAME_BYTES:
-            raise ValueError(f"A robot's name has from 1 to {MAX_NAME_BYTES} bytes, and {name!r} does not.")
+    def __init__(self, route: DiscoveryRoute) -> None:
+        """Bind and join. Raises LinkError."""
         self._is_on_loopback = route.is_on_loopback
         self.sockets: list[socket.socket] = []
-        self._queries: dict[socket.socket, DatagramReader] = {}
+        self._queries: list[DatagramReader] = []
         try:
             direct = self._bind(route.interface, route.port)  # the source of answers: where this robot can be reached
             self.port = int(direct.getsockname()[1])
@@ -243,43 +234,31 @@ class DiscoveryResponder:
         # Several robots on one machine share the group.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((address, port))
-        self._queries[bound] = DatagramReader(bound, len(DISCOVERY_QUERY) + 1)
+        self._queries.append(DatagramReader(bound, len(DISCOVERY_QUERY) + 1))
         return bound
 
-    def answer(self, readable: socket.socket) -> list[str]:
-        """Answer the requests received by one of the sockets; return the senders' addresses as text."""
-        asked = []
-        for _ in range(_MAX_QUERIES_AT_ONCE):
-            if (query := self._next_query(readable)) is None:
-                break
-            data, source = query
-            if data == DISCOVERY_QUERY:
-                self.send(self._answer, source)
-                asked.append(f"{source[0]}:{source[1]}")
-        return asked
+    def receive(self) -> Any:
+        """Return the address that the next request came from; None if there is none.
 
-    def receive(self) -> tuple[bytes, Any] | None:
-        """Return the next request with the address that it came from, None if there is none."""
-        return next((query for readable in self.sockets if (query := self._next_query(readable))), None)
+        What is too old, or of a sender that is not to know of this robot, is left out.
+        """
+        for queries in self._queries:
+            for _ in range(_MAX_READ):
+                try:
+                    size, source, age_s = queries.read()
+                except BlockingIOError:
+                    break
+                except ConnectionError:
+                    continue  # somebody did not wait for an answer
+                is_request = bytes(queries.buffer[:size]) == DISCOVERY_QUERY
+                if is_request and age_s <= OLDEST_QUERY_S and self._may_know(source[0]):
+                    return source
+        return None
 
     def send(self, answer: bytes, to: Any) -> None:
-        """Answer an address; an answer may get lost in any case."""
+        """Answer an address with the robot's name, as UTF-8; an answer may get lost in any case."""
         with contextlib.suppress(OSError):
             self.sockets[0].sendto(answer, to)
-
-    def _next_query(self, readable: socket.socket) -> tuple[bytes, Any] | None:
-        """Return the next datagram, without its data if it is too old or its sender is not to know of this robot."""
-        queries = self._queries[readable]
-        for _ in range(_MAX_QUERIES_AT_ONCE):
-            try:
-                size, source, age_s = queries.read()
-            except BlockingIOError:
-                return None
-            except ConnectionError:
-                continue  # somebody did not wait for an answer
-            is_for_us = age_s <= OLDEST_QUERY_S and self._may_know(source[0])
-            return bytes(queries.buffer[:size]) if is_for_us else b"", source
-        return None
 
     def _may_know(self, address: str) -> bool:
         return not self._is_on_loopback or is_of_this_machine(address)

@@ -40,8 +40,8 @@ from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import Dialect, FaultyRobotdControl, Protocol1Control
 from drone_bridge.robot.device.drivers import HangUpError, Instant
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
-from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
-from drone_bridge.wire.addresses import address_name
+from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 # The physics: two motors with their drivers, a battery and a light.
@@ -132,10 +132,8 @@ class TrackedRobot:
         return self.chassis.max_speed * (self.right.speed - self.left.speed) / self.chassis.wheel_separation
 
     def drive(self, left: int, right: int) -> None:
-        """Set both motors, clamped to full speed."""
-        self.left.setting, self.right.setting = (
-            max(-codec.FULL_SPEED, min(codec.FULL_SPEED, setting)) for setting in (left, right)
-        )
+        """Set both motors, each from -FULL_SPEED to FULL_SPEED."""
+        self.left.setting, self.right.setting = left, right
 
     def stop(self) -> None:
         self.drive(0, 0)
@@ -280,7 +278,6 @@ class RobotEmulator:
         self._reads_one_packet = reads_one_packet
         self.port = TcpPort(host, port, options=StreamOptions(expects_acknowledgements=True), has_small_buffers=True)
         self._drivers: dict[StreamPeer, RobotConversation] = {}
-        self._dropped: list[tuple[StreamPeer, str]] = []  # and why, unless the driver's conversation says so
 
     def receive(self) -> None:
         """Take what has arrived."""
@@ -301,12 +298,12 @@ class RobotEmulator:
             return
         print_event(f"connected to {peer}")
         fault, self._fault = self._fault, None
-        plan = _FaultPlan(fault, partial(self.port.send, to=peer), partial(self._drop, peer), self._stall_s)
+        send = partial(self.port.send, to=peer)
+        plan = _FaultPlan(fault, send, self._stall_s)
         self._drivers[peer] = RobotConversation(
             self._control,
-            str(peer),
-            partial(self.port.send, to=peer),
-            partial(self._drop, peer, ""),
+            peer,
+            send,
             now,
             is_suppressed=plan.takes_over,
             reads_one_packet=self._reads_one_packet,
@@ -321,18 +318,10 @@ class RobotEmulator:
                 driver.receive_data(data)
             else:
                 driver.receive_eof()
-            while peer in self._drivers and driver.handle_next():
-                self._end_dropped()
+            while driver.handle_next():
+                pass
         except (RemoteProtocolError, HangUpError) as error:
             self._end(peer, str(error))
-        self._end_dropped()
-
-    def _drop(self, peer: StreamPeer, reason: str) -> None:
-        self._dropped.append((peer, reason))
-
-    def _end_dropped(self) -> None:
-        while self._dropped:
-            self._end(*self._dropped.pop(0))
 
     def _end(self, peer: StreamPeer, reason: str) -> None:
         if driver := self._drivers.pop(peer, None):
@@ -362,8 +351,8 @@ class RobotEmulator:
             while left_s > 0:
                 vehicle.advance(min(left_s, MAX_STEP_S))
                 left_s -= MAX_STEP_S
-            self._control.drop_silent(now(), self._silence_s)
-            self._end_dropped()
+            for driver in self._control.silent(now(), self._silence_s):
+                self._end(driver.peer, f"it has been silent for {self._silence_s:g} s")
             self.receive()  # and look who has left at last
 
     async def measure(self, period_s: float) -> None:
@@ -381,20 +370,14 @@ def now() -> Instant:
 class _FaultPlan:
     """Injects the requested fault."""
 
-    def __init__(
-        self,
-        fault: Fault[FaultKind] | None,
-        send: Callable[[bytes], None],
-        drop: Callable[[str], None],
-        stall_s: float,
-    ) -> None:
-        """`send` sends to the driver, and `drop` ends its connection, for a reason."""
-        self._fault, self._send, self._drop, self._stall_s = fault, send, drop, stall_s
+    def __init__(self, fault: Fault[FaultKind] | None, send: Callable[[bytes], None], stall_s: float) -> None:
+        """`send` sends to the driver."""
+        self._fault, self._send, self._stall_s = fault, send, stall_s
         self._keep_alives = 0
         self._is_silent = False
 
     def takes_over(self, packet: codec.FromRobot) -> bool:
-        """Return whether the packet must be suppressed."""
+        """Return whether the packet must be suppressed. Raises HangUpError, for a packet that this driver asked for."""
         if self._fault is None or self._is_silent:
             return self._is_silent
         self._keep_alives += isinstance(packet, codec.KeepAlive)
@@ -412,7 +395,7 @@ class _FaultPlan:
             self._send(_GARBAGE)
         else:
             self._send(_GARBAGE[: len(_GARBAGE) // 2])
-            self._drop("half a packet was sent")
+            raise HangUpError("half a packet was sent")
         return True
 
 
@@ -430,7 +413,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
 
 
 async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None) -> None:
-    chassis = Chassis(options.wheel_separation, options.max_wheel_speed, capacity=options.capacity)
+    chassis = Chassis(options.wheel_separation, options.max_wheel_speed)
     vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
     if options.dialect is Dialect.ROBOTD_1_2:
@@ -475,15 +458,16 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
 
 def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack: contextlib.ExitStack) -> None:
     route = DiscoveryRoute(codec.DISCOVERY_GROUP, options.discovery_port, options.discovery_interface)
-    responder = DiscoveryResponder(options.name, route)
+    responder = DiscoveryResponder(route)
     stack.callback(responder.close)
 
-    def answer(readable: socket.socket) -> None:
-        for peer in responder.answer(readable):
-            print_event(f"answered {peer} as {options.name}")
+    def answer() -> None:
+        if asker := responder.receive():
+            responder.send(options.name.encode(), asker)
+            print_event(f"answered {peer_name(asker)} as {options.name}")
 
     for opened in responder.sockets:
-        loop.add_reader(opened, answer, opened)
+        loop.add_reader(opened, answer)
         stack.callback(loop.remove_reader, opened)
     print_event(f"discovery on {route.address}:{responder.port} through {route.interface}")
 
@@ -526,7 +510,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="how long the program stands still with --fault stall@N (%(default)s)",
     )
     discovery = parser.add_argument_group("discovery")
-    discovery.add_argument("--name", default=socket.gethostname(), help="of the robot (%(default)s)")
+    discovery.add_argument("--name", type=_name, default=socket.gethostname(), help="of the robot (%(default)s)")
     discovery.add_argument("--no-discovery", action="store_true", help="do not answer")
     discovery.add_argument(
         "--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="0 takes a free one (%(default)s)"
@@ -551,13 +535,19 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
     robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
-    robot.add_argument("--capacity", type=positive, default=7.0, help="of the battery, Ah (%(default)s)")
     run_options = add_run(parser, duration="seconds")
     run_options.add_argument(
         "--sensor-period", type=positive, help=f"between readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
     )
     run_options.add_argument("--verbose", action="store_true", help="also report each change of the motors")
     return parser.parse_args(arguments)
+
+
+def _name(text: str) -> str:
+    """Check a robot's name."""
+    if not 0 < len(text.encode()) <= MAX_NAME_BYTES:
+        raise argparse.ArgumentTypeError(f"must have from 1 to {MAX_NAME_BYTES} bytes, not {text!r:.300}")
+    return text
 
 
 def _subsystems(text: str) -> tuple[str, ...]:

@@ -17,12 +17,13 @@ from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.robot import codec
 from drone_bridge.robot.bridge.odometry import DeadReckoning
 from drone_bridge.robot.bridge.parameters import PARAMETERS
-from drone_bridge.robot.bridge.sensor_topics import SensorTopics, TopicBudget
+from drone_bridge.robot.bridge.sensor_topics import SensorTopics
 from drone_bridge.robot.bridge.services import RobotServices
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Problem, RoundTrip
+from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Problem
+from drone_bridge.robot.session.driver_conversation import RoundTrip
 from drone_bridge.robot.topics import ROBOT_SAYS, TABLE, SkidSteer, Translation
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import frame_names
@@ -57,15 +58,12 @@ class RobotBridge(ProtocolNode):
         "unknown_types",
         "unknown_sensors",
         "unreadable_lists",
-        "malformed_strings",
-        "other_protocol_versions",
     )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("robot_bridge", PARAMETERS, **options)
         #: What talks to the robot; None before the node was active.
         self.session: DriverSession | None = None
-        self._topic_budget = TopicBudget()
         self._robot_services = RobotServices(self, self._read_route)
 
     def set_up(self) -> None:
@@ -82,8 +80,7 @@ class RobotBridge(ProtocolNode):
         self._sensors_publisher, self._subsystems_publisher = (
             self.make_publisher(row.message, row.name, row.qos()) for row in map(TABLE.row, ("sensors", "subsystems"))
         )
-        self._sensor_topics = SensorTopics(self, self._translation, self._topic_budget)
-        self.cleanup.callback(self._sensor_topics.close)
+        self._sensor_topics = SensorTopics(self, self._translation)
         self._dead_reckoning = DeadReckoning(self, self._translation, skid_steer)
         self._commands: CommandTopics[Speeds] = CommandTopics(self, on_command=self._have_driven)
         self._commands.take_velocities(skid_steer.speeds, ("linear.x", "angular.z"))
@@ -153,7 +150,8 @@ class RobotBridge(ProtocolNode):
             self._translation.bound = lists.bound
             self.publish(self._subsystems_publisher, self._translation.subsystems(lists.subsystems, stamp))
         self.statistics.facts["bound_subsystems"] = ", ".join(map(str, sorted(lists.bound))) or "none"
-        self.publish(self._sensors_publisher, self._translation.sensors(self._sensor_topics.info, stamp))
+        if lists.sensors:
+            self.publish(self._sensors_publisher, self._translation.sensors(lists.sensors, stamp))
 
     def _report_problem(self, problem: Problem) -> None:
         if problem.sentence is None:

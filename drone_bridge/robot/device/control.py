@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.drivers import Driver, Instant
-from drone_bridge.robot.device.vehicle import RobotVehicle, clamped
+from drone_bridge.robot.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
 LONGEST_NAME = 255  # characters of a driver's name that fit the packets that contain it
@@ -79,19 +79,13 @@ class Control:
                 self._stop(number, f"{driver} has lost them")
             self._release(number, driver, now)
 
-    def drop_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Drop the drivers that have been silent for too long, release what they hold, and return them."""
-        dropped = [driver for driver in self._silent(now, allowed_s) if not driver.drop_reason]
-        for driver in dropped:
-            for number in self._held_by(driver):
-                if self._is_skid_steer(number):
-                    self._stop(number, f"{driver} is silent")
-            driver.drop(f"it has been silent for {allowed_s:g} s")
-        return dropped
+    def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
+        """Return the drivers that have been silent for longer than that."""
+        return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
 
     def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
-        return self._halt(self._silent(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
+        return self._halt(self.silent(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
 
     def halt_all(self, now: Instant) -> list[Driver]:
         """Stop the motors of every driver in the same way, as this process stood still; return whose they are.
@@ -109,9 +103,6 @@ class Control:
                 if self._is_skid_steer(number):
                     self._safe_mode(number, f"{driver} {reason}", now)
         return halted
-
-    def _silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
 
     def silent_at_s(self, allowed_s: float) -> float:
         """Return when `halt_silent` is due at the earliest; infinity for never."""
@@ -169,7 +160,7 @@ class Control:
     def _drive(self, driver: Driver, number: int, left: int, right: int) -> None:
         driver.is_halted = False
         driver.waiting.pop(number, None)
-        self.vehicle.drive(number, clamped(left), clamped(right))
+        self.vehicle.drive(number, codec.SPEED.clamped(left), codec.SPEED.clamped(right))  # which drivers may exceed
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import Control
@@ -17,9 +18,8 @@ class RobotConversation:
     def __init__(
         self,
         control: Control,
-        peer: str,
+        peer: Any,
         send: Callable[[bytes], None],
-        close: Callable[[], None],
         clock: Callable[[], Instant],
         *,
         is_suppressed: Callable[[codec.FromRobot], bool] = lambda packet: False,
@@ -30,9 +30,8 @@ class RobotConversation:
 
         Args:
             control: of the robot.
-            peer: the driver's address, for logs.
+            peer: the driver, as `send` names it; its text is its address, for logs.
             send: sends bytes to the driver without blocking.
-            close: ends the connection.
             clock: returns the time.
             is_suppressed: returns whether to drop a packet, for emulated faults.
             reads_one_packet: handle one of the packets in each socket read, as the LEGO NXT adapters do.
@@ -47,7 +46,7 @@ class RobotConversation:
         self._has_read = False
         self._received = clock()
         self._connection = codec.RobotConnection([subsystem.type for subsystem in control.vehicle.subsystems])
-        self.driver = Driver(peer, self._send_packet, close, self._received.steady_s)
+        self.driver = Driver(peer, self._send_packet, self._received.steady_s)
         control.join(self.driver)
 
     @property
@@ -64,7 +63,7 @@ class RobotConversation:
 
         Raises RemoteProtocolError and HangUpError, which end the connection.
         """
-        if self.driver.drop_reason or (self._reads_one_packet and not self._has_read):
+        if self._reads_one_packet and not self._has_read:
             return False
         self._has_read = False
         event = self._connection.next_event()
@@ -82,10 +81,10 @@ class RobotConversation:
 
     def leave(self, reason: str) -> None:
         self._control.leave(self.driver, self._clock())
-        self._control.report(f"{self.driver} is gone: {self.driver.drop_reason or reason}")
+        self._control.report(f"{self.driver} is gone: {reason}")
 
     def _send_packet(self, packet: codec.FromRobot) -> None:
-        if self.driver.drop_reason or self._is_suppressed(packet):
-            return
-        if data := encoded(self._connection.send, packet, None, self._unencodable):
+        if not self._is_suppressed(packet) and (
+            data := encoded(self._connection.send, packet, None, self._unencodable)
+        ):
             self._send(data)

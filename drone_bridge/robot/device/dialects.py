@@ -131,14 +131,9 @@ class FaultyRobotdControl(RobotdControl):
         for number in self._granted.pop(driver, ()):
             self._owners.pop(number, None)
 
-    def drop_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Drop nobody, unless there are too many drivers."""
-        return Control.drop_silent(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
-
-    def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Stop no motors."""
-        del now, allowed_s
-        return []
+    def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
+        """Return nobody, unless there are too many drivers."""
+        return Control.silent(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
 
     def _driven_by(self, driver: Driver) -> list[int]:
         return [number for number in sorted(self._granted.get(driver, ())) if self._is_skid_steer(number)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Driver: a connected driver, and whether what it says after a silence is old.
 
-A driver is heard, halted (silent for too long, or this process stood still: its motors are stopped until its next
-update), or dropped. After a silence its updates wait, by its Backlog, for a keep-alive that is not late.
+A driver is heard or halted (silent for too long, or this process stood still: its motors are stopped until its next
+update). After a silence its updates wait, by its Backlog, for a keep-alive that is not late.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
 from drone_bridge.wire.printable import printable
@@ -67,12 +67,10 @@ class Backlog:
 class Driver:
     """A connected client."""
 
-    peer: str
+    peer: Any  # whose text is its name until it has registered
     send: Callable[[codec.FromRobot], None]
-    close: Callable[[], None]
     last_heard_s: float  # by a monotonic clock
     name: str | None = None  # None before it has registered
-    drop_reason: str = ""  # set when the robot ends the connection
     has_backlog: bool = False  # after a silence: its updates wait for a keep-alive that is not late
     is_halted: bool = False  # its motors were stopped for its silence, until its next update
     backlog: Backlog = field(default_factory=Backlog)
@@ -80,8 +78,4 @@ class Driver:
     order: int = field(default_factory=itertools.count().__next__)  # of connection
 
     def __str__(self) -> str:
-        return printable(self.name) if self.name else self.peer
-
-    def drop(self, reason: str) -> None:
-        self.drop_reason = self.drop_reason or reason
-        self.close()
+        return printable(self.name) if self.name else str(self.peer)

@@ -42,8 +42,3 @@ class RobotVehicle(Protocol):
 
     def sensors(self) -> Sequence[codec.Sensor]:
         """Return every sensor with its current value, None if unknown."""
-
-
-def clamped(speed: int) -> int:
-    """Return a speed limited to the valid range, which drivers may exceed."""
-    return max(-codec.FULL_SPEED, min(codec.FULL_SPEED, speed))

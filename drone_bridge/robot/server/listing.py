@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotParts: the subsystems of a robot and the topics of its sensors, from parameters or from robot_bridge's lists."""
+"""A Listing of what a robot has, and the topics of its sensors: from parameters, or from robot_bridge's lists."""
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from drone_bridge.msg import SubsystemArray
 from drone_bridge.robot import codec
@@ -25,18 +24,6 @@ _TYPES_BY_TOPIC = {topic: codec.SensorType(kind) for kind, topic in TOPIC_OF_TYP
 _NO_SENSOR = codec.Sensor(codec.SensorType.NULL, "none")
 
 
-class RobotParts(NamedTuple):
-    """What drivers find."""
-
-    subsystems: tuple[DrivenSubsystem, ...] = ()
-    sources: tuple[SensorSource, ...] = ()
-
-    @property
-    def listing(self) -> Listing:
-        """What of it is on the wire."""
-        return Listing(self.subsystems, tuple(source.sensor for source in self.sources))
-
-
 # From parameters.
 
 
@@ -55,10 +42,10 @@ def check_topics(entries: Sequence[str]) -> str | None:
     return None
 
 
-def parts_of_parameters(
+def listed_by_parameters(
     skid_steer: str, lights: Sequence[str], sensors: Sequence[str], full_voltage: float
-) -> RobotParts:
-    """Return what is given by parameters. `full_voltage` is in V.
+) -> tuple[Listing, tuple[SensorSource, ...]]:
+    """Return what is given by parameters, and the topics of its sensors. `full_voltage` is in V.
 
     The skid steer comes last: robotd's Java driver, NetRobot, can't read a list that goes on after one.
     """
@@ -67,7 +54,7 @@ def parts_of_parameters(
     if skid_steer != NONE:
         left, right = (_motor(side, sources) for side in ("left", "right"))
         subsystems.append(DrivenSubsystem(codec.SubsystemType.SKID_STEER, skid_steer, (left, right)))
-    return RobotParts(tuple(subsystems), tuple(sources))
+    return listing_of(subsystems, sources), tuple(sources)
 
 
 def _source(entry: str, full_voltage: float) -> SensorSource:
@@ -100,6 +87,11 @@ def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
         number: f"{LIGHT_TOPIC}/{topic_token(subsystems[number].name, f'light_{number}')}" if place else LIGHT_TOPIC
         for place, number in enumerate(lights)
     }
+
+
+def listing_of(subsystems: Iterable[DrivenSubsystem], sources: Iterable[SensorSource]) -> Listing:
+    """Return what drivers are shown."""
+    return Listing(tuple(subsystems), tuple(source.sensor for source in sources))
 
 
 # From the topics of robot_bridge.

@@ -22,11 +22,12 @@ from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.codec import LightUpdate, Speeds
 from drone_bridge.robot.device.dialects import Dialect
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
-from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, RobotParts, light_topics, parts_of_parameters
+from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, light_topics, listed_by_parameters
 from drone_bridge.robot.server.log_lines import LogLines
 from drone_bridge.robot.server.parameters import PARAMETERS, ListsFrom
 from drone_bridge.robot.server.port import RobotPort
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
+from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import DROPPED_DRIVERS, LISTENING, SILENT_DRIVERS, UNKNOWN_VALUES, RobotSession
 from drone_bridge.robot.topics import SkidSteer, Translation
 from drone_bridge.ros.neutral_repeater import NeutralRepeater
@@ -71,12 +72,12 @@ class RobotServer(ProtocolNode):
             self._light_topics: Callable[[int], str] = lambda number: LIGHT_TOPIC  # switches all of the bridge
             topics = {LIGHT_TOPIC}
         else:
-            parts = self._parts = parts_of_parameters(
+            self._fixed, sources = listed_by_parameters(
                 get("skid_steer"), get("lights"), get("sensors"), get("full_voltage")
             )
-            self._sensors.follow(parts.sources, is_reliable=False)
-            self._light_topics = light_topics(parts.subsystems).__getitem__
-            topics = set(light_topics(parts.subsystems).values())
+            self._sensors.follow(sources, is_reliable=False)
+            self._light_topics = light_topics(self._fixed.subsystems).__getitem__
+            topics = set(light_topics(self._fixed.subsystems).values())
         self._lights: dict[str, Publisher[Any]] = {
             topic: self.make_publisher(Bool, topic, 10) for topic in sorted(topics)
         }
@@ -98,10 +99,9 @@ class RobotServer(ProtocolNode):
 
     def make_session(self) -> RobotSession:
         get = self.parameters.__getitem__
-        parts = self._robot_parts()
+        listing: Listing | None = self._listed.newest() if self._listed else self._fixed
         dialect = Dialect(get("dialect"))
         is_silent = self._listed is not None and self._listed.is_silent
-        listing = parts and parts.listing
         session = RobotSession(self._robot_name(), get, time_of_day_ms, listing, dialect, is_silent=is_silent)
         session.take(self._sensors.take(), elapsed_s())  # what has come before
         self._session, self._is_waiting = session, False
@@ -110,13 +110,10 @@ class RobotServer(ProtocolNode):
     def _robot_name(self) -> str:
         return self.parameters["robot_name"] or platform.node()
 
-    def _robot_parts(self) -> RobotParts | None:
-        return self._listed.newest() if self._listed else self._parts
-
     def _responder(self, route: DiscoveryRoute) -> DiscoveryResponder | None:
         """Return what hears requests of discovery, unless another program does."""
         try:
-            responder = DiscoveryResponder(self._robot_name(), route)
+            responder = DiscoveryResponder(route)
         except LinkError as error:
             self.warn(
                 f"Drivers do not find this robot: {error} A robotd on this machine takes that port for itself: end it, "
@@ -146,8 +143,7 @@ class RobotServer(ProtocolNode):
 
     def _follow_robot(self) -> None:
         if self._session and self._listed:
-            parts = self._listed.newest()
-            follow = partial(self._session.follow, parts and parts.listing, is_silent=self._listed.is_silent)
+            follow = partial(self._session.follow, self._listed.newest(), is_silent=self._listed.is_silent)
             self.post(follow, is_kept=True)
 
     def _have_taken(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from drone_bridge.net.connector import Selectable
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.robot.codec import DISCOVERY_QUERY
 from drone_bridge.robot.discovery import DiscoveryResponder
 
 
@@ -56,5 +57,5 @@ class RobotPort:
         self._drivers.close()
 
     def _request(self) -> Received | None:
-        request = self._responder.receive() if self._responder else None
-        return Received(*request) if request else None
+        asker = self._responder.receive() if self._responder else None
+        return Received(DISCOVERY_QUERY, asker) if asker else None

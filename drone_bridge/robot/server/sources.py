@@ -8,14 +8,14 @@ from typing import Any
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.robot.server.listing import RobotParts, driven, is_robot_connected
+from drone_bridge.robot.server.listing import driven, is_robot_connected, listing_of
+from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorSource, Translation
 from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import VehicleNode
 
 QUEUE_DEPTH = 10
-BRIDGE_WATCH_PERIOD_S = 0.5
 
 
 class SensorSubscriptions:
@@ -80,26 +80,24 @@ class ListedParts:
         on_change: Callable[[], None],
     ) -> None:
         """`on_change` is called when `newest` or `is_silent` may have changed."""
-        self._node, self._translation, self._subscriptions, self._on_change = (
-            node,
-            translation,
-            subscriptions,
-            on_change,
-        )
+        self._translation, self._subscriptions, self._on_change = translation, subscriptions, on_change
         self._sources: tuple[SensorSource, ...] | None = None
         self._subsystems: SubsystemArray | None = None
-        self._is_connected = False
         sensors, subsystems = map(TABLE.row, ("sensors", "subsystems"))
         node.make_subscription(sensors.message, sensors.name, self._on_sensors, sensors.requested())
         node.make_subscription(subsystems.message, subsystems.name, self._on_subsystems, subsystems.requested())
         self._bridge = BridgeWatch(node, partial(publishing_nodes, node, subsystems.name), on_change)
-        node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_bridge)
 
-    def newest(self) -> RobotParts | None:
+    def newest(self) -> Listing | None:
         """Return what the robot has, None while it is not connected."""
-        if not self._is_connected or self._bridge.is_gone or self._subsystems is None or self._sources is None:
+        if not self._is_connected or self._bridge.is_gone or self._sources is None:
             return None
-        return RobotParts(driven(self._translation.wire_subsystems(self._subsystems)), self._sources)
+        assert self._subsystems
+        return listing_of(driven(self._translation.wire_subsystems(self._subsystems)), self._sources)
+
+    @property
+    def _is_connected(self) -> bool:
+        return self._subsystems is not None and is_robot_connected(self._subsystems)
 
     @property
     def is_silent(self) -> bool:
@@ -114,11 +112,5 @@ class ListedParts:
         self._on_change()
 
     def _on_subsystems(self, message: SubsystemArray) -> None:
-        self._subsystems, self._is_connected = message, is_robot_connected(message)
+        self._subsystems = message
         self._on_change()
-
-    def _watch_bridge(self) -> None:
-        """Notice that a bridge that reports nothing is gone."""
-        if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name("subsystems")):
-            self._is_connected = False
-            self._on_change()

@@ -3,109 +3,112 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.listener import Listener
 from drone_bridge.robot.session.other_drivers import Obstruction, OtherDrivers
+from drone_bridge.session.session import Action, Note, Outcome, Request
 from drone_bridge.wire.printable import printable
 
 BIND_PAUSE_S = 1.0  # between attempts to bind the same subsystem
 #: While others hold a desired subsystem, as a robot need not announce its release.
 QUERY_PERIOD_S = 3.0
 
-#: Gets whether something worked, and a sentence.
-Answer = Callable[[bool, str], None]
-
 
 @dataclass(slots=True)
 class _Attempt:
-    """A bind that has not been answered."""
+    """A bind that has not been answered, and who waits for that."""
 
     until_s: float
-    answers: list[Answer] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
 
 class Bindings:
     """Binds the desired subsystems, and again whatever was lost. Times are of a monotonic clock, in s.
 
-    Packets to be sent are added to `outbox`.
+    Packets to be sent are added to `outbox`; what is to be counted and logged, and the outcomes of requests, to `out`.
     """
 
     def __init__(
         self,
         outbox: list[codec.FromDriver],
+        out: list[Action],
         desired: DesiredSubsystems,
-        holders: OtherDrivers,
-        listener: Listener,
+        others: OtherDrivers,
         *,
         answer_timeout_s: float,
         on_granted: Callable[[int], None],
         now_s: float,
     ) -> None:
-        """`holders` also has this driver's name; `on_granted` gets the number of each subsystem that becomes bound."""
+        """`others` also has this driver's name; `on_granted` gets the number of each subsystem that becomes bound."""
+        #: The robot's list with the newest drivers; None before it has listed its subsystems.
         self.info: codec.SubsystemInfo | None = None
         self.bound: set[int] = set()
         self._outbox = outbox
+        self._out = out
         self._desired = desired
-        self._others = holders
+        self._others = others
         self._answer_timeout_s = answer_timeout_s
-        self._listener = listener
-        self._count_and_warn = listener.count_and_warn
         self._on_granted = on_granted
-        self._drivers: dict[int, str] = {}
         self._wanted: set[int] = set()
         self._refused: set[int] = set()
         self._attempts: dict[int, _Attempt] = {}
         self._attempted_s: dict[int, float] = {}
         self._to_bind: dict[int, float] = {}  # and when, at the earliest
         self._query_due_s = now_s + QUERY_PERIOD_S
-        self._is_settled = False
-        self._released: list[str] = []  # names of what was given back in the end
 
-    def subsystem_type(self, number: int) -> int | None:
-        """Return the type of a subsystem, None if there is no such number."""
+    def subsystem(self, number: int) -> codec.Subsystem | None:
+        """Return a subsystem with its newest driver, None if there is no such number."""
         if self.info is None or number >= len(self.info.subsystems):
             return None
-        return self.info.subsystems[number].type
+        return self.info.subsystems[number]
 
     def bound_of(self, kind: codec.SubsystemType) -> list[int]:
         """Return the bound subsystems of a type."""
-        return [number for number in sorted(self.bound) if self.subsystem_type(number) == kind]
-
-    def driver(self, number: int) -> str:
-        """Return the driver of a subsystem, empty if none."""
-        return self._drivers.get(number, "")
-
-    @property
-    def attempts(self) -> str:
-        """The subsystems being bound, as text; empty if none."""
-        return ", ".join(map(self._label, self._attempts))
-
-    @property
-    def obstruction(self) -> Obstruction | None:
-        """The worst reason why a desired subsystem is not available; None if all are bound or being bound."""
-        found = [
-            self._others.obstruction(
-                self._label(number), self._name(number), self.subsystem_type(number) or 0, self.driver(number)
-            )
-            for number in sorted(self._refused & self._wanted - self.bound)
-        ]
-        return max(found, key=lambda obstruction: obstruction.is_error, default=None)
+        return [number for number in sorted(self.bound) if self._listed(number).type == kind]
 
     @property
     def bound_names(self) -> set[str]:
         """The names of the bound subsystems."""
-        return {self._name(number) for number in self.bound}
+        return {self._listed(number).name for number in self.bound}
 
-    def _name(self, number: int) -> str:
-        return "" if self.subsystem_type(number) is None or not self.info else self.info.subsystems[number].name
+    @property
+    def is_settled(self) -> bool:
+        """Whether the robot has listed its subsystems, and answered every bind."""
+        return self.info is not None and not self._attempts
+
+    @property
+    def closing_sentence(self) -> str | None:
+        """Why the robot closes the connection now, if a bind explains it."""
+        if not self._attempts:
+            return None
+        being_bound = ", ".join(map(self._label, self._attempts))
+        why = self._others.closing_explanation
+        return f"The robot closed the connection while {being_bound} was being bound: {why}."
+
+    @property
+    def obstruction(self) -> Obstruction | None:
+        """The worst reason why a desired subsystem is not available; None if all are bound or being bound."""
+        found = []
+        for number in sorted(self._refused & self._wanted - self.bound):
+            subsystem = self._listed(number)
+            found.append(self._others.obstruction(self._label(number), subsystem.type, subsystem.driver))
+        return max(found, key=lambda obstruction: obstruction.is_error, default=None)
+
+    def _listed(self, number: int) -> codec.Subsystem:
+        """Return a subsystem that there is."""
+        assert self.info
+        return self.info.subsystems[number]
 
     def _label(self, number: int) -> str:
-        name = self._name(number)
+        subsystem = self.subsystem(number)
+        name = subsystem.name if subsystem else ""
         return f"subsystem {number} ({printable(name)})" if name else f"subsystem {number}"
+
+    def _warn(self, counter: str, sentence: str) -> None:
+        self._out.append(Note(counter, sentence))
 
     # Time.
 
@@ -114,7 +117,7 @@ class Bindings:
         """When `tick` is due."""
         due = [attempt.until_s for attempt in self._attempts.values()]
         due += self._to_bind.values()
-        if self.info and self._is_incomplete:
+        if self._is_incomplete:
             due.append(self._query_due_s)
         return min(due, default=math.inf)
 
@@ -125,17 +128,17 @@ class Bindings:
 
     def tick(self, now_s: float) -> None:
         """Do what is due."""
-        if self.info and self._is_incomplete and now_s >= self._query_due_s:
+        if self._is_incomplete and now_s >= self._query_due_s:
             self._query_due_s = now_s + QUERY_PERIOD_S
             self._outbox.append(codec.QuerySubsystems())
         for number in [number for number, attempt in self._attempts.items() if now_s >= attempt.until_s]:
             sentence = f"The robot has not answered the bind of {self._label(number)}."
-            self._count_and_warn("unanswered_binds", sentence)
+            self._warn("unanswered_binds", sentence)
             self._end_attempt(number, False, sentence)
             self._bind_later(number, now_s)
         for number in [number for number, due_s in self._to_bind.items() if now_s >= due_s]:
             del self._to_bind[number]
-            if number in self._wanted and number not in self.bound and not self.driver(number):
+            if number in self._wanted and number not in self.bound and not self._listed(number).driver:
                 self._bind(number, now_s)
 
     def resume(self, now_s: float) -> None:
@@ -148,29 +151,26 @@ class Bindings:
     def handle_list(self, info: codec.SubsystemInfo, now_s: float) -> None:
         """Take the list of subsystems."""
         before, self.info = self.info, info
-        is_first, is_other = before is None, before is not None and self._forget_others(before, info)
-        self._drivers = {number: subsystem.driver for number, subsystem in enumerate(info.subsystems)}
+        is_other = before is not None and self._forget_others(before, info)
         if self._others.is_robotd:  # which announces no release
             for number in sorted(self.bound):
-                if not self.driver(number):
+                if not self._listed(number).driver:
                     self._lose(number)
         self._wanted, missing = self._desired.choose(info.subsystems)
         for sentence in missing:
-            self._count_and_warn("missing_subsystems", sentence)
+            self._warn("missing_subsystems", sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
-            if is_first:  # whether or not it is held: only a refusal shows that it can't be had
+            if before is None:  # whether or not it is held: only a refusal shows that it can't be had
                 self._bind(number, now_s)
-            elif is_other or not self.driver(number):
+            elif is_other or not self._listed(number).driver:
                 self._bind_later(number, now_s)
-        self._listener.subsystems_changed()
-        self._check_settled()
 
     def _forget_others(self, before: codec.SubsystemInfo, after: codec.SubsystemInfo) -> bool:
         """Forget what was granted of a list that has changed; return whether it has."""
         old, new = ([(each.type, each.name) for each in info.subsystems] for info in (before, after))
         if old == new:
             return False
-        self._count_and_warn("unexpected_packets", "The robot's subsystems have changed.")
+        self._warn("unexpected_packets", "The robot's subsystems have changed.")
         # What was granted says nothing about others in the same place. NXT adapters add to the list at any time.
         self.bound = {number for number in self.bound if old[number : number + 1] == new[number : number + 1]}
         self._to_bind.clear()
@@ -179,64 +179,61 @@ class Bindings:
 
     def handle_success(self, number: int) -> None:
         """Take a subsystem that was granted."""
-        was_asked = number in self._attempts
         if number not in self._wanted:
-            if was_asked:  # but no longer desired
+            if number in self._attempts:  # but no longer desired
                 self._outbox.append(codec.UnbindSubsystem(number))
                 self._end_attempt(number, False, f"{self._label(number)} is no longer wanted.")
             else:
-                self._count_and_warn(
-                    "unexpected_packets", f"The robot granted {self._label(number)}, which was not requested."
-                )
+                self._warn("unexpected_packets", f"The robot granted {self._label(number)}, which was not requested.")
             return
         if number in self.bound:
             return
         self.bound.add(number)
         self._refused.discard(number)
-        self._others.note_granted(self._name(number))
         self._to_bind.pop(number, None)
-        self._drivers[number] = self._others.driver_name
+        self._set_driver(number, self._others.driver_name)
         self._on_granted(number)
         sentence = f"The robot has granted {self._label(number)}."
-        self._listener.inform(sentence)
+        self._out.append(Note("", sentence, is_expected=True))
         self._end_attempt(number, True, sentence)
-        self._listener.subsystems_changed()
 
     def handle_failure(self, number: int) -> None:
         """Note that a subsystem was refused."""
         if number not in self._attempts:
-            self._count_and_warn(
-                "unexpected_packets", f"The robot refused {self._label(number)}, which was not requested."
-            )
+            self._warn("unexpected_packets", f"The robot refused {self._label(number)}, which was not requested.")
             return
-        who = printable(self.driver(number)) or "nobody, as far as is known,"
+        subsystem = self.subsystem(number)
+        who = printable(subsystem.driver) if subsystem and subsystem.driver else "nobody, as far as is known,"
         sentence = f"The robot refused {self._label(number)}: {who} has it."
         self._refused.add(number)
-        self._count_and_warn("refused_binds", f"{sentence} It is requested again when it is released.")
+        self._warn("refused_binds", f"{sentence} It is requested again when it is released.")
         self._end_attempt(number, False, sentence)
 
     def handle_bound(self, packet: codec.SubsystemBound, now_s: float) -> None:
         """Note who drives a subsystem."""
         number, driver = packet.id, packet.driver
-        if self.subsystem_type(number) is None:
-            self._count_and_warn(
-                "unexpected_packets",
-                f"The robot announced a driver of {self._label(number)}, which it had not listed.",
+        if self.subsystem(number) is None:
+            self._warn(
+                "unexpected_packets", f"The robot announced a driver of {self._label(number)}, which it had not listed."
             )
             return
-        self._drivers[number] = driver
+        self._set_driver(number, driver)
         self._others.note_driver(driver)
         if number in self.bound and driver != self._others.driver_name:
             self._lose(number)
         if not driver and number in self._wanted and number not in self._attempts:
             self._bind_later(number, now_s)
-        self._listener.subsystems_changed()
+
+    def _set_driver(self, number: int, driver: str) -> None:
+        assert self.info
+        before, after = self.info.subsystems[:number], self.info.subsystems[number + 1 :]
+        self.info = replace(self.info, subsystems=(*before, replace(self._listed(number), driver=driver), *after))
 
     def _lose(self, number: int) -> None:
         self.bound.discard(number)
-        driver = self.driver(number)
+        driver = self._listed(number).driver
         who = f"given it to {printable(driver)}" if driver else "taken it away"
-        self._count_and_warn("lost_subsystems", f"{self._label(number)}: the robot has {who}.")
+        self._warn("lost_subsystems", f"{self._label(number)}: the robot has {who}.")
 
     def _bind_later(self, number: int, now_s: float) -> None:
         """Bind once the last attempt is long enough ago."""
@@ -250,73 +247,62 @@ class Bindings:
 
     def _end_attempt(self, number: int, success: bool, sentence: str) -> None:
         if attempt := self._attempts.pop(number, None):
-            for answer in attempt.answers:
-                answer(success, sentence)
-        self._check_settled()
-
-    def _check_settled(self) -> None:
-        if self.info and not self._attempts and not self._is_settled:
-            self._is_settled = True
-            self._listener.settled()
+            self._out += [Outcome(request, success, sentence) for request in attempt.requests]
 
     # The operator.
 
     def _refusal(self, number: int) -> str | None:
         if self.info is None:
             return "The robot has not listed its subsystems yet."
-        if self.subsystem_type(number) is None:
+        if self.subsystem(number) is None:
             return f"There is no subsystem {number}: the robot has {len(self.info.subsystems)}, counted from 0."
         return None
 
-    def bind(self, number: int, now_s: float, answer: Answer) -> None:
-        """Bind a subsystem, and keep it bound; `answer` is called once, now or later."""
+    def bind(self, request: Request, number: int, now_s: float) -> None:
+        """Bind a subsystem, and keep it bound; the outcome comes now or later."""
         if refusal := self._refusal(number):
-            answer(False, refusal)
+            self._out.append(Outcome(request, False, refusal))
             return
-        assert self.info
-        self._desired.note(number, self.info.subsystems[number], is_wanted=True)
+        self._desired.note(number, self._listed(number), is_wanted=True)
         self._wanted.add(number)
         if number in self.bound:
-            answer(True, f"{self._label(number)} is bound already.")
+            self._out.append(Outcome(request, True, f"{self._label(number)} is bound already."))
             return
         self._to_bind.pop(number, None)
-        (self._attempts.get(number) or self._bind(number, now_s)).answers.append(answer)
+        (self._attempts.get(number) or self._bind(number, now_s)).requests.append(request)
 
-    def unbind(self, number: int, answer: Answer) -> None:
-        """Stop and unbind a subsystem, and no longer desire it; `answer` is called at once."""
+    def unbind(self, request: Request, number: int) -> None:
+        """Stop and unbind a subsystem, and no longer desire it."""
         if refusal := self._refusal(number):
-            answer(False, refusal)
+            self._out.append(Outcome(request, False, refusal))
             return
-        assert self.info
-        self._desired.note(number, self.info.subsystems[number], is_wanted=False)
+        self._desired.note(number, self._listed(number), is_wanted=False)
         self._wanted.discard(number)
         self._refused.discard(number)
-        if number not in self.bound:
-            answer(True, f"{self._label(number)} was not bound, and is no longer desired.")
-            return
-        self._outbox += self._release(number)
-        self.bound.discard(number)
-        self._drivers[number] = ""
-        self._listener.subsystems_changed()
-        answer(True, f"{self._label(number)} is released.")
+        sentence = f"{self._label(number)} was not bound, and is no longer desired."
+        if number in self.bound:
+            self._outbox += self._release(number)
+            sentence = f"{self._label(number)} is released."
+        self._out.append(Outcome(request, True, sentence))
 
     def _release(self, number: int) -> list[codec.FromDriver]:
-        is_skid_steer = self.subsystem_type(number) == codec.SubsystemType.SKID_STEER
-        return [*([codec.SkidSteerUpdate(number, *STOPPED)] if is_skid_steer else []), codec.UnbindSubsystem(number)]
+        """Give a bound subsystem up; return what stops and unbinds it."""
+        self.bound.discard(number)
+        self._set_driver(number, "")
+        unbind = codec.UnbindSubsystem(number)
+        if self._listed(number).type != codec.SubsystemType.SKID_STEER:
+            return [unbind]
+        return [codec.SkidSteerUpdate(number, *STOPPED), unbind]
 
     # The end.
 
     def release_all(self) -> list[codec.FromDriver]:
-        """Return the packets that stop and unbind everything."""
-        packets = [packet for number in sorted(self.bound) for packet in self._release(number)]
-        self._drivers.update(dict.fromkeys(self.bound, ""))
-        self._released = [self._name(number) for number in self.bound]
-        self.bound.clear()
-        return packets
+        """Give everything up; return what stops and unbinds it."""
+        return [packet for number in sorted(self.bound) for packet in self._release(number)]
 
     def end(self, sentence: str) -> None:
-        """Fail pending binds, and remember what the robot may still regard as ours."""
-        self._drivers.clear()  # unknown from now on
-        self._others.note_end([*self._released, *map(self._name, self._attempts)])
+        """Fail pending binds. Who drives what is unknown from now on."""
+        if self.info:
+            self.info = replace(self.info, subsystems=tuple(replace(each, driver="") for each in self.info.subsystems))
         for number in tuple(self._attempts):
             self._end_attempt(number, False, sentence)

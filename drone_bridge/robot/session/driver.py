@@ -11,9 +11,9 @@ see DriverConversation | WAITING, when the robot closes, is silent for `link_tim
 | CLOSED, by `end` | a stop, and what was bound is given back | |
 
 Speeds are those that the arbiter decides; at most `max_update_rate` changes are sent per second, but a stop at once.
-While the robot answers keep-alives late, or is in safe mode, only a stop is sent. What is desired, and which driver is
-known to have what, outlives connections; commands, lights and requests do not. A request to bind is answered when the
-robot gives one, or when the connection ends.
+While the robot answers keep-alives late, or is in safe mode, only a stop is sent. What is desired outlives connections;
+commands, lights and requests do not. A request to bind is answered when the robot gives one, or when the connection
+ends.
 
 A robot has proved useful when it has answered all binds: one that never does is connected to ever less often.
 
@@ -23,14 +23,14 @@ How the robot moves is what its answers tell: a stop counts once it is known to 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.driver_conversation import MAY_MOVE, DriverConversation, SilentRobotError
-from drone_bridge.robot.session.other_drivers import Obstruction, OtherDrivers
-from drone_bridge.session.arbiter import Decision
+from drone_bridge.robot.session.driver_conversation import DriverConversation, SilentRobotError
+from drone_bridge.robot.session.other_drivers import Obstruction
+from drone_bridge.session.arbiter import Arbiter
 from drone_bridge.session.session import (
     MAY_HAVE_WAITED,
     Action,
@@ -50,6 +50,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 LIST_PERIOD_S = 0.1  # lists are not published more often
 ODOMETRY_RATE = 20.0  # messages per second
+MAY_MOVE = "The robot has not answered since it was sent a stop: it may still be moving."
 NOT_CONNECTED = "There is no connection to the robot now."
 #: How soon after its time-out a command ends.
 _AFTER_S = 1e-3
@@ -57,25 +58,19 @@ _AFTER_S = 1e-3
 OBSTRUCTION, STANDSTILL, UNANSWERED_STOP = "obstruction", "standstill", "unanswered_stop"
 
 
-class Steering(Protocol):
-    """Decides how the robot is driven, as an Arbiter."""
-
-    def decide(self, now_s: float) -> Decision[Speeds]:
-        """Return the speeds to drive with now; no command is a stop."""
-
-    def forget(self) -> None:
-        """Forget what was commanded."""
-
-
 # What is published, beside packets of the robot.
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The subsystems with who drives each, None before the robot has listed them, and those that are bound here."""
+    """The robot's lists, None before it has sent them: sensors, and subsystems with who drives each.
 
-    subsystems: codec.SubsystemInfo | None
-    bound: frozenset[int]
+    `bound` has the numbers of those that are bound here.
+    """
+
+    sensors: codec.SensorInfo | None = None
+    subsystems: codec.SubsystemInfo | None = None
+    bound: frozenset[int] = frozenset()
 
 
 class Moved(NamedTuple):
@@ -85,12 +80,6 @@ class Moved(NamedTuple):
     until_s: float
     is_due: bool
     """Whether odometry is to be published, which it is not while nobody knows how the robot moves."""
-
-
-class RoundTrip(NamedTuple):
-    """How long a keep-alive took to the robot and back, s."""
-
-    duration_s: float
 
 
 class Problem(NamedTuple):
@@ -108,7 +97,7 @@ class DriverSession(Session):
         self,
         driver_name: str,
         desired: DesiredSubsystems,
-        steering: Steering,
+        arbiter: Arbiter[Speeds],
         parameter: Callable[[str], Any],
         wall_ms: Callable[[], int],
     ) -> None:
@@ -117,7 +106,7 @@ class DriverSession(Session):
         Args:
             driver_name: as the robot and its other drivers see it.
             desired: which subsystems are bound.
-            steering: decides the speeds.
+            arbiter: decides the speeds.
             parameter: returns the present value of `link_timeout` and `command_timeout`, s, and
                 `max_update_rate`, Hz.
             wall_ms: returns the time of day, ms since 1970.
@@ -125,32 +114,29 @@ class DriverSession(Session):
         self.state = WAITING
         #: Why no command can move the robot now, for people; None when one can.
         self.undrivable: str | None = None
-        self._desired, self._others = desired, OtherDrivers(driver_name)
-        self._steering, self._parameter, self._wall_ms = steering, parameter, wall_ms
+        self._driver_name, self._desired, self._arbiter = driver_name, desired, arbiter
+        self._parameter, self._wall_ms = parameter, wall_ms
         self._peer: Any = None
         self._conversation: DriverConversation | None = None
         self._connection = codec.DriverConnection()
         self._out: list[Action] = []
-        self._now_s = -math.inf
-        self._updated_s = -math.inf  # when speeds were changed last
-        self._light: bool | None = None
+        self._lists = Lists()  # as published last
         self._lists_due_s = self._odometry_due_s = math.inf
+        self._moving = STOPPED  # since the last report of how the robot has moved
         self._problems: dict[str, Problem] = {}
 
     # The link.
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         """Register, and ask what there is."""
-        self._now_s, self._peer = now_s, peer
+        self._peer = peer
         self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peer), True, False
-        self.heard_s, self.since_s = None, now_s
-        self._steering.forget()
+        self.since_s = now_s
+        self._arbiter.forget()
         self._connection = codec.DriverConnection()
-        self._conversation = DriverConversation(
-            self._desired, self._others, self._parameter("link_timeout"), _Telling(self, self._out), now_s
-        )
-        self._updated_s, self._lists_due_s = now_s, math.inf
-        self._odometry_due_s = now_s + 1 / ODOMETRY_RATE
+        self._conversation = DriverConversation(self._driver_name, self._desired, self._parameter, self._out, now_s)
+        self._lists, self._lists_due_s = Lists(), math.inf
+        self._odometry_due_s, self._moving = now_s + 1 / ODOMETRY_RATE, STOPPED
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         self._out.append(Publish(Moved(STOPPED, now_s, False)))
         return self._turn(now_s)
@@ -160,14 +146,11 @@ class DriverSession(Session):
         assert isinstance(data, bytes)
         if not (conversation := self._conversation):
             return []
-        self._moved(now_s)
         self._connection.receive_data(data)
         try:
             while (packet := self._connection.next_event()) is not codec.NEED_DATA:
                 assert not isinstance(packet, codec.ConnectionClosed)
                 self._out.append(Note("packets"))
-                if not isinstance(packet, codec.UnknownPacket):  # which may mean anything
-                    self.heard_s = now_s
                 conversation.handle(packet, now_s)
         except RemoteProtocolError as error:
             return self._refused(error, now_s)
@@ -177,15 +160,12 @@ class DriverSession(Session):
         """Take that the robot has closed the connection, or that it is lost."""
         if not self._conversation:
             return []
-        self._now_s = now_s
         try:
             self._connection.receive_eof()
             self._connection.next_event()
         except RemoteProtocolError as error:
             return self._refused(error, now_s, is_gone=True)
-        if attempts := self._conversation.bindings.attempts:
-            why = self._others.closing_explanation
-            sentence = f"The robot closed the connection while {attempts} was being bound: {why}."
+        sentence = self._conversation.bindings.closing_sentence or sentence
         self._out.append(Note("lost_connections", sentence))
         return self._ended(sentence, now_s, is_gone=True)
 
@@ -197,8 +177,6 @@ class DriverSession(Session):
         """Speak and listen before the robot is judged: it was this process that was silent."""
         if not self._conversation:
             return []
-        if self.heard_s is not None:
-            self.heard_s = now_s
         self._conversation.resume(now_s)
         return self._turn(now_s)
 
@@ -222,94 +200,66 @@ class DriverSession(Session):
 
     def bind(self, request: Request, number: int, now_s: float) -> Actions:
         """Bind a subsystem, and keep it bound."""
-        return self._asked(request, now_s, lambda talk, answer: talk.bindings.bind(number, now_s, answer))
+        if conversation := self._asked(request):
+            conversation.bindings.bind(request, number, now_s)
+        return self._turn(now_s)
 
     def unbind(self, request: Request, number: int, now_s: float) -> Actions:
         """Stop and give back a subsystem, which is not desired any more."""
-        return self._asked(request, now_s, lambda talk, answer: talk.bindings.unbind(number, answer))
+        if conversation := self._asked(request):
+            conversation.bindings.unbind(request, number)
+        return self._turn(now_s)
 
     def switch_light(self, request: Request, is_on: bool, now_s: float) -> Actions:
         """Switch all lights that are bound."""
-
-        def switch(talk: DriverConversation, answer: Callable[[bool, str], None]) -> None:
-            lights = talk.bindings.bound_of(codec.SubsystemType.LIGHTS)
-            if not lights:
-                answer(False, "No light of the robot is bound.")
-                return
-            self._light = is_on
-            answer(True, f"{'On' if is_on else 'Off'}: {len(lights)} of the robot's lights.")
-
-        return self._asked(request, now_s, switch)
-
-    def _asked(
-        self,
-        request: Request,
-        now_s: float,
-        do: Callable[[DriverConversation, Callable[[bool, str], None]], None],
-    ) -> Actions:
-        """Do what a caller requests, who waits for the outcome; nothing that was requested before a stall."""
-        if request.asked_s < self.fresh_since_s and self._conversation:
-            return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.")]
-        if not self._conversation:
-            return [Outcome(request, False, NOT_CONNECTED)]
-        do(self._conversation, lambda success, text: self._out.append(Outcome(request, success, text)))
+        if conversation := self._asked(request):
+            lights = conversation.switch_lights(is_on)
+            sentence = f"{'On' if is_on else 'Off'}: {lights} of the robot's lights."
+            self._out.append(Outcome(request, lights > 0, sentence if lights else "No light of the robot is bound."))
         return self._turn(now_s)
+
+    def _asked(self, request: Request) -> DriverConversation | None:
+        """Return the conversation for a request; without one, or for one from before a stall, refuse it."""
+        if self._conversation and request.asked_s >= self.fresh_since_s:
+            return self._conversation
+        refusal = f"{MAY_HAVE_WAITED} Please call it again." if self._conversation else NOT_CONNECTED
+        self._out.append(Outcome(request, False, refusal))
+        return None
 
     # A turn.
 
     def _turn(self, now_s: float) -> Actions:
         """Do what is due, send what has gathered, and return all that is to be done."""
-        self._now_s = now_s
         if conversation := self._conversation:
-            self._moved(now_s)
             try:
                 conversation.tick(now_s, self._wall_ms())
             except SilentRobotError as silence:
                 self._out.append(Note("lost_connections", str(silence)))
                 return self._ended(str(silence), now_s, is_silent=True)
-            if self._light is not None:
-                conversation.light(self._light)
-            self._drive(conversation, now_s)
+            conversation.drive(self._arbiter.decide(now_s).command or STOPPED, now_s)
             conversation.flush(self._encoded, self._send, now_s)
+            self.heard_s = conversation.heard_s
+            self.is_proven = self.is_proven or conversation.bindings.is_settled
             self._look_for_problems(conversation, now_s)
-            if now_s >= self._lists_due_s:
-                self._publish_lists(conversation)
-            if now_s >= self._odometry_due_s:
+            self._publish_lists(conversation, now_s)
+            is_due = now_s >= self._odometry_due_s
+            if is_due or conversation.moving != self._moving:
+                self._out.append(Publish(Moved(self._moving, now_s, is_due and UNANSWERED_STOP not in self._problems)))
+                self._moving = conversation.moving
+            if is_due:
                 self._odometry_due_s = next_due(self._odometry_due_s, 1 / ODOMETRY_RATE, now_s)
-                is_known = UNANSWERED_STOP not in self._problems
-                self._out.append(Publish(Moved(conversation.moving, now_s, is_known)))
         self._set_due(now_s)
         return self._done()
-
-    def _drive(self, conversation: DriverConversation, now_s: float) -> None:
-        speeds = self._steering.decide(now_s).command or STOPPED
-        before = conversation.driven
-        if speeds not in (STOPPED, before) and now_s < self._next_update_s():
-            speeds = before
-        if speeds != before:
-            self._updated_s = now_s
-        conversation.drive(speeds, now_s)
-        if conversation.driven != before:
-            self._out.append(Note("updates"))
-
-    def _next_update_s(self) -> float:
-        return self._updated_s + 1 / float(self._parameter("max_update_rate"))
 
     def _set_due(self, now_s: float) -> None:
         if not (conversation := self._conversation):
             self.due_s = math.inf
             return
         self.due_s = min(conversation.due_s, self._odometry_due_s, self._lists_due_s)
-        decision = self._steering.decide(now_s)
+        decision = self._arbiter.decide(now_s)
         if decision.command is not None and decision.arrived_s is not None:
-            is_waiting = decision.command != conversation.driven and not conversation.has_backlog(now_s)
             ends_s = decision.arrived_s + float(self._parameter("command_timeout")) + _AFTER_S
-            self.due_s = min(self.due_s, self._next_update_s() if is_waiting else ends_s)
-
-    def _moved(self, now_s: float) -> None:
-        """Say how the robot has moved until now, before that changes."""
-        assert self._conversation
-        self._out.append(Publish(Moved(self._conversation.moving, now_s, False)))
+            self.due_s = min(self.due_s, ends_s)
 
     def _done(self) -> Actions:
         actions = list(self._out)
@@ -318,7 +268,7 @@ class DriverSession(Session):
 
     def _send(self, data: bytes) -> None:
         """Send a packet in pieces, or a single byte."""
-        self._out += [Send(piece, self._peer, "unsent packets") for piece in codec.in_pieces([data])]
+        self._out += [Send(piece, self._peer, "unsent_packets") for piece in codec.in_pieces([data])]
 
     def _encoded(self, packet: codec.FromDriver) -> bytes:
         """Return the bytes of a packet; those of speeds of zero, or none, for one that can't be sent."""
@@ -334,16 +284,17 @@ class DriverSession(Session):
         """Say the last packets, as far as there is a connection, and answer all who wait."""
         conversation = self._conversation
         assert conversation
-        last_pieces = [conversation.unsent, *codec.in_pieces(map(self._encoded, conversation.farewell()))]
+        self._out.append(Publish(Moved(self._moving, now_s, False)))
+        last_pieces = [conversation.unsent, *codec.in_pieces(map(self._encoded, conversation.bindings.release_all()))]
         if not is_gone:
             self._out += [Send(piece, self._peer) for piece in last_pieces if piece]
             self._out.append(Close(self._peer))
-        conversation.end(reason)
-        self._publish_lists(conversation)
+        conversation.bindings.end(reason)
+        self._out.append(Publish(self._listed(conversation)))
         for name in tuple(self._problems):
             self._note(name, None)
         self.hangs += is_silent
-        self._conversation, self.undrivable, self._light = None, None, None
+        self._conversation, self.undrivable = None, None
         self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
         self._set_due(now_s)
         return self._done()
@@ -373,50 +324,17 @@ class DriverSession(Session):
             del self._problems[name]
         self._out.append(Publish(problem or Problem(name, None)))
 
-    def _publish_lists(self, conversation: DriverConversation) -> None:
-        self._lists_due_s = math.inf
-        bindings, info = conversation.bindings, conversation.bindings.info
-        if info:
-            listed = (replace(each, driver=bindings.driver(number)) for number, each in enumerate(info.subsystems))
-            info = replace(info, subsystems=tuple(listed))
-        self._out.append(Publish(Lists(info, frozenset(bindings.bound))))
+    def _publish_lists(self, conversation: DriverConversation, now_s: float) -> None:
+        """Publish the lists soon after they have changed: what changes together is published together."""
+        lists = self._listed(conversation)
+        if lists == self._lists:
+            self._lists_due_s = math.inf
+            return
+        self._lists_due_s = min(self._lists_due_s, now_s + LIST_PERIOD_S)
+        if now_s >= self._lists_due_s:
+            self._lists, self._lists_due_s = lists, math.inf
+            self._out.append(Publish(lists))
 
-    # For the conversation.
-
-    def have_listed(self) -> None:
-        """Have the lists published soon."""
-        self._lists_due_s = min(self._lists_due_s, self._now_s + LIST_PERIOD_S)
-
-
-class _Telling:
-    """The Listener of a conversation: what it tells becomes actions."""
-
-    def __init__(self, session: DriverSession, out: list[Action]) -> None:
-        self._session, self._out = session, out
-        self.sensors_read = self.firmware_identified = self._publish
-
-    def count_and_warn(self, count: str, sentence: str) -> None:
-        self._out.append(Note(count, sentence))
-
-    def inform(self, sentence: str) -> None:
-        self._out.append(Note("", sentence, is_expected=True))
-
-    def subsystems_changed(self) -> None:
-        self._session.have_listed()
-
-    def sensors_listed(self, info: codec.SensorInfo) -> None:
-        self._publish(info)
-        self._session.have_listed()
-
-    def robot_logged(self, text: str) -> None:
-        self._publish(codec.LogMessage(text))
-
-    def round_trip_measured(self, seconds: float) -> None:
-        self._publish(RoundTrip(seconds))
-
-    def settled(self) -> None:
-        """Connect again without delay when this connection is lost: the robot has answered."""
-        self._session.is_proven = True
-
-    def _publish(self, message: Any) -> None:
-        self._out.append(Publish(message))
+    def _listed(self, conversation: DriverConversation) -> Lists:
+        bindings = conversation.bindings
+        return Lists(conversation.sensors, bindings.info, frozenset(bindings.bound))

@@ -12,7 +12,7 @@ ROBOTD = "robotd"  # as 0x09 tells it
 _TIME = r"^(?:\[[^\]]*\] )?"
 _GONE = re.compile(_TIME + r"\[(.*)\] (?:lost connection|#<IOError: closed stream>)$", re.DOTALL)
 _SAFE_MODE = re.compile(_TIME + r"\{(.*)\} safe mode$", re.DOTALL)
-_MAX_NAMES = 64  # of drivers who have gone, and of subsystems
+_MAX_NAMES = 64  # of drivers who have gone
 
 
 class Obstruction(NamedTuple):
@@ -23,7 +23,7 @@ class Obstruction(NamedTuple):
 
 
 class OtherDrivers:
-    """What is known of drivers that are gone, across connections.
+    """What is known of drivers that are gone, on one connection.
 
     robotd 1.2 never forgets a driver. Once one has disconnected, the next bind fails after ownership was recorded: the
     new driver's connection ends, and it owns the subsystem until robotd is restarted.
@@ -33,15 +33,6 @@ class OtherDrivers:
         self.driver_name = driver_name
         self.is_robotd = False
         self._gone: dict[str, None] = {}  # in order of their going
-        self._left_behind: dict[
-            str, None
-        ] = {}  # names of subsystems that earlier connections had, or were binding, at their end
-        self._connections = 0
-
-    def begin(self) -> None:
-        """Start over for a new connection, as the robot may have been restarted."""
-        self._gone.clear()
-        self._connections += 1
 
     def note_firmware(self, kind: str) -> None:
         self.is_robotd = kind == ROBOTD
@@ -49,7 +40,9 @@ class OtherDrivers:
     def note_log(self, text: str) -> str | None:
         """Note drivers that are gone according to the robot's log; return the subsystem in safe mode, if any."""
         if found := _GONE.search(text):
-            _remember(self._gone, found[1])
+            while len(self._gone) >= _MAX_NAMES:
+                del self._gone[next(iter(self._gone))]
+            self._gone[found[1]] = None
         found = _SAFE_MODE.search(text)
         return found[1] if found else None
 
@@ -57,52 +50,31 @@ class OtherDrivers:
         """Note that a driver was granted a subsystem, and so is connected."""
         self._gone.pop(name, None)
 
-    def note_end(self, subsystem_names: list[str]) -> None:
-        """Note what was bound or being bound when the connection ended."""
-        for name in subsystem_names:
-            _remember(self._left_behind, name)
-
-    def note_granted(self, subsystem_name: str) -> None:
-        """Note that this driver was granted a subsystem after all."""
-        self._left_behind.pop(subsystem_name, None)
-        self._gone.pop(self.driver_name, None)
-
     @property
     def closing_explanation(self) -> str:
         """Why a robot closes a connection on which a subsystem is being bound."""
-        who = "another driver" if self._connections <= 1 else "a driver, perhaps this bridge's earlier connection,"
         if self.is_robotd:
-            return f"{who} had disconnected, after which robotd lets nobody drive until it is restarted"
-        return f"as robotd does after {who} has disconnected"
+            return "a driver had disconnected, after which robotd lets nobody drive until it is restarted"
+        return "as robotd does after a driver has disconnected"
 
-    def obstruction(self, label: str, subsystem_name: str, kind: int, holder: str) -> Obstruction:
+    def obstruction(self, label: str, kind: int, holder: str) -> Obstruction:
         """Return why the robot refused a subsystem; `holder` is empty if nobody holds it."""
         label = label[:1].upper() + label[1:]
-        is_error = self.is_robotd and kind == codec.SubsystemType.SKID_STEER
-        # robotd leaves them as they were when their driver vanished, up to full speed.
-        running = " Its motors may be running." if is_error else ""
-        if not holder:
-            advice = ": restart robotd." if self.is_robotd else "."
-            return Obstruction(f"{label} was refused, although nobody holds it{advice}{running}", is_error)
-        who = f"{label} is held by '{printable(holder)}'"
-        if not self.is_robotd:
-            return Obstruction(f"{who}.", is_error)
-        is_own_name = holder == self.driver_name
-        is_ours = is_own_name and subsystem_name in self._left_behind
-        if is_ours or holder in self._gone:
-            earlier = " That was an earlier connection of this bridge." if is_ours else ""
-            return Obstruction(f"{who}, which is gone: restart robotd.{earlier}{running}", is_error)
-        if is_own_name:
-            return Obstruction(
-                f"{who}, which is this driver's own name. Unless another driver uses it, restart robotd: it was left "
-                f"behind by an earlier connection.{running}",
-                is_error,
-            )
-        advice = "If that driver is gone, restart robotd, which does not notice by itself."
-        return Obstruction(f"{who}. {advice}{running}", is_error)
-
-
-def _remember(names: dict[str, None], name: str) -> None:
-    while len(names) >= _MAX_NAMES:
-        del names[next(iter(names))]
-    names[name] = None
+        who = f"held by '{printable(holder)}'" if holder else "refused, although nobody holds it"
+        sentence, is_error = f"{label} is {who}.", False
+        if self.is_robotd:
+            is_error = kind == codec.SubsystemType.SKID_STEER
+            if holder in self._gone:
+                sentence = f"{label} is {who}, which is gone: restart robotd."
+            elif holder == self.driver_name:
+                sentence = (
+                    f"{label} is {who}, which is this driver's own name. Unless another driver uses it, restart "
+                    "robotd: it was left behind by an earlier connection."
+                )
+            elif holder:
+                sentence += " If that driver is gone, restart robotd, which does not notice by itself."
+            else:
+                sentence = f"{label} is {who}: restart robotd."
+        if is_error:  # robotd leaves them as they were when their driver vanished, up to full speed
+            sentence += " Its motors may be running."
+        return Obstruction(sentence, is_error)

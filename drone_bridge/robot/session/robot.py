@@ -31,7 +31,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.device.control import MAX_DRIVERS, Control
 from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import Dialect, Protocol1Control, RobotdControl
@@ -43,8 +43,6 @@ from drone_bridge.robot.session.sensor_values import SensorValues
 from drone_bridge.session.clients import Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
-    FINAL_GAP_S,
-    FINAL_REPEATS,
     SETTLING_S,
     Action,
     Actions,
@@ -114,16 +112,14 @@ class RobotSession(Session):
         self._now = Instant(-math.inf, 0)
         self._commands = DriveCommands(lambda speeds: self._out.append(Publish(speeds)))
         self._values = SensorValues()
-        self._vehicle = _Vehicle(self, listing or Listing())
+        self._listing = listing or Listing()
         self._control = self._make_control(dialect)
         self._control.is_settling = lambda: self._now.steady_s < self._settled_s
         self._clients: Clients[_Driver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
-        self._dropped: list[Any] = []  # peers that are to be closed
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # when readings were sent last
         self._watch_s = -math.inf  # when silent drivers are looked for next
         self._settled_s = -math.inf
-        self._final_left = 0
 
     def opened(self, now_s: float) -> Actions:
         self.state = LISTENING
@@ -134,6 +130,9 @@ class RobotSession(Session):
     def connected(self, peer: Any, now_s: float) -> Actions:
         """Give a driver a place, if need be that of one that says nothing."""
         self._begin(now_s)
+        if not self._has_robot:
+            self._report(f"{peer} is gone: {ROBOT_GONE}")
+            return [*self._done(now_s), Close(peer)]
         refusal, loser, reason = self._clients.admit(peer, now_s)
         if refusal:
             return [*self._done(now_s), *refusal]
@@ -142,9 +141,8 @@ class RobotSession(Session):
         kept: deque[codec.KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)
         conversation = RobotConversation(
             self._control,
-            str(peer),
+            peer,
             lambda data: self._out.append(Send(data, peer)),
-            lambda: self._dropped.append(peer),
             lambda: self._now,
             is_suppressed=partial(self._keeps_back, kept),
             unencodable=lambda sentence: self._out.append(Note(UNENCODABLE, sentence)),
@@ -153,15 +151,13 @@ class RobotSession(Session):
             self.since_s, self.heard_s = now_s, None
         self._clients.add(peer, _Driver(conversation, kept), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
-        if not self._has_robot:
-            conversation.driver.drop(ROBOT_GONE)
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Take a chunk of what a driver says, or a request of discovery."""
         assert isinstance(data, bytes)
         if isinstance(source, tuple):
-            return self._found_by(data, source, now_s)
+            return self._found_by(source, now_s)
         if source not in self._clients:
             return []
         self._begin(now_s)
@@ -198,8 +194,6 @@ class RobotSession(Session):
         """Repeat speeds, send readings, and stop what silent drivers drive."""
         if now_s < self.due_s:
             return []
-        if self.state == CLOSED:
-            return self._final(now_s)
         self._begin(now_s)
         self._halt_silent()
         self._drop_silent()
@@ -229,14 +223,11 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def end(self, now_s: float) -> Actions:
-        """Leave the robot stopped."""
+        """Leave the robot stopped, which is over when the stop was published often enough."""
         self._begin(now_s)
-        self.state, self._final_left = CLOSED, FINAL_REPEATS if self._commands.is_moving else 0
+        self.state = CLOSED
         self._close_all(CLOSED_BY_US)
-        actions = self._done(now_s)
-        self.due_s = now_s + FINAL_GAP_S if self._final_left else math.inf
-        self.is_over = not self._final_left
-        return actions
+        return self._done(now_s)
 
     # The robot.
 
@@ -244,7 +235,7 @@ class RobotSession(Session):
         """Take what the robot has now, None if it is not connected, and whether it is silent."""
         self._begin(now_s)
         had_robot, self._has_robot, self._is_silent = self._has_robot, listing is not None, is_silent
-        before = self._vehicle.listing
+        before = self._listing
         if listing is None:
             if had_robot:
                 self._close_all(ROBOT_GONE)
@@ -253,7 +244,7 @@ class RobotSession(Session):
                 self._close_all(OTHER_ROBOT)
                 if before != Listing():  # values of the first one may have come before its list
                     self._values.clear()
-            self._vehicle.listing = listing
+            self._listing = listing
             for number in self._control.holders:
                 if not listing.subsystems[number].is_available:
                     self._control.revoke(number, self._now)
@@ -286,18 +277,17 @@ class RobotSession(Session):
         self._now = Instant(now_s, self._wall_ms())
 
     def _done(self, now_s: float) -> Actions:
-        """Close who was dropped, and return all that is to be done."""
-        while self._dropped:
-            self._leave(self._dropped.pop(0), "")
-        drivers, subsystems = self._control.drivers, self._vehicle.subsystems
-        self.peer, self.is_open = ", ".join(driver.peer for driver in drivers), bool(drivers)
+        """Return all that is to be done."""
+        drivers = self._control.drivers
+        self.peer, self.is_open = ", ".join(str(driver.peer) for driver in drivers), bool(drivers)
         if not drivers:
             self.since_s = self.heard_s = None
         held: dict[Any, list[str]] = {driver: [] for driver in drivers}
         for number, holder in self._control.holders.items():
-            held[holder].append(subsystems[number].name)
+            held[holder].append(self.subsystems[number].name)
         self.holdings = "; ".join(f"{driver}: {', '.join(names) or 'nothing'}" for driver, names in held.items())
         self._set_due()
+        self.is_over = self.state == CLOSED and self._commands.due_s == math.inf
         actions = list(self._out)
         self._out.clear()
         return actions
@@ -341,9 +331,10 @@ class RobotSession(Session):
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
             dropped_s = self._parameter("driver_timeout")
-            for driver in self._control.drop_silent(self._now, dropped_s) if dropped_s else ():
+            for driver in self._control.silent(self._now, dropped_s) if dropped_s else ():
                 sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
                 self._out.append(Note(DROPPED_DRIVERS, sentence))
+                self._leave(driver.peer, f"it has been silent for {dropped_s:g} s")
         for client, lateness in self._clients.overdue(now_s):
             self._leave(client.peer, f"it {lateness}")
 
@@ -352,8 +343,7 @@ class RobotSession(Session):
         if now_s < self._readings_due_s():
             return
         self._read_s = now_s
-        listed = len(self._vehicle.listing.sensors)
-        readings = [reading for reading in self._values.take(now_s) if reading.sensor < listed]
+        readings = [each for each in self._values.take(now_s) if each.sensor < len(self._listing.sensors)]
         self._out += [Note("readings")] * len(readings)
         self._control.send_readings(readings)
 
@@ -362,71 +352,46 @@ class RobotSession(Session):
             return self._values.due_s(self._parameter("sensor_period"))
         return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
-    def _found_by(self, request: bytes, source: Any, now_s: float) -> Actions:
+    def _found_by(self, source: Any, now_s: float) -> Actions:
         """Answer who looks for robots, unless the request may be old, or there is no robot."""
-        if request != codec.DISCOVERY_QUERY or not self._has_robot or now_s < self._settled_s:
+        if not self._has_robot or now_s < self._settled_s:
             return []
         sentence = f"{peer_name(source)} is looking for robots, and got the name {self._name.decode()}."
         return [Send(self._name, source), Note("", sentence, is_expected=True)]
 
-    def _final(self, now_s: float) -> Actions:
-        """Publish one of the last stops."""
-        self._final_left -= 1
-        self.due_s = now_s + FINAL_GAP_S if self._final_left else math.inf
-        self.is_over = not self._final_left
-        return [Publish(STOPPED)]
-
     def _make_control(self, dialect: Dialect) -> Control:
         if dialect == Dialect.ROBOTD_1_2:
-            return RobotdControl(self._vehicle, self._report)
+            return RobotdControl(self, self._report)
         if dialect == Dialect.PROTOCOL_1:
-            return Protocol1Control(self._vehicle, self._report)
-        return Control(self._vehicle, self._report, FIRMWARE)
+            return Protocol1Control(self, self._report)
+        return Control(self, self._report, FIRMWARE)
 
     def _report(self, sentence: str) -> None:
         self._out.append(Note("", sentence, is_expected=True))
 
-    # What drivers command, and which readings they get.
-
-    def drive(self, speeds: Speeds) -> None:
-        self._commands.drive(speeds, self._now.steady_s)
-
-    def stop(self) -> None:
-        self._commands.stop(self._now.steady_s)
-
-    def switch(self, number: int, is_on: bool) -> None:
-        self._out.append(Publish(codec.LightUpdate(number, is_on)))
-
-    def value(self, sensor: int) -> int | None:
-        return self._values.current(sensor, self._now.steady_s, self._parameter("source_timeout"))
-
-
-class _Vehicle:
-    """A RobotVehicle made of topics: commands are published, and values of sensors are taken."""
-
-    def __init__(self, session: RobotSession, listing: Listing) -> None:
-        self._session, self.listing = session, listing
+    # The RobotVehicle that Control steers: commands are published, and values of sensors are those that were taken.
 
     @property
     def subsystems(self) -> Sequence[DrivenSubsystem]:
-        return self.listing.subsystems
+        return self._listing.subsystems
 
     def drive(self, number: int, left: int, right: int) -> None:
-        """Publish a command. All skid steers share one topic, as in robot_bridge."""
+        """Have a command published. All skid steers share one topic, as in robot_bridge."""
         del number
-        self._session.drive(Speeds(left, right))
+        self._commands.drive(Speeds(left, right), self._now.steady_s)
 
     def stop(self, number: int) -> None:
-        """Publish a stop, if the robot moves."""
+        """Have a stop published, if the robot moves."""
         del number
-        self._session.stop()
+        self._commands.stop(self._now.steady_s)
 
     def light(self, number: int, is_on: bool) -> None:
-        """Publish the state of a light."""
-        self._session.switch(number, is_on)
+        self._out.append(Publish(codec.LightUpdate(number, is_on)))
 
     def sensors(self) -> list[codec.Sensor]:
         """Return every sensor, with its value if that is fresh."""
+        allowed_s = self._parameter("source_timeout")
         return [
-            replace(sensor, value=self._session.value(number)) for number, sensor in enumerate(self.listing.sensors)
+            replace(sensor, value=self._values.current(number, self._now.steady_s, allowed_s))
+            for number, sensor in enumerate(self._listing.sensors)
         ]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What robot_server publishes when, and what its parameters say that there is, without DDS."""
+
+import pytest
+
+from drone_bridge.robot import codec
+from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.server.listing import check_topics, light_topics, listed_by_parameters
+from drone_bridge.robot.server.parameters import PARAMETERS
+from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands
+from drone_bridge.robot.session.listing import Listing
+
+# What is published.
+
+
+def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_at_once():
+    published = []
+    commands = DriveCommands(published.append)
+    commands.drive(Speeds(1, 1), 0.0)
+    commands.drive(Speeds(2, 2), 0.001)
+    commands.drive(Speeds(3, 3), 0.002)
+    assert commands.due_s == LEAST_GAP_S
+    commands.tick(LEAST_GAP_S)
+    commands.drive(STOPPED, LEAST_GAP_S + 1e-4)
+    assert published == [Speeds(1, 1), Speeds(3, 3), STOPPED]
+    commands.drive(Speeds(4, 4), 1.0)  # before the stop was said often enough
+    commands.tick(commands.due_s)
+    assert published[3:] == [Speeds(4, 4)] * 2
+
+
+# What there is.
+
+
+def test_parameters_list_sensors_and_find_those_of_each_side():
+    listing, sources = listed_by_parameters(
+        "tracks",
+        ["headlight", "Rear light"],
+        [
+            "battery_state",
+            "temperature/left_motor",
+            "current/left_motor",
+            "motor_pwm/m2=Right PWM",
+            "battery_state/aux",
+        ],
+        12.6,
+    )
+    names = [sensor.name for sensor in listing.sensors]
+    assert names == ["battery", "left motor", "left motor", "Right PWM", "aux", "none"]
+    assert [subsystem.name for subsystem in listing.subsystems] == ["headlight", "Rear light", "tracks"]
+    left, right = listing.subsystems[-1].motors
+    assert (left, right) == (codec.MotorSensors(0, 1, 2, 5), codec.MotorSensors(0, 5, 5, 3))
+    assert sources[0].sensor.full_voltage_mv == 12_600
+    assert [source.topic for source in sources][3:] == ["motor_pwm/m2", "battery_state/aux", ""]
+    assert light_topics(listing.subsystems) == {0: "light", 1: "light/rear_light"}
+    assert listed_by_parameters("none", ["none"], ["none"], 12.6) == (Listing(), ())
+
+
+def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lights():
+    default = {declaration.name: declaration.default for declaration in PARAMETERS}
+    listing, _ = listed_by_parameters(*(default[name] for name in ("skid_steer", "lights", "sensors", "full_voltage")))
+    assert [(subsystem.type.name, subsystem.name) for subsystem in listing.subsystems] == [("SKID_STEER", "tracks")]
+
+
+@pytest.mark.parametrize(
+    ("topics", "error"),
+    [
+        (["voltage"], "begin with one of battery_state, temperature, current, motor_pwm"),
+        (["temperature/"], "not a topic name"),
+        (["temperature/a", "temperature/a=b"], "twice"),
+        ([f"current/m{number}" for number in range(65)], "64 are allowed"),
+    ],
+)
+def test_invalid_topics_of_sensors_are_refused(topics, error):
+    assert error in check_topics(topics)
+    assert check_topics(["battery_state", "temperature/a=b"]) is None
