@@ -24,6 +24,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.ros.diagnostics import Reports
+from drone_bridge.session.session import MAY_HAVE_WAITED
 from drone_bridge.simulator.bridge.node import SimulatorBridge
 from drone_bridge.srv import SimulatorRequest
 from drone_bridge.testbed.codec import AttitudeLayout
@@ -143,7 +144,10 @@ def test_a_node_whose_parameter_is_refused_stays_up_and_starts_once_it_is_set(ro
 
 
 def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ros, monkeypatch, closing):
-    """In this process, where a bridge can be held up at that moment, until the call has been accepted or refused."""
+    """In this process, where a bridge can be held up at that moment, until the call has been accepted or refused.
+
+    If the call takes so long to come that the link's thread has stood still, it is refused as one that may have waited.
+    """
     is_said, is_submitted = threading.Event(), threading.Event()
     inform, post = Reports.inform, LinkLoop.post
 
@@ -161,7 +165,8 @@ def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ro
     monkeypatch.setattr(LinkLoop, "post", post_and_tell)
     ros.run(SimulatorBridge, port=closing(SimulatorPeer()).port)
     assert is_said.wait(TIMEOUT_S)
-    assert ros.call(SimulatorRequest, "simulator_bridge/reassure", SimulatorRequest.Request()).success
+    answer = ros.call(SimulatorRequest, "simulator_bridge/reassure", SimulatorRequest.Request())
+    assert answer.success or MAY_HAVE_WAITED in answer.message
 
 
 def test_a_node_publishes_only_while_it_is_active(ros, free_port):

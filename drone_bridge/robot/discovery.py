@@ -18,7 +18,6 @@ from typing import Any
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, MakeTap, wait_readable
-from drone_bridge.net.dated_datagrams import DatagramReader, stamp_datagrams
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.robot.codec import DISCOVERY_GROUP, DISCOVERY_PORT, DISCOVERY_QUERY
@@ -28,8 +27,6 @@ MAX_NAME_BYTES = 255  # of a host; a longer answer is none
 MAX_ROBOTS = 256  # answers beyond these are ignored
 QUERIES = 3  # spread over the time that answers are waited for, as any of them may get lost
 _MAX_READ = 16  # datagrams that mean nothing, until the responder's caller gets its turn again
-#: An older request is not answered, as its sender has stopped waiting, and may be another one by now.
-OLDEST_QUERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,6 @@ class DiscoverySearch:
         self.ends_s = now_s + timeout_s
         self._queries = 0
         self._asking = _asking_socket(route)
-        self._answers = DatagramReader(self._asking, MAX_NAME_BYTES + 1)
         #: Who has answered, each once, in the order of their answers.
         self.found: dict[FoundRobot, None] = {}
 
@@ -121,13 +117,13 @@ class DiscoverySearch:
         answered = []
         for _ in range(MAX_ROBOTS):
             try:
-                size, source, age_s = self._answers.read()
+                name, source = self._asking.recvfrom(MAX_NAME_BYTES + 1)
             except BlockingIOError:
                 break
             except OSError:
                 continue  # nobody listens at the address that was queried
-            if 0 < size <= MAX_NAME_BYTES and age_s <= self._timeout_s:
-                robot = FoundRobot(source[0], bytes(self._answers.buffer[:size]).decode(errors="replace"))
+            if 0 < len(name) <= MAX_NAME_BYTES:
+                robot = FoundRobot(source[0], name.decode(errors="replace"))
                 if robot in self.found or len(self.found) < MAX_ROBOTS:
                     self.found[robot] = None
                     answered.append(robot)
@@ -141,7 +137,6 @@ def _asking_socket(route: DiscoveryRoute) -> socket.socket:
     asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         asking.setblocking(False)
-        stamp_datagrams(asking)
         if route.interface != ANY_INTERFACE:
             asking.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(route.interface))
         asking.bind((route.interface, 0))
@@ -211,7 +206,6 @@ class DiscoveryResponder:
         """Bind and join. Raises LinkError."""
         self._is_on_loopback = route.is_on_loopback
         self.sockets: list[socket.socket] = []
-        self._queries: list[DatagramReader] = []
         try:
             direct = self._bind(route.interface, route.port)  # the source of answers: where this robot can be reached
             self.port = int(direct.getsockname()[1])
@@ -230,28 +224,25 @@ class DiscoveryResponder:
         bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.sockets.append(bound)
         bound.setblocking(False)
-        stamp_datagrams(bound)
         # Several robots on one machine share the group.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((address, port))
-        self._queries.append(DatagramReader(bound, len(DISCOVERY_QUERY) + 1))
         return bound
 
     def receive(self) -> Any:
         """Return the address that the next request came from; None if there is none.
 
-        What is too old, or of a sender that is not to know of this robot, is left out.
+        What is of a sender that is not to know of this robot is left out.
         """
-        for queries in self._queries:
+        for queries in self.sockets:
             for _ in range(_MAX_READ):
                 try:
-                    size, source, age_s = queries.read()
+                    query, source = queries.recvfrom(len(DISCOVERY_QUERY) + 1)
                 except BlockingIOError:
                     break
                 except ConnectionError:
                     continue  # somebody did not wait for an answer
-                is_request = bytes(queries.buffer[:size]) == DISCOVERY_QUERY
-                if is_request and age_s <= OLDEST_QUERY_S and self._may_know(source[0]):
+                if query == DISCOVERY_QUERY and self._may_know(source[0]):
                     return source
         return None
 
