@@ -28,8 +28,12 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
         publisher = ros.publisher(Odometry, "odom")
         odometry = WheelOdometry()
         now = ros.node.get_clock().now().to_msg()
-        publisher.publish(odometry.message(now, FrameNames()))
-        process.wait_for_line("Following the odometry")
+
+        def is_followed():  # the subscription may have found the publisher later than that found it
+            publisher.publish(odometry.message(now, FrameNames()))
+            return process.count_lines("Following the odometry")
+
+        wait_until(is_followed, "the odometry to be followed")
         odometry.pose = odometry.pose._replace(y=10.0)
 
         def turns_right():

@@ -3,18 +3,23 @@
 
 import csv
 import os
+import re
+import shlex
 import signal
+from pathlib import Path
 
 import pytest
+from ament_index_python.packages import get_package_share_directory
 from composition import INTERRUPTED, launch, wait_until_recorded
-from processes import Process, executable
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import Image, Imu
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import ControllerState, DroneProperties
+from drone_bridge.tools.launch.evaluate import evaluate
 
+TESTBED_LAUNCH = Path(get_package_share_directory("drone_bridge")) / "launch" / "testbed.launch.xml"
 FLIGHT_S = 60  # at most, on a busy machine
 FRAME_RATE = 60.0  # of the emulated testbed, per simulated second
 SMALL = {"testbed_image_width": 100, "testbed_image_height": 100}
@@ -157,8 +162,10 @@ def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
         ({"attitude_layout": "pitch_roll"}, "base_link"),
         ({"attitude_layout": "pose", "frame_prefix": "d1/", "namespace": "d1"}, "d1/map"),
     ):
-        given = [f"{name}:={value}" for name, value in arguments.items()]
-        with Process(executable("drone-bridge"), "launch", "-p", "testbed.launch.xml", "rviz:=true", *given) as run:
-            assert run.wait() == 0
-        assert run.count_lines(rf"rviz2 -d \S+/rviz/testbed\.rviz -f {frame} --ros-args") == 1
-        assert run.count_lines(f"rviz2 .*__ns:=/{arguments.get('namespace', '')}( |$)") == 1
+        (view,) = (
+            shlex.join(process.command)
+            for process in evaluate(TESTBED_LAUNCH, {"rviz": "true", **arguments}, tmp_path)
+            if process.command[0] == str(program)
+        )
+        assert re.search(rf" -d \S+/rviz/testbed\.rviz -f {frame} --ros-args", view)
+        assert re.search(f"__ns:=/{arguments.get('namespace', '')}( |$)", view)
