@@ -46,3 +46,11 @@ def test_a_program_removes_ports_that_were_never_finished_as_all_would_wait_at_t
     others = set(tmp_path.iterdir()) - {half}
     shared_memory.make_room(tmp_path)
     assert set(tmp_path.iterdir()) == others
+
+
+def test_a_port_that_is_begun_meanwhile_is_left_to_who_makes_it(tmp_path, half, monkeypatch):
+    young = tmp_path / "fastdds_port7020"
+    monkeypatch.setattr(shared_memory, "_YOUNG_S", 0.1)
+    monkeypatch.setattr(shared_memory.time, "sleep", lambda _: young.write_bytes(bytes(64)))
+    shared_memory.make_room(tmp_path)
+    assert (half.exists(), young.exists()) == (False, True)

@@ -69,6 +69,22 @@ def test_a_thread_that_gets_its_turn_late_settles_from_then_on(clock):
         assert not new.submit(lambda: watch.is_settling).result()
 
 
+def test_nobody_sees_the_tick_after_a_stall_without_the_stall(clock):
+    """As no lock is held meanwhile: whoever looks in between does not take the process for one that has gone on."""
+    seen = []
+
+    class Seen(StallWatch):
+        def __setattr__(self, name, value):
+            super().__setattr__(name, value)
+            if name == "_ticked_s" and hasattr(self, "_resumed_s"):
+                seen.append(clock.now_s - self._resumed_s)  # as another thread would
+
+    watch = Seen(clock)
+    clock.now_s += 5.0
+    assert watch.running_s() == 0.0
+    assert seen == [0.0]
+
+
 def test_it_ticks_by_itself_while_nobody_asks():
     ticks = threading.Semaphore(0)
 

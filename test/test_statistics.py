@@ -243,6 +243,18 @@ class TestHangs:
         peer.leaves()
         assert peer.liveness.hangs == 1
 
+    def test_a_connection_that_is_given_up_is_one_however_early_and_none_after_it_is(self, peer, clock):
+        """As by a session whose own limit is below the one for reports."""
+        peer.connects()
+        clock[0] += 1.0
+        peer.is_given_up()
+        assert peer.liveness.hangs == 1
+        peer.connects()
+        peer.speaks()
+        clock[0] += 1.0
+        peer.leaves()
+        assert peer.liveness.hangs == 1
+
     def test_one_hang_is_one_however_many_connections_it_lasts(self, reports, hang):
         hang(is_heard=True)
         for _ in range(5):

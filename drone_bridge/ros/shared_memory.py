@@ -35,8 +35,10 @@ def make_room(folder: Path = SHARED_MEMORY) -> str | None:
     """
     with contextlib.suppress(OSError):  # of a file that another process has removed meanwhile, or another user's
         until_s = time.monotonic() + _YOUNG_S
-        while (unfinished := half_made(folder)) and time.monotonic() < until_s:
+        unfinished = half_made(folder)
+        while unfinished and time.monotonic() < until_s:
             time.sleep(_LOOK_PERIOD_S)
+            unfinished = [file for file in unfinished if _is_half_made(file)]  # what is begun meanwhile has its maker
         for file in unfinished:
             file.unlink()
             file.with_name(f"sem.{file.name}_mutex").unlink(missing_ok=True)

@@ -111,7 +111,8 @@ class StreamSettling:
 
     def refusal(self) -> str | None:
         """Return why a command that has just arrived is refused, or None."""
-        running_s, now_s = self._watch.running_s(), self._watch.clock()
+        now_s = self._watch.clock()  # first: a stall right after it is noticed by the next look
+        running_s = self._watch.running_s()
         if running_s <= now_s - self._looked_s:  # it has stood still since, be it in a wait or at work
             self._rounds_left = SETTLING_ROUNDS
         self._looked_s = now_s

@@ -136,6 +136,25 @@ def test_one_whose_protocol_bounds_what_it_is_sent_may_take_its_time(closing):
     assert not port.has_unsent(peer)
 
 
+def test_one_that_reads_is_sent_more_than_it_may_leave_unread(port, connect):
+    client, peer = connect()
+    client.settimeout(0.01)
+    size = MAX_UNREAD_BYTES // 2
+    for number in range(5):
+        piece, got = bytes([number]) * size, b""
+
+        def take():
+            nonlocal got
+            assert port.receive() is None
+            with contextlib.suppress(TimeoutError):
+                got += client.recv(size)
+            return len(got) == size
+
+        port.send(piece, peer)
+        wait_until(take, "all of it", period_s=1e-4)
+        assert got == piece
+
+
 def test_what_a_peer_says_is_read_into_memory_that_is_handed_out_for_it(closing):
     memory, logged = [bytearray(4), bytearray(3)], []
     options = StreamOptions(memory=lambda peer: [memoryview(each) for each in memory])
