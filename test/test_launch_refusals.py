@@ -62,7 +62,7 @@ NODE = '<node pkg="launch_test" exec="show"'
         (3, f'{NODE} namespace="a//b"/>', r"'/a//b' is not a namespace; .*"),
         (3, '<push_ros_namespace namespace="1a"/>', r"'/1a' is not a namespace; .*"),
         (4, f'{NODE}>\n<param name="a" value="x" type="int"/></node>', r"'x' is not a whole number"),
-        (4, f'{NODE}>\n<param name="a" value="1"/></node>', r"<param> takes 'name', 'value' and 'type', or 'from'"),
+        (4, f'{NODE}>\n<param name="a" value="1"/></node>', r"<param> needs a 'type', one of str, .*"),
         (3, '<executable cmd="true" respawn_delay="often"/>', r"could not convert string to float: 'often'"),
         (4, f'{NODE}>\n<param name="a" from="b"/></node>', r"<param> takes 'name', 'value' and 'type', .*"),
         (4, f'{NODE}>\n<param from="/no/such.yaml"/></node>', r"there is no parameter file /no/such.yaml"),

@@ -197,6 +197,19 @@ def test_no_neutral_follows_the_hold_of_a_stop_as_a_helm_would_end_by_it_after_r
     conversation(run)
 
 
+def test_the_answer_to_an_earlier_stop_does_not_keep_the_hold_from_following_the_neutral_of_a_later_one(clock):
+    async def run(server):
+        await server.ask(op="stop")
+        clock[0] += 0.1
+        await server.ask(op="stop")
+        await server.answer("")
+        server.done.clear()
+        server.pilots._insist(clock[0] + 0.6)
+        assert server.done == ["neutral", "hold"]
+
+    conversation(run)
+
+
 def test_neutral_is_all_that_stops_a_vehicle_of_another_make_and_does_not_end(clock):
     async def run(server):
         await server.see(OF_ANOTHER_MAKE)
@@ -383,12 +396,23 @@ def test_all_requests_beyond_a_bound_are_dropped_until_the_next_token_but_a_stop
         for _ in range(pilots.MAX_REQUESTS_PER_TOKEN):
             await server.ask(op="hello", name="Anne")
         await server.ask(op="take", vehicle=TOPIC)
-        assert server.done == []
+        assert (server.done, len(server.page.refusals)) == ([], 1)
         await server.ask(op="stop", vehicle=TOPIC)
         assert server.done[-1] == "hold"
         server.pilots._hand_out_token(clock[0])
         await server.ask(op="take", vehicle=TOPIC)
         assert server.page.told["vehicles"][0]["pilot"] == "you"
+
+    conversation(run)
+
+
+def test_the_helm_is_released_behind_all_commands_of_a_second_in_which_the_network_stood_still(clock):
+    async def run(server):
+        await server.ask(op="take", vehicle=TOPIC)
+        for _ in range(2 * pilots.MAX_REQUESTS_PER_TOKEN):
+            await server.ask(op="steer", token=0, motion={"x": 1})
+        await server.ask(op="release")
+        assert server.page.told["vehicles"][0]["pilot"] is None
 
     conversation(run)
 

@@ -12,6 +12,8 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 pytest.importorskip("foxglove", reason="rosdep has no key for it")
 
 from std_srvs.srv import SetBool
+from websockets.exceptions import ConnectionClosedOK
+from websockets.protocol import State
 
 from drone_bridge.tools.web import calls
 from drone_bridge.tools.web.clients import _value_like
@@ -59,31 +61,36 @@ def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
 
 
-def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed():
+def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed_but_for_who_leaves():
     subscribed = []
 
     class Viewer:
-        """It sends as much as is read."""
+        """It sends as much as is read, and has sent three more when it leaves."""
 
         def __init__(self):
             self.transport = SimpleNamespace(abort=lambda: None)
+            self.state = State.OPEN
 
         async def recv_streaming(self):
             channel = len(subscribed) + 1
+            if channel > 5:
+                raise ConnectionClosedOK(None, None)
             yield json.dumps({"op": "subscribe", "subscriptions": [{"id": channel, "channelId": channel}]})
 
     async def converse():
         follow = asyncio.Event()
         relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told), follow.wait)
         outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
-        taking = asyncio.ensure_future(relay._take_from_viewer(Viewer(), None, 1, outbox, True))
+        viewer = Viewer()
+        taking = asyncio.ensure_future(relay._take_from_viewer(viewer, None, 1, outbox, True))
         for requests in (1, 2):
             for _ in range(20):
                 await asyncio.sleep(0)
             assert len(subscribed) == requests
+            viewer.state = State.OPEN if requests == 1 else State.CLOSING
             follow.set()
             follow.clear()
-        taking.cancel()
+        await asyncio.wait_for(taking, 5)
 
     asyncio.run(converse())
 

@@ -37,6 +37,8 @@ def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
     `node` is the node's name with its namespace, or None when one of them is not known; then the parameter goes to
     every node of the process. Raises SubstitutionError.
     """
+    if element.attributes.keys() == {"name", "value"}:
+        raise SubstitutionError(f"<param> needs a 'type', one of {', '.join(_TYPES)}; only ros2 launch guesses it")
     if element.attributes.keys() != {"name", "value", "type"}:
         raise SubstitutionError("<param> takes 'name', 'value' and 'type', or 'from'")
     name, value = (substitutions.perform(element.attributes[each], scope) for each in ("name", "value"))

@@ -107,6 +107,8 @@ def _build_tree(path: Path, content: bytes) -> Element:
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         raise LaunchFileError(f"{path}:{error.lineno}: this is not well-formed XML: {reason}") from error
+    except (ValueError, LookupError) as error:  # of Python's decoders, for what encoding="..." asks for
+        raise LaunchFileError(f"{path}:{parser.CurrentLineNumber}: this is not readable as XML: {error}") from error
     return top.children[0]
 
 

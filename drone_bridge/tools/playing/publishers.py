@@ -65,7 +65,7 @@ def make_publishers(
         name = remapped.get(topic.name, topic.name)
         try:
             publishers[topic] = node.create_publisher(message_class, name, profile_of(topic.offers))
-        except NameValidationException as error:
-            why = str(error).partition(":\n")[0]
+        except (NameValidationException, ValueError) as error:  # the latter for a name with braces
+            why = str(error).partition(":\n")[0].partition(", at ")[0]
             skip(f"'{topic.name}' is skipped: it can't be published as '{name}': {why}.")
     return publishers

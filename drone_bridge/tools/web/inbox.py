@@ -27,11 +27,11 @@ class Inbox:
         """Wait until all that was put before has run; for DONE_TIMEOUT_S at most, as an ended executor runs nothing."""
         loop, is_done = asyncio.get_running_loop(), asyncio.Event()
 
-        def tell() -> None:
+        def report() -> None:
             with contextlib.suppress(RuntimeError):  # which says that the event loop has ended
                 loop.call_soon_threadsafe(is_done.set)
 
-        self.put(tell)
+        self.put(report)
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(is_done.wait(), DONE_TIMEOUT_S)
 

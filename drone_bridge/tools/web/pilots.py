@@ -35,7 +35,9 @@ from drone_bridge.wire.json_numbers import whole_number
 
 MAX_PILOTS = 32
 MAX_REQUESTS_PER_TOKEN = 20
-"""Any more are dropped, but for STOP, so that nobody floods the vehicle or us."""
+"""Any more are dropped, but for NEVER_DROPPED, so that nobody floods the vehicle or us."""
+NEVER_DROPPED = ("stop", "release")
+"""They come once, maybe behind all commands of a second in which the network stood still, and move nothing."""
 MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
 """After which the same refusal is reported again."""
@@ -203,8 +205,10 @@ class Pilots:
             await self._refuse(pilot, "This is not a request.")
             return
         try:
-            if pilot.requests > MAX_REQUESTS_PER_TOKEN and request.get("op") != "stop":
-                return
+            if pilot.requests > MAX_REQUESTS_PER_TOKEN and request.get("op") not in NEVER_DROPPED:
+                if request.get("op") == "steer":  # the next token brings another one
+                    return
+                raise RefusedError("Too many requests came from here at once: repeat this one.")
             if request.get("op") in ("goal", "cancel_goal"):
                 self._follow_goal(pilot, self._known(request.get("vehicle")), request)
             else:
@@ -331,7 +335,8 @@ class Pilots:
                     self._announce()  # that it has not stopped, and why
 
     def _confirm(self, topic: str, stop: Stop, problem: str) -> None:
-        stop.problem, stop.is_confirmed = problem, not problem
+        # What was called before STOP was pressed again is no answer to that: neutral has been sent since.
+        stop.problem, stop.is_confirmed = problem, not problem and stop.asked_s >= stop.pressed_s
         if self._stops.get(topic) is stop:
             self._announce()
 

@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
+from websockets.protocol import State
 
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL, make_room, messages_from
@@ -173,7 +174,9 @@ class Relay:
                 await server.send(frame)
             else:
                 outbox.put_control(_status(_ERROR, VIEW_ONLY))
-            if isinstance(frame, str):  # messages and calls of services have bounds of their own
+            # Messages and calls of services have bounds of their own. What a viewer who leaves has requested is not
+            # waited for: when this node ends, nothing is followed any more.
+            if isinstance(frame, str) and viewer.state is State.OPEN:
                 await self._followed()
 
     def _subscribe(self, frame: str, viewer: int, outbox: Outbox) -> bool:

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What viewers request runs in the executor's thread, and they wait until it has run."""
+
+import asyncio
+
+from drone_bridge.tools.web.inbox import Inbox
+
+
+class Node:
+    """Runs what a guard condition was made for when the test says so."""
+
+    def get_logger(self):
+        return None
+
+    def create_guard_condition(self, run):
+        self.run = run
+        return self
+
+    def trigger(self):
+        pass
+
+
+def test_a_viewer_waits_until_the_executor_has_run_what_was_put_before():
+    node, ran = Node(), []
+    inbox = Inbox(node)
+
+    async def request():
+        inbox.put(lambda: ran.append("request"))
+        waiting = asyncio.create_task(inbox.done())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await asyncio.get_running_loop().run_in_executor(None, node.run)
+        await waiting
+        assert ran == ["request"]
+
+    asyncio.run(request())
