@@ -347,6 +347,15 @@ def test_a_stall_of_our_own_is_no_silence_of_the_robot(bound):
 # What is published.
 
 
+def test_a_robot_whose_sensors_can_not_be_read_has_none_for_who_follows_its_lists(talk):
+    talk.connect()
+    talk.take(talk.session.receive(b"\0\3\7\0\1\0", "robot:25600", talk.now_s))
+    talk.say(ROBOT)
+    lists = kind(talk.run(LIST_PERIOD_S), Lists)[-1]
+    assert lists.sensors == codec.SensorInfo(())
+    assert lists.bound == {DRIVE, LAMP}
+
+
 def test_lists_are_published_together_soon_after_a_change_and_at_the_end(talk):
     talk.connect()
     talk.is_answering = False
@@ -357,7 +366,7 @@ def test_lists_are_published_together_soon_after_a_change_and_at_the_end(talk):
     talk.say(codec.SubsystemBound(DRIVE, "me"), codec.BindSuccess(DRIVE))
     (lists,) = kind(talk.run(LIST_PERIOD_S), Lists)
     assert (lists.subsystems.subsystems[DRIVE].driver, lists.bound) == ("me", {DRIVE})
-    talk.say(codec.SensorInfo(()))
+    talk.say(codec.SensorInfo((codec.Sensor(codec.SensorType.NULL, "none"),)))
     assert len(kind(talk.run(LIST_PERIOD_S + 0.01), Lists)) == 1
     actions = talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
     (lists,) = kind(actions, Lists)

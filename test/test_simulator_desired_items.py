@@ -29,12 +29,13 @@ def test_there_is_a_limit_to_desired_items():
         items.add(EntityStream(0, 1))
 
 
-def test_removing_a_camera_removes_its_streams():
+@pytest.mark.parametrize("are_configured", [False, True])
+def test_removing_a_camera_removes_its_streams(are_configured):
     camera = Camera("front", FRONT)
     stream, other = CameraStream(camera, 1, 1), EntityStream(1, 1)
-    items = desired()
-    for number, item in enumerate((camera, stream, other)):
-        items.add(item)
+    items = desired(camera, stream, other)
+    for number, item in enumerate(items):
+        item.is_configured = are_configured
         items.mark_added(item, number)
     items.removed(sim.ItemType.CAMERA, 0, is_ours=True)
     assert list(items) == [other]

@@ -336,5 +336,7 @@ class DriverSession(Session):
             self._out.append(Publish(lists))
 
     def _listed(self, conversation: DriverConversation) -> Lists:
-        bindings = conversation.bindings
-        return Lists(conversation.sensors, bindings.info, frozenset(bindings.bound))
+        bindings, sensors = conversation.bindings, conversation.sensors
+        if sensors is None and bindings.info:  # it gives none, or in an unknown layout, and can be driven all the same
+            sensors = codec.SensorInfo(())
+        return Lists(sensors, bindings.info, frozenset(bindings.bound))

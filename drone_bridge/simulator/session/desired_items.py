@@ -164,5 +164,5 @@ class DesiredItems:
         gone += [stream for stream in streams if stream.camera_id == number]
         gone += [other for other in self if kind == ItemType.ENTITY and number in other.entities]
         for other in gone:
-            keeps = other.is_configured and not (is_ours and other is item)
+            keeps = other.is_configured and (kind == ItemType.ENTITY or not is_ours)
             (self.mark_missing if keeps else self.drop)(other)  # what is configured may come again
