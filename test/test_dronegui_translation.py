@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commands as controls: each sign with its physical meaning."""
 
+from types import SimpleNamespace
+
 import pytest
 from twists import twist
 
 from drone_bridge.dronegui.codec import Controls
+from drone_bridge.dronegui.server import DroneGuiServer
 from drone_bridge.dronegui.topics import controls_from_shares, shares_from_controls
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros.command_axes import FullScale, twist_from_shares
@@ -36,3 +39,14 @@ def test_velocities_for_other_drones_have_the_signs_of_ros():
     shares = shares_from_controls(forward_left_up_turn)
     assert twist_from_shares(shares, FullScale(8.0, 4.0, 2.0, 1.0)) == twist(2.0, 0.5, 1.0, 1.0)
     assert twist_from_shares(Shares(), FullScale()) == twist()
+
+
+def test_the_server_scales_each_axis_by_the_parameter_of_its_own_name():
+    published, scales = [], {"roll": 2.0, "pitch": 4.0, "yaw": 8.0, "gas": 16.0}
+    server = SimpleNamespace(
+        parameters={f"full_scale.{axis}": scale for axis, scale in scales.items()},
+        _velocities=SimpleNamespace(publish=lambda velocity, *_: published.append(velocity)),
+        decided_s=0.0,
+    )
+    DroneGuiServer.publish_event(server, Controls(hover=False, roll=-1.0, pitch=-1.0, yaw=-1.0, gas=1.0))
+    assert published == [twist(4.0, 2.0, 16.0, 8.0)]

@@ -93,7 +93,7 @@ class World:
     def _call(self, name):
         self.called.append(name)
         answer = self.answers[name]()
-        future = SimpleNamespace(done=lambda: True, exception=lambda: None, result=lambda: answer)
+        future = SimpleNamespace(done=lambda: answer is not None, exception=lambda: None, result=lambda: answer)
         future.add_done_callback = lambda callback: callback(future)
         return future
 
@@ -397,3 +397,13 @@ def test_take_off_and_land_go_by_the_vehicles_own_services(world):
     world.say("flying", Bool(data=False))
     assert world.end_of(sent) == ("succeeded", "Has landed.")
     assert world.called == [f"/some_bridge/{name}" for name in ("takeoff", "takeoff", "land")]
+
+
+@pytest.mark.parametrize("name", ["take_off", "land"])
+def test_a_service_that_never_answers_ends_the_goal(world, name):
+    service = name.replace("_", "")
+    world.services, world.answers = {f"/{service}": TRIGGER}, {f"/{service}": lambda: None}
+    sent = world.send(name)
+    assert set(world.run(GoalParameters().answer_time - 1.0)) == {None}
+    assert world.end_of(sent, 2.0) == ("aborted", f"The service {service} has not answered for 20 s.")
+    assert world.called == [f"/{service}"]

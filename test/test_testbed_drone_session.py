@@ -550,6 +550,20 @@ def test_new_properties_are_announced_on_a_new_connection_and_the_same_ones_are_
     assert talk.frames("b") == [OTHER]
 
 
+def test_the_model_of_another_drone_ends_with_the_conversation():
+    talk = talking(allowed=(VELOCITY,))
+    hover = {constants: MotionParameters(0.0, 0.0, 0.0, 9.8125 * constants.weight) for constants in (CONSTANTS, OTHER)}
+    talk.answer(pack_reply(hover[CONSTANTS]))
+    talk.drone.learn(OTHER)
+    talk.session.look(talk.now_s)
+    talk.connect("b")
+    talk.show()
+    talk.answer(pack_reply(hover[OTHER]), "b")
+    talk.show()
+    (velocity,) = commands(talk.answer(pack_reply(hover[OTHER]), "b"))
+    assert velocity.up == pytest.approx(0.0, abs=1e-6)
+
+
 def test_properties_that_change_before_they_were_announced_end_nothing():
     talk = Talk()
     talk.drone.learn(CONSTANTS)
