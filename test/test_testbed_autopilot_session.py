@@ -421,14 +421,15 @@ def test_a_testbed_that_leaves_between_two_frames_has_ended_the_conversation():
     assert talk.session.lost(talk.now_s) == talk.session.end(talk.now_s) == []
 
 
-@pytest.mark.parametrize("said", [b"", b"\0\0"])
-def test_one_that_leaves_inside_a_message_is_not_trusted(said):
-    talk = Talk()
-    talk.connect()
-    talk.say(said)
+@pytest.mark.parametrize(("begin", "size", "inside"), [(Talk, 48, "its constants"), (talking, 60, "frame 0")])
+def test_one_that_leaves_inside_a_message_is_not_trusted_and_not_answered(begin, size, inside):
+    talk = begin()
+    if begin is Talk:
+        talk.connect()
+    talk.say(b"\0\0")
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     (sentence,) = notes(actions, REJECTED)
-    assert sentence.startswith(f"The testbed closed inside its constants, after {len(said)} of 48 bytes.")
+    assert sentence.startswith(f"The testbed closed inside {inside}, after 2 of {size} bytes.")
     assert answers(actions) == []
 
 

@@ -527,11 +527,13 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         """Return the bytes of the last answer, after which nothing can be sent.
 
         It answers the pending frame or, ahead of time, the next one: a testbed reads it when it has sent that frame. So
-        an autopilot can leave a safe command behind at any moment.
+        an autopilot can leave a safe command behind at any moment, until the testbed has left.
         """
         data = pack_reply(event)
-        if self._finished or self._constants is None:
-            raise LocalProtocolError("A last answer is possible once, after the constants have come.")
+        if self._finished or self._ended or self._constants is None:
+            raise LocalProtocolError(
+                "A last answer is possible once, after the constants have come, to a testbed that is there."
+            )
         self._finished = True
         return data
 

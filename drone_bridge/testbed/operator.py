@@ -35,7 +35,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     SimulationRestarted,
 )
-from drone_bridge.wire.events import ProtocolError
+from drone_bridge.wire.events import LocalProtocolError, ProtocolError
 
 #: So long a silence where the first frame may end says that it does.
 _FRAME_END_SILENCE_S = 0.5
@@ -147,8 +147,10 @@ def fly(stream: OneStream, options: argparse.Namespace) -> bool:
                 print_event("the testbed has left")
                 return False
     finally:
-        stream.leave(connection.finish(pilot.hover) if pilot else b"")
         print_event(f"ended: {frames} frames")
+        with contextlib.suppress(LocalProtocolError, LinkError):  # of a testbed that has gone
+            if pilot:
+                stream.leave(connection.finish(pilot.hover))
 
 
 def _next_event(

@@ -359,7 +359,7 @@ class AutopilotSession(Session):
             if self._flight:
                 try:
                     data = client.handler.finish(self._flight.neutral)
-                except LocalProtocolError:  # it was left behind before
+                except LocalProtocolError:  # it was left behind before, or the testbed has left
                     return []
                 return [Send(data, client.peer)]
         return []
