@@ -44,7 +44,6 @@ from drone_bridge.testbed.session.autopilot import (
     Restarted,
     Shown,
 )
-from drone_bridge.testbed.session.took import Took
 from drone_bridge.testbed.topics import ANGLE_UNIT, AUTO, TOPICS, Command, StereoFrameNames, attitude_layout
 
 # Parameters.
@@ -201,7 +200,7 @@ class TestbedBridge(ProtocolNode):
     def _stamp(self, frame: SensorFrame) -> Time:
         return self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
 
-    def publish_event(self, message: Shown | Constants | LayoutFound | Restarted | Took | Ended) -> None:
+    def publish_event(self, message: Shown | Constants | LayoutFound | Restarted | Ended) -> None:
         """Publish a frame, or what the session says of its drone."""
         if isinstance(message, Shown):
             self._topics.publish(message.frame, message.stamp)
@@ -215,8 +214,6 @@ class TestbedBridge(ProtocolNode):
             self._report_layout(message.layout, message.constants)
         elif isinstance(message, Restarted):
             self._topics.publish(message.constants, self.now())  # by which controllers know that they begin again
-        elif isinstance(message, Took):
-            self.statistics.took(message.name, message.seconds)
         else:
             self._translation.forget()
 

@@ -44,7 +44,6 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     SimulationRestarted,
 )
-from drone_bridge.testbed.session.took import Took
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
@@ -322,9 +321,8 @@ class AutopilotSession(Session):
     def _answered_in_lockstep(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
         """Answer the frame that waits, by the command to it or else by the newest one."""
         self._asked = None
-        took = Publish(Took("waiting_for_the_lockstep_command", now_s - self._asked_s))
         (client,) = self._clients.all()
-        actions = [*self._answered(client, self._arbiter.decide(now_s, arrival).command), took]
+        actions = self._answered(client, self._arbiter.decide(now_s, arrival).command)
         self._set_due()
         return actions
 

@@ -9,8 +9,7 @@ is the codec's; here is when it goes on, and when it ends):
 | WAITING | nothing | CONNECTED, by an autopilot |
 | CONNECTED, until the drone is known and sends images and attitudes | nothing | by the constants, which are sent once |
 | CONNECTED, while no answer is due | the next frame, as soon as there is one | after `source_timeout` without one |
-| CONNECTED, while an answer is due | nothing: simulated time stands still | by the answer, however long it takes; \
-after `silence_warning`, if the frame itself is not read within that time |
+| CONNECTED, while an answer is due | nothing: simulated time stands still | by the answer, however long it takes |
 | CLOSED, by `end` | nothing | |
 
 One autopilot is served. It keeps its place for `silence_warning` after it was last heard, or MUTE_KEEPS_PLACE_S when it
@@ -60,7 +59,6 @@ from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFl
 from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output import OutputChoice
-from drone_bridge.testbed.session.took import Took
 from drone_bridge.testbed.session.watchdog import CommandWatchdog
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
@@ -239,8 +237,7 @@ class DroneSession(Session):
         was_sent = False
         for client in self._clients.all():
             peer, connection = client.peer, client.handler
-            if self._has_unsent(peer):
-                actions += self._reading_watched(peer, now_s)
+            if self._has_unsent(peer):  # a frame that it has not read: it has nothing to answer
                 continue
             actions += self._answers(peer, connection, now_s)
             if peer not in self._clients:
@@ -272,7 +269,6 @@ class DroneSession(Session):
             if not isinstance(event, MotionParameters):
                 return [*actions, *self._ended(Note("", "The autopilot has left.", is_expected=True))]
             self.is_proven = True
-            actions.append(Publish(Took("waiting_for_the_autopilot", now_s - self._idle_since_s)))
             self._idle_since_s = now_s
             actions += self._followed(event, now_s)
 
@@ -303,21 +299,10 @@ class DroneSession(Session):
                 actions.append(_refused_frame(str(error)))
         if not pieces:
             return [*actions, *self._sources_watched(peer, now_s, timeout_s)]
-        assert drone.frame
         self._watchdog.ask(now_s)
         self._asked_s = self._idle_since_s = now_s
         # All of it, or the autopilot would wait for the rest for ever; and it moves nothing.
-        sent = [Send(piece, peer) for piece in pieces]
-        took = Took("frame_complete_to_sent", now_s - drone.frame.completed_s)
-        return [*actions, *sent, Note("frames"), Publish(took)]
-
-    def _reading_watched(self, peer: Any, now_s: float) -> Actions:
-        """End the conversation if the autopilot takes too long to read a frame."""
-        within_s = self._parameter("silence_warning")
-        if now_s - self._idle_since_s < within_s:
-            return []
-        unread = f"{peer} has not read a frame within {within_s:g} s (silence_warning): the connection is closed."
-        return self._closed(peer, Note(LOST, unread))
+        return [*actions, *(Send(piece, peer) for piece in pieces), Note("frames")]
 
     def _sources_watched(self, peer: Any, now_s: float, timeout_s: float) -> Actions:
         """End the conversation if the drone has sent nothing for too long."""
