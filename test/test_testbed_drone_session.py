@@ -44,7 +44,7 @@ OTHER = Constants(120.0, 90.0, 2, 1, 0.25, 2.0, 9.8125, 0.25, 25.0, 720.0, 720.0
 ATTITUDE = SensorFrame(b"", b"", 0.0, pitch=-3.0, roll=None, yaw=30.0)
 MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
 ANSWER = pack_reply(MOTION)
-LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
+LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
 TOPICS = {"left": "/left/image_raw", "right": "/right/image_raw", "attitude": "/imu/data"}
 NEUTRAL = Neutral(RATES)
 

@@ -11,14 +11,13 @@ import pytest
 from quadrotor import Quadrotor
 
 from drone_bridge.programs.plan import parse_plan
-from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
+from drone_bridge.testbed.device.modelled_flight import MAX_LEAD, FlightLimits, ModelledFlight
 from drone_bridge.testbed.operator import Pilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
-LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
-GAIN = 0.5
+LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
 STEP_S = 1 / 30
 WEIGHT_N = CONSTANTS.weight * CONSTANTS.gravity
 HOVER = MotionParameters(0.0, 0.0, 0.0, WEIGHT_N)
@@ -57,10 +56,10 @@ class Flown:
         constants=CONSTANTS,
         *,
         has_position=True,
-        heading_gain=math.inf,
     ):
         self.vehicle = vehicle or Vehicle()
-        self.flight = ModelledFlight(constants, unit, limits, GAIN, heading_gain)
+        layout = AttitudeLayout.POSE if has_position else AttitudeLayout.PITCH_ROLL
+        self.flight = ModelledFlight(constants, unit, layout, limits)
         self._has_position = has_position
         self._per_radian = unit.half_turn / math.pi
         self.time_s = 0.0
@@ -121,7 +120,7 @@ def test_a_vehicle_that_lags_is_told_ahead_but_not_for_long():
     flown = begun(Vehicle(lag_s=0.5))
     flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
     _, frame = flown.answers(HOVER, 1.0)
-    assert 0.1 < -frame.position[2] + flown.vehicle.position[2] < LIMITS.max_lead
+    assert 0.1 < -frame.position[2] + flown.vehicle.position[2] < MAX_LEAD
     flown.answer(MotionParameters(-10 / STEP_S, 0.0, 0.0, WEIGHT_N))
     _, frame = flown.answers(HOVER, 14.0)
     assert frame.position == pytest.approx(tuple(flown.vehicle.position), abs=0.06)
@@ -132,13 +131,13 @@ def test_a_vehicle_before_a_wall_leaves_no_velocity_that_grows():
     flown.answer(MotionParameters(20 / STEP_S, 0.0, 0.0, WEIGHT_N))
     for _ in range(100):
         velocity, frame = flown.answer(HOVER)
-        assert -frame.position[2] <= LIMITS.max_lead + 1e-9
+        assert -frame.position[2] <= MAX_LEAD + 1e-9
     assert 0.5 < velocity.ahead < 2.0
     assert flown.answer(HOVER)[0].ahead == pytest.approx(velocity.ahead, abs=1e-3)
 
 
 def test_nothing_is_beyond_the_limits():
-    limits = FlightLimits(max_speed=1.0, max_climb_speed=0.5, max_tilt=0.3, max_yaw_rate=0.2, max_lead=1.0)
+    limits = FlightLimits(max_speed=1.0, max_climb_speed=0.5, max_tilt=0.3, max_yaw_rate=0.2)
     flown = begun(limits=limits)
     for rates in ((300.0, 0.0), (0.0, -300.0), (720.0, 720.0)):
         for thrust in (25.0, 0.0):
@@ -194,22 +193,14 @@ def test_an_autopilot_that_is_tuned_for_testbeds_steers_a_vehicle_that_lags(vehi
     assert -flown.vehicle.heading == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll", "pose"])
+@pytest.mark.parametrize("layout", AttitudeLayout)
 @pytest.mark.parametrize("rate_hz", [5, 8, 10, 20, 60])
 def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
     """2 m ahead, and on the spot to the left, whatever the layout says about it: nothing is left to its own drift."""
     for seed in range(3):
         quadrotor = Quadrotor(seed)
         yaw = quadrotor.yaw
-        gain = 0.8
-        flight = ModelledFlight(
-            CONSTANTS,
-            AngleUnit.DEGREES,
-            LIMITS,
-            gain,
-            gain if layout == "pitch_yaw" else math.inf,
-            tells_position=layout == "pose",
-        )
+        flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, layout, LIMITS)
         with contextlib.redirect_stdout(io.StringIO()):
             pilot = Pilot(CONSTANTS, PLAN)
             for step in range(round(PLAN.duration_s * rate_hz)):
@@ -233,7 +224,7 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
 
 
 def test_a_vehicle_that_was_blown_away_is_brought_back_where_the_autopilot_is_not_told():
-    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, LIMITS, GAIN, tells_position=False)
+    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.PITCH_ROLL, LIMITS)
     frame = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 0.0, (0.0, 0.0, 0.0))
     flight.observe(frame)
     flight.follow(HOVER)

@@ -14,7 +14,7 @@ from drone_bridge.ros.images import rgb8_pixels, set_data
 from drone_bridge.ros.neutral_repeater import has_followers
 from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
 from drone_bridge.testbed.server.node import TestbedServer, read_pixels
 from drone_bridge.testbed.server.properties import read_properties
@@ -309,13 +309,13 @@ def test_a_command_bears_the_stamp_of_its_frame_and_is_limited():
 
 def test_a_modelled_flight_goes_by_poses_where_there_are_some_and_else_by_attitudes():
     flown = Flown()
-    limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
+    limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
     posed = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 45.0, (7.0, 8.0, 9.0))
     flown.drone.locate(1.2, posed)
     flown.inputs.add_attitude(1.0)
     flown.inputs.pair(1.0)
     assert flown.sense()[0].position is None  # as the wire is not to have it
-    flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, limits, 0.5)
+    flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.POSE, limits)
     flown.inputs.add_attitude(1.5)
     flown.inputs.pair(1.5)
     assert flown.sense()[0].position == pytest.approx(posed.position)

@@ -74,8 +74,6 @@ REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
 MUTE_KEEPS_PLACE_S = 2.0
 #: How often is looked at what changes by itself: images that wait for an attitude, and live parameters.
 LOOK_PERIOD_S = ATTITUDE_TIMEOUT_S / 2
-#: How fast the position of the modelled drone converges to the vehicle's, 1/s.
-CORRECTION_GAIN = 0.8
 _CHANGED = "The drone's properties have changed, and a testbed announces them once: reconnecting."
 _LATE = "An answer took longer than command_timeout and was not followed."
 _TILT = (
@@ -387,16 +385,8 @@ class DroneSession(Session):
 
     def _modelled_flight(self) -> Actions:
         """Start a modelled flight, as the vehicle follows velocities."""
-        layout = self._setup.layout
-        heading_gain = CORRECTION_GAIN if layout is AttitudeLayout.PITCH_YAW else math.inf
-        self._drone.flight = ModelledFlight(
-            self._drone.constants,
-            self._setup.angle_unit,
-            self._setup.flight_limits,
-            CORRECTION_GAIN,
-            heading_gain,
-            tells_position=layout is AttitudeLayout.POSE,
-        )
+        setup = self._setup
+        self._drone.flight = ModelledFlight(self._drone.constants, setup.angle_unit, setup.layout, setup.flight_limits)
         if self._has_told_of_tilt or not self._setup.has_cameras:
             return []
         self._has_told_of_tilt = True
