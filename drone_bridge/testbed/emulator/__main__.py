@@ -15,12 +15,10 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from enum import Enum
 
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
-from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -43,22 +41,13 @@ from drone_bridge.testbed.codec import (
     TestbedConnection,
 )
 from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.emulator.world import COLUMNS, Flight, Scenario, SimulatedDrone, StereoCamera, World
+from drone_bridge.testbed.emulator.world import COLUMNS, Scenario, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 
-_NAN_FLOAT32 = b"\x7f\xc0\x00\x00"
 #: What the testbeds that one meets announce: kg, m/s^2, N per m/s of air speed, and between the pinholes m.
 AIRFRAME, SEPARATION = Airframe(1.0, 9.81, 0.2), 0.25
 #: Announced, and not enforced: N, and degrees/s about each axis.
 MAX_THRUST, MAX_RATE = 25.0, 720.0
-
-
-class FaultKind(str, Enum):
-    """Faults that can be injected into one frame of the first conversation."""
-
-    TRUNCATE = "truncate"  # half of the frame, then the connection is closed
-    STALL = "stall"  # half of the frame, then nothing more
-    GARBAGE = "garbage"  # not a number where the frame's floats belong
 
 
 class AutopilotSession:
@@ -76,36 +65,23 @@ class AutopilotSession:
         self._stream = stream
         self._cancellation = cancellation
         self._step_s = scenario.step
-        self._most_steps = min(
-            math.inf if options.steps is None else options.steps,
-            math.inf if options.duration is None else round(options.duration * options.rate),
-        )
-        self._drone = SimulatedDrone(scenario, trajectory)
+        self._most_steps = math.inf if options.duration is None else round(options.duration * options.rate)
+        self.drone = SimulatedDrone(scenario, trajectory)
         self._connection = TestbedConnection(options.layout)
 
-    @property
-    def steps(self) -> int:
-        """Steps of all flights."""
-        return self._drone.steps
-
-    @property
-    def flight(self) -> Flight:
-        """The current or last flight."""
-        return self._drone.flight
-
-    def run(self, fault: Fault[FaultKind] | None) -> bool:
+    def run(self) -> bool:
         """Fly until the flight is over (True), or the autopilot or the drone has left (False).
 
         Raises ProtocolError and LinkError, LinkCancelledError among them.
         """
-        self._stream.send(self._connection.send(self._drone.constants))
+        self._stream.send(self._connection.send(self.drone.constants))
         due_s = time.monotonic()
         while not self._is_over():
-            self._send_frame(fault)
+            self._send_frame()
             if not self._receive_answer():
                 print_event("the autopilot has left")
                 return False
-            if self.flight.has_left_the_world:
+            if self.drone.flight.has_left_the_world:
                 print_event("the drone has left the world")
                 return False
             if self._options.realtime:
@@ -116,27 +92,15 @@ class AutopilotSession:
         return True
 
     def _is_over(self) -> bool:
-        reached = self._options.until_reached and self.flight.reached_at is not None
-        return reached or self.steps >= self._most_steps
+        reached = self._options.until_reached and self.drone.flight.reached_at is not None
+        return reached or self.drone.steps >= self._most_steps
 
-    def _send_frame(self, fault: Fault[FaultKind] | None) -> None:
-        pieces = self._connection.send_in_pieces(self._drone.sense())
-        if fault and fault.at == self.steps:
-            self._send_faulty(fault.kind, b"".join(pieces))
-        elif self._options.default_sockets:
+    def _send_frame(self) -> None:
+        pieces = self._connection.send_in_pieces(self.drone.sense())
+        if self._options.default_sockets:
             self._stream.send(*pieces)
         else:
             self._stream.send(b"".join(pieces))
-
-    def _send_faulty(self, kind: FaultKind, data: bytes) -> None:
-        if kind is FaultKind.GARBAGE:
-            floats = len(self._options.layout.floats)
-            self._stream.send(data[: -len(_NAN_FLOAT32) * floats] + floats * _NAN_FLOAT32)
-            return
-        self._stream.send(data[: len(data) // 2])
-        if kind is FaultKind.TRUNCATE:
-            raise LinkError(f"Closing inside frame {self.steps}, as requested.")
-        print_event(f"stalling inside frame {self.steps}, as requested")
 
     def _receive_answer(self) -> bool:
         """Wait for the autopilot's answer and follow it; return false if it has left."""
@@ -147,7 +111,7 @@ class AutopilotSession:
                 self._connection.receive_eof()
         if not isinstance(event, MotionParameters):
             return False
-        self._drone.fly(event)
+        self.drone.fly(event)
         return True
 
 
@@ -168,7 +132,6 @@ def serve(
     trajectory: TrajectoryFile | None,
 ) -> bool:
     """Fly with one autopilot after the other until a flight is over; return whether its target was reached."""
-    fault = options.fault
     while True:
         try:
             stream.open()
@@ -179,22 +142,21 @@ def serve(
         session = AutopilotSession(options, scenario, stream, cancellation, trajectory)
         over = False
         try:
-            over = session.run(fault)
+            over = session.run()
         except LinkCancelledError:
             over = True
         except (ProtocolError, LinkError) as error:
             print_event(str(error))
         stream.leave()
-        flight = session.flight
+        drone, flight = session.drone, session.drone.flight
         print_event(
-            f"ended: {session.steps} steps, {flight.state.time:.2f} simulated s, "
+            f"ended: {drone.steps} steps, {flight.state.time:.2f} simulated s, "
             f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
         )
         if over or options.once:
             return flight.reached_at is not None
-        if session.steps:
+        if drone.steps:
             stream.has_served()
-        fault = None
 
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
@@ -263,12 +225,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="send a frame in pieces and leave Nagle's algorithm on, as many programs do",
     )
     link.add_argument("--once", action="store_true", help="end after one conversation")
-    link.add_argument(
-        "--fault",
-        type=fault_of(FaultKind),
-        metavar="KIND@FRAME",
-        help="truncate, stall or send garbage in this frame (from 0) of the first conversation",
-    )
     _add_camera(parser)
     _add_world(parser)
     run = add_run(
@@ -283,7 +239,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="STEPS",
         help="restart the simulation, at time 0, on the same connection after so many",
     )
-    run.add_argument("--steps", type=count, help="stop after so many")
     pace = run.add_mutually_exclusive_group()
     pace.add_argument("--realtime", action="store_true", help="no faster than real time")
     pace.add_argument("--fast", dest="realtime", action="store_false", help="as fast as answers arrive (default)")
