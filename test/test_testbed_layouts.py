@@ -204,13 +204,14 @@ def test_time_0_is_a_new_simulation_and_any_other_step_back_an_alarm(layout, fee
         connection.next_event()
 
 
+@pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("feed", FEEDS)
-def test_a_large_first_frame_is_decided_as_well(layout, feed):
+def test_a_large_first_frame_is_as_any_other(layout, feed, is_known):
     width, height = 700, 500  # 2.1 MB, which is gathered in pieces
     images = bytes(range(256)) * (2 * width * height * 3 // 256 + 1)
     images = images[: 2 * width * height * 3]
-    connection = AutopilotConnection(layout=None)
+    connection = AutopilotConnection(layout if is_known else None)
     feed(connection, constants_bytes(width=width, height=height))
     sent = frame_bytes(layout, images=images)
     for piece in (sent[: 2**20], sent[2**20 : -20], sent[-20:-5], sent[-5:]):
@@ -219,4 +220,4 @@ def test_a_large_first_frame_is_decided_as_well(layout, feed):
     connection.next_event()
     frame = connection.next_event()
     assert bytes(frame.left) + bytes(frame.right) == images
-    assert connection.layout is DECIDED[layout]
+    assert connection.layout is (layout if is_known else DECIDED[layout])

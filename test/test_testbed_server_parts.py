@@ -14,11 +14,11 @@ from drone_bridge.ros.images import rgb8_pixels, set_data
 from drone_bridge.ros.neutral_repeater import has_followers
 from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SensorFrame
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
 from drone_bridge.testbed.server.node import TestbedServer, read_pixels
 from drone_bridge.testbed.server.properties import read_properties
-from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.testbed.session.levelling import Levelling
 from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
@@ -298,15 +298,6 @@ def test_properties_that_no_autopilot_would_take_are_refused_with_a_sentence(nam
         read_properties(properties, AngleUnit.DEGREES)
 
 
-def test_a_command_bears_the_stamp_of_its_frame_and_is_limited():
-    flown = Flown()
-    list(flown.times(3.5))
-    limited = MotionParameters(0.0, 0.0, 0.0, CONSTANTS.max_thrust)
-    command = RatesAnswer(limited, 3_500_000_000)
-    assert flown.drone.follow(MotionParameters(0.0, 0.0, 0.0, 1000.0)) == (command, False)
-    assert flown.drone.follow(limited) == (command, True)
-
-
 def test_a_modelled_flight_goes_by_poses_where_there_are_some_and_else_by_attitudes():
     flown = Flown()
     limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
@@ -372,13 +363,6 @@ def test_the_last_of_the_repeated_commands_turns_nothing(tilt):
     assert levelling.look(0.6, tilt)
     assert not levelling.turns(tilt)
     assert not levelling.look(0.7, tilt)
-
-
-def test_who_commands_the_vehicle_ends_the_levelling():
-    levelling = Levelling()
-    levelling.look(0.5, MUCH)
-    assert not levelling.look(None, MUCH)
-    assert not levelling.look(0.1, HARDLY)
 
 
 def test_the_first_neutral_command_turns_a_drone_that_is_much_tilted():

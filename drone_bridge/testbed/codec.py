@@ -403,7 +403,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._unanswered = 0
         self._packed_event: MotionParameters | None = None  # the last answer, and its bytes
         self._packed = b""
-        self._finished = False
 
     @property
     def inside_message(self) -> bool:
@@ -428,7 +427,7 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
     @property
     def must_answer(self) -> bool:
         """Whether the testbed is waiting for an answer."""
-        return self._unanswered > 0 and not self._finished
+        return self._unanswered > 0
 
     def get_buffers(self) -> list[memoryview]:
         """Return the memory, piece by piece, for all that is missing of this message, where the next bytes belong.
@@ -524,18 +523,14 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return self._packed
 
     def finish(self, event: MotionParameters) -> bytes:
-        """Return the bytes of the last answer, after which nothing can be sent.
+        """Return the bytes of the last answer, after which nothing is to be sent.
 
         It answers the pending frame or, ahead of time, the next one: a testbed reads it when it has sent that frame. So
         an autopilot can leave a safe command behind at any moment, until the testbed has left.
         """
-        data = pack_reply(event)
-        if self._finished or self._ended or self._constants is None:
-            raise LocalProtocolError(
-                "A last answer is possible once, after the constants have come, to a testbed that is there."
-            )
-        self._finished = True
-        return data
+        if self._ended or self._constants is None:
+            raise LocalProtocolError("A last answer is for a testbed that has sent its constants, and has not left.")
+        return pack_reply(event)
 
     def _after_images(self) -> bytes:
         """Return the received bytes after the images, of this message or the one completed last."""

@@ -330,8 +330,7 @@ class AutopilotSession(Session):
         """Go on without the command to a frame."""
         timeout_s, newest = self._parameter("command_timeout"), self._arbiter.newest
         notes = [Note(MISSED)]
-        is_unstamped = newest is not None and newest.stamp is None and now_s - newest.arrived_s <= timeout_s
-        if is_unstamped and not self._has_warned_of_unstamped:
+        if newest is not None and newest.stamp is None and not self._has_warned_of_unstamped:
             self._has_warned_of_unstamped = True
             sentence = (
                 f"sync is lockstep, and commands on cmd_vel have no stamp that says which frame they answer, so each "
@@ -357,7 +356,7 @@ class AutopilotSession(Session):
             if self._flight:
                 try:
                     data = client.handler.finish(self._flight.neutral)
-                except LocalProtocolError:  # it was left behind before, or the testbed has left
+                except LocalProtocolError:  # the testbed has left
                     return []
                 return [Send(data, client.peer)]
         return []
