@@ -12,11 +12,11 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from geometry_msgs.msg import Twist
+from testbed_velocity_flights import frame_of, make_flight
 
 from drone_bridge.dronegui.bridge import AR_DRONE
 from drone_bridge.dronegui.codec import ControllerConnection, ControlPacket, Controls, Demo, ReceiverConnection
@@ -27,7 +27,7 @@ from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
-from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
+from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.robot.emulator import TrackedRobot
 from drone_bridge.robot.topics import SkidSteer
@@ -41,13 +41,11 @@ from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import TABLE, TelemetryCommandSigns, command_from_shares
-from drone_bridge.testbed.bridge.flight import TestbedFlight
-from drone_bridge.testbed.codec import REPLY, AngleUnit, Constants, MotionParameters, SensorFrame, pack_reply
+from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
 from drone_bridge.testbed.device.drone_state import Airframe
 from drone_bridge.testbed.device.drone_state import Motion as TestbedMotion
 from drone_bridge.testbed.emulator.world import Flight as TestbedEmulator
 from drone_bridge.testbed.emulator.world import Sphere, World
-from drone_bridge.testbed.topics import pose
 from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01
@@ -177,24 +175,15 @@ class TestbedDrone:
     step_s = 1 / 60
 
     def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
-        airframe, unit = Airframe(), AngleUnit.DEGREES
-        fastest = 720.0  # degrees per second
-        constants = Constants(
-            90.0, 90.0, 1, 1, 0.25, airframe.mass, airframe.gravity, airframe.drag, 25.0, fastest, fastest, fastest
-        )
-        self._bridge = TestbedFlight(constants, unit, VelocityParameters(), partial(pose, unit=unit))
+        self._bridge = make_flight()
         world = World((Sphere((0.0, 0.0, 1e6), 1.0),))
-        self._flight = TestbedEmulator(world, airframe, self.step_s, gusts, seed)
+        self._flight = TestbedEmulator(world, Airframe(), self.step_s, gusts, seed)
 
     def advance(self, wanted: Velocity) -> None:
-        state = self._flight.state
-        heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
-        x, y, z = (float(np.float32(value)) for value in state.position)
-        frame = SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z))
-        self._bridge.see(frame)
+        self._bridge.see(frame_of("pose", self._flight.state))
         answer, _ = self._bridge.answer(VelocityCommand(*wanted))
         motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
-        self._flight.advance(TestbedMotion(motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust))
+        self._flight.advance(TestbedMotion.from_answer(motion, AngleUnit.DEGREES))
 
     def state(self) -> tuple[Vector, Vector, float]:
         state = self._flight.state
