@@ -173,11 +173,6 @@ class Command(NamedTuple):
     thrust: float
 
 
-def command_from_twist(twist: Twist) -> Command:
-    """Read a cmd_vel of rates and thrust: body rates in angular, rad/s, thrust in linear.z, N."""
-    return Command(BodyRates(twist.angular.x, twist.angular.y, twist.angular.z), twist.linear.z)
-
-
 def command_from_rates(rates: CommandRates) -> Command:
     """Read a cmd_rates."""
     return Command(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)

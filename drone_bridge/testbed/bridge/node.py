@@ -48,10 +48,9 @@ from drone_bridge.testbed.topics import ANGLE_UNIT, AUTO, TOPICS, Command, Stere
 
 # Parameters.
 
-#: The values of cmd_vel_mode.
+#: Prefix of the parameters of velocities.
 VELOCITY = "velocity"
-RATES_AND_THRUST = "rates_and_thrust"
-#: Of sync.
+#: A value of sync.
 LOCKSTEP = "lockstep"
 
 PARAMETERS = (
@@ -72,13 +71,6 @@ PARAMETERS = (
         "Seconds within which a testbed must send its constants, or all of a frame; it may pause between frames.",
         range=(0.1, 3600.0),
     ),
-    ParameterDeclaration(
-        "cmd_vel_mode",
-        VELOCITY,
-        "How a Twist on cmd_vel is interpreted: velocity, where zero hovers; or rates_and_thrust, with body rates in "
-        "angular and thrust in linear.z, where zero makes the drone fall.",
-        choices=(VELOCITY, RATES_AND_THRUST),
-    ),
     *declarations(VelocityParameters, VELOCITY),
     *limit_parameters(is_drone=True),
 )
@@ -87,8 +79,6 @@ PARAMETERS = (
 
 #: What cmd_vel moves, of a Twist.
 FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
-#: And where a Twist is rates and thrust.
-RATES_AND_THRUST_AXES = ("linear.z", "angular.x", "angular.y", "angular.z")
 
 
 def velocity_from_twist(twist: Twist) -> tuple[VelocityCommand, bool]:
@@ -148,14 +138,7 @@ class TestbedBridge(ProtocolNode):
         self._commands: CommandTopics[Command | VelocityCommand] = CommandTopics(self, now=self._stamps.command_clock)
         if get("sync") == LOCKSTEP:
             self._commands.on_command = self._post_command
-        if get("cmd_vel_mode") == VELOCITY:
-            self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
-        else:
-            self._commands.take_velocities(
-                lambda twist: (translate.command_from_twist(twist), True),
-                RATES_AND_THRUST_AXES,
-                read_helm=velocity_from_twist,
-            )
+        self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
     def make_transport(self) -> StreamLink:
