@@ -282,8 +282,9 @@ def test_a_command_beyond_the_drones_maxima_is_limited_and_counted():
 def test_an_autopilot_that_answers_nothing_leaves_one_neutral_command():
     talk = talking()
     talk.answer()
+    talk.run(0.3)
     talk.show()
-    assert commands(talk.run(0.49)) == []
+    assert commands(talk.run(0.19)) == []
     actions = talk.run(0.02)
     assert commands(actions) == [NEUTRAL]
     told = "The autopilot has answered no frame for 0.5 s (command_timeout): the drone was commanded to stop."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of testbed_server's session: synchronized frames, time, commands, their watchdog, levelling, topics."""
+"""The parts of testbed_server's session: synchronized frames, time, levelling, topics."""
 
 import math
 import weakref

@@ -59,7 +59,6 @@ from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFl
 from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output import OutputChoice
-from drone_bridge.testbed.session.watchdog import CommandWatchdog
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
@@ -148,7 +147,6 @@ class DroneSession(Session):
         self._drone, self._output, self._setup, self._parameter = drone, output, setup, parameter
         self._neutral_meaning, self._missing_properties = neutral_meaning, missing_properties
         self._has_unsent = has_unsent
-        self._watchdog = CommandWatchdog(is_lockstep=setup.is_lockstep)
         self._clients: Clients[TestbedConnection] = Clients(
             1,
             first_message_s=math.inf,
@@ -158,7 +156,9 @@ class DroneSession(Session):
         )
         self._announced: Constants | None = None  # to the autopilot
         self._has_told_of_tilt = False  # that is not in the images
+        self._commanded_s: float | None = None  # when the last command was followed; None after the neutral one
         self._asked_s = 0.0  # when the last frame was sent
+        self._is_asked = False  # the vehicle has had no command since, nor the neutral one
         self._idle_since_s = 0.0  # since the autopilot's last answer, or the drone's last frame
         self._resumed_s = self._settled_s = -math.inf
 
@@ -255,7 +255,7 @@ class DroneSession(Session):
         """Follow what the autopilot has sent; end its conversation when that was all, or no answer."""
         actions: list[Action] = []
         while True:
-            if self._drone.flight and not self._watchdog.is_active:  # the vehicle was commanded to stop
+            if self._drone.flight and self._commanded_s is None:  # the vehicle was commanded to stop
                 self._drone.flight.reset()
             try:
                 event = connection.next_event()
@@ -297,8 +297,7 @@ class DroneSession(Session):
                 actions.append(_refused_frame(str(error)))
         if not pieces:
             return [*actions, *self._sources_watched(peer, now_s, timeout_s)]
-        self._watchdog.ask(now_s)
-        self._asked_s = self._idle_since_s = now_s
+        self._is_asked, self._asked_s, self._idle_since_s = True, now_s, now_s
         # All of it, or the autopilot would wait for the rest for ever; and it moves nothing.
         return [*actions, *(Send(piece, peer) for piece in pieces), Note("frames")]
 
@@ -340,8 +339,7 @@ class DroneSession(Session):
 
     def _set_due(self, now_s: float) -> None:
         if self._clients:
-            timeout_s = self._parameter("command_timeout")
-            self.due_s = min(now_s + LOOK_PERIOD_S, self._watchdog.due_s(timeout_s))
+            self.due_s = min(now_s + LOOK_PERIOD_S, self._neutral_due_s())
 
     # Commands.
 
@@ -353,14 +351,26 @@ class DroneSession(Session):
         limited = [] if was_within else [Note("limited_commands")]
         if not self._setup.is_lockstep and now_s < self._settled_s:
             return [*limited, Note(AFTER_STALLS, MAY_HAVE_WAITED)]
-        if not self._watchdog.forward(now_s):
+        if self._setup.is_lockstep and not self._is_asked:  # the vehicle's frame has had the neutral one instead
             return [*limited, Note(LATE_ANSWERS, _LATE)]
+        self._commanded_s, self._is_asked = now_s, False
         return [*limited, Publish(command), Note("commands")]
+
+    def _neutral_due_s(self) -> float:
+        """Return when the vehicle is to have the neutral command: infinity unless it has another one.
+
+        In lockstep the time runs from each frame, whose command the vehicle waits for.
+        """
+        since_s = self._commanded_s
+        if since_s is not None and self._setup.is_lockstep:
+            since_s = self._asked_s if self._is_asked else None
+        timeout_s: float = self._parameter("command_timeout")
+        return math.inf if since_s is None else since_s + timeout_s
 
     def _watched(self, now_s: float) -> Actions:
         """Give the neutral command when the next one is late."""
         timeout_s = self._parameter("command_timeout")
-        if now_s < self._watchdog.due_s(timeout_s):
+        if now_s < self._neutral_due_s():
             return []
         # An autopilot can answer only what it was sent, and what it sends is read only while this process runs.
         if now_s - self._resumed_s < timeout_s:
@@ -373,7 +383,8 @@ class DroneSession(Session):
         return [*self._released(), Note(NEUTRAL_COMMANDS, sentence)]
 
     def _released(self) -> Actions:
-        return [Publish(Neutral(self._output.chosen))] if self._watchdog.release() else []
+        was_commanded, self._commanded_s, self._is_asked = self._commanded_s is not None, None, False
+        return [Publish(Neutral(self._output.chosen))] if was_commanded else []
 
     def _output_chosen(self) -> list[Action]:
         """Switch to the topic that has subscribers; the one that is left gets the neutral command."""
