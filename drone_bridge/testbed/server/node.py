@@ -190,8 +190,7 @@ class TestbedServer(ProtocolNode):
         except ValueError as error:
             self.count_and_warn("rejected_input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}")
             return
-        if (session := self._session) and session.has_link:
-            self.post(partial(session.locate, seconds_of(odometry.header.stamp), pose))
+        self._drone.locate(seconds_of(odometry.header.stamp), pose)
 
     def _learn(self, properties: DroneProperties) -> None:
         try:

@@ -52,7 +52,6 @@ from drone_bridge.testbed.codec import (
     AttitudeLayout,
     Constants,
     MotionParameters,
-    SensorFrame,
     TestbedConnection,
 )
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
@@ -196,11 +195,6 @@ class DroneSession(Session):
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         return self._ended(Note(LOST, sentence))
-
-    def locate(self, stamp_s: float, pose: SensorFrame, now_s: float) -> Actions:
-        """Take a pose beside the attitudes."""
-        self._drone.locate(stamp_s, pose)
-        return []
 
     def tick(self, now_s: float) -> Actions:
         """Stop the vehicle when its command is late, and look what has changed by itself."""
