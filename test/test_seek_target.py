@@ -17,13 +17,14 @@ from drone_bridge.controllers.seek_target.pilot import (
 from drone_bridge.controllers.seek_target.sphere_detector import SphereDetector
 from drone_bridge.controllers.seek_target.steering import CommandsInFlight
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
-from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.flight_control import (
     Command,
     DroneModel,
     hover,
 )
 from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_vector
+from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Flight, Sphere, StereoCamera, World

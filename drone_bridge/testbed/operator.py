@@ -14,8 +14,8 @@ import math
 import sys
 from collections.abc import Sequence
 
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp_connection import StreamOptions

@@ -19,8 +19,8 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.quaternions import (
+    MeasuredAttitude,
     Quaternion,
     euler_from_quaternion,
     quaternion_from_euler,

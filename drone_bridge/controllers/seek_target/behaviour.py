@@ -23,9 +23,9 @@ from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters,
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.timing import make_steady_timer
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
+from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.qos import latched

@@ -26,10 +26,10 @@ from drone_bridge.controllers.seek_target.sphere_detector import Outline, Sphere
 from drone_bridge.controllers.seek_target.steering import Steering
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.described import described
-from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, braking_profile
 from drone_bridge.motion.matrices import Triple, Vector
-from drone_bridge.motion.quaternions import Quaternion, rotated
+from drone_bridge.motion.quaternions import MeasuredAttitude, Quaternion, rotated
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 

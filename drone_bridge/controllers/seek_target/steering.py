@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
-from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, hover
 from drone_bridge.motion.matrices import Vector
-from drone_bridge.motion.quaternions import Quaternion, multiplied, quaternion_from_vector, rotated
+from drone_bridge.motion.quaternions import MeasuredAttitude, Quaternion, multiplied, quaternion_from_vector, rotated
 
 LONGEST_DELAY = 4  # frames
 DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command

@@ -30,7 +30,7 @@ class RatesAnswer:
 
 
 class FramedDrone:
-    """Sends the frames of a drone in ROS, and makes commands of answers: on one thread, but for `learn` and `locate`."""
+    """Sends the frames of a drone in ROS, and makes commands of answers, on one thread but for `learn`, `locate`."""
 
     def __init__(
         self,
