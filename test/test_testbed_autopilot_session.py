@@ -290,6 +290,9 @@ def test_a_layout_that_may_be_wrong_is_named():
     talk.show()
     (sentence,) = notes(talk.run(5.1), LOST)
     assert sentence.startswith("a did not complete a message within 5 s. Perhaps attitude_layout, which is pose, is")
+    talk = talking(layout=SHORT)
+    talk.say(talk.frame()[:20])
+    assert notes(talk.run(5.1), LOST) == ["a did not complete a message within 5 s."]  # inside an image
 
 
 # Lockstep.

@@ -342,11 +342,9 @@ class AutopilotSession(Session):
 
     def _advice(self, connection: AutopilotConnection) -> str:
         """Return what may be wrong with the layout, as a sentence; it may be empty."""
-        if not (hint := connection.layout_hint):
-            return ""
         named = self._parameter("attitude_layout")
-        perhaps = f"Perhaps attitude_layout, which is {named}, is not what this testbed sends;"
-        return f"{perhaps} after the images came {hint}."
+        is_layout = connection.has_floats
+        return f"Perhaps attitude_layout, which is {named}, is not what this testbed sends." if is_layout else ""
 
     # The end.
 
