@@ -41,78 +41,43 @@ from drone_bridge.testbed.codec import (
     TestbedConnection,
 )
 from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.emulator.world import COLUMNS, Scenario, SimulatedDrone, StereoCamera, World
+from drone_bridge.testbed.emulator.world import COLUMNS, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 
-#: What the testbeds that one meets announce: kg, m/s^2, N per m/s of air speed, and between the pinholes m.
-AIRFRAME, SEPARATION = Airframe(1.0, 9.81, 0.2), 0.25
-#: Announced, and not enforced: N, and degrees/s about each axis.
-MAX_THRUST, MAX_RATE = 25.0, 720.0
+#: What the testbeds that one meets announce: between the pinholes, m; N, and degrees/s about each axis, not enforced.
+SEPARATION, MAX_THRUST, MAX_RATE = 0.25, 25.0, 720.0
 
 
-class AutopilotSession:
-    """One flight with one autopilot."""
+def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream, cancellation: Cancellation) -> bool:
+    """Fly until the flight is over (True), or the autopilot or the drone has left (False).
 
-    def __init__(
-        self,
-        options: argparse.Namespace,
-        scenario: Scenario,
-        stream: OneStream,
-        cancellation: Cancellation,
-        trajectory: TrajectoryFile | None,
-    ) -> None:
-        self._options = options
-        self._stream = stream
-        self._cancellation = cancellation
-        self._step_s = scenario.step
-        self._most_steps = math.inf if options.duration is None else round(options.duration * options.rate)
-        self.drone = SimulatedDrone(scenario, trajectory)
-        self._connection = TestbedConnection(options.layout)
-
-    def run(self) -> bool:
-        """Fly until the flight is over (True), or the autopilot or the drone has left (False).
-
-        Raises ProtocolError and LinkError, LinkCancelledError among them.
-        """
-        self._stream.send(self._connection.send(self.drone.constants))
-        due_s = time.monotonic()
-        while not self._is_over():
-            self._send_frame()
-            if not self._receive_answer():
-                print_event("the autopilot has left")
-                return False
-            if self.drone.flight.has_left_the_world:
-                print_event("the drone has left the world")
-                return False
-            if self._options.realtime:
-                now_s = time.monotonic()
-                due_s = max(due_s + self._step_s, now_s - self._step_s)  # after a delay without a burst to catch up
-                if self._cancellation.wait(max(0.0, due_s - now_s)):
-                    raise LinkCancelledError("Pacing was cancelled.")
-        return True
-
-    def _is_over(self) -> bool:
-        reached = self._options.until_reached and self.drone.flight.reached_at is not None
-        return reached or self.drone.steps >= self._most_steps
-
-    def _send_frame(self) -> None:
-        pieces = self._connection.send_in_pieces(self.drone.sense())
-        if self._options.default_sockets:
-            self._stream.send(*pieces)
-        else:
-            self._stream.send(b"".join(pieces))
-
-    def _receive_answer(self) -> bool:
-        """Wait for the autopilot's answer and follow it; return false if it has left."""
-        while (event := self._connection.next_event()) is NEED_DATA:
-            if data := self._stream.receive():
-                self._connection.receive_data(data)
+    Raises ProtocolError and LinkError, LinkCancelledError among them.
+    """
+    connection = TestbedConnection(options.layout)
+    most_steps = math.inf if options.duration is None else round(options.duration * options.rate)
+    stream.send(connection.send(drone.constants))
+    due_s = time.monotonic()
+    while drone.steps < most_steps and not (options.until_reached and drone.flight.reached_at is not None):
+        pieces = connection.send_in_pieces(drone.sense())
+        stream.send(*(pieces if options.default_sockets else [b"".join(pieces)]))
+        while (event := connection.next_event()) is NEED_DATA:
+            if data := stream.receive():
+                connection.receive_data(data)
             else:
-                self._connection.receive_eof()
+                connection.receive_eof()
         if not isinstance(event, MotionParameters):
+            print_event("the autopilot has left")
             return False
-        self.drone.fly(event)
-        return True
+        drone.fly(event)
+        if drone.flight.has_left_the_world:
+            print_event("the drone has left the world")
+            return False
+        if options.realtime:
+            now_s = time.monotonic()
+            due_s = max(due_s + drone.step, now_s - drone.step)  # after a delay without a burst to catch up
+            if cancellation.wait(max(0.0, due_s - now_s)):
+                raise LinkCancelledError("Pacing was cancelled.")
+    return True
 
 
 def stream_options(options: argparse.Namespace) -> StreamOptions:
@@ -124,13 +89,7 @@ def stream_options(options: argparse.Namespace) -> StreamOptions:
     )
 
 
-def serve(
-    options: argparse.Namespace,
-    scenario: Scenario,
-    stream: OneStream,
-    cancellation: Cancellation,
-    trajectory: TrajectoryFile | None,
-) -> bool:
+def serve(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream, cancellation: Cancellation) -> bool:
     """Fly with one autopilot after the other until a flight is over; return whether its target was reached."""
     while True:
         try:
@@ -138,17 +97,16 @@ def serve(
         except LinkCancelledError:
             return False
         print_event(f"connected to {stream.peer}")
-        started = time.monotonic()
-        session = AutopilotSession(options, scenario, stream, cancellation, trajectory)
-        over = False
+        started, over = time.monotonic(), False
+        drone.begin()
         try:
-            over = session.run()
+            over = converse(options, drone, stream, cancellation)
         except LinkCancelledError:
             over = True
         except (ProtocolError, LinkError) as error:
             print_event(str(error))
         stream.leave()
-        drone, flight = session.drone, session.drone.flight
+        flight = drone.flight
         print_event(
             f"ended: {drone.steps} steps, {flight.state.time:.2f} simulated s, "
             f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
@@ -161,11 +119,11 @@ def serve(
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the end; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
-    scenario = make_scenario(options)
-    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    drone = make_drone(options)
+    drone.trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     link = make_link(options, cancellation, stream_options(options))
     stack.callback(link.close)
-    reached = serve(options, scenario, OneStream(link, cancellation), cancellation, trajectory)
+    reached = serve(options, drone, OneStream(link, cancellation), cancellation)
     return int(options.until_reached and not reached)
 
 
@@ -174,17 +132,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_program("testbed", fly, parse(arguments))
 
 
-def make_scenario(options: argparse.Namespace) -> Scenario:
-    """Return the drone and its world. Raises ValueError and ProtocolError for what can't be."""
+def make_drone(options: argparse.Namespace) -> SimulatedDrone:
+    """Return the drone in its world. Raises ValueError and ProtocolError for what can't be."""
+    airframe = Airframe()
     constants = Constants(
         horizontal_angle_of_view=options.hfov,
         vertical_angle_of_view=options.vfov,
         width=options.width,
         height=options.height,
         camera_separation=SEPARATION,
-        weight=AIRFRAME.mass,
-        gravity=-AIRFRAME.gravity if options.negative_gravity else AIRFRAME.gravity,
-        drag=AIRFRAME.drag,
+        weight=airframe.mass,
+        gravity=-airframe.gravity if options.negative_gravity else airframe.gravity,
+        drag=airframe.drag,
         max_thrust=MAX_THRUST,
         max_pitch_rate=MAX_RATE,
         max_roll_rate=MAX_RATE,
@@ -192,9 +151,8 @@ def make_scenario(options: argparse.Namespace) -> Scenario:
     )
     TestbedConnection(options.layout).send(constants)  # complain now, not to each autopilot
     turned = options.wind_rotation
-    return Scenario(
+    return SimulatedDrone(
         World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=turned),
-        AIRFRAME,
         StereoCamera(options.width, options.height, options.hfov, options.vfov, SEPARATION),
         constants,
         step=1 / options.rate,
