@@ -69,7 +69,7 @@ PARAMETERS = (
         "silence_timeout",
         5.0,
         "Seconds within which a testbed must send its constants, or all of a frame; it may pause between frames.",
-        range=(0.1, 3600.0),
+        range=(1.0, 3600.0),
     ),
     *declarations(VelocityParameters, VELOCITY),
     *limit_parameters(is_drone=True),
