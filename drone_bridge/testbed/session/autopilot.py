@@ -342,9 +342,9 @@ class AutopilotSession(Session):
 
     def _advice(self, connection: AutopilotConnection) -> str:
         """Return what may be wrong with the layout, as a sentence; it may be empty."""
-        named = self._parameter("attitude_layout")
-        is_layout = connection.has_floats
-        return f"Perhaps attitude_layout, which is {named}, is not what this testbed sends." if is_layout else ""
+        if not connection.has_floats:
+            return ""
+        return f"Perhaps attitude_layout has to be another than {self._parameter('attitude_layout')}."
 
     # The end.
 
