@@ -48,26 +48,17 @@ class Vehicle:
 class Flown:
     """A flight, and the vehicle that follows it."""
 
-    def __init__(
-        self,
-        vehicle=None,
-        limits=LIMITS,
-        unit=AngleUnit.DEGREES,
-        constants=CONSTANTS,
-        *,
-        has_position=True,
-    ):
+    def __init__(self, vehicle=None, limits=LIMITS, unit=AngleUnit.DEGREES, *, has_position=True):
         self.vehicle = vehicle or Vehicle()
         layout = AttitudeLayout.POSE if has_position else AttitudeLayout.PITCH_ROLL
-        self.flight = ModelledFlight(constants, unit, layout, limits)
+        self.flight = ModelledFlight(CONSTANTS, unit, layout, limits)
         self._has_position = has_position
         self._per_radian = unit.half_turn / math.pi
         self.time_s = 0.0
-        self.measured_heading = lambda: self.vehicle.heading
 
     def told(self):
         position = tuple(self.vehicle.position) if self._has_position else None
-        heading = self.measured_heading() * self._per_radian
+        heading = self.vehicle.heading * self._per_radian
         return self.flight.observe(SensorFrame(b"", b"", self.time_s, 0.0, 0.0, heading, position))
 
     def answer(self, answer, step_s=STEP_S):
@@ -163,14 +154,14 @@ def test_a_vehicle_that_was_told_to_stop_begins_at_rest():
 PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 
 
-def fly(flown, carried=lambda frame: frame):
-    """Have the scripted autopilot fly its plan by what the wire carries; return how far it was ahead at most."""
+def fly(flown):
+    """Have the scripted autopilot fly its plan; return how far it was ahead at most."""
     with contextlib.redirect_stdout(io.StringIO()):
         pilot = Pilot(CONSTANTS, PLAN)
         frame = flown.told()
         farthest = 0.0
         while not pilot.is_over:
-            _, frame = flown.answer(pilot.answer(carried(frame)))
+            _, frame = flown.answer(pilot.answer(frame))
             farthest = max(farthest, -flown.vehicle.position[2])
     return farthest
 

@@ -60,8 +60,8 @@ class Inputs:
         self.add_image("left", stamp_s, now_s, marker, **changes)
         self.add_image("right", stamp_s, now_s, marker + 1, **changes)
 
-    def add_attitude(self, stamp_s, now_s=0.0):
-        self.synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), now_s)
+    def add_attitude(self, stamp_s):
+        self.synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), 0.0)
 
     def take(self, now_s=0.0):
         return self.synchronizer.take(now_s, LONG_S)

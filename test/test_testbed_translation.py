@@ -114,12 +114,12 @@ def test_rates_and_accelerations_are_marked_as_not_measured():
 # Cameras.
 
 
-def camera_pose(side, names=NAMES):
+def camera_pose(side):
     """Where one optical frame is in base_link: translation and rotation, over both transforms."""
-    transforms = {transform.child_frame_id: transform for transform in translate.camera_transforms(CONSTANTS, names)}
-    optical = transforms[names.optical(side)]
+    transforms = {transform.child_frame_id: transform for transform in translate.camera_transforms(CONSTANTS, NAMES)}
+    optical = transforms[NAMES.optical(side)]
     camera = transforms[optical.header.frame_id]
-    assert camera.header.frame_id == names.base_link
+    assert camera.header.frame_id == NAMES.base_link
     shift = camera.transform.translation
     rotation = matrix(camera.transform.rotation) @ matrix(optical.transform.rotation)
     return np.array([shift.x, shift.y, shift.z]), rotation
