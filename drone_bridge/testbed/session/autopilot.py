@@ -14,8 +14,8 @@ Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Pro
 | CLOSED, by `end` | the neutral answer, as below | |
 
 Each answer is owed: a testbed waits for it for ever. So none is dropped, not even after a stall, and what ends a
-conversation here, in whatever state, leaves one neutral answer behind: to the frame that waits, or ahead of time to the
-next one, as a testbed reads its answer when it has sent that frame.
+conversation here, in whatever state, leaves one neutral answer behind, unless the testbed has left: to the frame that
+waits, or ahead of time to the next one, as a testbed reads its answer when it has sent that frame.
 
 Nothing on the wire says which floats follow the images, but the turns do: where a first frame may end, a silence of
 FRAME_END_SILENCE_S decides that it has.
