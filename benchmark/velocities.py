@@ -6,26 +6,39 @@ README.md here.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "support"))
 import testbed_velocity_flights as testbed
-from velocity_flights import VEHICLES, stop
+from steered import Robot, Submarine, TestbedDrone, drive
+from velocity_flights import Fly, GuiDrone, LandingDrone, fly, stop
 
 from drone_bridge.motion.velocity_control import HOVER
 
 SEEDS = range(9000, 9010)
+SPEEDS = (0.5, 1.5, 2.0)  # m/s; the last one is the default limit, and needs all of the AR.Drone's tilt for a while
+GUSTS = (0.0, 0.3)  # m/s
+#: How each is made, by gusts and a seed; how it is flown; in which gusts, m/s; and at which speeds it goes, m/s.
+VEHICLES: dict[str, tuple[Callable[[float, int], Any], Fly, tuple[float, ...], tuple[float, ...]]] = {
+    "AR.Drone": (GuiDrone, fly, GUSTS, SPEEDS),
+    "landing drone": (LandingDrone, fly, GUSTS, SPEEDS),
+    "testbed's drone": (TestbedDrone, drive, GUSTS, SPEEDS),
+    "submarine": (lambda gusts, seed: Submarine(), drive, (0.0,), SPEEDS),
+    "tracked robot": (lambda gusts, seed: Robot(), drive, (0.0,), (0.5, 1.0)),  # which is as fast as it can
+}
 
 
 def table_of_vehicles() -> None:
     """Print how far each speed is flown and each vehicle goes on after a zero: the worst of the flights."""
     print("| vehicle | gusts | `cmd_vel` | flies | stands after | then drifts, in 10 s |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for name, (make, winds, speeds) in VEHICLES.items():
+    for name, (make, flier, winds, speeds) in VEHICLES.items():
         for gusts in winds:
-            stops = [[stop(make(gusts, seed), speed) for seed in SEEDS] for speed in speeds]
+            stops = [[stop(make(gusts, seed), speed, flier) for seed in SEEDS] for speed in speeds]
             asked = ", ".join(f"{speed:g}" for speed in speeds)
             flown = ", ".join(f"{min(e.speed for e in each):.2f} to {max(e.speed for e in each):.2f}" for each in stops)
             ways = ", ".join(f"{max(e.way for e in each):.2f}" for each in stops)

@@ -120,7 +120,7 @@ def answers_in_pieces(session: Any, folder: Path, *, short: bool) -> str:
 
 def steps_by_default_sockets(session: Any, folder: Path, *, short: bool) -> str:
     """Step a testbed whose sockets are as they come: without an acknowledgement at once, a step takes 40 ms."""
-    options = ("--port", 0, "--default-sockets", "--fast", "--once", "--steps", STEPS, "--wind", "0 0 0")
+    options = ("--port", 0, "--default-sockets", "--fast", "--once", "--duration", STEPS / 60, "--wind", "0 0 0")
     with Process(sys.executable, "-m", "drone_bridge.testbed.emulator", *options) as testbed:
         port = testbed.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
         with Process.node("testbed_bridge", port=port, attitude_layout="pitch_yaw"):

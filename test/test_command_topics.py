@@ -22,21 +22,17 @@ def read(message):
     return message, abs(message.linear.x) <= 10.0
 
 
-def read_helm(message):
-    return ("at the helm", message), True
-
-
 @pytest.fixture
 def make(monkeypatch, tmp_path):
     """Make a bridge whose vehicle follows all but linear.y; a command is the Twist, and too fast above 10 m/s."""
 
     make_node = commanded_nodes(monkeypatch, tmp_path)
 
-    def made(*, now=None, is_raw=False, is_time_simulated=False, limits=None, command_timeout=TIMEOUT_S, **options):
+    def made(*, now=None, is_time_simulated=False, limits=None, command_timeout=TIMEOUT_S, **options):
         parameters = {f"limits.{name}": value for name, value in (limits or {}).items()}
         node = make_node(is_time_simulated=is_time_simulated, command_timeout=command_timeout, **parameters)
         commands = CommandTopics(node, now, node.wake, **options)
-        commands.take_velocities(read, ("linear.x", "linear.z", "angular.z"), read_helm if is_raw else None)
+        commands.take_velocities(read, ("linear.x", "linear.z", "angular.z"))
         commands.take("cmd_rates", CommandRates, lambda message: message)
         commands.take_axes(lambda shares: (shares, max(shares) <= 1.0))
         node.follow(commands)
@@ -300,12 +296,6 @@ def test_a_stick_in_its_middle_is_flown_or_left_to_what_holds_the_vehicle_best(m
 
 def test_a_zero_of_others_is_a_command(make):
     assert make(holds_zero=False).send(CMD_VEL) == (Rank.COMMAND, Twist())
-
-
-def test_at_the_helm_a_twist_is_a_velocity_also_where_cmd_vel_is_something_else(make):
-    node = make(is_raw=True, limits={"max_speed": 2.0})
-    assert node.send(CMD_VEL, forward=8.0) == (Rank.COMMAND, twist(forward=8.0))
-    assert node.send(HELM, forward=8.0) == (Rank.HELM, ("at the helm", twist(forward=2.0)))
 
 
 def test_who_was_at_the_helm_of_a_bridge_that_is_killed_finds_it_held(make):

@@ -7,7 +7,6 @@ import math
 import pytest
 from controller_node import ControllerNode
 from controller_pilot import BASELINE, HEIGHT, TARGET, TARGET_M, WIDTH, messages, properties
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 
 from drone_bridge.controllers.seek_target.behaviour import StereoFrame
@@ -93,7 +92,7 @@ def test_nothing_is_commanded_before_the_drone_is_known(clock):
         "The drone on drone_properties can't be flown: mass has to be above 0, not 0.0.",
     ]
     pilot.node.run(2.0)
-    assert pilot.node.state.reason.startswith("for drone_properties, or the parameter seek_target.drone.mass, left/")
+    assert pilot.node.state.reason.startswith("for drone_properties, left/")
     pilot.show(frames=5)
     assert not pilot.node.commands("cmd_rates")
     pilot.announce()
@@ -120,38 +119,22 @@ def test_another_testbed_resets_the_controller(clock, what):
     assert math.isnan(state.distance)
 
 
-# Drones that are not a testbed's.
-
-
-def test_a_drone_without_properties_is_known_by_parameters(clock):
-    pilot = Pilot(clock, is_announced=False, **{"drone.mass": 1.5, "drone.max_thrust": 25.0})
-    pilot.show([TARGET])
-    (command,) = pilot.node.commands("cmd_rates")
-    assert command.thrust == pytest.approx(1.5 * 9.81, rel=0.2)
-    assert command.header.frame_id == "d1/base_link"
-
-
-def test_a_drone_that_holds_velocities_gets_them_and_zero_at_the_end(clock):
-    pilot = Pilot(clock, is_announced=False, commands="velocities", frame_timeout=0.3)
-    assert pilot.show([TARGET], frames=60).header.frame_id == "d1/base_link"
-    assert "cmd_rates" not in pilot.node.published
-    velocities = pilot.node.commands("cmd_vel")
-    first = next(twist for twist in velocities if twist.linear.x > 0)
-    assert first.linear.y > 0 or first.angular.z > 0  # the target is on the left
-    pilot.node.run(1.0)  # no more frames
-    assert pilot.node.commands("cmd_vel")[-1] == Twist()
-    state = pilot.node.state
-    assert (state.state, state.reason[:18]) == ("waiting", "for left/image_raw")
-    assert seconds_of(state.header.stamp) == pytest.approx(pilot.time_s), "of the last frame that was answered"
-
-
-def test_after_leaving_nothing_is_commanded_but_a_zero(clock):
-    pilot = Pilot(clock, is_announced=False, commands="velocities")
+def test_after_leaving_nothing_is_commanded(clock):
+    pilot = Pilot(clock)
     pilot.show([TARGET], frames=3)
-    pilot.node.commands("cmd_vel")
+    pilot.node.commands("cmd_rates")
     pilot.node.behaviour.leave()
     pilot.show([TARGET], frames=3)
-    assert pilot.node.commands("cmd_vel") == [Twist()]
+    assert not pilot.node.commands("cmd_rates")
+
+
+def test_frames_that_end_are_missed_with_the_stamp_of_the_last_one(clock):
+    pilot = Pilot(clock)
+    pilot.show([TARGET])
+    pilot.node.run(3.0)
+    state = pilot.node.state
+    assert (state.state, state.reason[:18]) == ("waiting", "for left/image_raw")
+    assert seconds_of(state.header.stamp) == pytest.approx(pilot.time_s)
 
 
 # What can't be used.

@@ -19,7 +19,6 @@ REFUSED = {
         (["--wind", "1 2"], "must be three numbers"),
         (["--gusts", "-1"], "not below 0"),
         (["--port", "70000"], "at most 65535"),
-        (["--fault", "flood@3"], "truncate@N"),
         (["--obstacles", "100000"], "no room left"),
         (["--trajectory", "/no/such/folder/x.csv"], "No such file"),
     ],

@@ -1,26 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """testbed_bridge as a process, between real sockets and real DDS."""
 
-import dataclasses
-import itertools
 import math
 
-import cv2
-import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from geometry_msgs.msg import Twist
-from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import wait_until
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
-from testbed_peer import CONSTANTS, HOVER, TestbedPeer, bridge, pixels
+from sensor_msgs.msg import CameraInfo, Image, Imu
+from testbed_peer import HOVER, TestbedPeer, bridge, pixels
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.testbed.codec import SensorFrame
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -110,39 +104,6 @@ def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
             assert peer.exchange() == HOVER
         last = fresh.wait(lambda image: len(fresh) == 0)
     assert bytes(last.data) == pixels(1)
-
-
-# Layouts, and a new simulation on the same connection.
-
-
-def test_jpegs_are_made_of_both_sides_while_somebody_listens(ros, peer):
-    size = dataclasses.replace(CONSTANTS, width=64, height=48)
-    colours = {"left": (250, 20, 90), "right": (10, 200, 60)}  # red, green, blue; flat, as a testbed's scenes are
-    sides = [bytes(colours[side]) * (size.width * size.height) for side in ("left", "right")]
-    times = itertools.count(1)
-
-    def exchange():
-        frame = SensorFrame(*sides, time=0.1 * next(times), pitch=0.0, yaw=0.0)
-        peer.socket.sendall(peer.connection.send(frame))
-        return peer.reply()
-
-    reports, images = ros.subscribe(DiagnosticArray, "/diagnostics"), ros.subscribe(Image, "left/image_raw")
-    with Process.node("testbed_bridge", port=peer.port, attitude_layout="pitch_yaw"):
-        peer.open(size)
-        wait_until(lambda: exchange() and len(images), "an image")
-        for _ in range(50):
-            exchange()
-        reports.clear()
-        assert "images_compressed" not in values_of(reports.wait())
-        inboxes = {side: ros.subscribe(CompressedImage, f"{side}/image_raw/compressed") for side in colours}
-        wait_until(lambda: exchange() and all(map(len, inboxes.values())), "JPEGs")
-        for side, inbox in inboxes.items():
-            message = inbox.wait()
-            assert message.format == "rgb8; jpeg compressed bgr8"
-            assert message.header.frame_id == f"{side}_camera_optical_frame"
-            decoded = cv2.imdecode(np.frombuffer(message.data, np.uint8), cv2.IMREAD_COLOR)
-            assert decoded.shape == (size.height, size.width, 3)
-            assert np.abs(decoded[:, :, ::-1].astype(int) - colours[side]).max() <= 6
 
 
 def test_commands_that_reach_no_vehicle_are_counted_and_warned_of(ros, peer):

@@ -11,12 +11,8 @@ from pathlib import Path
 import pytest
 from ament_index_python.packages import get_package_share_directory
 from composition import INTERRUPTED, launch, wait_until_recorded
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from rosbags.highlevel import AnyReader
-from sensor_msgs.msg import Image, Imu
-from tf2_msgs.msg import TFMessage
 
-from drone_bridge.msg import ControllerState, DroneProperties
 from drone_bridge.tools.launch.evaluate import evaluate
 
 TESTBED_LAUNCH = Path(get_package_share_directory("drone_bridge")) / "launch" / "testbed.launch.xml"
@@ -25,14 +21,6 @@ FRAME_RATE = 60.0  # of the emulated testbed, per simulated second
 SMALL = {"testbed_image_width": 100, "testbed_image_height": 100}
 IMAGE_BYTES = 100 * 100 * 3
 HOVER = {"pitch_rate": 0.0, "roll_rate": 0.0, "yaw_rate": 0.0, "thrust": 9.81}
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-
-
-def interrupted(composition):
-    """Press Ctrl-C; all of it has to end by itself, with nothing left behind."""
-    assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
-    assert composition.leftovers() == []
-    assert composition.count_lines("has not stopped, and gets|Traceback") == 0
 
 
 def last_motion(trajectory):
@@ -84,7 +72,9 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, mo
         composition.wait_for_line("holding: target in sight", FLIGHT_S)
         # The drone is held there until the recorder has found every topic, and some frames more.
         wait_until_recorded(bag, RECORDED, more_bytes=60 * 2 * IMAGE_BYTES)
-        interrupted(composition)
+        assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
+        assert composition.leftovers() == []
+        assert composition.count_lines("has not stopped, and gets|Traceback") == 0
     reached_s = float(reached[1])
 
     assert last_motion(trajectory) == pytest.approx(HOVER, rel=1e-6)
@@ -118,32 +108,14 @@ def seconds(message):
     return message.header.stamp.sec + message.header.stamp.nanosec / 1e9
 
 
-def test_a_bridge_that_listens_is_found_by_the_testbed(ros, tmp_path, free_port):
-    """Against the wall clock, with the answer that is there; stopped on the way to the target."""
-    trajectory = tmp_path / "flight.csv"
-    states = ros.subscribe(ControllerState, "drone_controller/state")
-    images = ros.subscribe(Image, "right/image_raw")
-    attitudes = ros.subscribe(Imu, "imu/data")
-    with launch(
-        "testbed.launch.xml",
-        emulate=True,
-        control=True,
-        testbed_bridge_role="listen",
-        testbed_port=free_port,
-        attitude_layout="pitch_roll",
-        testbed_trajectory=trajectory,
-        **SMALL,
-    ) as composition:
-        composition.wait_for_line(rf"Waiting for a peer on 127\.0\.0\.1:{free_port}")
-        composition.wait_for_line(rf"\[testbed-1\] connected to 127\.0\.0\.1:{free_port}")
-        assert images.wait().header.frame_id == "right_camera_optical_frame"
-        assert attitudes.wait().orientation_covariance[0] < 1  # roll is measured in this layout
-        transforms = ros.subscribe(TFMessage, "/tf_static", LATCHED).wait().transforms
-        assert "base_link" in {transform.header.frame_id for transform in transforms}
-        assert ros.subscribe(DroneProperties, "drone_properties", LATCHED).wait().image_width == 100
-        states.wait(lambda state: state.state == "approaching")
-        interrupted(composition)
-    assert last_motion(trajectory) == pytest.approx(HOVER, rel=1e-6)
+@pytest.mark.parametrize(("bridge", "testbed"), [("connect", "listen"), ("listen", "connect")])
+def test_one_of_both_listens(tmp_path, bridge, testbed):
+    given = {"emulate": "true", "testbed_bridge_role": bridge, "attitude_layout": "pitch_roll"}
+    emulator, node = evaluate(TESTBED_LAUNCH, given, tmp_path)[:2]
+    command = shlex.join(emulator.command)
+    assert f" --role {testbed} " in command
+    assert " --layout pitch_roll " in command
+    assert f"role: {bridge}" in "".join(node.files.values()).replace('"', "")
 
 
 def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):

@@ -11,14 +11,13 @@ import pytest
 from quadrotor import Quadrotor
 
 from drone_bridge.programs.plan import parse_plan
-from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
+from drone_bridge.testbed.device.modelled_flight import MAX_LEAD, FlightLimits, ModelledFlight
 from drone_bridge.testbed.operator import Pilot
 
 CONSTANTS = Constants(120.0, 90.0, 4, 4, 0.0, 1.5, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
-LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
-GAIN = 0.5
+LIMITS = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
 STEP_S = 1 / 30
 WEIGHT_N = CONSTANTS.weight * CONSTANTS.gravity
 HOVER = MotionParameters(0.0, 0.0, 0.0, WEIGHT_N)
@@ -49,26 +48,17 @@ class Vehicle:
 class Flown:
     """A flight, and the vehicle that follows it."""
 
-    def __init__(
-        self,
-        vehicle=None,
-        limits=LIMITS,
-        unit=AngleUnit.DEGREES,
-        constants=CONSTANTS,
-        *,
-        has_position=True,
-        heading_gain=math.inf,
-    ):
+    def __init__(self, vehicle=None, limits=LIMITS, unit=AngleUnit.DEGREES, *, has_position=True):
         self.vehicle = vehicle or Vehicle()
-        self.flight = ModelledFlight(constants, unit, limits, GAIN, heading_gain)
+        layout = AttitudeLayout.POSE if has_position else AttitudeLayout.PITCH_ROLL
+        self.flight = ModelledFlight(CONSTANTS, unit, layout, limits)
         self._has_position = has_position
         self._per_radian = unit.half_turn / math.pi
         self.time_s = 0.0
-        self.measured_heading = lambda: self.vehicle.heading
 
     def told(self):
         position = tuple(self.vehicle.position) if self._has_position else None
-        heading = self.measured_heading() * self._per_radian
+        heading = self.vehicle.heading * self._per_radian
         return self.flight.observe(SensorFrame(b"", b"", self.time_s, 0.0, 0.0, heading, position))
 
     def answer(self, answer, step_s=STEP_S):
@@ -121,7 +111,7 @@ def test_a_vehicle_that_lags_is_told_ahead_but_not_for_long():
     flown = begun(Vehicle(lag_s=0.5))
     flown.answer(MotionParameters(10 / STEP_S, 0.0, 0.0, WEIGHT_N))
     _, frame = flown.answers(HOVER, 1.0)
-    assert 0.1 < -frame.position[2] + flown.vehicle.position[2] < LIMITS.max_lead
+    assert 0.1 < -frame.position[2] + flown.vehicle.position[2] < MAX_LEAD
     flown.answer(MotionParameters(-10 / STEP_S, 0.0, 0.0, WEIGHT_N))
     _, frame = flown.answers(HOVER, 14.0)
     assert frame.position == pytest.approx(tuple(flown.vehicle.position), abs=0.06)
@@ -132,13 +122,13 @@ def test_a_vehicle_before_a_wall_leaves_no_velocity_that_grows():
     flown.answer(MotionParameters(20 / STEP_S, 0.0, 0.0, WEIGHT_N))
     for _ in range(100):
         velocity, frame = flown.answer(HOVER)
-        assert -frame.position[2] <= LIMITS.max_lead + 1e-9
+        assert -frame.position[2] <= MAX_LEAD + 1e-9
     assert 0.5 < velocity.ahead < 2.0
     assert flown.answer(HOVER)[0].ahead == pytest.approx(velocity.ahead, abs=1e-3)
 
 
 def test_nothing_is_beyond_the_limits():
-    limits = FlightLimits(max_speed=1.0, max_climb_speed=0.5, max_tilt=0.3, max_yaw_rate=0.2, max_lead=1.0)
+    limits = FlightLimits(max_speed=1.0, max_climb_speed=0.5, max_tilt=0.3, max_yaw_rate=0.2)
     flown = begun(limits=limits)
     for rates in ((300.0, 0.0), (0.0, -300.0), (720.0, 720.0)):
         for thrust in (25.0, 0.0):
@@ -164,14 +154,14 @@ def test_a_vehicle_that_was_told_to_stop_begins_at_rest():
 PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 
 
-def fly(flown, carried=lambda frame: frame):
-    """Have the scripted autopilot fly its plan by what the wire carries; return how far it was ahead at most."""
+def fly(flown):
+    """Have the scripted autopilot fly its plan; return how far it was ahead at most."""
     with contextlib.redirect_stdout(io.StringIO()):
         pilot = Pilot(CONSTANTS, PLAN)
         frame = flown.told()
         farthest = 0.0
         while not pilot.is_over:
-            _, frame = flown.answer(pilot.answer(carried(frame)))
+            _, frame = flown.answer(pilot.answer(frame))
             farthest = max(farthest, -flown.vehicle.position[2])
     return farthest
 
@@ -194,22 +184,14 @@ def test_an_autopilot_that_is_tuned_for_testbeds_steers_a_vehicle_that_lags(vehi
     assert -flown.vehicle.heading == pytest.approx(1.0, abs=0.05)
 
 
-@pytest.mark.parametrize("layout", ["pitch_yaw", "pitch_roll", "pose"])
+@pytest.mark.parametrize("layout", AttitudeLayout)
 @pytest.mark.parametrize("rate_hz", [5, 8, 10, 20, 60])
 def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
     """2 m ahead, and on the spot to the left, whatever the layout says about it: nothing is left to its own drift."""
     for seed in range(3):
         quadrotor = Quadrotor(seed)
         yaw = quadrotor.yaw
-        gain = 0.8
-        flight = ModelledFlight(
-            CONSTANTS,
-            AngleUnit.DEGREES,
-            LIMITS,
-            gain,
-            gain if layout == "pitch_yaw" else math.inf,
-            tells_position=layout == "pose",
-        )
+        flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, layout, LIMITS)
         with contextlib.redirect_stdout(io.StringIO()):
             pilot = Pilot(CONSTANTS, PLAN)
             for step in range(round(PLAN.duration_s * rate_hz)):
@@ -233,7 +215,7 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
 
 
 def test_a_vehicle_that_was_blown_away_is_brought_back_where_the_autopilot_is_not_told():
-    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, LIMITS, GAIN, tells_position=False)
+    flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.PITCH_ROLL, LIMITS)
     frame = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 0.0, (0.0, 0.0, 0.0))
     flight.observe(frame)
     flight.follow(HOVER)

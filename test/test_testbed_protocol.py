@@ -226,31 +226,3 @@ def test_an_answer_needs_a_frame():
     autopilot.send(REPLY)
     with pytest.raises(LocalProtocolError, match="no frame is waiting"):
         autopilot.send(REPLY)
-
-
-@pytest.mark.parametrize("frames", [0, 1, 2])
-def test_a_last_answer_can_be_left_behind_at_any_moment_but_once(frames):
-    autopilot = AutopilotConnection()
-    with pytest.raises(LocalProtocolError, match="after the constants have come"):
-        autopilot.finish(REPLY)
-    autopilot.receive_data(constants_bytes())
-    for _ in range(frames):
-        assert not autopilot.must_answer
-        autopilot.receive_data(frame_bytes())
-        if _ < 1:
-            autopilot.send(REPLY)
-    assert autopilot.finish(REPLY) == struct.pack(">ffff", *astuple(REPLY))
-    assert not autopilot.must_answer
-    for send in (autopilot.finish, autopilot.send):
-        with pytest.raises(LocalProtocolError):
-            send(REPLY)
-
-
-def test_an_answer_may_come_ahead_of_its_frame():
-    testbed = TestbedConnection()
-    testbed.send(CONSTANTS)
-    testbed.receive_data(struct.pack(">ffff", *astuple(REPLY)))
-    assert testbed.next_event() is NEED_DATA
-    testbed.send(FRAME)
-    assert testbed.next_event() == REPLY
-    assert testbed.next_event() is NEED_DATA

@@ -2,7 +2,6 @@
 """What both roles of the testbed protocol refuse: sizes that a peer may not choose, and what can't be meant."""
 
 import math
-import random
 import struct
 import tracemalloc
 from dataclasses import fields
@@ -18,9 +17,6 @@ from testbed_bytes import (
     constants_bytes,
     converse,
     drain,
-    feed_by_buffer,
-    feed_by_buffers,
-    feed_by_copy,
     frame_bytes,
     send_all,
 )
@@ -78,18 +74,6 @@ def test_memory_grows_with_what_has_come():
             assert tracemalloc.get_traced_memory()[0] <= 2 * came + (2 << 20)
     finally:
         tracemalloc.stop()
-
-
-def test_a_large_first_frame_is_as_those_after_it():
-    image_bytes = 3 * 640 * 480
-    images = random.Random(1).randbytes(2 * image_bytes)
-    data = constants_bytes(width=640, height=480) + b"".join(frame_bytes(images=images, time=t) for t in range(3))
-    for feed in (feed_by_copy, feed_by_buffer, feed_by_buffers):
-        _, *frames = converse(
-            AutopilotConnection(), [data[i : i + 100_000] for i in range(0, len(data), 100_000)], feed
-        )
-        assert [frame.time for frame in frames[:-1]] == [0, 1, 2]
-        assert {(frame.left, frame.right) for frame in frames[:-1]} == {(images[:image_bytes], images[image_bytes:])}
 
 
 def test_a_testbed_keeps_no_more_than_it_may_get():

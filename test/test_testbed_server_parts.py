@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of testbed_server's session: synchronized frames, time, commands, their watchdog, levelling, topics."""
+"""The parts of testbed_server's session: synchronized frames, time, levelling, topics."""
 
 import math
 import weakref
@@ -14,11 +14,11 @@ from drone_bridge.ros.images import rgb8_pixels, set_data
 from drone_bridge.ros.neutral_repeater import has_followers
 from drone_bridge.ros.time import nanoseconds_of, time_from_seconds
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SensorFrame
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
 from drone_bridge.testbed.server.node import TestbedServer, read_pixels
 from drone_bridge.testbed.server.properties import read_properties
-from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
+from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, FrameSynchronizer
 from drone_bridge.testbed.session.levelling import Levelling
 from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
@@ -60,8 +60,8 @@ class Inputs:
         self.add_image("left", stamp_s, now_s, marker, **changes)
         self.add_image("right", stamp_s, now_s, marker + 1, **changes)
 
-    def add_attitude(self, stamp_s, now_s=0.0):
-        self.synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), now_s)
+    def add_attitude(self, stamp_s):
+        self.synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), 0.0)
 
     def take(self, now_s=0.0):
         return self.synchronizer.take(now_s, LONG_S)
@@ -298,24 +298,15 @@ def test_properties_that_no_autopilot_would_take_are_refused_with_a_sentence(nam
         read_properties(properties, AngleUnit.DEGREES)
 
 
-def test_a_command_bears_the_stamp_of_its_frame_and_is_limited():
-    flown = Flown()
-    list(flown.times(3.5))
-    limited = MotionParameters(0.0, 0.0, 0.0, CONSTANTS.max_thrust)
-    command = RatesAnswer(limited, 3_500_000_000)
-    assert flown.drone.follow(MotionParameters(0.0, 0.0, 0.0, 1000.0)) == (command, False)
-    assert flown.drone.follow(limited) == (command, True)
-
-
 def test_a_modelled_flight_goes_by_poses_where_there_are_some_and_else_by_attitudes():
     flown = Flown()
-    limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0, max_lead=1.0)
+    limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
     posed = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 45.0, (7.0, 8.0, 9.0))
     flown.drone.locate(1.2, posed)
     flown.inputs.add_attitude(1.0)
     flown.inputs.pair(1.0)
     assert flown.sense()[0].position is None  # as the wire is not to have it
-    flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, limits, 0.5)
+    flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.POSE, limits)
     flown.inputs.add_attitude(1.5)
     flown.inputs.pair(1.5)
     assert flown.sense()[0].position == pytest.approx(posed.position)
@@ -372,13 +363,6 @@ def test_the_last_of_the_repeated_commands_turns_nothing(tilt):
     assert levelling.look(0.6, tilt)
     assert not levelling.turns(tilt)
     assert not levelling.look(0.7, tilt)
-
-
-def test_who_commands_the_vehicle_ends_the_levelling():
-    levelling = Levelling()
-    levelling.look(0.5, MUCH)
-    assert not levelling.look(None, MUCH)
-    assert not levelling.look(0.1, HARDLY)
 
 
 def test_the_first_neutral_command_turns_a_drone_that_is_much_tilted():

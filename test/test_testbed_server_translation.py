@@ -33,10 +33,10 @@ QUARTER = 89.0  # degrees: straight up and down, heading and roll are one
 coordinates = st.floats(-1e6, 1e6, width=32)
 
 
-def through_ros(frame, unit=DEGREES):
+def through_ros(frame):
     """A frame as the bridge publishes it, and the server reads it."""
-    translation = Translation(unit, NAMES)
-    return translate.sensed(translation.odometry(frame, Time()) or translation.imu(frame, Time()), unit)
+    translation = Translation(DEGREES, NAMES)
+    return translate.sensed(translation.odometry(frame, Time()) or translation.imu(frame, Time()), DEGREES)
 
 
 def on_the_wire(*values):

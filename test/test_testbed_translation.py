@@ -4,6 +4,7 @@
 import math
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
@@ -113,12 +114,12 @@ def test_rates_and_accelerations_are_marked_as_not_measured():
 # Cameras.
 
 
-def camera_pose(side, names=NAMES):
+def camera_pose(side):
     """Where one optical frame is in base_link: translation and rotation, over both transforms."""
-    transforms = {transform.child_frame_id: transform for transform in translate.camera_transforms(CONSTANTS, names)}
-    optical = transforms[names.optical(side)]
+    transforms = {transform.child_frame_id: transform for transform in translate.camera_transforms(CONSTANTS, NAMES)}
+    optical = transforms[NAMES.optical(side)]
     camera = transforms[optical.header.frame_id]
-    assert camera.header.frame_id == names.base_link
+    assert camera.header.frame_id == NAMES.base_link
     shift = camera.transform.translation
     rotation = matrix(camera.transform.rotation) @ matrix(optical.transform.rotation)
     return np.array([shift.x, shift.y, shift.z]), rotation
@@ -146,6 +147,20 @@ def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, he
     assert depth > 0
     assert columns.mean() == pytest.approx(column / depth, abs=0.6)
     assert rows.mean() == pytest.approx(row / depth, abs=0.6)
+
+
+def test_images_become_jpegs_of_the_same_colours():
+    translation, size = Translation(DEGREES, NAMES), replace(CONSTANTS, width=64, height=48)
+    translation.drone_properties(size, Time())
+    colours = {"left": (250, 20, 90), "right": (10, 200, 60)}  # red, green, blue; flat, as a testbed's scenes are
+    frame = replace(FRAME, **{side: bytes(colour) * (64 * 48) for side, colour in colours.items()})
+    for side, colour in colours.items():
+        message = translation.compressed_image(frame, Time(sec=3), side)
+        assert (message.format, message.header.stamp.sec) == ("rgb8; jpeg compressed bgr8", 3)
+        assert message.header.frame_id == f"{side}_camera_optical_frame"
+        decoded = cv2.imdecode(np.frombuffer(message.data, np.uint8), cv2.IMREAD_COLOR)
+        assert decoded.shape == (48, 64, 3)
+        assert np.abs(decoded[:, :, ::-1].astype(int) - colour).max() <= 6
 
 
 def test_every_frame_has_the_prefix():

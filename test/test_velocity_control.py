@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rotations import of_testbed_angles
 from testbed_velocity_flights import LAYOUTS, LEG_S, LEGS, STEP_S, WINDS, fly, speed_error
 
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device.drone_state import DroneState

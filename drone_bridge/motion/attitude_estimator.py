@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
 from drone_bridge.motion.matrices import Matrix, Triple
 from drone_bridge.motion.quaternions import (
     IDENTITY,
+    MeasuredAttitude,
     Quaternion,
     euler_from_quaternion,
     inverse,
@@ -27,14 +27,6 @@ RATE_DEVIATION = 0.01  # rad/s, of what was done from what was commanded
 MAX_DRIFT = 1.0  # rad/s; more can't be wind
 DRIFT_TIME = 1.0  # s over which is averaged how the drone turns without a command
 RATE_CHANGE_DEVIATION = 0.1  # share of a change of the commanded rates: it may have come a frame sooner or later
-
-
-class MeasuredAttitude(NamedTuple):
-    """REP 103 angles in rad, about z, then y, then x; None is not measured."""
-
-    roll: float | None = None  # positive banks right
-    pitch: float | None = None  # positive lowers the nose
-    yaw: float | None = None  # positive turns left
 
 
 class AttitudeEstimator:

@@ -98,7 +98,7 @@ class FlightControl:
         specific_force: Triple,
         yaw_error: float,
         step: float,
-        drift: Triple = (0.0, 0.0, 0.0),
+        drift: Triple,
     ) -> Command:
         """Return the command for a wanted force of thrust per mass (levelled frame, m/s^2) and a turn left by rad.
 
@@ -118,9 +118,9 @@ class FlightControl:
             thrust=min(max(drone.mass * z, 0.0), drone.max_thrust),
         )
 
-    def yaw_turn(self, yaw_rate: float, step: float = 0.0) -> float:
+    def yaw_turn(self, yaw_rate: float, step: float) -> float:
         """Return the turn, rad, to ask `command` for in order to yaw with this rate during a step, s."""
-        return yaw_rate / (_share(self._yaw_gain, step) if step else self._yaw_gain)
+        return yaw_rate / _share(self._yaw_gain, step)
 
     def _feasible(self, x: float, y: float, z: float) -> Triple:
         """Limit thrust and tilt; height has priority over lateral acceleration."""

@@ -14,6 +14,14 @@ class Quaternion(NamedTuple):
     w: float
 
 
+class MeasuredAttitude(NamedTuple):
+    """REP 103 angles in rad, about z, then y, then x; None is not measured."""
+
+    roll: float | None = None  # positive banks right
+    pitch: float | None = None  # positive lowers the nose
+    yaw: float | None = None  # positive turns left
+
+
 #: No rotation.
 IDENTITY = Quaternion(0.0, 0.0, 0.0, 1.0)
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from drone_bridge.described import described
-from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, hover
-from drone_bridge.motion.quaternions import rotated
+from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
 
 LONGEST_STEP_S = 1.0  # between measurements; after a longer one everything is estimated afresh
 _SHORTEST_STEP_S = 1e-9  # which is what stamps resolve; nothing has happened within a shorter one

@@ -75,30 +75,22 @@ class CommandTopics(Generic[CommandT]):
         self._helm_stamp: Time | None = None
         node.hold.when_set(self._forget)
 
-    def take_velocities(
-        self,
-        read: Read[CommandT],
-        follows: Collection[str] = tuple(TWIST_AXES),
-        read_helm: Read[CommandT] | None = None,
-    ) -> None:
+    def take_velocities(self, read: Read[CommandT], follows: Collection[str] = tuple(TWIST_AXES)) -> None:
         """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm; `read` converts a Twist to a command.
 
         The second takes precedence over the first; the third is for a person at a stick, who locks out all others (see
-        `Hold`), and its Twist is a velocity, converted by `read_helm` where `read` takes it for something else, which
-        has no limits then. `follows` names the TWIST_AXES that the vehicle can move along or about. A command for
-        others is logged once.
+        `Hold`). `follows` names the TWIST_AXES that the vehicle can move along or about. A command for others is logged
+        once.
         """
-        read_velocity = read_helm or read
         if "linear.z" in follows and not self._has_landing_button:
-            self.arbiter.sink = partial(_at, read_velocity, Vector3(), (0.0, 0.0, -LANDING_SPEED))
+            self.arbiter.sink = partial(_at, read, Vector3(), (0.0, 0.0, -LANDING_SPEED))
         parameters = self._node.parameters
         turn = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
-        cmd_vel, is_velocity = cmd_vel_type(parameters), read_helm is None
-        follows_stick = follows if is_velocity else ()
+        cmd_vel = cmd_vel_type(parameters)
         # The helm is first in the executor.
-        self._take("~/helm", TwistStamped, read_velocity, turn, follows_stick, is_velocity=True, is_helm=True)
-        self._take("cmd_vel", cmd_vel, read, turn, follows, is_velocity=is_velocity)
-        self._take("cmd_vel_stamped", TwistStamped, read, turn, follows, is_velocity=is_velocity, overrules=True)
+        self._take("~/helm", TwistStamped, read, turn, follows, is_velocity=True, is_helm=True)
+        self._take("cmd_vel", cmd_vel, read, turn, follows, is_velocity=True)
+        self._take("cmd_vel_stamped", TwistStamped, read, turn, follows, is_velocity=True, overrules=True)
         self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).warn_of_publishers)
 
     def take_axes(self, read: Callable[[Shares], tuple[CommandT, bool]]) -> None:

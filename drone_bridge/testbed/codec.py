@@ -286,11 +286,6 @@ def floats_of(layout: AttitudeLayout) -> struct.Struct:
     return struct.Struct(f">{len(layout.floats)}f")
 
 
-def read_floats(tail: bytes, layout: AttitudeLayout) -> dict[str, float]:
-    """Return the floats by name; `tail` is what follows the images, and may go on."""
-    return dict(zip(layout.floats, floats_of(layout).unpack_from(tail), strict=True))
-
-
 def decide_layout(tail: bytes, is_followed_by_silence: bool, unit: AngleUnit) -> AttitudeLayout | None:
     """Return the layout of a first frame, or None if more has to come, or silence, to be sure.
 
@@ -301,8 +296,10 @@ def decide_layout(tail: bytes, is_followed_by_silence: bool, unit: AngleUnit) ->
     least = _LEAST_BESIDE_PIXELS if is_followed_by_pixels else _LEAST_NORMAL_FLOAT32
 
     def fits(layout: AttitudeLayout) -> bool:
-        is_whole = len(tail) >= floats_of(layout).size
-        return is_whole and _is_plausible(read_floats(tail, layout), unit, least)
+        floats = floats_of(layout)
+        if len(tail) < floats.size:
+            return False
+        return _is_plausible(dict(zip(layout.floats, floats.unpack_from(tail), strict=True)), unit, least)
 
     is_pose, is_short = fits(AttitudeLayout.POSE), fits(AttitudeLayout.PITCH_YAW)
     if is_followed_by_pixels:
@@ -316,20 +313,8 @@ def decide_layout(tail: bytes, is_followed_by_silence: bool, unit: AngleUnit) ->
         return None
     if len(tail) == SHORT_BYTES and is_short:
         return AttitudeLayout.PITCH_YAW
-    raise ValueError("The first frame fits no layout.")
-
-
-def describe_layouts(tail: bytes) -> str:
-    """Return what the bytes after the images would say in each layout, as far as they have come."""
-    readings = []
-    for layout in AttitudeLayout:
-        size = floats_of(layout).size
-        if len(tail) < size:
-            readings.append(f"{layout.value}: {len(tail)} of {size} bytes")
-            continue
-        values = ", ".join(f"{name} {value:.6g}" for name, value in read_floats(tail, layout).items())
-        readings.append(f"{layout.value}: {values}")
-    return "; ".join(readings)
+    numbers = ", ".join(f"{number:g}" for number in struct.unpack(f">{len(tail) // 4}f", tail))
+    raise ValueError(f"The first frame fits no layout: after its images came {numbers}.")
 
 
 def _is_plausible(floats: Mapping[str, float], unit: AngleUnit, least: float) -> bool:
@@ -386,7 +371,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._limits = limits or Limits()
         self._reuses_images = reuses_images
         self._floats = floats_of(layout or AttitudeLayout.POSE)
-        self._floats_before = b""  # of the last frame
         self._surplus = b""  # what came of the second frame while the layout of the first was found out
         self._constants: Constants | None = None
         self._images: tuple[array[int], array[int]]  # once the constants have come
@@ -403,7 +387,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self._unanswered = 0
         self._packed_event: MotionParameters | None = None  # the last answer, and its bytes
         self._packed = b""
-        self._finished = False
 
     @property
     def inside_message(self) -> bool:
@@ -416,19 +399,14 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return self.layout is None and len(self._after_images()) in (SHORT_BYTES, POSE_BYTES)
 
     @property
-    def layout_hint(self) -> str:
-        """What the bytes after the images would mean in each layout, for error messages; may be empty."""
-        after_images = self._after_images()
-        if after_images and self._frames and self._floats.size == SHORT_BYTES:
-            # If the frames are longer than thought, the rest of the last one stands where an image should begin.
-            rest = POSE_BYTES - SHORT_BYTES
-            after_images = self._floats_before + bytes(memoryview(self._images[0])[:rest])
-        return describe_layouts(after_images) if after_images else ""
+    def has_floats(self) -> bool:
+        """Whether something has come after the images: if it makes no sense, the layout may be another."""
+        return bool(self._after_images())
 
     @property
     def must_answer(self) -> bool:
         """Whether the testbed is waiting for an answer."""
-        return self._unanswered > 0 and not self._finished
+        return self._unanswered > 0
 
     def get_buffers(self) -> list[memoryview]:
         """Return the memory, piece by piece, for all that is missing of this message, where the next bytes belong.
@@ -524,16 +502,14 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         return self._packed
 
     def finish(self, event: MotionParameters) -> bytes:
-        """Return the bytes of the last answer, after which nothing can be sent.
+        """Return the bytes of the last answer, after which nothing is to be sent.
 
         It answers the pending frame or, ahead of time, the next one: a testbed reads it when it has sent that frame. So
-        an autopilot can leave a safe command behind at any moment.
+        an autopilot can leave a safe command behind at any moment, until the testbed has left.
         """
-        data = pack_reply(event)
-        if self._finished or self._constants is None:
-            raise LocalProtocolError("A last answer is possible once, after the constants have come.")
-        self._finished = True
-        return data
+        if self._ended or self._constants is None:
+            raise LocalProtocolError("A last answer is for a testbed that has sent its constants, and has not left.")
+        return pack_reply(event)
 
     def _after_images(self) -> bytes:
         """Return the received bytes after the images, of this message or the one completed last."""
@@ -612,7 +588,6 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         if time < self._time:
             self._events.append(SimulationRestarted(self._time))
         self._time = time
-        self._floats_before = bytes(self._scalars)
         if self.layout is AttitudeLayout.PITCH_YAW:
             return SensorFrame(*self._images, time, pitch, yaw=angle)
         if self.layout is AttitudeLayout.PITCH_ROLL:

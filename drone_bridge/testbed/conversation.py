@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One conversation with each message of the protocol, and which of an operator's commands are neutral."""
 
-import struct
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
 from drone_bridge.testbed.codec import (
+    REPLY,
     AngleUnit,
     AttitudeLayout,
     AutopilotConnection,
@@ -18,7 +18,6 @@ from drone_bridge.testbed.codec import (
 )
 from drone_bridge.wire import LocalProtocolError
 
-_MOTION_PARAMETERS = struct.Struct(">4f")
 #: Largest yaw rate of a neutral command, degrees/s. A hovering drone uses the other axes to stay in place.
 _HOVERING_RATE = 0.5
 
@@ -46,9 +45,9 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
 
     def read(data: bytes) -> Iterator[bool]:
         heard.extend(data)
-        while len(heard) >= _MOTION_PARAMETERS.size:
-            _, _, yaw_rate, _ = _MOTION_PARAMETERS.unpack_from(heard)
-            del heard[: _MOTION_PARAMETERS.size]
+        while len(heard) >= REPLY.size:
+            _, _, yaw_rate, _ = REPLY.unpack_from(heard)
+            del heard[: REPLY.size]
             yield abs(yaw_rate) <= _HOVERING_RATE
 
     return read

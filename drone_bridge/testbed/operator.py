@@ -14,8 +14,8 @@ import math
 import sys
 from collections.abc import Sequence
 
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp_connection import StreamOptions
@@ -35,7 +35,7 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     SimulationRestarted,
 )
-from drone_bridge.wire.events import ProtocolError
+from drone_bridge.wire.events import LocalProtocolError, ProtocolError
 
 #: So long a silence where the first frame may end says that it does.
 _FRAME_END_SILENCE_S = 0.5
@@ -147,8 +147,10 @@ def fly(stream: OneStream, options: argparse.Namespace) -> bool:
                 print_event("the testbed has left")
                 return False
     finally:
-        stream.leave(connection.finish(pilot.hover) if pilot else b"")
         print_event(f"ended: {frames} frames")
+        with contextlib.suppress(LocalProtocolError, LinkError):  # of a testbed that has gone
+            if pilot:
+                stream.leave(connection.finish(pilot.hover))
 
 
 def _next_event(

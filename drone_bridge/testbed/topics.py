@@ -19,8 +19,8 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
 from drone_bridge.motion.quaternions import (
+    MeasuredAttitude,
     Quaternion,
     euler_from_quaternion,
     quaternion_from_euler,
@@ -105,11 +105,6 @@ class StereoFrameNames(FrameNames):
 # Signs and units.
 
 
-def radians_from_wire(angle: float, unit: AngleUnit) -> float:
-    """Return an angle, or angular rate, of the wire in radians."""
-    return angle * unit.radians
-
-
 def wire_from_radians(angle: float, unit: AngleUnit) -> float:
     """Return an angle, or angular rate, in the unit of the wire."""
     return angle if unit.half_turn == math.pi else math.degrees(angle)
@@ -173,11 +168,6 @@ class Command(NamedTuple):
     thrust: float
 
 
-def command_from_twist(twist: Twist) -> Command:
-    """Read a cmd_vel of rates and thrust: body rates in angular, rad/s, thrust in linear.z, N."""
-    return Command(BodyRates(twist.angular.x, twist.angular.y, twist.angular.z), twist.linear.z)
-
-
 def command_from_rates(rates: CommandRates) -> Command:
     """Read a cmd_rates."""
     return Command(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)
@@ -216,7 +206,7 @@ def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -
 def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> Command:
     """Convert motion parameters back to a command."""
     wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
-    pitch, roll, yaw = (radians_from_wire(rate, unit) for rate in wire)
+    pitch, roll, yaw = (rate * unit.radians for rate in wire)
     return Command(body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
 
 
@@ -244,16 +234,16 @@ def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
     return DroneProperties(
         image_width=constants.width,
         image_height=constants.height,
-        horizontal_angle_of_view=radians_from_wire(constants.horizontal_angle_of_view, unit),
-        vertical_angle_of_view=radians_from_wire(constants.vertical_angle_of_view, unit),
+        horizontal_angle_of_view=constants.horizontal_angle_of_view * unit.radians,
+        vertical_angle_of_view=constants.vertical_angle_of_view * unit.radians,
         camera_separation=constants.camera_separation,
         mass=constants.weight,
         gravity=abs(constants.gravity),
         drag=constants.drag,
         max_thrust=constants.max_thrust,
-        max_roll_rate=radians_from_wire(constants.max_roll_rate, unit),
-        max_pitch_rate=radians_from_wire(constants.max_pitch_rate, unit),
-        max_yaw_rate=radians_from_wire(constants.max_yaw_rate, unit),
+        max_roll_rate=constants.max_roll_rate * unit.radians,
+        max_pitch_rate=constants.max_pitch_rate * unit.radians,
+        max_yaw_rate=constants.max_yaw_rate * unit.radians,
     )
 
 
@@ -277,8 +267,8 @@ def constants_from_properties(properties: DroneProperties, unit: AngleUnit) -> C
 
 def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, side: str) -> CameraInfo:
     """Return the CameraInfo of one side; the stereo pair is referred to the left camera."""
-    horizontal = radians_from_wire(constants.horizontal_angle_of_view, unit)
-    vertical = radians_from_wire(constants.vertical_angle_of_view, unit)
+    horizontal = constants.horizontal_angle_of_view * unit.radians
+    vertical = constants.vertical_angle_of_view * unit.radians
     return pinhole_camera_info(
         constants.width,
         constants.height,
@@ -337,9 +327,9 @@ def pose(frame: SensorFrame, unit: AngleUnit) -> Pose:
 
     Pitch and roll have the signs of REP 103 already; only the heading turns the other way round.
     """
-    roll = None if frame.roll is None else radians_from_wire(frame.roll, unit)
-    pitch = radians_from_wire(frame.pitch, unit)
-    yaw = None if frame.yaw is None else enu_yaw_from_heading(radians_from_wire(frame.yaw, unit))
+    roll = None if frame.roll is None else frame.roll * unit.radians
+    pitch = frame.pitch * unit.radians
+    yaw = None if frame.yaw is None else enu_yaw_from_heading(frame.yaw * unit.radians)
     return Pose(
         None if frame.position is None else enu_from_testbed(*frame.position),
         MeasuredAttitude(roll, pitch, yaw),

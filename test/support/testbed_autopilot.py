@@ -11,10 +11,10 @@ MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
 
 
 class AutopilotPeer:
-    """Connects to a testbed, unless one has connected to it, and speaks when it is told to."""
+    """Connects to a testbed, and speaks when it is told to."""
 
-    def __init__(self, port=None, layout=AttitudeLayout.PITCH_YAW, connected=None):
-        self.socket = connected or socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
+    def __init__(self, port, layout=AttitudeLayout.PITCH_YAW):
+        self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
         self.connection = AutopilotConnection(layout)
 
     def __enter__(self):

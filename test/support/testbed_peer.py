@@ -44,19 +44,15 @@ def bridge(peer, **parameters):
 
 
 class TestbedPeer:
-    """Listens on a free port, or connects to one; speaks for one testbed at a time."""
+    """Listens on a free port; speaks for one testbed at a time."""
 
     __test__ = False
 
-    def __init__(self, connect_to=None, layout=AttitudeLayout.PITCH_YAW):
+    def __init__(self, layout=AttitudeLayout.PITCH_YAW):
         self._layout = layout
-        self._listener = None
-        if connect_to is None:
-            self._listener = socket.create_server(("127.0.0.1", 0))
-            self._listener.settimeout(TIMEOUT_S)
-            self.port = self._listener.getsockname()[1]
-        else:
-            self.port = connect_to
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener.settimeout(TIMEOUT_S)
+        self.port = self._listener.getsockname()[1]
         self.socket = None
 
     def open(self, constants=CONSTANTS):
@@ -69,10 +65,7 @@ class TestbedPeer:
 
     def accept(self):
         self.hang_up()
-        if self._listener:
-            self.socket, _ = self._listener.accept()
-        else:
-            self.socket = socket.create_connection(("127.0.0.1", self.port), TIMEOUT_S)
+        self.socket, _ = self._listener.accept()
         self.socket.settimeout(TIMEOUT_S)
 
     def frame_bytes(self, time=None, pitch=0.0, constants=CONSTANTS, **fields):
@@ -112,5 +105,4 @@ class TestbedPeer:
 
     def close(self):
         self.hang_up()
-        if self._listener:
-            self._listener.close()
+        self._listener.close()

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
-from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import Triple
-from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityParameters
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
+from drone_bridge.testbed.bridge.flight import TestbedFlight
+from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
+from drone_bridge.testbed.topics import Command, pose
 
+CONSTANTS = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 60
 LAYOUTS = ("pose", "pitch_yaw", "pitch_roll")
 WINDS: dict[str, tuple[Triple, float]] = {  # velocity and gusts, m/s
@@ -43,54 +46,53 @@ LEGS = (
 class Moment:
     """One step of a flight, measured from outside."""
 
-    commanded: VelocityCommand
-    flown: VelocityCommand  # in the same frame
+    commanded: Command | VelocityCommand | None
+    answer: MotionParameters
+    flown: VelocityCommand  # in the levelled frame that looks where the drone looks
     state: DroneState
+
+
+def make_flight(constants: Constants = CONSTANTS) -> TestbedFlight:
+    """Return what testbed_bridge answers by."""
+    return TestbedFlight(constants, AngleUnit.DEGREES, VelocityParameters(), partial(pose, unit=AngleUnit.DEGREES))
+
+
+def frame_of(layout: str, state: DroneState) -> SensorFrame:
+    """Return what the layout carries of a state."""
+    heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
+    x, y, z = (float(np.float32(value)) for value in state.position)
+    return SensorFrame(
+        b"",
+        b"",
+        float(np.float32(state.time)),
+        pitch,
+        None if layout == "pitch_yaw" else roll,
+        None if layout == "pitch_roll" else heading,
+        (x, y, z) if layout == "pose" else None,
+    )
 
 
 def fly(
     layout: str,
-    script: list[tuple[float, VelocityCommand]],
+    script: list[tuple[float, Command | VelocityCommand | None]],
     wind: Triple = (0.0, 0.0, 0.0),
     gusts: float = 0.0,
     *,
-    airframe: Airframe | None = None,
     start: DroneState | None = None,
     rotation: WindRotation = NO_ROTATION,
 ) -> list[Moment]:
-    """Fly a script of (seconds, velocity) and return every step of it."""
-    airframe = airframe or Airframe()
-    fastest = math.radians(720)
-    drone = DroneModel(airframe.mass, airframe.gravity, airframe.drag, 25.0, fastest, fastest, fastest)
-    control = VelocityControl(drone, VelocityParameters())
-    state, air = start or DroneState.at_start(), Wind(wind, gusts, seed=1)
+    """Fly a script of (seconds, command) and return every step of it."""
+    bridge, state, air = make_flight(), start or DroneState.at_start(), Wind(wind, gusts, seed=1)
     flight = []
     for duration_s, wanted in script:
         for _ in range(round(duration_s / STEP_S)):
-            control.measured(float(np.float32(state.time)), *_seen(layout, state))
-            command = control.command(wanted)
-            control.flown(command, is_velocity=True)
-            pitch, roll, yaw = map(math.degrees, (command.pitch_rate, command.roll_rate, -command.yaw_rate))
-            motion = Motion(pitch, roll, yaw, command.thrust)
-            before, state = (
-                state,
-                state.advance(airframe, motion, air.velocity, STEP_S, rotation.at(state.time + STEP_S / 2)),
-            )
+            bridge.see(frame_of(layout, state))
+            answer, _ = bridge.answer(wanted)
+            motion, turned = Motion.from_answer(answer, AngleUnit.DEGREES), rotation.at(state.time + STEP_S / 2)
+            before, state = state, state.advance(Airframe(), motion, air.velocity, STEP_S, turned)
             air.advance(STEP_S)
-            flight.append(Moment(wanted, _velocity(before, state), state))
+            flight.append(Moment(wanted, answer, _velocity(before, state), state))
     return flight
-
-
-def _seen(layout: str, state: DroneState) -> tuple[MeasuredAttitude, Triple | None]:
-    """Return what the layout carries of a state."""
-    heading, pitch, roll = (math.radians(float(np.float32(angle))) for angle in state.angles)
-    attitude = MeasuredAttitude(
-        roll=None if layout == "pitch_yaw" else roll,
-        pitch=pitch,
-        yaw=None if layout == "pitch_roll" else math.remainder(math.pi / 2 - heading, math.tau),
-    )
-    x, y, z = (float(np.float32(value)) for value in state.position)
-    return attitude, (x, -z, y) if layout == "pose" else None
 
 
 def _velocity(before: DroneState, state: DroneState) -> VelocityCommand:
@@ -107,5 +109,6 @@ def speed_error(flight: list[Moment]) -> float:
     worst, tail = 0.0, round(1 / STEP_S)
     for end in range(round(LEG_S / STEP_S), len(flight) + 1, round(LEG_S / STEP_S)):
         flown = np.mean([moment.flown[:3] for moment in flight[end - tail : end]], axis=0)
-        worst = max(worst, float(np.linalg.norm(flown - np.array(flight[end - 1].commanded[:3]))))
+        wanted = flight[end - 1].commanded or HOVER
+        worst = max(worst, float(np.linalg.norm(flown - np.array(wanted[:3]))))
     return worst

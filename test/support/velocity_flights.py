@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flights by velocities of the five vehicles, and how they stop, without a clock.
+"""Flights by velocities of drones that are steered by tilt, and how they stop, without a clock.
 
-The emulated vehicles are steered by the control laws and translations of their bridges, which see only what the wire
+The emulated drones are steered by the control laws and translations of their bridges, which see only what the wire
 carries, at the rates of the wire, without sockets. What they compute goes through the codec, as from a bridge: a number
 that the wire can't carry ends the program.
 """
@@ -12,11 +12,9 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-from geometry_msgs.msg import Twist
 
 from drone_bridge.dronegui.bridge import AR_DRONE
 from drone_bridge.dronegui.codec import ControllerConnection, ControlPacket, Controls, Demo, ReceiverConnection
@@ -24,30 +22,13 @@ from drone_bridge.dronegui.emulator import Flight, Phase, blocks
 from drone_bridge.dronegui.session.controller import HOVER
 from drone_bridge.dronegui.topics import controls_from_shares, measured_motion
 from drone_bridge.motion.matrices import Vector
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
-from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
-from drone_bridge.robot.codec import SkidSteerUpdate
-from drone_bridge.robot.emulator import TrackedRobot
-from drone_bridge.robot.topics import SkidSteer
-from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
-from drone_bridge.simulator.device.world import World as SimulatorWorld
-from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
-from drone_bridge.simulator.topics import Velocity as SimulatorVelocity
-from drone_bridge.simulator.topics import axes, set_velocity
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import TABLE, TelemetryCommandSigns, command_from_shares
-from drone_bridge.testbed.bridge.flight import TestbedFlight
-from drone_bridge.testbed.codec import REPLY, AngleUnit, Constants, MotionParameters, SensorFrame, pack_reply
-from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.device.drone_state import Motion as TestbedMotion
-from drone_bridge.testbed.emulator.world import Flight as TestbedEmulator
-from drone_bridge.testbed.emulator.world import Sphere, World
-from drone_bridge.testbed.topics import pose
 from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01
@@ -58,9 +39,6 @@ FRESH_S = 0.2
 FLYING_S = 5.0  # before a drone is told to stop
 STOPPING_S = 3.0
 STANDING_S = 10.0
-SPEEDS = (0.5, 1.5, 2.0)  # m/s; the last one is the default limit, and needs all of the AR.Drone's tilt for a while
-GUSTS = (0.0, 0.3)  # m/s
-
 
 CommandT = TypeVar("CommandT")
 
@@ -159,108 +137,6 @@ class LandingDrone:
         return drone.position.copy(), drone.velocity.copy(), drone.yaw
 
 
-class Steered(Protocol):
-    """An emulated vehicle whose bridge needs nothing but the velocity."""
-
-    step_s: float
-
-    def advance(self, wanted: Velocity) -> None:
-        """Move for a step, as its bridge has it follow a velocity."""
-
-    def state(self) -> tuple[Vector, Vector, float]:
-        """Return position, m, velocity, m/s, and heading, rad, in the world."""
-
-
-class TestbedDrone:
-    """The testbed's drone, in the layout with positions."""
-
-    step_s = 1 / 60
-
-    def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
-        airframe, unit = Airframe(), AngleUnit.DEGREES
-        fastest = 720.0  # degrees per second
-        constants = Constants(
-            90.0, 90.0, 1, 1, 0.25, airframe.mass, airframe.gravity, airframe.drag, 25.0, fastest, fastest, fastest
-        )
-        self._bridge = TestbedFlight(constants, unit, VelocityParameters(), partial(pose, unit=unit))
-        world = World((Sphere((0.0, 0.0, 1e6), 1.0),))
-        self._flight = TestbedEmulator(world, airframe, self.step_s, gusts, seed)
-
-    def advance(self, wanted: Velocity) -> None:
-        state = self._flight.state
-        heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
-        x, y, z = (float(np.float32(value)) for value in state.position)
-        frame = SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z))
-        self._bridge.see(frame)
-        answer, _ = self._bridge.answer(VelocityCommand(*wanted))
-        motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
-        self._flight.advance(TestbedMotion(motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust))
-
-    def state(self) -> tuple[Vector, Vector, float]:
-        state = self._flight.state
-        (x, y, z), (vx, vy, vz) = state.position.tolist(), state.velocity.tolist()
-        return np.array([x, -z, y]), np.array([vx, -vz, vy]), math.pi / 2 - math.radians(state.angles[0])
-
-
-class Robot:
-    """The tracked robot."""
-
-    step_s = 0.02
-
-    def __init__(self) -> None:
-        self._robot = TrackedRobot()
-        chassis = self._robot.chassis
-        self._skid_steer = SkidSteer(chassis.wheel_separation, chassis.max_speed)
-
-    def advance(self, wanted: Velocity) -> None:
-        twist = Twist()
-        twist.linear.x, twist.angular.z = wanted.forward, wanted.yaw_rate
-        speeds, _ = self._skid_steer.speeds(twist)
-        update = SkidSteerUpdate.decode(encoded_command(SkidSteerUpdate.encode, SkidSteerUpdate(0, *speeds)))
-        self._robot.drive(update.left, update.right)
-        self._robot.advance(self.step_s)
-
-    def state(self) -> tuple[Vector, Vector, float]:
-        robot = self._robot
-        velocity = robot.speed * np.array([math.cos(robot.heading), math.sin(robot.heading), 0.0])
-        return np.array([robot.x, robot.y, 0.0]), velocity, robot.heading
-
-
-class Submarine:
-    """The underwater simulator's vehicle, whose velocities are set 50 times per second."""
-
-    step_s = 0.01
-    _EVERY = 2
-
-    def __init__(self) -> None:
-        self._scene = SimulatedScene(self.step_s, lambda sentence: None)
-        add_default_environment(SimulatorWorld(self._scene), self._scene)
-        self._steps = 0
-
-    def advance(self, wanted: Velocity) -> None:
-        if self._steps % self._EVERY == 0:
-            command = SimulatorVelocity((wanted.forward, wanted.left, wanted.up), (0.0, 0.0, wanted.yaw_rate))
-            for request in set_velocity(VEHICLE, command, self._orientation()):
-                read = SetEntity.decode(encoded_command(SetEntity.encode, request))
-                self._scene.set_attribute(VEHICLE, read.attribute, read.value)
-        self._steps += 1
-        self._scene.step()
-
-    def state(self) -> tuple[Vector, Vector, float]:
-        return self._vector(Attribute.POSITION), self._vector(Attribute.VELOCITY), self._yaw
-
-    @property
-    def _yaw(self) -> float:
-        return euler_from_quaternion(self._orientation())[2]
-
-    def _vector(self, attribute: Attribute) -> Vector:
-        x, y, z = self._scene.attribute(VEHICLE, attribute)  # type: ignore[misc]
-        return np.array(axes.world(x, y, z))
-
-    def _orientation(self) -> Quaternion:
-        return axes.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True, slots=True)
 class Moment:
     """One step of a flight, seen from outside."""
@@ -310,25 +186,6 @@ def fly(
     return flight
 
 
-def drive(vehicle: Steered, wanted: Callable[[float], Velocity], duration_s: float) -> list[Moment]:
-    """Follow velocities; a command reaches the vehicle with the next step. Return its state every STEP_S."""
-    moments: list[Moment] = []
-    time_s = 0.0
-    while time_s < duration_s:
-        vehicle.advance(wanted(time_s))
-        time_s += vehicle.step_s
-        while len(moments) * STEP_S < time_s:
-            moments.append(Moment(len(moments) * STEP_S, *vehicle.state()))
-    return moments
-
-
-def follow(vehicle: Vehicle | Steered, wanted: Callable[[float], Velocity], duration_s: float) -> list[Moment]:
-    """Follow velocities with any of the five."""
-    if isinstance(vehicle, (GuiDrone, LandingDrone)):
-        return fly(vehicle, wanted, duration_s)
-    return drive(vehicle, wanted, duration_s)  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True, slots=True)
 class Stop:
     """How a vehicle followed a velocity forward from rest, and a zero after it."""
@@ -338,10 +195,14 @@ class Stop:
     drift: float  # m, at most, in the 10 s from then on
 
 
-def stop(vehicle: Vehicle | Steered, speed: float) -> Stop:
+#: Has a vehicle follow velocities by time for so many seconds; returns its state every STEP_S.
+Fly = Callable[[Any, Callable[[float], Velocity], float], list[Moment]]
+
+
+def stop(vehicle: Any, speed: float, fly: Fly = fly) -> Stop:
     """Go forward at a speed, m/s, and stop."""
     end_s = FLYING_S + STOPPING_S + STANDING_S
-    flight = follow(vehicle, lambda s: Velocity(speed) if s < FLYING_S else Velocity(), end_s)
+    flight = fly(vehicle, lambda s: Velocity(speed) if s < FLYING_S else Velocity(), end_s)
     flying, stopping = round(FLYING_S / STEP_S), round((FLYING_S + STOPPING_S) / STEP_S)
     return Stop(
         float(np.mean([moment.forward for moment in flight[round(2.0 / STEP_S) : flying]])),
@@ -353,13 +214,3 @@ def stop(vehicle: Vehicle | Steered, speed: float) -> Stop:
 def farthest(flight: list[Moment]) -> float:
     """Return how far a vehicle came from where it began, horizontally, m."""
     return max(float(np.linalg.norm((moment.place - flight[0].place)[:2])) for moment in flight)
-
-
-#: How each is made, by gusts and a seed; in which gusts, m/s; and at which speeds it goes, m/s.
-VEHICLES: dict[str, tuple[Callable[[float, int], Vehicle | Steered], tuple[float, ...], tuple[float, ...]]] = {
-    "AR.Drone": (GuiDrone, GUSTS, SPEEDS),
-    "landing drone": (LandingDrone, GUSTS, SPEEDS),
-    "testbed's drone": (TestbedDrone, GUSTS, SPEEDS),
-    "submarine": (lambda gusts, seed: Submarine(), (0.0,), SPEEDS),
-    "tracked robot": (lambda gusts, seed: Robot(), (0.0,), (0.5, 1.0)),  # which is as fast as it can
-}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `seek_target` with its topics: stereo images in; body rates and thrust, or velocities, out."""
+"""The behaviour `seek_target` with its topics: stereo images in; body rates and thrust out."""
 
 from __future__ import annotations
 
@@ -15,24 +15,19 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Imu
 from sensor_msgs.msg import Image as ImageMessage
-from std_msgs.msg import Header
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
-from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.messages import ErrorLog, read_angles, read_pose
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekTarget
-from drone_bridge.controllers.seek_target.steering import STANDARD_GRAVITY
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
 from drone_bridge.controllers.timing import make_steady_timer
-from drone_bridge.described import described
-from drone_bridge.motion.attitude_estimator import MeasuredAttitude
-from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
-from drone_bridge.motion.velocity_control import VelocityCommand
+from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.msg import CommandRates, DroneProperties
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
+from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
@@ -108,43 +103,10 @@ def _attitude(imu: Imu) -> MeasuredAttitude:
 
 
 NAME = "seek_target"
-RATES, VELOCITIES = "rates", "velocities"
-
-
-@dataclass(frozen=True, slots=True)
-class DroneParameters:
-    """The drone, where no drone_properties say it."""
-
-    mass: float = described(0.0, "Mass of a drone that no drone_properties describe, kg; 0: wait for them.", 0.0, 1e4)
-    drag: float = described(0.0, "Its drag, N per m/s of air speed.", 0.0, 1e4)
-    max_thrust: float = described(0.0, "Its maximum thrust, N; 0: twice its weight.", 0.0, 1e6)
-    max_rate: float = described(4.0, "Its maximum body rates, rad/s.", 0.1, 100.0)
-
-    def model(self) -> DroneModel | None:
-        """Return its model, None for a drone that is not described."""
-        thrust = self.max_thrust or 2 * self.mass * STANDARD_GRAVITY
-        rates = (self.max_rate,) * 3
-        return DroneModel(self.mass, STANDARD_GRAVITY, self.drag, thrust, *rates) if self.mass else None
-
-
-PARAMETERS = (
-    ParameterDeclaration(
-        f"{NAME}.commands",
-        RATES,
-        "What to command: rates and thrust on cmd_rates, which takes drone_properties or the parameters "
-        "seek_target.drone.*; or velocities on cmd_vel, for any drone that holds them.",
-        choices=(RATES, VELOCITIES),
-    ),
-    ParameterDeclaration(
-        f"{NAME}.frame_timeout",
-        1.0,
-        "Seconds without frames after which the state says what is missing, and velocities end with zero.",
-        range=(0.05, 60.0),
-    ),
-    *declarations(DroneParameters, f"{NAME}.drone"),
-    *declarations(SeekParameters, NAME),
-)
+PARAMETERS = declarations(SeekParameters, NAME)
 WAITING = "waiting"
+#: Seconds without frames after which the state says what is missing.
+FRAME_TIMEOUT_S = 1.0
 # A command may go on when there are two frames to catch up with, not more: newest wins.
 _FRAME_QUEUE = 2
 
@@ -156,9 +118,7 @@ class SeekTargetBehaviour(Behaviour):
         self._node = node
         self._seek_parameters = read(SeekParameters, NAME, parameters)
         self._errors = ErrorLog(node)
-        self._drone = read(DroneParameters, f"{NAME}.drone", parameters).model()
-        self._velocities = VelocityCommands(node, parameters) if parameters[f"{NAME}.commands"] == VELOCITIES else None
-        self._timeout_s = parameters[f"{NAME}.frame_timeout"]
+        self._drone: DroneModel | None = None
         self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
         self._answered_s = -math.inf
         self._has_left = False
@@ -166,20 +126,17 @@ class SeekTargetBehaviour(Behaviour):
         self._seen_by: tuple[Pinhole, float] | None = None
         self._state_publisher = StatePublisher(node, NAME)
         self._state_publisher.stamp = Time()
-        if self._velocities is None:
-            self._rates = node.create_publisher(CommandRates, "cmd_rates", 1)
-            subscribe(node, DroneProperties, PROPERTIES, self._on_properties, latched())
+        self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
+        subscribe(node, DroneProperties, PROPERTIES, self._on_properties, latched())
         self._odometry: Odometry | None = None  # the newest
         subscribe(node, Odometry, ODOMETRY, self._on_odometry, 1)
         frames = StampedSets(TOPICS, self._on_frame)
         for topic, kind in zip(TOPICS, MESSAGE_TYPES, strict=True):
             subscribe(node, kind, topic, partial(self._take, frames, topic), _FRAME_QUEUE)
-        make_steady_timer(node, self._timeout_s, self._watch)
+        make_steady_timer(node, FRAME_TIMEOUT_S, self._watch)
 
     def leave(self) -> None:
         self._has_left = True
-        if self._velocities:
-            self._velocities.leave()
 
     def _take(self, frames: StampedSets, topic: str, message: Any) -> None:
         self._heard_s[topic] = time.monotonic()
@@ -199,68 +156,49 @@ class SeekTargetBehaviour(Behaviour):
 
     def _on_frame(self, messages: dict[str, Any]) -> None:
         """Answer the images, camera infos and attitude of one moment."""
-        if self._has_left or (self._drone is None and self._velocities is None):
+        if self._has_left or self._drone is None:
             return
         if self._odometry and self._odometry.header.stamp == messages["left/camera_info"].header.stamp:
             messages[ODOMETRY] = self._odometry
         try:
             frame = StereoFrame.read(messages)
-            decision = self._decide(frame)
+            decision = self._decide(self._drone, frame)
         except ValueError as error:
             self._errors.log(f"A frame can't be used: {error}")
             return
         self._answered_s = time.monotonic()
         header = messages["imu/data"].header
         self._state_publisher.frame_id, self._state_publisher.stamp = header.frame_id, header.stamp
-        self._publish(decision.command, header)
+        roll_rate, pitch_rate, yaw_rate, thrust = decision.command
+        self._commands.publish(
+            CommandRates(header=header, roll_rate=roll_rate, pitch_rate=pitch_rate, yaw_rate=yaw_rate, thrust=thrust)
+        )
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
-    def _publish(self, command: Command | VelocityCommand, header: Header) -> None:
-        if isinstance(command, Command):
-            message = CommandRates(
-                header=header,
-                roll_rate=command.roll_rate,
-                pitch_rate=command.pitch_rate,
-                yaw_rate=command.yaw_rate,
-                thrust=command.thrust,
-            )
-            self._rates.publish(message)
-        elif self._velocities:
-            self._velocities.publish((command.forward, command.left, command.up), (0.0, 0.0, command.yaw_rate))
-
     def _watch(self) -> None:
-        """Say what is missing where no frame could be answered, and stop a drone that flies velocities."""
+        """Say what is missing where no frame could be answered."""
         now_s = time.monotonic()
-        if now_s - self._answered_s <= self._timeout_s:
+        if now_s - self._answered_s <= FRAME_TIMEOUT_S:
             return
-        missing = [topic for topic in TOPICS if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
-        if self._velocities:
-            if self._answered_s > -math.inf:
-                self._velocities.publish()
-        elif self._drone is None:
-            missing.insert(0, f"{PROPERTIES}, or the parameter {NAME}.drone.mass")
+        missing = [topic for topic in TOPICS if now_s - self._heard_s.get(topic, -math.inf) > FRAME_TIMEOUT_S]
+        if self._drone is None:
+            missing.insert(0, PROPERTIES)
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
 
-    def _decide(self, frame: StereoFrame) -> Decision:
+    def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
-        drone = None if self._velocities else self._drone
+        cameras = (frame.pinhole, frame.baseline)
         try:
-            seeker = self._seeker(drone, frame)
-            decision = seeker.update(frame.stamp, frame.left, frame.right, frame.attitude, frame.place)
-            if decision.is_finite:
+            if self._seek is None or cameras != self._seen_by:  # other cameras mean another testbed
+                self._seek, self._seen_by = SeekTarget(self._seek_parameters, drone, *cameras), cameras
+            decision = self._seek.update(frame.stamp, frame.left, frame.right, frame.attitude, frame.place)
+            if decision.command.is_finite:
                 return decision
             problem = "numbers are not finite"
         except NOT_COMPUTABLE as error:
             problem = str(error)
         self._seek = None  # a fault would persist in the estimates
-        raise ValueError(f"no command can be computed for {drone or 'a drone that flies velocities'}: {problem}.")
-
-    def _seeker(self, drone: DroneModel | None, frame: StereoFrame) -> SeekTarget:
-        """Return the seeker for this drone and these cameras; other cameras mean another testbed."""
-        cameras = (frame.pinhole, frame.baseline)
-        if self._seek is None or cameras != self._seen_by:
-            self._seek, self._seen_by = SeekTarget(self._seek_parameters, drone, *cameras), cameras
-        return self._seek
+        raise ValueError(f"no command can be computed for {drone}: {problem}.")
 
 
 start = SeekTargetBehaviour

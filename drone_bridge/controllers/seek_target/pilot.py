@@ -23,14 +23,13 @@ from enum import Enum
 import numpy as np
 
 from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
-from drone_bridge.controllers.seek_target.steering import Gains, RateSteering, Steering, VelocitySteering
+from drone_bridge.controllers.seek_target.steering import Steering
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.described import described
-from drone_bridge.motion.attitude_estimator import AttitudeEstimator, MeasuredAttitude
-from drone_bridge.motion.flight_control import Command, DroneModel, Limits, braking_profile
+from drone_bridge.motion.attitude_estimator import AttitudeEstimator
+from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, braking_profile
 from drone_bridge.motion.matrices import Triple, Vector
-from drone_bridge.motion.quaternions import Quaternion, rotated
-from drone_bridge.motion.velocity_control import VelocityCommand
+from drone_bridge.motion.quaternions import MeasuredAttitude, Quaternion, rotated
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 
@@ -49,9 +48,6 @@ class SeekParameters:
     target_radius: float = described(0.5, "Radius of the target, m.", 0.01, 100.0)
     target_radius_deviation: float = described(
         0.005, "Relative deviation of the radius; about 1 when it is not known, then stereo decides.", 0.0, 10.0
-    )
-    shading: float = described(
-        0.3, "The darkest that the target is seen, as a share of its colour; 1: it is not shaded.", 0.05, 1.0
     )
     hold_distance: float = described(
         0.0,
@@ -127,26 +123,18 @@ class SeekState(str, Enum):
 class Decision:
     """The answer to a frame, and the reason for it."""
 
-    command: Command | VelocityCommand
+    command: Command
     state: SeekState
     reason: str  # a human-readable phrase
     distance: float | None  # estimated, m from the target's centre; None while it is not known
-
-    @property
-    def is_finite(self) -> bool:
-        command = self.command
-        return command.is_finite if isinstance(command, Command) else all(map(math.isfinite, command))
 
 
 class SeekTarget:
     """Turns frames into commands."""
 
-    def __init__(self, parameters: SeekParameters, drone: DroneModel | None, pinhole: Pinhole, baseline: float) -> None:
-        """Both cameras look forward with the same intrinsics; baseline is the distance between them in m.
-
-        Without a model of the drone it is commanded velocities.
-        """
-        self._parameters = parameters
+    def __init__(self, parameters: SeekParameters, drone: DroneModel, pinhole: Pinhole, baseline: float) -> None:
+        """Both cameras look forward with the same intrinsics; baseline is the distance between them in m."""
+        self._parameters, self._drone = parameters, drone
         self._hold_distance, self._reach_distance = parameters.distances(pinhole, parameters.target_radius)
         self._pinhole = pinhole
         self._baseline = baseline
@@ -155,14 +143,12 @@ class SeekTarget:
             parameters.target_colour,
             parameters.colour_tolerance,
             parameters.background_level,
-            parameters.shading,
         )
         limits = Limits(parameters.max_tilt, parameters.max_turn_rate, parameters.search_yaw_rate)
         # No more than the tilt allows at which the target stays in view.
         view = max(pinhole.half_height_angle - parameters.edge_margin, LEAST_VIEW_TILT)
-        gains = Gains(parameters.velocity_gain, parameters.attitude_gain, parameters.yaw_gain, limits)
-        self._steering: Steering = RateSteering(drone, gains) if drone else VelocitySteering(gains)
-        self._deceleration = min(parameters.max_deceleration, 0.8 * self._steering.gravity * math.tan(view))
+        self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
+        self._deceleration = min(parameters.max_deceleration, 0.8 * drone.gravity * math.tan(view))
         self._stamp: float | None = None
 
     def update(
@@ -200,12 +186,11 @@ class SeekTarget:
         self._attitude = AttitudeEstimator(measured)
         self._target = TargetEstimator(
             self._baseline,
-            self._steering.decay,
+            self._drone.decay,
             self._parameters.target_radius,
             self._parameters.target_radius_deviation,
-            self._steering.acceleration_noise,
         )
-        self._steering.start(self._attitude, self._target)
+        self._steering = Steering(self._drone, self._control, self._attitude, self._target)
         self._step = 1 / 60  # s; until it is known
         self._seen_at = -math.inf
         self._sees = False
@@ -282,7 +267,7 @@ class SeekTarget:
         """Limit acceleration along the heading so that the tilt for it leaves enough of the target in view."""
         view = self._pinhole.half_height_angle - self._parameters.edge_margin
         view += 0.7 * math.asin(min(self._target.radius / distance, 1.0))
-        lift = self._steering.gravity + float(acceleration[2])
+        lift = self._drone.gravity + float(acceleration[2])
         forward = lift * math.tan(min(max(view - elevation, LEAST_VIEW_TILT), 1.0))
         backward = lift * math.tan(min(max(view + elevation, LEAST_VIEW_TILT), 1.0))
         along = float(acceleration[:2] @ heading)

@@ -43,21 +43,14 @@ class SphereDetector:
     anything else, that may be an obstacle in front of it, so there is no outline.
     """
 
-    def __init__(
-        self, pinhole: Pinhole, colour: Sequence[int], tolerance: int, background: int, shading: float = 1.0
-    ) -> None:
-        """A pixel is the target's if no channel is off by more than the tolerance, from the colour or its shades.
+    def __init__(self, pinhole: Pinhole, colour: Sequence[int], tolerance: int, background: int) -> None:
+        """A pixel is the target's if no channel is off by more than the tolerance.
 
-        `shading` is the darkest of those, as a share of the colour. Highlights inside the target are its own.
         Of the others, those with no channel below `background` are background: all of them if that is 0.
         """
         self._pinhole = pinhole
-        self._lowest = np.array([max(int(shading * channel) - tolerance, 0) for channel in colour])
+        self._lowest = np.array([max(channel - tolerance, 0) for channel in colour])
         self._highest = np.array([min(channel + tolerance, 255) for channel in colour])
-        # Between the darkest shade and the colour there is a line, in red, green and blue, and not all of a box.
-        is_box_enough = shading == 1.0 or np.count_nonzero(colour) < 2
-        self._shade = None if is_box_enough else np.array(colour) / np.linalg.norm(colour)
-        self._tolerance, self._has_shades = tolerance, shading < 1.0
         self._background = np.array([background] * 3)
         # Solid angle of a pixel: 1 / (fx fy) on the axis, less by the cubed cosine of the angle to it.
         columns = (np.arange(pinhole.width) - pinhole.cx) / pinhole.fx
@@ -70,15 +63,13 @@ class SphereDetector:
         if image.shape != expected:
             raise ValueError(f"the image is {image.shape}, and the camera's are {expected}")
         mask: Mask = cv2.inRange(image, self._lowest, self._highest).astype(np.uint8, copy=False)
-        if self._shade is not None:
-            mask[~self._is_shade(image, mask)] = 0
         left, top, width, height = cv2.boundingRect(mask)
         if not width:
             return None
         # With the pixels around the box, as far as there are any.
         columns = slice(max(left - 1, 0), left + width + 1)
         rows = slice(max(top - 1, 0), top + height + 1)
-        inside = _filled(mask[rows, columns]) if self._has_shades else mask[rows, columns] > 0
+        inside = mask[rows, columns] > 0
         background = (cv2.inRange(image[rows, columns], self._background, np.array([255] * 3)) > 0) & ~inside
 
         edge_columns, edge_rows = _borders(inside, background)
@@ -91,15 +82,6 @@ class SphereDetector:
         focal = math.sqrt(self._pinhole.fx * self._pinhole.fy)
         return Outline(edges, EDGE_DEVIATION_PIXELS / focal * edges[:, 0], middle, solid_angle, bool(mask.all()))
 
-    def _is_shade(self, image: Image, mask: Mask) -> npt.NDArray[np.bool_]:
-        """Return where pixels of a mask are the colour, or a darker one of the same hue."""
-        assert self._shade is not None
-        is_shade = mask > 0
-        pixels = image[is_shade].astype(float)
-        off = np.abs(pixels - np.outer(pixels @ self._shade, self._shade)).max(axis=1, initial=0.0)
-        is_shade[is_shade] = off <= self._tolerance
-        return is_shade
-
     def _middle(self, inside: npt.NDArray[np.bool_], left: int, top: int) -> tuple[npt.NDArray[np.float64], float]:
         """Return the mean direction of the pixels, weighted by solid angle, and the solid angle of all."""
         step = max(1, int(math.sqrt(inside.size / MIDDLE_PIXELS)))  # a coarse grid will do for a large box
@@ -111,14 +93,6 @@ class SphereDetector:
         weights = self._solid_angles[rows, columns]
         mean = weights @ self._pinhole.directions(columns.astype(float), rows.astype(float))
         return mean / np.linalg.norm(mean), step * step * float(weights.sum())
-
-
-def _filled(mask: Mask) -> npt.NDArray[np.bool_]:
-    """Return what is in a mask, and what that encloses, as highlights."""
-    around = cv2.copyMakeBorder(mask, 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
-    cv2.floodFill(around, None, (0, 0), 128)
-    filled: npt.NDArray[np.bool_] = around[1:-1, 1:-1] != 128
-    return filled
 
 
 def _borders(

@@ -24,6 +24,7 @@ FITTED = [0, 1, 2, LOG_RADIUS]
 
 START_SPEED_DEVIATION = 0.3  # m/s
 START_DISTURBANCE_DEVIATION = 0.4  # m/s^2: 1 m/s of wind with a drag of 0.2 kg/s for half a kilogram
+ACCELERATION_NOISE = 0.1  # m/s^2 for 1 s: how badly the predicted acceleration is known
 DISTURBANCE_NOISE = 0.15  # m/s^2 after 1 s
 UNRELATED_DEVIATIONS = 5.0  # what is seen this far from where it was expected is not the same thing
 ITERATIONS = 6
@@ -45,14 +46,8 @@ class TargetEstimator:
     without any outline still shows roughly where the target is.
     """
 
-    def __init__(
-        self, baseline: float, decay: float, radius: float, radius_deviation: float, acceleration_noise: float = 0.1
-    ) -> None:
-        """Baseline in m, decay of speed by drag in 1/s, radius in m with its relative standard deviation.
-
-        `acceleration_noise` is how badly the predicted acceleration is known, m/s^2 for 1 s.
-        """
-        self._acceleration_noise = acceleration_noise
+    def __init__(self, baseline: float, decay: float, radius: float, radius_deviation: float) -> None:
+        """Baseline in m, decay of speed by drag in 1/s, radius in m with its relative standard deviation."""
         self._eyes = (np.array([0, baseline / 2, 0]), np.array([0, -baseline / 2, 0]))  # body axes
         self._decay = decay
         self._radius = radius
@@ -106,7 +101,7 @@ class TargetEstimator:
         self._state[VELOCITY] += acceleration * gained
         self._covariance = transition @ self._covariance @ transition.T
         for axis in range(3):
-            self._covariance[VELOCITY.start + axis, VELOCITY.start + axis] += self._acceleration_noise**2 * step
+            self._covariance[VELOCITY.start + axis, VELOCITY.start + axis] += ACCELERATION_NOISE**2 * step
             self._covariance[DISTURBANCE.start + axis, DISTURBANCE.start + axis] += DISTURBANCE_NOISE**2 * step
 
     def correct_by_place(self, place: Vector) -> None:

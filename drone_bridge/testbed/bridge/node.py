@@ -44,15 +44,13 @@ from drone_bridge.testbed.session.autopilot import (
     Restarted,
     Shown,
 )
-from drone_bridge.testbed.session.took import Took
 from drone_bridge.testbed.topics import ANGLE_UNIT, AUTO, TOPICS, Command, StereoFrameNames, attitude_layout
 
 # Parameters.
 
-#: The values of cmd_vel_mode.
+#: Prefix of the parameters of velocities.
 VELOCITY = "velocity"
-RATES_AND_THRUST = "rates_and_thrust"
-#: Of sync.
+#: A value of sync.
 LOCKSTEP = "lockstep"
 
 PARAMETERS = (
@@ -71,14 +69,7 @@ PARAMETERS = (
         "silence_timeout",
         5.0,
         "Seconds within which a testbed must send its constants, or all of a frame; it may pause between frames.",
-        range=(0.1, 3600.0),
-    ),
-    ParameterDeclaration(
-        "cmd_vel_mode",
-        VELOCITY,
-        "How a Twist on cmd_vel is interpreted: velocity, where zero hovers; or rates_and_thrust, with body rates in "
-        "angular and thrust in linear.z, where zero makes the drone fall.",
-        choices=(VELOCITY, RATES_AND_THRUST),
+        range=(1.0, 3600.0),
     ),
     *declarations(VelocityParameters, VELOCITY),
     *limit_parameters(is_drone=True),
@@ -88,8 +79,6 @@ PARAMETERS = (
 
 #: What cmd_vel moves, of a Twist.
 FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
-#: And where a Twist is rates and thrust.
-RATES_AND_THRUST_AXES = ("linear.z", "angular.x", "angular.y", "angular.z")
 
 
 def velocity_from_twist(twist: Twist) -> tuple[VelocityCommand, bool]:
@@ -149,14 +138,7 @@ class TestbedBridge(ProtocolNode):
         self._commands: CommandTopics[Command | VelocityCommand] = CommandTopics(self, now=self._stamps.command_clock)
         if get("sync") == LOCKSTEP:
             self._commands.on_command = self._post_command
-        if get("cmd_vel_mode") == VELOCITY:
-            self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
-        else:
-            self._commands.take_velocities(
-                lambda twist: (translate.command_from_twist(twist), True),
-                RATES_AND_THRUST_AXES,
-                read_helm=velocity_from_twist,
-            )
+        self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
     def make_transport(self) -> StreamLink:
@@ -201,7 +183,7 @@ class TestbedBridge(ProtocolNode):
     def _stamp(self, frame: SensorFrame) -> Time:
         return self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
 
-    def publish_event(self, message: Shown | Constants | LayoutFound | Restarted | Took | Ended) -> None:
+    def publish_event(self, message: Shown | Constants | LayoutFound | Restarted | Ended) -> None:
         """Publish a frame, or what the session says of its drone."""
         if isinstance(message, Shown):
             self._topics.publish(message.frame, message.stamp)
@@ -215,8 +197,6 @@ class TestbedBridge(ProtocolNode):
             self._report_layout(message.layout, message.constants)
         elif isinstance(message, Restarted):
             self._topics.publish(message.constants, self.now())  # by which controllers know that they begin again
-        elif isinstance(message, Took):
-            self.statistics.took(message.name, message.seconds)
         else:
             self._translation.forget()
 

@@ -29,6 +29,7 @@ import numpy as np
 from drone_bridge.motion.matrices import Matrix, Vector, limited
 from drone_bridge.testbed.codec import (
     AngleUnit,
+    AttitudeLayout,
     Constants,
     MotionParameters,
     SensorFrame,
@@ -36,6 +37,10 @@ from drone_bridge.testbed.codec import (
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion, degrees_per_unit
 
 LONGEST_STEP_S = 1.0  # between frames; after a longer one the model begins at rest
+#: How fast the model's position converges to the vehicle's, 1/s.
+GAIN = 0.8
+#: How far the model may be from the vehicle, m.
+MAX_LEAD = 1.0
 #: How fast a model at the maximum distance loses the speed that the vehicle does not have, 1/s.
 _BRAKE = 4.0
 #: How fast a vehicle is drawn to a model that leads, 1/s, and how much less per s between frames: what they show is
@@ -54,7 +59,6 @@ class FlightLimits:
     max_climb_speed: float  # m/s, up and down
     max_tilt: float  # rad off the vertical, less than a quarter turn
     max_yaw_rate: float  # rad/s
-    max_lead: float  # m from the vehicle to the model
 
 
 class LevelVelocity(NamedTuple):
@@ -73,32 +77,26 @@ class ModelledFlight:
         self,
         constants: Constants,
         unit: AngleUnit,
+        layout: AttitudeLayout,
         limits: FlightLimits,
-        correction_gain: float,
-        heading_gain: float = math.inf,
-        *,
-        tells_position: bool = True,
     ) -> None:
         """Begin at rest.
 
         Args:
             constants: what was announced to the autopilot.
             unit: of angles on the wire.
+            layout: what the autopilot gets. One that gets no position can't correct for what the vehicle does
+                differently: where the vehicle's position is known, it is steered to the model then, rather than the
+                model to the vehicle.
             limits: the limits of the model.
-            correction_gain: how fast the model's position converges to the vehicle's, 1/s.
-            heading_gain: the same for its heading, immediate by default. An autopilot that gets no roll infers it from
-                the rest, and would mistake noise of a measured heading for roll.
-            tells_position: whether the autopilot gets the model's position. One that does not can't correct for what
-                the vehicle does differently: where the vehicle's position is known, it is steered to the model then,
-                rather than the model to the vehicle.
         """
         self._airframe = Airframe.from_constants(constants)
         self._unit = unit
         self._degrees = degrees_per_unit(unit)
         self._limits = limits
-        self._gain = correction_gain
-        self._heading_gain = heading_gain
-        self._tells_position = tells_position
+        # The heading is the vehicle's at once, unless the autopilot infers roll from it: it would take noise for roll.
+        self._heading_gain = GAIN if layout is AttitudeLayout.PITCH_YAW else math.inf
+        self._tells_position = layout is AttitudeLayout.POSE
         self._leads = False  # the vehicle is steered to the model
         self._time_s: float | None = None
         self._step_s = 0.0
@@ -186,8 +184,8 @@ class ModelledFlight:
             return flown.position, flown.velocity
         lead = flown.position - vehicle
         if not self._leads:
-            lead = math.exp(-self._gain * step_s) * lead
-        held = limited(lead, self._limits.max_lead)
+            lead = math.exp(-GAIN * step_s) * lead
+        held = limited(lead, MAX_LEAD)
         return vehicle + held, flown.velocity - _BRAKE * (lead - held)
 
     def _heading_near_vehicle(self, flown: DroneState, step_s: float) -> float:

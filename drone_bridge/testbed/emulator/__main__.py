@@ -15,12 +15,10 @@ import math
 import sys
 import time
 from collections.abc import Sequence
-from enum import Enum
 
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
-from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -43,112 +41,43 @@ from drone_bridge.testbed.codec import (
     TestbedConnection,
 )
 from drone_bridge.testbed.device.drone_state import Airframe
-from drone_bridge.testbed.emulator.world import COLUMNS, Flight, Scenario, SimulatedDrone, StereoCamera, World
+from drone_bridge.testbed.emulator.world import COLUMNS, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 
-_NAN_FLOAT32 = b"\x7f\xc0\x00\x00"
-#: What the testbeds that one meets announce: kg, m/s^2, N per m/s of air speed, and between the pinholes m.
-AIRFRAME, SEPARATION = Airframe(1.0, 9.81, 0.2), 0.25
-#: Announced, and not enforced: N, and degrees/s about each axis.
-MAX_THRUST, MAX_RATE = 25.0, 720.0
+#: What the testbeds that one meets announce: between the pinholes, m; N, and degrees/s about each axis, not enforced.
+SEPARATION, MAX_THRUST, MAX_RATE = 0.25, 25.0, 720.0
 
 
-class FaultKind(str, Enum):
-    """Faults that can be injected into one frame of the first conversation."""
+def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream, cancellation: Cancellation) -> bool:
+    """Fly until the flight is over (True), or the autopilot or the drone has left (False).
 
-    TRUNCATE = "truncate"  # half of the frame, then the connection is closed
-    STALL = "stall"  # half of the frame, then nothing more
-    GARBAGE = "garbage"  # not a number where the frame's floats belong
-
-
-class AutopilotSession:
-    """One flight with one autopilot."""
-
-    def __init__(
-        self,
-        options: argparse.Namespace,
-        scenario: Scenario,
-        stream: OneStream,
-        cancellation: Cancellation,
-        trajectory: TrajectoryFile | None,
-    ) -> None:
-        self._options = options
-        self._stream = stream
-        self._cancellation = cancellation
-        self._step_s = scenario.step
-        self._most_steps = min(
-            math.inf if options.steps is None else options.steps,
-            math.inf if options.duration is None else round(options.duration * options.rate),
-        )
-        self._drone = SimulatedDrone(scenario, trajectory)
-        self._connection = TestbedConnection(options.layout)
-
-    @property
-    def steps(self) -> int:
-        """Steps of all flights."""
-        return self._drone.steps
-
-    @property
-    def flight(self) -> Flight:
-        """The current or last flight."""
-        return self._drone.flight
-
-    def run(self, fault: Fault[FaultKind] | None) -> bool:
-        """Fly until the flight is over (True), or the autopilot or the drone has left (False).
-
-        Raises ProtocolError and LinkError, LinkCancelledError among them.
-        """
-        self._stream.send(self._connection.send(self._drone.constants))
-        due_s = time.monotonic()
-        while not self._is_over():
-            self._send_frame(fault)
-            if not self._receive_answer():
-                print_event("the autopilot has left")
-                return False
-            if self.flight.has_left_the_world:
-                print_event("the drone has left the world")
-                return False
-            if self._options.realtime:
-                now_s = time.monotonic()
-                due_s = max(due_s + self._step_s, now_s - self._step_s)  # after a delay without a burst to catch up
-                if self._cancellation.wait(max(0.0, due_s - now_s)):
-                    raise LinkCancelledError("Pacing was cancelled.")
-        return True
-
-    def _is_over(self) -> bool:
-        reached = self._options.until_reached and self.flight.reached_at is not None
-        return reached or self.steps >= self._most_steps
-
-    def _send_frame(self, fault: Fault[FaultKind] | None) -> None:
-        pieces = self._connection.send_in_pieces(self._drone.sense())
-        if fault and fault.at == self.steps:
-            self._send_faulty(fault.kind, b"".join(pieces))
-        elif self._options.default_sockets:
-            self._stream.send(*pieces)
-        else:
-            self._stream.send(b"".join(pieces))
-
-    def _send_faulty(self, kind: FaultKind, data: bytes) -> None:
-        if kind is FaultKind.GARBAGE:
-            floats = len(self._options.layout.floats)
-            self._stream.send(data[: -len(_NAN_FLOAT32) * floats] + floats * _NAN_FLOAT32)
-            return
-        self._stream.send(data[: len(data) // 2])
-        if kind is FaultKind.TRUNCATE:
-            raise LinkError(f"Closing inside frame {self.steps}, as requested.")
-        print_event(f"stalling inside frame {self.steps}, as requested")
-
-    def _receive_answer(self) -> bool:
-        """Wait for the autopilot's answer and follow it; return false if it has left."""
-        while (event := self._connection.next_event()) is NEED_DATA:
-            if data := self._stream.receive():
-                self._connection.receive_data(data)
+    Raises ProtocolError and LinkError, LinkCancelledError among them.
+    """
+    connection = TestbedConnection(options.layout)
+    most_steps = math.inf if options.duration is None else round(options.duration * options.rate)
+    stream.send(connection.send(drone.constants))
+    due_s = time.monotonic()
+    while drone.steps < most_steps and not (options.until_reached and drone.flight.reached_at is not None):
+        pieces = connection.send_in_pieces(drone.sense())
+        stream.send(*(pieces if options.default_sockets else [b"".join(pieces)]))
+        while (event := connection.next_event()) is NEED_DATA:
+            if data := stream.receive():
+                connection.receive_data(data)
             else:
-                self._connection.receive_eof()
+                connection.receive_eof()
         if not isinstance(event, MotionParameters):
+            print_event("the autopilot has left")
             return False
-        self._drone.fly(event)
-        return True
+        drone.fly(event)
+        if drone.flight.has_left_the_world:
+            print_event("the drone has left the world")
+            return False
+        if options.realtime:
+            now_s = time.monotonic()
+            due_s = max(due_s + drone.step, now_s - drone.step)  # after a delay without a burst to catch up
+            if cancellation.wait(max(0.0, due_s - now_s)):
+                raise LinkCancelledError("Pacing was cancelled.")
+    return True
 
 
 def stream_options(options: argparse.Namespace) -> StreamOptions:
@@ -160,50 +89,41 @@ def stream_options(options: argparse.Namespace) -> StreamOptions:
     )
 
 
-def serve(
-    options: argparse.Namespace,
-    scenario: Scenario,
-    stream: OneStream,
-    cancellation: Cancellation,
-    trajectory: TrajectoryFile | None,
-) -> bool:
+def serve(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream, cancellation: Cancellation) -> bool:
     """Fly with one autopilot after the other until a flight is over; return whether its target was reached."""
-    fault = options.fault
     while True:
         try:
             stream.open()
         except LinkCancelledError:
             return False
         print_event(f"connected to {stream.peer}")
-        started = time.monotonic()
-        session = AutopilotSession(options, scenario, stream, cancellation, trajectory)
-        over = False
+        started, over = time.monotonic(), False
+        drone.begin()
         try:
-            over = session.run(fault)
+            over = converse(options, drone, stream, cancellation)
         except LinkCancelledError:
             over = True
         except (ProtocolError, LinkError) as error:
             print_event(str(error))
         stream.leave()
-        flight = session.flight
+        flight = drone.flight
         print_event(
-            f"ended: {session.steps} steps, {flight.state.time:.2f} simulated s, "
+            f"ended: {drone.steps} steps, {flight.state.time:.2f} simulated s, "
             f"{time.monotonic() - started:.2f} wall s, smallest distance {flight.smallest_distance:.2f} m"
         )
         if over or options.once:
             return flight.reached_at is not None
-        if session.steps:
+        if drone.steps:
             stream.has_served()
-        fault = None
 
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the end; return the exit code. Raises ValueError, OSError, ProtocolError and LinkError."""
-    scenario = make_scenario(options)
-    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    drone = make_drone(options)
+    drone.trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     link = make_link(options, cancellation, stream_options(options))
     stack.callback(link.close)
-    reached = serve(options, scenario, OneStream(link, cancellation), cancellation, trajectory)
+    reached = serve(options, drone, OneStream(link, cancellation), cancellation)
     return int(options.until_reached and not reached)
 
 
@@ -212,17 +132,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_program("testbed", fly, parse(arguments))
 
 
-def make_scenario(options: argparse.Namespace) -> Scenario:
-    """Return the drone and its world. Raises ValueError and ProtocolError for what can't be."""
+def make_drone(options: argparse.Namespace) -> SimulatedDrone:
+    """Return the drone in its world. Raises ValueError and ProtocolError for what can't be."""
+    airframe = Airframe()
     constants = Constants(
         horizontal_angle_of_view=options.hfov,
         vertical_angle_of_view=options.vfov,
         width=options.width,
         height=options.height,
         camera_separation=SEPARATION,
-        weight=AIRFRAME.mass,
-        gravity=-AIRFRAME.gravity if options.negative_gravity else AIRFRAME.gravity,
-        drag=AIRFRAME.drag,
+        weight=airframe.mass,
+        gravity=-airframe.gravity if options.negative_gravity else airframe.gravity,
+        drag=airframe.drag,
         max_thrust=MAX_THRUST,
         max_pitch_rate=MAX_RATE,
         max_roll_rate=MAX_RATE,
@@ -230,9 +151,8 @@ def make_scenario(options: argparse.Namespace) -> Scenario:
     )
     TestbedConnection(options.layout).send(constants)  # complain now, not to each autopilot
     turned = options.wind_rotation
-    return Scenario(
+    return SimulatedDrone(
         World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=turned),
-        AIRFRAME,
         StereoCamera(options.width, options.height, options.hfov, options.vfov, SEPARATION),
         constants,
         step=1 / options.rate,
@@ -263,12 +183,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="send a frame in pieces and leave Nagle's algorithm on, as many programs do",
     )
     link.add_argument("--once", action="store_true", help="end after one conversation")
-    link.add_argument(
-        "--fault",
-        type=fault_of(FaultKind),
-        metavar="KIND@FRAME",
-        help="truncate, stall or send garbage in this frame (from 0) of the first conversation",
-    )
     _add_camera(parser)
     _add_world(parser)
     run = add_run(
@@ -283,7 +197,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="STEPS",
         help="restart the simulation, at time 0, on the same connection after so many",
     )
-    run.add_argument("--steps", type=count, help="stop after so many")
     pace = run.add_mutually_exclusive_group()
     pace.add_argument("--realtime", action="store_true", help="no faster than real time")
     pace.add_argument("--fast", dest="realtime", action="store_false", help="as fast as answers arrive (default)")

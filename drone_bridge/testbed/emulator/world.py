@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -267,65 +267,53 @@ class Flight:
             self.reached_at = self.state.time
 
 
-# The simulated drone of an emulated testbed: a flight through a world, seen by two cameras.
+# The simulated drone of an emulated testbed: flights through a world, seen by two cameras.
 
 
-@dataclass(frozen=True, slots=True)
-class Scenario:
-    """The initial conditions of every flight."""
+@dataclass(slots=True)
+class SimulatedDrone:
+    """A drone that advances one step of simulated time per answer, and begins anew with each autopilot."""
 
     world: World
-    airframe: Airframe
     camera: StereoCamera
-    constants: Constants
+    constants: Constants  # which are announced
     step: float  # s
     gusts: float  # m/s
     seed: int
     restart_every: int | None = None  # steps after which a new simulation starts on the same connection
+    trajectory: TrajectoryFile | None = None  # of the newest flight
+    steps: int = 0  # of all flights with this autopilot
+    flight: Flight = field(init=False)
 
-    def flight(self) -> Flight:
-        return Flight(self.world, self.airframe, self.step, self.gusts, self.seed)
-
-
-class SimulatedDrone:
-    """A drone that advances one step of simulated time per answer."""
-
-    def __init__(self, scenario: Scenario, trajectory: TrajectoryFile | None) -> None:
-        self.steps = 0  # of all flights
-        self.flight = scenario.flight()
-        self._scenario = scenario
-        self._trajectory = trajectory
-        self._record(Motion())
-
-    @property
-    def constants(self) -> Constants:
-        return self._scenario.constants
+    def begin(self) -> None:
+        """Stand at the start, for another autopilot."""
+        self.steps = 0
+        self._take_off()
 
     def sense(self) -> SensorFrame:
         """Return the current frame, with the values of all layouts."""
         state = self.flight.state
-        left, right = self._scenario.camera.render(state, self._scenario.world.spheres)
+        left, right = self.camera.render(state, self.world.spheres)
         heading, pitch, roll = state.angles
         x, y, z = state.position.tolist()
         return SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
 
     def fly(self, motion: MotionParameters) -> None:
-        """Fly one step, and start over when the scenario requires it."""
-        flown = Motion.from_answer(motion, AngleUnit.DEGREES)
-        was_reached = self.flight.reached_at is not None
-        self.flight.advance(flown)
+        """Fly one step, and start over when it is time to."""
+        flown, flight = Motion.from_answer(motion, AngleUnit.DEGREES), self.flight
+        was_reached = flight.reached_at is not None
+        flight.advance(flown)
         self.steps += 1
-        self._record(flown)
-        if self.flight.reached_at is not None and not was_reached:
-            print_event(self.flight.arrival)
-        restart_every = self._scenario.restart_every
-        if restart_every and self.flight.steps >= restart_every and not self.flight.has_left_the_world:
-            self.flight = self._scenario.flight()
-            self._record(Motion())
+        if self.trajectory:
+            self.trajectory.write(flight.row(flown))
+        if flight.reached_at is not None and not was_reached:
+            print_event(flight.arrival)
+        if self.restart_every and flight.steps >= self.restart_every and not flight.has_left_the_world:
+            self._take_off()
             print_event("a new simulation has started")
 
-    def _record(self, motion: Motion) -> None:
-        if self._trajectory:
-            if self.flight.steps == 0:
-                self._trajectory.restart()
-            self._trajectory.write(self.flight.row(motion))
+    def _take_off(self) -> None:
+        self.flight = Flight(self.world, Airframe(), self.step, self.gusts, self.seed)
+        if self.trajectory:
+            self.trajectory.restart()
+            self.trajectory.write(self.flight.row(Motion()))

@@ -45,7 +45,6 @@ from drone_bridge.testbed.session.drone import (
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE, LEFT, FrameSynchronizer
 from drone_bridge.testbed.session.output import RATES
-from drone_bridge.testbed.session.took import Took
 from drone_bridge.testbed.topics import SIDES
 
 _SUBSCRIBER_CHECK_PERIOD_S = 0.5
@@ -148,18 +147,16 @@ class TestbedServer(ProtocolNode):
 
     # The autopilot's, on the loop's thread.
 
-    def publish_event(self, message: RatesAnswer | LevelVelocity | Neutral | Chosen | Took) -> None:
+    def publish_event(self, message: RatesAnswer | LevelVelocity | Neutral | Chosen) -> None:
         """Publish a command, or note what the session says of itself."""
         if isinstance(message, RatesAnswer | LevelVelocity):
             self._commands.publish(message, self.decided_s)
         elif isinstance(message, Neutral):
             self._commands.publish_neutral(message.topic)
-        elif isinstance(message, Chosen):
+        else:
             topic = self.resolve_topic_name(message.topic)
             self.inform(f"Commands are published on {topic}, which has subscribers.")
             self._note_topic()
-        else:
-            self.statistics.took(message.name, message.seconds)
 
     # What the executor does.
 
@@ -193,8 +190,7 @@ class TestbedServer(ProtocolNode):
         except ValueError as error:
             self.count_and_warn("rejected_input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}")
             return
-        if (session := self._session) and session.has_link:
-            self.post(partial(session.locate, seconds_of(odometry.header.stamp), pose))
+        self._drone.locate(seconds_of(odometry.header.stamp), pose)
 
     def _learn(self, properties: DroneProperties) -> None:
         try:

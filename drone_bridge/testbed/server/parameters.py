@@ -24,8 +24,6 @@ ATTITUDE_TOPICS = {"imu/data": Imu, "odom": Odometry}
 DRONE = "drone"
 GRAVITY = 9.81  # m/s^2
 _VELOCITY = "velocity"
-#: How far the modelled drone may be from the vehicle, m.
-MAX_LEAD = 1.0
 _ASSUMED = {
     "image_width": (200, "pixels", 1, 4096),
     "image_height": (200, "pixels", 1, 4096),
@@ -115,4 +113,4 @@ def assumed_drone(parameters: DeclaredParameters) -> dict[str, float]:
 def flight_limits(parameters: DeclaredParameters) -> FlightLimits:
     """Return the limits that apply while velocities are published."""
     limits = ("max_speed", "max_climb_speed", "max_tilt", "max_yaw_rate")
-    return FlightLimits(**{name: parameters[f"{_VELOCITY}.{name}"] for name in limits}, max_lead=MAX_LEAD)
+    return FlightLimits(**{name: parameters[f"{_VELOCITY}.{name}"] for name in limits})

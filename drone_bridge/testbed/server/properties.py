@@ -32,6 +32,7 @@ class PropertiesSource:
         self._learn = learn
         self._assumed = assumed_drone(node.parameters)
         self._infos: dict[str, CameraInfo] = {}
+        self._learned: DroneProperties | None = None  # of what was assumed
         self._since_s = elapsed_s()
         self._uses_camera_info = self._is_known = False
         node.make_subscription(DroneProperties, "drone_properties", self._take_properties, latched())
@@ -70,10 +71,8 @@ class PropertiesSource:
                 self._assume(DroneProperties(**self._assumed), f"from the parameters {DRONE}.*")
 
     def _take_info(self, side: str, info: CameraInfo) -> None:
-        if self._is_known or (side in self._infos and _same(self._infos[side], info)):
-            return
         self._infos[side] = info
-        if self._infos.keys() < set(self._sides):
+        if self._is_known or self._infos.keys() < set(self._sides):
             return
         properties = DroneProperties(**self._assumed)
         try:
@@ -81,22 +80,14 @@ class PropertiesSource:
         except ValueError as error:
             self._node.count_and_warn("rejected_input", f"The drone's cameras are not known: {error}")
             return
-        self._assume(properties, f"from camera_info and the parameters {DRONE}.*")
+        if properties != self._learned:
+            self._assume(properties, f"from camera_info and the parameters {DRONE}.*")
 
     def _assume(self, properties: DroneProperties, source: str) -> None:
+        self._learned = properties
         self._node.statistics.facts["constants"] = source
         self._node.inform(f"Nobody publishes drone_properties: the parameters {DRONE}.* are used.")
         self._learn(properties)
-
-
-def _same(one: CameraInfo, other: CameraInfo) -> bool:
-    """Return whether two messages are equal except for their headers."""
-    return (one.width, one.height, list(one.k), list(one.p)) == (
-        other.width,
-        other.height,
-        list(other.k),
-        list(other.p),
-    )
 
 
 def read_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:

@@ -14,8 +14,8 @@ Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Pro
 | CLOSED, by `end` | the neutral answer, as below | |
 
 Each answer is owed: a testbed waits for it for ever. So none is dropped, not even after a stall, and what ends a
-conversation here, in whatever state, leaves one neutral answer behind: to the frame that waits, or ahead of time to the
-next one, as a testbed reads its answer when it has sent that frame.
+conversation here, in whatever state, leaves one neutral answer behind, unless the testbed has left: to the frame that
+waits, or ahead of time to the next one, as a testbed reads its answer when it has sent that frame.
 
 Nothing on the wire says which floats follow the images, but the turns do: where a first frame may end, a silence of
 FRAME_END_SILENCE_S decides that it has.
@@ -44,7 +44,6 @@ from drone_bridge.testbed.codec import (
     SensorFrame,
     SimulationRestarted,
 )
-from drone_bridge.testbed.session.took import Took
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
@@ -322,9 +321,8 @@ class AutopilotSession(Session):
     def _answered_in_lockstep(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
         """Answer the frame that waits, by the command to it or else by the newest one."""
         self._asked = None
-        took = Publish(Took("waiting_for_the_lockstep_command", now_s - self._asked_s))
         (client,) = self._clients.all()
-        actions = [*self._answered(client, self._arbiter.decide(now_s, arrival).command), took]
+        actions = self._answered(client, self._arbiter.decide(now_s, arrival).command)
         self._set_due()
         return actions
 
@@ -332,8 +330,7 @@ class AutopilotSession(Session):
         """Go on without the command to a frame."""
         timeout_s, newest = self._parameter("command_timeout"), self._arbiter.newest
         notes = [Note(MISSED)]
-        is_unstamped = newest is not None and newest.stamp is None and now_s - newest.arrived_s <= timeout_s
-        if is_unstamped and not self._has_warned_of_unstamped:
+        if newest is not None and newest.stamp is None and not self._has_warned_of_unstamped:
             self._has_warned_of_unstamped = True
             sentence = (
                 f"sync is lockstep, and commands on cmd_vel have no stamp that says which frame they answer, so each "
@@ -345,11 +342,9 @@ class AutopilotSession(Session):
 
     def _advice(self, connection: AutopilotConnection) -> str:
         """Return what may be wrong with the layout, as a sentence; it may be empty."""
-        if not (hint := connection.layout_hint):
+        if not connection.has_floats:
             return ""
-        named = self._parameter("attitude_layout")
-        perhaps = f"Perhaps attitude_layout, which is {named}, is not what this testbed sends;"
-        return f"{perhaps} after the images came {hint}."
+        return f"Perhaps attitude_layout has to be another than {self._parameter('attitude_layout')}."
 
     # The end.
 
@@ -359,7 +354,7 @@ class AutopilotSession(Session):
             if self._flight:
                 try:
                     data = client.handler.finish(self._flight.neutral)
-                except LocalProtocolError:  # it was left behind before
+                except LocalProtocolError:  # the testbed has left
                     return []
                 return [Send(data, client.peer)]
         return []

@@ -9,8 +9,7 @@ is the codec's; here is when it goes on, and when it ends):
 | WAITING | nothing | CONNECTED, by an autopilot |
 | CONNECTED, until the drone is known and sends images and attitudes | nothing | by the constants, which are sent once |
 | CONNECTED, while no answer is due | the next frame, as soon as there is one | after `source_timeout` without one |
-| CONNECTED, while an answer is due | nothing: simulated time stands still | by the answer, however long it takes; \
-after `silence_warning`, if the frame itself is not read within that time |
+| CONNECTED, while an answer is due | nothing: simulated time stands still | by the answer, however long it takes |
 | CLOSED, by `end` | nothing | |
 
 One autopilot is served. It keeps its place for `silence_warning` after it was last heard, or MUTE_KEEPS_PLACE_S when it
@@ -53,15 +52,12 @@ from drone_bridge.testbed.codec import (
     AttitudeLayout,
     Constants,
     MotionParameters,
-    SensorFrame,
     TestbedConnection,
 )
 from drone_bridge.testbed.device.modelled_flight import FlightLimits, ModelledFlight
 from drone_bridge.testbed.session.framed_drone import FramedDrone
 from drone_bridge.testbed.session.frames import ATTITUDE_TIMEOUT_S, LEFT
 from drone_bridge.testbed.session.output import OutputChoice
-from drone_bridge.testbed.session.took import Took
-from drone_bridge.testbed.session.watchdog import CommandWatchdog
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
@@ -76,8 +72,6 @@ REJECTED, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS = (
 MUTE_KEEPS_PLACE_S = 2.0
 #: How often is looked at what changes by itself: images that wait for an attitude, and live parameters.
 LOOK_PERIOD_S = ATTITUDE_TIMEOUT_S / 2
-#: How fast the position of the modelled drone converges to the vehicle's, 1/s.
-CORRECTION_GAIN = 0.8
 _CHANGED = "The drone's properties have changed, and a testbed announces them once: reconnecting."
 _LATE = "An answer took longer than command_timeout and was not followed."
 _TILT = (
@@ -152,7 +146,6 @@ class DroneSession(Session):
         self._drone, self._output, self._setup, self._parameter = drone, output, setup, parameter
         self._neutral_meaning, self._missing_properties = neutral_meaning, missing_properties
         self._has_unsent = has_unsent
-        self._watchdog = CommandWatchdog(is_lockstep=setup.is_lockstep)
         self._clients: Clients[TestbedConnection] = Clients(
             1,
             first_message_s=math.inf,
@@ -162,7 +155,9 @@ class DroneSession(Session):
         )
         self._announced: Constants | None = None  # to the autopilot
         self._has_told_of_tilt = False  # that is not in the images
+        self._commanded_s: float | None = None  # when the last command was followed; None after the neutral one
         self._asked_s = 0.0  # when the last frame was sent
+        self._is_asked = False  # the vehicle has had no command since, nor the neutral one
         self._idle_since_s = 0.0  # since the autopilot's last answer, or the drone's last frame
         self._resumed_s = self._settled_s = -math.inf
 
@@ -201,11 +196,6 @@ class DroneSession(Session):
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         return self._ended(Note(LOST, sentence))
 
-    def locate(self, stamp_s: float, pose: SensorFrame, now_s: float) -> Actions:
-        """Take a pose beside the attitudes."""
-        self._drone.locate(stamp_s, pose)
-        return []
-
     def tick(self, now_s: float) -> Actions:
         """Stop the vehicle when its command is late, and look what has changed by itself."""
         return [*self._watched(now_s), *self.look(now_s)]
@@ -239,8 +229,7 @@ class DroneSession(Session):
         was_sent = False
         for client in self._clients.all():
             peer, connection = client.peer, client.handler
-            if self._has_unsent(peer):
-                actions += self._reading_watched(peer, now_s)
+            if self._has_unsent(peer):  # a frame that it has not read: it has nothing to answer
                 continue
             actions += self._answers(peer, connection, now_s)
             if peer not in self._clients:
@@ -260,7 +249,7 @@ class DroneSession(Session):
         """Follow what the autopilot has sent; end its conversation when that was all, or no answer."""
         actions: list[Action] = []
         while True:
-            if self._drone.flight and not self._watchdog.is_active:  # the vehicle was commanded to stop
+            if self._drone.flight and self._commanded_s is None:  # the vehicle was commanded to stop
                 self._drone.flight.reset()
             try:
                 event = connection.next_event()
@@ -272,7 +261,6 @@ class DroneSession(Session):
             if not isinstance(event, MotionParameters):
                 return [*actions, *self._ended(Note("", "The autopilot has left.", is_expected=True))]
             self.is_proven = True
-            actions.append(Publish(Took("waiting_for_the_autopilot", now_s - self._idle_since_s)))
             self._idle_since_s = now_s
             actions += self._followed(event, now_s)
 
@@ -303,21 +291,9 @@ class DroneSession(Session):
                 actions.append(_refused_frame(str(error)))
         if not pieces:
             return [*actions, *self._sources_watched(peer, now_s, timeout_s)]
-        assert drone.frame
-        self._watchdog.ask(now_s)
-        self._asked_s = self._idle_since_s = now_s
+        self._is_asked, self._asked_s, self._idle_since_s = True, now_s, now_s
         # All of it, or the autopilot would wait for the rest for ever; and it moves nothing.
-        sent = [Send(piece, peer) for piece in pieces]
-        took = Took("frame_complete_to_sent", now_s - drone.frame.completed_s)
-        return [*actions, *sent, Note("frames"), Publish(took)]
-
-    def _reading_watched(self, peer: Any, now_s: float) -> Actions:
-        """End the conversation if the autopilot takes too long to read a frame."""
-        within_s = self._parameter("silence_warning")
-        if now_s - self._idle_since_s < within_s:
-            return []
-        unread = f"{peer} has not read a frame within {within_s:g} s (silence_warning): the connection is closed."
-        return self._closed(peer, Note(LOST, unread))
+        return [*actions, *(Send(piece, peer) for piece in pieces), Note("frames")]
 
     def _sources_watched(self, peer: Any, now_s: float, timeout_s: float) -> Actions:
         """End the conversation if the drone has sent nothing for too long."""
@@ -357,8 +333,7 @@ class DroneSession(Session):
 
     def _set_due(self, now_s: float) -> None:
         if self._clients:
-            timeout_s = self._parameter("command_timeout")
-            self.due_s = min(now_s + LOOK_PERIOD_S, self._watchdog.due_s(timeout_s))
+            self.due_s = min(now_s + LOOK_PERIOD_S, self._neutral_due_s())
 
     # Commands.
 
@@ -370,14 +345,26 @@ class DroneSession(Session):
         limited = [] if was_within else [Note("limited_commands")]
         if not self._setup.is_lockstep and now_s < self._settled_s:
             return [*limited, Note(AFTER_STALLS, MAY_HAVE_WAITED)]
-        if not self._watchdog.forward(now_s):
+        if self._setup.is_lockstep and not self._is_asked:  # the vehicle's frame has had the neutral one instead
             return [*limited, Note(LATE_ANSWERS, _LATE)]
+        self._commanded_s, self._is_asked = now_s, False
         return [*limited, Publish(command), Note("commands")]
+
+    def _neutral_due_s(self) -> float:
+        """Return when the vehicle is to have the neutral command: infinity unless it has another one.
+
+        In lockstep the time runs from each frame, whose command the vehicle waits for.
+        """
+        since_s = self._commanded_s
+        if since_s is not None and self._setup.is_lockstep:
+            since_s = self._asked_s if self._is_asked else None
+        timeout_s: float = self._parameter("command_timeout")
+        return math.inf if since_s is None else since_s + timeout_s
 
     def _watched(self, now_s: float) -> Actions:
         """Give the neutral command when the next one is late."""
         timeout_s = self._parameter("command_timeout")
-        if now_s < self._watchdog.due_s(timeout_s):
+        if now_s < self._neutral_due_s():
             return []
         # An autopilot can answer only what it was sent, and what it sends is read only while this process runs.
         if now_s - self._resumed_s < timeout_s:
@@ -390,7 +377,8 @@ class DroneSession(Session):
         return [*self._released(), Note(NEUTRAL_COMMANDS, sentence)]
 
     def _released(self) -> Actions:
-        return [Publish(Neutral(self._output.chosen))] if self._watchdog.release() else []
+        was_commanded, self._commanded_s, self._is_asked = self._commanded_s is not None, None, False
+        return [Publish(Neutral(self._output.chosen))] if was_commanded else []
 
     def _output_chosen(self) -> list[Action]:
         """Switch to the topic that has subscribers; the one that is left gets the neutral command."""
@@ -402,16 +390,8 @@ class DroneSession(Session):
 
     def _modelled_flight(self) -> Actions:
         """Start a modelled flight, as the vehicle follows velocities."""
-        layout = self._setup.layout
-        heading_gain = CORRECTION_GAIN if layout is AttitudeLayout.PITCH_YAW else math.inf
-        self._drone.flight = ModelledFlight(
-            self._drone.constants,
-            self._setup.angle_unit,
-            self._setup.flight_limits,
-            CORRECTION_GAIN,
-            heading_gain,
-            tells_position=layout is AttitudeLayout.POSE,
-        )
+        setup = self._setup
+        self._drone.flight = ModelledFlight(self._drone.constants, setup.angle_unit, setup.layout, setup.flight_limits)
         if self._has_told_of_tilt or not self._setup.has_cameras:
             return []
         self._has_told_of_tilt = True

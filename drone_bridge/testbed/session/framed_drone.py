@@ -30,7 +30,7 @@ class RatesAnswer:
 
 
 class FramedDrone:
-    """Sends the frames of a drone in ROS, and makes commands of answers; all but `learn` is for one thread."""
+    """Sends the frames of a drone in ROS, and makes commands of answers, on one thread but for `learn`, `locate`."""
 
     def __init__(
         self,
@@ -79,7 +79,10 @@ class FramedDrone:
         self._is_first = True
 
     def locate(self, stamp_s: float, pose: SensorFrame) -> None:
-        """Note a pose for layouts whose frames need none: a vehicle that follows velocities is steered by it."""
+        """Note a pose for layouts whose frames need none, from any thread.
+
+        A vehicle that follows velocities is steered by it.
+        """
         self._poses.append((stamp_s, pose))
 
     def start_over(self) -> None:
@@ -133,7 +136,7 @@ class FramedDrone:
     def _pose_at(self, stamp_s: float, max_age_s: float) -> SensorFrame | None:
         """Return the pose that is nearest in time, without images, unless it is too old."""
         away_s, pose = min(
-            ((abs(time_s - stamp_s), pose) for time_s, pose in self._poses),
+            ((abs(time_s - stamp_s), pose) for time_s, pose in tuple(self._poses)),
             key=lambda it: it[0],
             default=(math.inf, None),
         )

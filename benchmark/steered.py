@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steered: emulated vehicles whose bridges need nothing but the velocity, without sockets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from geometry_msgs.msg import Twist
+from testbed_velocity_flights import frame_of, make_flight
+from velocity_flights import STEP_S, Moment, encoded_command
+
+from drone_bridge.motion.matrices import Vector
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
+from drone_bridge.motion.tilted_drone import Velocity
+from drone_bridge.motion.velocity_control import VelocityCommand
+from drone_bridge.robot.codec import SkidSteerUpdate
+from drone_bridge.robot.emulator import TrackedRobot
+from drone_bridge.robot.topics import SkidSteer
+from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
+from drone_bridge.simulator.device.world import World as SimulatorWorld
+from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
+from drone_bridge.simulator.topics import Velocity as SimulatorVelocity
+from drone_bridge.simulator.topics import axes, set_velocity
+from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
+from drone_bridge.testbed.device.drone_state import Airframe
+from drone_bridge.testbed.device.drone_state import Motion as TestbedMotion
+from drone_bridge.testbed.emulator.world import Flight as TestbedEmulator
+from drone_bridge.testbed.emulator.world import Sphere, World
+
+
+class Steered(Protocol):
+    """An emulated vehicle whose bridge needs nothing but the velocity."""
+
+    step_s: float
+
+    def advance(self, wanted: Velocity) -> None:
+        """Move for a step, as its bridge has it follow a velocity."""
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        """Return position, m, velocity, m/s, and heading, rad, in the world."""
+
+
+class TestbedDrone:
+    """The testbed's drone, in the layout with positions."""
+
+    step_s = 1 / 60
+
+    def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
+        self._bridge = make_flight()
+        world = World((Sphere((0.0, 0.0, 1e6), 1.0),))
+        self._flight = TestbedEmulator(world, Airframe(), self.step_s, gusts, seed)
+
+    def advance(self, wanted: Velocity) -> None:
+        self._bridge.see(frame_of("pose", self._flight.state))
+        answer, _ = self._bridge.answer(VelocityCommand(*wanted))
+        motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
+        self._flight.advance(TestbedMotion.from_answer(motion, AngleUnit.DEGREES))
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        state = self._flight.state
+        (x, y, z), (vx, vy, vz) = state.position.tolist(), state.velocity.tolist()
+        return np.array([x, -z, y]), np.array([vx, -vz, vy]), math.pi / 2 - math.radians(state.angles[0])
+
+
+class Robot:
+    """The tracked robot."""
+
+    step_s = 0.02
+
+    def __init__(self) -> None:
+        self._robot = TrackedRobot()
+        chassis = self._robot.chassis
+        self._skid_steer = SkidSteer(chassis.wheel_separation, chassis.max_speed)
+
+    def advance(self, wanted: Velocity) -> None:
+        twist = Twist()
+        twist.linear.x, twist.angular.z = wanted.forward, wanted.yaw_rate
+        speeds, _ = self._skid_steer.speeds(twist)
+        update = SkidSteerUpdate.decode(encoded_command(SkidSteerUpdate.encode, SkidSteerUpdate(0, *speeds)))
+        self._robot.drive(update.left, update.right)
+        self._robot.advance(self.step_s)
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        robot = self._robot
+        velocity = robot.speed * np.array([math.cos(robot.heading), math.sin(robot.heading), 0.0])
+        return np.array([robot.x, robot.y, 0.0]), velocity, robot.heading
+
+
+class Submarine:
+    """The underwater simulator's vehicle, whose velocities are set 50 times per second."""
+
+    step_s = 0.01
+    _EVERY = 2
+
+    def __init__(self) -> None:
+        self._scene = SimulatedScene(self.step_s, lambda sentence: None)
+        add_default_environment(SimulatorWorld(self._scene), self._scene)
+        self._steps = 0
+
+    def advance(self, wanted: Velocity) -> None:
+        if self._steps % self._EVERY == 0:
+            command = SimulatorVelocity((wanted.forward, wanted.left, wanted.up), (0.0, 0.0, wanted.yaw_rate))
+            for request in set_velocity(VEHICLE, command, self._orientation()):
+                read = SetEntity.decode(encoded_command(SetEntity.encode, request))
+                self._scene.set_attribute(VEHICLE, read.attribute, read.value)
+        self._steps += 1
+        self._scene.step()
+
+    def state(self) -> tuple[Vector, Vector, float]:
+        return self._vector(Attribute.POSITION), self._vector(Attribute.VELOCITY), self._yaw
+
+    @property
+    def _yaw(self) -> float:
+        return euler_from_quaternion(self._orientation())[2]
+
+    def _vector(self, attribute: Attribute) -> Vector:
+        x, y, z = self._scene.attribute(VEHICLE, attribute)  # type: ignore[misc]
+        return np.array(axes.world(x, y, z))
+
+    def _orientation(self) -> Quaternion:
+        return axes.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
+
+
+def drive(vehicle: Steered, wanted: Callable[[float], Velocity], duration_s: float) -> list[Moment]:
+    """Follow velocities; a command reaches the vehicle with the next step. Return its state every STEP_S."""
+    moments: list[Moment] = []
+    time_s = 0.0
+    while time_s < duration_s:
+        vehicle.advance(wanted(time_s))
+        time_s += vehicle.step_s
+        while len(moments) * STEP_S < time_s:
+            moments.append(Moment(len(moments) * STEP_S, *vehicle.state()))
+    return moments
