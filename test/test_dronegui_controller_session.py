@@ -367,11 +367,11 @@ def test_no_navdata_is_a_problem_once_it_was_listened_for():
     talk.run(0.2)
     navdata, _ = talk.session.problems
     assert navdata == (
-        "no navdata: the GUI sends none to port 5561, and whether the drone flies is unknown: "
+        "the GUI sends no navdata to port 5561, and whether the drone flies is unknown: "
         'choose "Stream Navdata" in the GUI, or look at the drone and call assume_flying'
     )
     talk.say(is_flying=False)
-    assert talk.session.problems[0] == "no navdata: the GUI sends none to port 5561"
+    assert talk.session.problems[0] == "the GUI sends no navdata to port 5561"
     talk.show(FlightState.LANDED)
     assert talk.session.problems == ("", "")
     talk.session.end(talk.now_s)
@@ -671,7 +671,7 @@ def test_a_new_process_presses_nothing(talk):
     for name in ("takeoff", "land"):
         sentence = refusal(talk.ask(name))
         assert sentence.startswith(
-            "It is not known whether the drone flies: the GUI sends none to port 5561. The take_off"
+            "It is not known whether the drone flies: the GUI sends no navdata to port 5561. The take_off"
         )
         assert sentence.endswith(
             f'Choose "Stream Navdata" in the GUI, or look at the drone and call assume_flying. {LANDS_IT}'
@@ -705,7 +705,7 @@ def test_a_bootstrap_that_brings_no_navdata_takes_off_all_the_same_and_happens_o
     assert presses(actions) == ["take_off"]
     assert outcome(actions) == (
         True,
-        "take_off was pressed and released. The take-off is not confirmed: the GUI sends none to port 5561, although "
+        "take_off was pressed and released. The take-off is not confirmed: the GUI sends no navdata to port 5561, although "
         'reset was pressed. Choose "Stream Navdata" in the GUI, so that land works.',
     )
     assert flying(actions) == [True]
@@ -734,7 +734,7 @@ def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(talk):
     talk.say(is_flying=False)
     talk.port_problem = "somebody else has it"
     assert refusal(talk.ask("takeoff")) == (
-        "It is unknown whether the drone is on the ground: port 5561 can't be listened on. Free that port, or set "
+        "It is unknown whether the drone is on the ground: port 5561 for navdata can't be listened on. Free that port, or set "
         "receive_navdata to false."
     )
     assert presses(talk.run(1.0)) == []
@@ -744,7 +744,7 @@ def test_a_landing_that_nothing_confirms_is_none_and_leaves_the_drone_unknown(ta
     talk.say(is_flying=True)
     actions = [*talk.ask("land"), *talk.run(1.0)]
     assert refusal(actions) == (
-        "take_off was pressed and released. The landing is not confirmed: the GUI sends none to port 5561. If the "
+        "take_off was pressed and released. The landing is not confirmed: the GUI sends no navdata to port 5561. If the "
         'drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. If it is on the ground, '
         "call assume_flying with false."
     )

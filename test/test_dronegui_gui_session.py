@@ -40,7 +40,7 @@ class Talk(SessionTalk):
         self.publishers = {BRIDGE}
         self.flying = FlyingState("/flying", lambda: frozenset(self.publishers))
         self.seq = 0
-        settings = {"is_bootstrapped": True, "loose_values": True, **dialect}
+        settings = {"is_bootstrapped": True, **dialect}
         super().__init__(
             GuiSession(
                 self.parameters.__getitem__,

@@ -97,7 +97,7 @@ def test_a_refused_packet_changes_nothing():
     receiver = ReceiverConnection()
     receive(receiver, {"seq": 5, "state": {"gas": 0.5}})
     with pytest.raises(RemoteProtocolError):
-        receive(receiver, {"seq": 900, "state": {"hover": False, "roll": 1.5}})
+        receive(receiver, {"seq": 900, "state": {"hover": False, "roll": "1.5"}})
     assert receive(receiver, {"seq": 6}) == ControlPacket(6, Controls(gas=0.5))
 
 
@@ -118,7 +118,6 @@ def test_a_refused_packet_changes_nothing():
         ('{"seq": 1}'.encode("utf-16"), "not UTF-8"),
         (b'{"seq": 1, "x": "\xff"}', "not UTF-8"),
         (b'{"seq": 1, "state": {"roll": 1e999}}', "roll is inf"),
-        (b'{"seq": 1, "state": {"roll": ' + b"1" * 400 + b"}}", "roll is 1111"),
         (b'{"seq": ' + b"1" * 5000 + b"}", "packet can't be read|seq is 1111"),
         (b"[" * MAX_DATAGRAM_BYTES, "nested more than"),
         (b'{"seq": 1, "x": ' + b"[" * MAX_NESTING + b"]" * MAX_NESTING + b"}", "nested more than"),
@@ -138,7 +137,7 @@ AS_DOCUMENTED = b'{ "seq": 1, "state": { "take_off": True, "hover": False, "note
 
 
 def test_python_literals_are_refused_unless_asked_for():
-    assert "not JSON" in refusal(AS_DOCUMENTED)
+    assert refusal(AS_DOCUMENTED).endswith("True at character 35 is Python's, which python_literals accepts.")
     packet = receive(ReceiverConnection(python_literals=True), AS_DOCUMENTED)
     assert packet.controls == Controls(take_off=True, hover=False)
 
@@ -152,8 +151,9 @@ def test_the_real_receiver_requires_complete_states():
     assert receive(ReceiverConnection(complete_states_only=True), {"seq": 1, "state": complete}).seq == 1
 
 
-def test_the_real_receiver_takes_0_and_1_clamps_axes_and_counts_in_fractions():
-    receiver = ReceiverConnection(loose_values=True)
+def test_0_and_1_are_buttons_axes_are_clamped_and_fractions_count():
+    """As the real receiver takes them."""
+    receiver = ReceiverConnection()
     packet = receive(receiver, {"seq": 12.5, "state": {"take_off": 1, "hover": 0, "roll": 1.5, "gas": -(10**400)}})
     assert packet == ControlPacket(12.5, Controls(take_off=True, hover=False, roll=1.0, gas=-1.0))
     assert receive(receiver, {"seq": 12.25}) == LatePacket(12.25, 12.5)
@@ -176,8 +176,8 @@ def test_the_real_receiver_takes_0_and_1_clamps_axes_and_counts_in_fractions():
         (b'{"seq": 1, "state": {"roll": -1e999}}', "roll is -inf"),
     ],
 )
-def test_the_real_receiver_does_not_take_everything(document, reason):
-    assert reason in refusal(document, loose_values=True)
+def test_not_every_value_is_taken(document, reason):
+    assert reason in refusal(document)
 
 
 # Losses.

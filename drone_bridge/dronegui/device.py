@@ -58,7 +58,6 @@ class Dialect:
 
     python_literals: bool = False  # accept True, False and None, which the document shows and JSON lacks
     complete_states_only: bool = False  # refuse a packet that leaves out a control, as the real receiver does
-    loose_values: bool = False  # accept 0 and 1 for buttons, clamp axes, accept any seq, as the real receiver does
     is_bootstrapped: bool = False
     navdata_port: int = DEFAULT_NAVDATA_PORT
     navdata_rate: float = 15.0  # per second
@@ -87,11 +86,7 @@ class Gui:
         self.hears_drone_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
         self._dialect = dialect
-        self._protocol = ReceiverConnection(
-            python_literals=dialect.python_literals,
-            complete_states_only=dialect.complete_states_only,
-            loose_values=dialect.loose_values,
-        )
+        self._protocol = ReceiverConnection(dialect.python_literals, dialect.complete_states_only)
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
         self._controllers: dict[str, _Controller] = {}  # further ones, by host, the one heard last at the end

@@ -476,7 +476,6 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     flight = Flight(options.gusts, options.seed)
     dialect = Dialect(
         complete_states_only=options.strict_real,
-        loose_values=options.strict_real,
         is_bootstrapped=options.bootstrapped,
         navdata_port=options.navdata_port,
         drone_patience_s=options.drone_patience,
@@ -520,7 +519,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument(
         "--strict-real",
         action="store_true",
-        help="read packets as the real receiver does: refuse incomplete states, take loose values",
+        help="refuse incomplete states, as the real receiver does",
     )
     add_bad_network(link)
     navdata = parser.add_argument_group("navdata: what the GUI sends to its controllers")

@@ -194,7 +194,6 @@ class DroneGuiServer(ProtocolNode):
         get = self.parameters.__getitem__
         dialect = Dialect(
             python_literals=get("python_literals"),
-            loose_values=True,
             is_bootstrapped=get("bootstrapped"),
             navdata_port=get("navdata_port"),
         )

@@ -652,7 +652,7 @@ class ControllerSession(Session):
         watch, navdata, emergency = self._watch, "", ""
         if self.is_open and self._receives_navdata:
             if not watch.hears_gui(now_s) and watch.listened_s(now_s) > self._parameter("navdata_timeout"):
-                navdata = f"no navdata: {self._blind_reason(now_s)}"
+                navdata = self._blind_reason(now_s)
                 if watch.is_flying(now_s) is None:
                     navdata += f", and whether the drone flies is unknown: {self.advice}"
             if watch.sees_drone(now_s) and watch.state is FlightState.DEFAULT:
@@ -680,12 +680,12 @@ class ControllerSession(Session):
             return "receive_navdata is false"
         port = self._parameter("navdata_port")
         if self._port_problem():
-            return f"port {port} can't be listened on"
+            return f"port {port} for navdata can't be listened on"
         if self._watch.hears_gui(now_s):
             return "navdata has no known state"
         if self._watch.was_reset_pressed:
-            return f"the GUI sends none to port {port}, although reset was pressed"
-        return f"the GUI sends none to port {port}"
+            return f"the GUI sends no navdata to port {port}, although reset was pressed"
+        return f"the GUI sends no navdata to port {port}"
 
     @property
     def _state_name(self) -> str:
