@@ -20,7 +20,7 @@ from drone_bridge.dronegui.session.controller import (
     Received,
     SentPacket,
 )
-from drone_bridge.dronegui.session.flight_watch import LISTENING_S, FlightWatch, Source
+from drone_bridge.dronegui.session.flight_watch import Source
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import FINAL_REPEATS, Outcome, Send
@@ -60,7 +60,7 @@ class Request:
 class Talk(SessionTalk):
     """A controller's session, its parameters, its pilot, and its GUI."""
 
-    def __init__(self, *, watch=None, receives_navdata=True, **parameters):
+    def __init__(self, *, receives_navdata=True, **parameters):
         self.parameters = {
             "rate": 20.0,
             "press_time": 0.5,
@@ -73,20 +73,19 @@ class Talk(SessionTalk):
             **parameters,
         }
         self.pilot, self.is_hover_held, self.port_problem = Pilot(), False, ""
-        self.watch = watch or FlightWatch(lambda: self.parameters["navdata_timeout"])
         self.actions = []
         super().__init__(
             ControllerSession(
                 "127.0.0.1:5560",
                 self.parameters.__getitem__,
                 self.pilot,
-                self.watch,
                 to_controls=lambda shares: Controls(hover=False, pitch=-shares.pitch),
                 is_hover_held=lambda: self.is_hover_held,
                 gui_host=lambda: GUI[0],
                 port_problem=(lambda: self.port_problem) if receives_navdata else None,
             )
         )
+        self.watch = self.session._watch
 
     def do(self, actions):
         self.actions += actions
@@ -648,8 +647,8 @@ def test_the_toggle_is_guarded_by_navdata(talk, name, state, harm):
 def test_navdata_is_waited_for_before_the_first_press_as_it_may_show_that_the_drone_flies():
     for shown, button in ((FlightState.HOVERING, []), (FlightState.LANDED, ["take_off"])):
         talk = Talk()
-        talk.watch.begin(is_flying=False)
         talk.open()
+        talk.say(is_flying=False)
         assert outcomes([*talk.ask("takeoff"), *talk.run(0.8)]) == []
         actions = [*talk.show(shown), *talk.run(0.5)]
         assert presses(talk.actions) == button
@@ -658,8 +657,8 @@ def test_navdata_is_waited_for_before_the_first_press_as_it_may_show_that_the_dr
 
 def test_a_take_off_that_is_under_way_is_not_begun_again():
     talk = Talk()
-    talk.watch.begin(is_flying=False)
     talk.open()
+    talk.say(is_flying=False)
     talk.ask("takeoff")
     assert refusal(talk.ask("takeoff")) == "takeoff is under way."
 
@@ -705,8 +704,8 @@ def test_a_bootstrap_that_brings_no_navdata_takes_off_all_the_same_and_happens_o
     assert presses(actions) == ["take_off"]
     assert outcome(actions) == (
         True,
-        "take_off was pressed and released. The take-off is not confirmed: the GUI sends no navdata to port 5561, although "
-        'reset was pressed. Choose "Stream Navdata" in the GUI, so that land works.',
+        "take_off was pressed and released. The take-off is not confirmed: the GUI sends no navdata to port 5561, "
+        'although reset was pressed. Choose "Stream Navdata" in the GUI, so that land works.',
     )
     assert flying(actions) == [True]
     talk.say(is_flying=False)
@@ -734,8 +733,8 @@ def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(talk):
     talk.say(is_flying=False)
     talk.port_problem = "somebody else has it"
     assert refusal(talk.ask("takeoff")) == (
-        "It is unknown whether the drone is on the ground: port 5561 for navdata can't be listened on. Free that port, or set "
-        "receive_navdata to false."
+        "It is unknown whether the drone is on the ground: port 5561 for navdata can't be listened on. Free that port, "
+        "or set receive_navdata to false."
     )
     assert presses(talk.run(1.0)) == []
 
@@ -744,9 +743,9 @@ def test_a_landing_that_nothing_confirms_is_none_and_leaves_the_drone_unknown(ta
     talk.say(is_flying=True)
     actions = [*talk.ask("land"), *talk.run(1.0)]
     assert refusal(actions) == (
-        "take_off was pressed and released. The landing is not confirmed: the GUI sends no navdata to port 5561. If the "
-        'drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. If it is on the ground, '
-        "call assume_flying with false."
+        "take_off was pressed and released. The landing is not confirmed: the GUI sends no navdata to port 5561. If "
+        'the drone still flies, choose "Land" in the GUI, or "Stream Navdata" and call land again. If it is on the '
+        "ground, call assume_flying with false."
     )
     assert flying(actions) == []
     for name in ("land", "takeoff"):
@@ -817,7 +816,6 @@ def port_refuses_without_navdata(talk):
 
 def port_refuses_after_a_person_s_word(talk):
     talk.say(is_flying=True)
-    talk.run(LISTENING_S + 0.1)
     assert_lost(talk)
 
 
@@ -874,20 +872,6 @@ def test_navdata_without_a_state_does_not_keep_an_old_one(talk):
     assert "navdata has no known state" in refusal(talk.ask("land"))
 
 
-def test_what_a_person_said_before_there_was_a_gui_holds_for_the_one_that_is_started_then():
-    talk = Talk()
-    talk.watch.begin(is_flying=False)
-    talk.open()
-    for _ in range(100):
-        talk.run(1.0)  # some machines say of a refusal once a second
-        talk.refuse()
-    assert talk.watch.is_flying(talk.now_s) is False
-    talk.run(LISTENING_S + 0.1)  # it has come, and goes again
-    assert_lost(talk)
-    talk.watch.begin(is_flying=False)  # as a bridge that is configured anew reads its parameters anew
-    assert talk.watch.is_flying(talk.now_s) is None
-
-
 def test_a_gui_that_was_never_heard_of_is_bootstrapped_by_reset(talk):
     """As the scripts of its authors begin."""
     talk.refuse()
@@ -920,21 +904,6 @@ def test_a_gui_that_was_heard_since_reset_is_bootstrapped_anew_once_it_is_silent
     navdata_ceases(talk)
     talk.say(is_flying=False)
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
-
-
-def test_a_new_session_knows_what_the_one_before_did_but_not_what_navdata_said(blind):
-    assert outcome([*blind.ask("takeoff"), *blind.run(1.0)])[0]
-    blind.session.end(blind.now_s)
-    again = Talk(watch=blind.watch, receives_navdata=False)
-    again.now_s = blind.now_s + 60.0
-    assert flying(again.open()) == [True]
-    seen = Talk()
-    seen.open()
-    seen.show(FlightState.FLYING)
-    again = Talk(watch=seen.watch)
-    again.now_s = seen.now_s
-    assert flying(again.open()) == []
-    assert "not known whether the drone flies" in refusal([*again.ask("land"), *again.run(2.0)])
 
 
 # What is asked for while the link is lost.
@@ -973,19 +942,6 @@ def test_a_landing_of_before_the_link_is_carried_out_where_the_drone_was_seen_fl
     actions = [*talk.ask("land", asked_s), *talk.run(1.5)]
     assert presses(actions) == (["take_off"] if is_seen else [])
     assert is_seen or "link was lost or opened" in refusal(actions)
-
-
-def test_a_word_of_when_there_was_no_link_holds_when_it_is_back(talk):
-    talk.lose()
-    assert flying(talk.do(talk.session.take_word(True, talk.now_s))) == [True]
-    talk.open_again(60.0)
-    assert presses([*talk.ask("land"), *talk.run(1.5)]) == ["take_off"]
-
-
-def test_a_word_of_when_there_was_no_link_counts_for_nothing_against_navdata(talk):
-    talk.show(FlightState.HOVERING)
-    talk.session.take_word(False, talk.now_s)
-    assert talk.watch.is_flying(talk.now_s) is True
 
 
 # A process that stands still.
@@ -1103,8 +1059,8 @@ def test_a_landing_that_is_refused_is_tried_again_a_little_later(talk):
 
 def test_what_waits_when_hold_begins_presses_nothing_but_a_landing():
     talk = Talk()
-    talk.watch.begin(is_flying=False)
     talk.open()
+    talk.say(is_flying=False)
     talk.ask("takeoff")
     talk.pilot.rank = Rank.HOLD
     assert (

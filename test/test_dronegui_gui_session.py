@@ -34,18 +34,17 @@ UNCALLED = Answer(False, "no node offers /takeoff", was_called=False, has_come=F
 class Talk(SessionTalk):
     """A GUI's session, its parameters, its vehicle and its operator."""
 
-    def __init__(self, allowed=("any",), **dialect):
+    def __init__(self, allowed=("any",)):
         self.parameters = {"rate": 20.0, "command_timeout": 0.5}
         self.is_held = self.is_neutral_last = False
         self.publishers = {BRIDGE}
         self.flying = FlyingState("/flying", lambda: frozenset(self.publishers))
         self.seq = 0
-        settings = {"is_bootstrapped": True, **dialect}
         super().__init__(
             GuiSession(
                 self.parameters.__getitem__,
                 AllowedPeers(allowed),
-                (Dialect(**settings), OWN[0]),
+                (Dialect(is_bootstrapped=True), OWN[0]),
                 self.flying,
                 is_held=lambda: self.is_held,
                 is_neutral_last=lambda: self.is_neutral_last,
@@ -229,17 +228,6 @@ def test_take_off_toggles_by_what_succeeded_where_nothing_says_more(talk):
     assert presses(talk.press("take_off")) == ["land"]
     talk.answer("land")
     assert presses(talk.press("take_off")) == ["takeoff"]
-
-
-def test_a_gui_that_was_not_bootstrapped_takes_off_only():
-    talk = Talk(is_bootstrapped=False)
-    talk.fly(True)
-    assert presses(talk.press("take_off")) == ["takeoff"]
-    assert talk.send_navdata() == []
-    talk.press("reset")
-    talk.run(1.0)
-    assert presses(talk.press("take_off")) == ["land"]
-    assert talk.send_navdata()
 
 
 def test_on_hold_only_landing_is_called(talk):

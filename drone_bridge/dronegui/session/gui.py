@@ -19,7 +19,7 @@ force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover
   comes of it. take_off lands a drone that flies, see `session.flying`. On hold only landing is called.
 - Right after this process stood still no packet is followed, as it may have waited meanwhile; its presses are lost.
 - Navdata goes to the GUI's own machine and to the hosts that control it: each block of a bridge's unchanged, or else
-  what the vehicle's topics say, `navdata_rate` times per second at most.
+  what the vehicle's topics say, NAVDATA_RATE times per second at most.
 """
 
 import math
@@ -193,7 +193,7 @@ class GuiSession(Session):
         """Send a bridge's block on, unchanged."""
         if isinstance(block, Demo) and block.flight_state is not None:  # 0 is a state, too
             self._flying.shown(block.flight_state.is_airborne)
-        return self._sent(block, datagram, now_s) if self._gui.hears_drone(now_s) else []
+        return self._sent(block, datagram, now_s)
 
     def send_navdata(self, make: Callable[[FlightState | None], Demo | None], now_s: float) -> Actions:
         """Send what the vehicle's topics say, if a block is due; `make` gets the drone's state."""
@@ -204,7 +204,7 @@ class GuiSession(Session):
 
     def send_detections(self, block: VisionDetect, now_s: float) -> Actions:
         """Send what the vehicle's vision detects."""
-        return self._encoded(block, now_s) if self._gui.hears_drone(now_s) else []
+        return self._encoded(block, now_s)
 
     def _encoded(self, block: Navdata, now_s: float) -> Actions:
         notes: list[Action] = []
@@ -214,7 +214,7 @@ class GuiSession(Session):
     def _sent(self, block: Navdata, datagram: bytes, now_s: float) -> Actions:
         kinds = {Demo: "navdata", VisionDetect: "detections"}
         counted = (kinds.get(type(block), "other_navdata"),)
-        sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(datagram, now_s)]
+        sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(now_s)]
         return [*sent, *([Publish(block)] if isinstance(block, Demo) else [])]
 
     # The Drone of the GUI.
