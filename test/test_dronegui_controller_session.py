@@ -479,18 +479,6 @@ def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, n
         assert presses(blind.run(1.0)) == []
 
 
-def test_what_navdata_showed_before_the_link_was_lost_is_not_seen_when_it_is_back(talk):
-    """It may have been before the press: the next one would mean the opposite."""
-    talk.show(FlightState.LANDED)
-    talk.ask("takeoff")
-    talk.run(0.1)
-    talk.lose()
-    talk.open_again(0.2)
-    actions = [*talk.ask("takeoff"), *talk.run(0.1)]
-    assert (presses(actions), outcomes(actions)) == ([], [])
-    assert "The drone flies, as its navdata says" in refusal(talk.show(FlightState.FLYING))
-
-
 def test_what_navdata_shows_is_known_whatever_a_press_did(talk):
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
@@ -814,56 +802,38 @@ def port_refuses_without_navdata(talk):
     assert_lost(talk)
 
 
-def port_refuses_after_a_person_s_word(talk):
-    talk.say(is_flying=True)
-    assert_lost(talk)
-
-
 def assert_lost(talk):
     lost = "Whether the drone flies is not known any more: "
     assert [line for line in notes(talk.refuse(), "") if line.startswith(lost)]
 
 
-ENDS = (navdata_ceases, port_refuses, port_refuses_without_navdata, port_refuses_after_a_person_s_word)
+ENDS = (navdata_ceases, port_refuses, port_refuses_without_navdata)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("ends", ENDS)
-def test_what_was_known_of_a_flight_is_unknown_once_the_gui_is_gone(talk, ends, name):
-    """A person may have landed it by the GUI's own Land: the next press of take_off would be a take-off."""
+def test_what_was_known_of_a_flight_is_unknown_once_the_gui_is_gone_until_a_person_states_it(talk, ends):
+    """A person may have landed it by the GUI's own Land: the next press of take_off would be a take-off.
+
+    reset is also how people have a fresh GUI ask for navdata, and in the air it stops the motors.
+    """
     ends(talk)
     assert talk.watch.is_flying(talk.now_s) is None
-    sentence = refusal(talk.ask(name))
-    assert sentence.startswith("It is not known whether the drone flies: ")
-    assert LANDS_IT in sentence
+    for name in COMMANDS:
+        sentence = refusal(talk.ask(name))
+        assert sentence.startswith("It is not known whether the drone flies: ")
+        assert LANDS_IT in sentence
+    assert sentence.endswith("If its motors are to stop all the same, call assume_flying with true, and reset again.")
     assert presses(talk.run(1.0)) == []
-
-
-@pytest.mark.parametrize("ends", ENDS)
-def test_a_person_s_word_makes_it_known_again(talk, ends):
-    ends(talk)
     talk.say(is_flying=True)
     assert "land it" in refusal(talk.ask("takeoff"))
-    assert presses([*talk.ask("land"), *talk.run(0.1)]) == ["take_off"]
+    assert presses([*talk.ask("land"), *talk.ask("reset"), *talk.run(0.1)]) == ["reset", "take_off"]
 
 
-@pytest.mark.parametrize("ends", ENDS)
-def test_navdata_makes_it_known_again(talk, ends):
-    ends(talk)
+def test_navdata_makes_it_known_again(talk):
+    port_refuses(talk)
     talk.show(FlightState.LANDED)
     assert "is on the ground, as its navdata says" in refusal(talk.ask("land"))
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["take_off"]
-
-
-@pytest.mark.parametrize("ends", ENDS)
-def test_an_emergency_stop_takes_a_person_who_says_that_it_flies(talk, ends):
-    """reset is also how people have a fresh GUI ask for navdata, and in the air it stops the motors."""
-    ends(talk)
-    assert "If its motors are to stop all the same, call assume_flying with true, and reset" in refusal(
-        talk.ask("reset")
-    )
-    talk.say(is_flying=True)
-    assert presses([*talk.ask("reset"), *talk.run(0.1)]) == ["reset"]
 
 
 def test_navdata_without_a_state_does_not_keep_an_old_one(talk):
@@ -906,72 +876,57 @@ def test_a_gui_that_was_heard_since_reset_is_bootstrapped_anew_once_it_is_silent
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
 
 
-# What is asked for while the link is lost.
+# A process that stands still, and a link that is lost.
 
 
-@pytest.mark.parametrize("when", ["as it is lost", "later"])
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_slipped_in_while_the_link_was_lost_is_refused_when_it_is_back(talk, name, when):
-    """It is done however much later otherwise, and may mean the opposite by then."""
-    talk.say(is_flying=name == "land")
-    asked_s = talk.now_s + (0.0 if when == "as it is lost" else 0.5)
-    talk.lose()
-    actions = [*talk.open_again(60.0), *talk.ask(name, asked_s), *talk.run(2.0)]
-    assert refusal(actions) == "The link was lost or opened since it was called: call it again."
-    assert presses(actions) == []
-    assert presses([*talk.ask(name), *talk.run(1.5)])[-1:] == ["reset" if name != "land" else "take_off"]
-
-
-def test_a_word_that_slipped_in_while_the_link_was_lost_is_refused_when_it_is_back(talk):
-    asked_s = talk.now_s
-    talk.lose()
-    talk.open_again(60.0)
-    request = Request("assume_flying", asked_s)
-    assert "link was lost or opened" in refusal(talk.session.assume_flying(False, request, talk.now_s))
-    assert talk.watch.is_flying(talk.now_s) is None
-
-
-@pytest.mark.parametrize("is_seen", [True, False])
-def test_a_landing_of_before_the_link_is_carried_out_where_the_drone_was_seen_flying_since(talk, is_seen):
-    talk.show(FlightState.HOVERING)
-    asked_s = talk.now_s
-    talk.lose()
-    talk.open_again(0.2)  # so soon that navdata of before is not outdated
-    if is_seen:
-        talk.show(FlightState.HOVERING)
-    actions = [*talk.ask("land", asked_s), *talk.run(1.5)]
-    assert presses(actions) == (["take_off"] if is_seen else [])
-    assert is_seen or "link was lost or opened" in refusal(actions)
-
-
-# A process that stands still.
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_what_was_asked_for_before_a_stall_is_refused(talk, name):
-    """The button of a landing means a take-off by then, if somebody else has landed the drone."""
-    talk.say(is_flying=name == "land")
-    asked_s = talk.now_s
-    talk.stand_still()
-    actions = [*talk.ask(name, asked_s), *talk.run(2.0)]
-    assert refusal(actions) == "This process has stood still since it was called: call it again."
-    assert presses(actions) == []
-
-
-def test_a_landing_from_before_a_stall_is_carried_out_where_the_drone_has_been_seen_since(talk):
-    talk.show(FlightState.HOVERING)
-    asked_s = talk.now_s
-    talk.stand_still()
-    talk.ask("land", asked_s)
-    talk.run(0.01)
-    talk.show(FlightState.HOVERING)
-    assert presses(talk.run(0.1)) == ["take_off"]
-
-
-def test_what_navdata_showed_before_a_stall_is_not_seen_now(talk):
-    """However short it was: a drone may have been landed meanwhile."""
-    talk.show(FlightState.HOVERING)
+def stalls(talk):
     talk.stand_still(0.4)
+
+
+def loses_its_link(talk):
+    """For so short that navdata of before is not outdated."""
+    talk.lose()
+    talk.open_again(0.2)
+
+
+INTERRUPTIONS = (
+    (stalls, "This process has stood still since it was called: call it again."),
+    (loses_its_link, "The link was lost or opened since it was called: call it again."),
+)
+
+
+@pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)
+def test_what_was_asked_for_before_an_interruption_is_refused(talk, interrupt, why):
+    """It is done however much later otherwise, and may mean the opposite by then."""
+    for name in COMMANDS:
+        talk.say(is_flying=name == "land")
+        asked_s = talk.now_s
+        interrupt(talk)
+        actions = [*talk.ask(name, asked_s), *talk.run(2.0)]
+        assert (refusal(actions), presses(actions)) == (why, [])
+    request = Request("assume_flying", asked_s)
+    assert refusal(talk.session.assume_flying(True, request, talk.now_s)) == why
+    assert talk.watch.is_flying(talk.now_s) is False
+
+
+@pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)
+def test_a_landing_from_before_an_interruption_is_carried_out_where_the_drone_was_seen_since(talk, interrupt, why):
+    for is_seen in (False, True):
+        talk.show(FlightState.HOVERING)
+        asked_s = talk.now_s
+        interrupt(talk)
+        if is_seen:
+            talk.show(FlightState.HOVERING)
+        actions = [*talk.ask("land", asked_s), *talk.run(1.5)]
+        assert presses(actions) == (["take_off"] if is_seen else [])
+        assert is_seen or refusal(actions) == why
+
+
+@pytest.mark.parametrize("interrupt", [stalls, loses_its_link])
+def test_what_navdata_showed_before_an_interruption_is_not_seen_now(talk, interrupt):
+    """The drone may have been landed meanwhile."""
+    talk.show(FlightState.HOVERING)
+    interrupt(talk)
     assert talk.watch.is_flying(talk.now_s) is None
     actions = [*talk.ask("land"), *talk.run(0.5)]
     assert (presses(actions), outcomes(actions)) == ([], [])
@@ -1011,14 +966,6 @@ def test_after_a_stall_the_drone_is_listened_to_before_it_is_judged(talk):
     assert talk.session.problems == ("", "")
     assert talk.session.silent_s(talk.now_s) == 0.0
     assert outcome(talk.show(FlightState.FLYING))[0]
-
-
-def test_a_word_of_before_a_stall_is_refused(talk):
-    asked_s = talk.now_s
-    talk.stand_still()
-    request = Request("assume_flying", asked_s)
-    assert "stood still" in refusal(talk.session.assume_flying(False, request, talk.now_s))
-    assert talk.watch.is_flying(talk.now_s) is None
 
 
 # Limits.
