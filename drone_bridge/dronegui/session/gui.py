@@ -172,8 +172,7 @@ class GuiSession(Session):
             self._flying.done(name)
             return [Note("", f"{name}: {answer.sentence}", is_expected=True)]
         if answer.was_called and not answer.has_come:
-            end = "" if name == HOVER else " It is not called again."
-            return [Note(UNANSWERED, f"{name} was pressed, and {answer.sentence}.{end}")]
+            return [Note(UNANSWERED, f"{name} was pressed, and {answer.sentence}.")]
         if name == HOVER and not answer.was_called:
             return []  # a vehicle may lack it
         return [Note(REFUSED, f"{name} was refused: {answer.sentence}")]
