@@ -43,12 +43,12 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.ports import PortWithOutlet
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.quaternions import inverse, quaternion_from_euler, rotated
 from drone_bridge.motion.wind import Wind
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.link_loop import Received
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import (
@@ -330,12 +330,11 @@ def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float
 class GuiProgram:
     """A GUI without its window: it counts packets, and reports who controls it."""
 
-    def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: DatagramPort) -> None:
-        """`navdata_socket` sends navdata."""
+    def __init__(self, flight: Flight, dialect: Dialect, link: PortWithOutlet) -> None:
         self.packets = self.late = self.refused = 0
         self._flight = flight
         self._dialect = dialect
-        self._navdata_socket = navdata_socket
+        self._link = link
         self._gui = self._started()
         self._navdata_number = 0
         self._sender = ""
@@ -343,7 +342,7 @@ class GuiProgram:
         self._was_hearing = self._was_reset = False
 
     def _started(self) -> Gui:
-        return Gui(self._flight, self._dialect, self._navdata_socket.loopback_host)
+        return Gui(self._flight, self._dialect, self._link.loopback_host)
 
     def restart(self, *_: object) -> None:
         """Do what the GUI's user does by closing its window and starting it again: it knows nothing then."""
@@ -395,7 +394,7 @@ class GuiProgram:
         for datagram in datagrams:
             for address in self._gui.receivers(self._flight.time):
                 with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
-                    self._navdata_socket.send(datagram, address)
+                    self._link.send(datagram, address)
 
 
 # The program.
@@ -450,29 +449,19 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         drone_patience_s=options.drone_patience,
     )
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
-    listener = DatagramPort(options.host, options.port)
-    stack.callback(listener.close)
-    navdata_socket = open_navdata_socket(options, stack)
-    gui = GuiProgram(flight, dialect, navdata_socket)
+    link = PortWithOutlet(options.host, options.port, options.navdata_source_port)
+    stack.callback(link.close)
+    if link.problem:
+        print_event(f"{link.problem} Navdata goes out from port {link.outlet.port} instead.")
+    gui = GuiProgram(flight, dialect, link)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
     signal.signal(signal.SIGURG, gui.restart)
-    print_event(f"listening on {address_name(options.host, listener.port)}")
+    print_event(f"listening on {address_name(options.host, link.port)}")
     with contextlib.suppress(LinkCancelledError):
-        fly(flight, gui, partial(receive, listener, cancellation), options, trajectory)
+        fly(flight, gui, partial(receive, link, cancellation), options, trajectory)
     print_event(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
     return 0
-
-
-def open_navdata_socket(options: argparse.Namespace, stack: contextlib.ExitStack) -> DatagramPort:
-    """Return the socket for navdata. Raises LinkError."""
-    try:
-        opened = DatagramPort(options.host, options.navdata_source_port)
-    except LinkError as error:
-        opened = DatagramPort(options.host, 0)
-        print_event(f"{error} Navdata goes out from port {opened.port} instead.")
-    stack.callback(opened.close)
-    return opened
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
