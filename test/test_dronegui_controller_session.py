@@ -214,13 +214,6 @@ def test_hover_comes_first_whatever_is_commanded():
     assert (talk.session.state, talk.session.is_open) == ("sending", True)
 
 
-def test_packets_go_out_at_their_rate_which_may_change(talk):
-    assert len(packets(talk.run(2.0))) == 40
-    talk.parameters["rate"] = 50.0
-    talk.run(0.1)
-    assert len(packets(talk.run(2.0))) == 100
-
-
 def test_packet_1_is_sent_as_often_as_wanted_and_counted_once():
     talk = Talk(first_packet_copies=3)
     actions = [*talk.open(), *talk.run(0.1)]
@@ -238,24 +231,17 @@ def test_without_a_command_and_while_hover_is_held_it_hovers(talk):
     assert len(notes(actions, "hover_packets")) == 2
 
 
-def test_each_packet_is_published_as_it_was_sent(talk):
-    talk.pilot.wanted = FORWARD
-    actions = talk.run(0.05)
-    (packet,) = packets(actions)
-    assert published(actions) == [SentPacket(packet["seq"], Controls(hover=False, pitch=-0.5), is_out=True)]
-
-
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_packet_of_which_a_copy_did_not_go_out_is_known_not_to_have_gone_out(which):
     talk = Talk(first_packet_copies=2)
     actions = talk.open()
     sent = [action for action in actions if isinstance(action, Send)]
     talk.session.unsent(sent[which], "Nothing can be sent.", talk.now_s)
-    (packet,) = [message for message in published(actions) if isinstance(message, SentPacket)]
-    assert not packet.is_out
+    assert SentPacket(1, Controls(), is_out=False) in published(actions)
 
 
 def test_velocities_that_are_estimated_are_counted(talk):
+    assert notes(talk.run(0.1), ESTIMATED) == []
     talk.pilot.wanted, talk.pilot.is_estimating = FORWARD, True
     assert len(notes(talk.run(0.1), ESTIMATED)) == 2
 
@@ -302,19 +288,12 @@ def test_a_lost_link_is_left_with_hover_and_the_next_one_begins_so_with_numbers_
     assert states(talk.run(0.16))[:3] == [HOVER, HOVER, {**HOVER, "hover": False, "pitch": -0.5}]
 
 
-def test_packet_1_that_did_not_go_out_is_sent_again():
-    talk = Talk()
-    (sent,) = [action for action in talk.open() if isinstance(action, Send)]
-    actions = talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
-    assert notes(actions, UNHEARD) == ["Nothing can be sent."]
-    assert packets(talk.run(0.05))[0]["seq"] == 1
-
-
 def test_a_link_that_is_lost_before_anything_went_out_leaves_packet_1_to_the_next_one():
     talk = Talk()
     actions = [*talk.open(), *talk.lose()]
     for sent in [action for action in actions if isinstance(action, Send)]:
-        talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
+        said = talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
+        assert notes(said, UNHEARD) == ["Nothing can be sent."]
     assert packets(talk.open_again())[0]["seq"] == 1
 
 
@@ -413,13 +392,6 @@ def test_a_press_lasts_as_long_as_it_is_to_and_its_release_is_repeated_before_th
     is_success, sentence = outcome(actions)
     assert is_success
     assert sentence.endswith("The take-off is not confirmed: receive_navdata is false.")
-
-
-def test_a_short_press_survives_lost_packets(blind):
-    blind.parameters["press_time"] = 0.05
-    actions = [*blind.ask("takeoff"), *blind.run(0.4)]
-    assert [state["take_off"] for state in states(actions)] == [True] * 3 + [False] * 5
-    assert outcome(actions)[0]
 
 
 def test_commands_go_on_during_a_press(blind):
@@ -603,35 +575,6 @@ def test_navdata_that_ends_confirms_nothing(talk):
     )
 
 
-def test_a_state_of_before_the_press_confirms_nothing(talk):
-    talk.show(FlightState.HOVERING)
-    talk.run(0.9)
-    talk.ask("land")
-    talk.watch.state = FlightState.LANDED  # but not since
-    assert refusal(talk.run(10.0)).endswith('navdata has ended. If it still flies, choose "Land" in the GUI.')
-
-
-@pytest.mark.parametrize(
-    ("name", "state", "harm"),
-    [
-        (
-            "takeoff",
-            FlightState.HOVERING,
-            "The drone flies, as its navdata says, and the take_off button would land it.",
-        ),
-        (
-            "land",
-            FlightState.LANDED,
-            "The drone is on the ground, as its navdata says, and the take_off button would make it fly.",
-        ),
-    ],
-)
-def test_the_toggle_is_guarded_by_navdata(talk, name, state, harm):
-    talk.show(state)
-    assert refusal(talk.ask(name)) == harm
-    assert presses(talk.run(1.0)) == []
-
-
 def test_navdata_is_waited_for_before_the_first_press_as_it_may_show_that_the_drone_flies():
     for shown, button in ((FlightState.HOVERING, []), (FlightState.LANDED, ["take_off"])):
         talk = Talk()
@@ -667,9 +610,12 @@ def test_a_new_process_presses_nothing(talk):
 
 
 def test_a_fresh_gui_is_bootstrapped_once_a_person_says_that_the_drone_stands(talk):
-    is_success, sentence = outcome(talk.say(is_flying=False))
-    assert is_success
-    assert sentence.endswith("takeoff will press reset, which stops the motors of a drone that flies.")
+    assert outcome(talk.say(is_flying=True)) == (True, "The drone is assumed to fly.")
+    assert outcome(talk.say(is_flying=False)) == (
+        True,
+        "The drone is assumed to be on the ground. takeoff will press reset, which stops the motors of a drone that "
+        "flies.",
+    )
     actions = [*talk.ask("takeoff"), *talk.run(0.7)]
     assert (presses(actions), outcomes(actions)) == (["reset"], [])
     actions = [*talk.show_on(FlightState.LANDED, 0.7), *talk.show_on(FlightState.TAKING_OFF, 0.1)]
@@ -708,13 +654,6 @@ def test_reset_is_pressed_only_where_it_has_to_be(talk, why_not):
     else:
         talk.hear({"type": "demo", "altitude": 1})
     assert presses([*talk.ask("takeoff"), *talk.run(1.0)]) == ["take_off"]
-
-
-def test_a_reset_that_is_refused_is_not_said_to_be_pressed(talk):
-    talk.say(is_flying=False)
-    talk.ask("reset")
-    actions = talk.ask("takeoff")
-    assert (refusal(actions), notes(actions, "")) == ("reset is still being pressed.", [])
 
 
 def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(talk):
@@ -988,13 +927,6 @@ def test_a_vehicle_that_has_to_land_and_is_on_the_ground_is_not_asked_to(talk, s
     assert (presses(actions), notes(actions, "")) == ([], [])
 
 
-def test_that_a_vehicle_that_has_to_land_is_landing_already_is_no_warning(talk):
-    talk.show(FlightState.LANDING)
-    talk.pilot.rank = Rank.LANDING
-    said = [action for action in talk.show_on(FlightState.LANDING, 0.5) if notes([action], "")]
-    assert [(note.sentence, note.is_expected) for note in said] == [("The drone is landing already.", True)]
-
-
 def test_a_landing_that_is_refused_is_tried_again_a_little_later(talk):
     talk.pilot.rank = Rank.LANDING
     said = notes(talk.run(3 * LAND_PERIOD_S - 0.1), "")
@@ -1030,10 +962,3 @@ def test_hold_gives_up_a_press_that_waits_for_its_first_packet_but_a_landing(bli
     assert refusal(actions).endswith(
         "was not pressed: The vehicle is held since it was called: let it follow commands, and call it again."
     )
-
-
-def test_hold_does_not_break_off_a_press_that_has_begun(blind):
-    blind.ask("reset")
-    blind.run(0.05)
-    blind.pilot.rank = Rank.HOLD
-    assert outcome(blind.run(1.0)) == (True, "reset was pressed and released.")

@@ -41,6 +41,7 @@ Where the vehicle has to land, by its limits, land is requested every LAND_PERIO
   of then is given up, unless the refusal may be that of a packet before it.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -226,11 +227,10 @@ class ControllerSession(Session):
         """Begin with hover, as the one before may have left the drone moving."""
         self._watch.resume(now_s)
         self.state, self.is_open = SENDING, True
-        self._hover_left, self._packet_s, self._published = HOVER_PACKETS, now_s, None
+        self._hover_left, self._packet_s = HOVER_PACKETS, now_s
         self._pilot.restart(now_s)
         self._effects = [Note("connections", f"Sending to {self.peer}.", is_expected=True)]
         self._send_packet(now_s)
-        self._publish_flying(self._watch.is_flying(now_s))
         if self._watch.is_flying(now_s) is None and not self._receives_navdata:
             self._effects.append(Note("", f"Whether the drone flies is unknown: {self.advice}.", is_expected=True))
         return self._taken(now_s)
@@ -428,11 +428,8 @@ class ControllerSession(Session):
         if self._watch.is_flying(now_s) is False:
             return
         self._land_s = now_s + LAND_PERIOD_S
-        request = _OwnLanding(now_s)
-        try:
-            self._begin(request, now_s)
-        except ValueError as error:
-            self._effects.append(_outcome(request, False, str(error), is_expected=False))
+        with contextlib.suppress(ValueError):  # take_off is down
+            self._begin(_OwnLanding(now_s), now_s)
 
     def _begin(self, request: Asked, now_s: float) -> None:
         """Begin what is requested. Raises ValueError with a sentence."""
@@ -595,7 +592,7 @@ class ControllerSession(Session):
 
     def _is_confirmed(self, flight: _Flight) -> bool:
         wanted = LANDING_OR_LANDED if flight.request.name == LAND else TAKEN_OFF
-        return self._watch.state_s > flight.since_s and self._watch.state in wanted
+        return self._watch.state in wanted  # when the press began it was not
 
     def _needs_bootstrap(self, now_s: float) -> bool:
         """Return whether a take-off begins by pressing reset, which in the air would stop the motors."""
