@@ -130,12 +130,12 @@ class GuiSession(Session):
         if now_s >= self._look_s:
             self._look_s = next_due(self._look_s, 1 / self._parameter("rate"), now_s)
         if self._command.is_in_force:
-            actions += self._hold_hover(self._gui.controls.hover)
+            actions += self._hold_hover(self._gui.controls.hover or self._is_held())
         elif was_in_force or self._is_neutral_last():
             # Zero alone would hold the drone level for a while, so that it drifts, even if it was left hovering.
             actions += self._hold_hover(True)
-        else:
-            actions += self._let_go()
+        else:  # somebody else flies the drone
+            actions += self._hold_hover(False)
         self._set_due()
         return actions
 
@@ -232,7 +232,7 @@ class GuiSession(Session):
         self._press(RESET)
 
     def steer(self, controls: Controls) -> None:
-        self._effects += self._hold_hover(controls.hover)
+        self._effects += self._hold_hover(controls.hover or self._is_held())
         axes = LEVEL if controls.hover else replace(controls, take_off=False, reset=False)
         self._effects += self._command.command(axes, self._now_s)
 
@@ -247,23 +247,15 @@ class GuiSession(Session):
     # Hover.
 
     def _hold_hover(self, is_wanted: bool) -> Actions:
-        """Call hover where that changes something; a vehicle on hold hovers, whatever the operator wants."""
-        is_wanted = is_wanted or self._is_held()
+        """Call hover where that changes something."""
         if is_wanted == self._hover:
             return []
         self._hover = is_wanted
         return [Call(HOVER, is_wanted)]
 
-    def _let_go(self) -> Actions:
-        """Let go of hover, as somebody else flies the drone, or this process leaves."""
-        if self._hover is False:
-            return []
-        self._hover = False
-        return [Call(HOVER, False)]
-
     def _left(self) -> Actions:
         """Command zero, then let go of hover: a bridge follows what comes after that."""
-        return [*self._command.end(), *self._let_go()]
+        return [*self._command.end(), *self._hold_hover(False)]
 
     def _set_due(self) -> None:
         self.due_s = min(self._command.due_s, self._look_s)
