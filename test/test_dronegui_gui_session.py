@@ -114,15 +114,6 @@ def test_a_state_is_published_at_once_then_repeated_and_ends_in_one_zero(talk):
     assert notes(actions, OPERATORS_LOST) == ["192.0.2.1:40000 was silent for 0.5 s: zero was commanded."]
 
 
-def test_the_rate_of_repeats_may_change(talk):
-    talk.parameters["command_timeout"] = 100.0
-    talk.forward()
-    talk.run(1.0)
-    talk.parameters["rate"] = 5.0
-    talk.run(0.1)
-    assert len(published(talk.run(2.0))) == 10
-
-
 @pytest.mark.parametrize("state", [{"hover": True, "pitch": -1}, {}])
 def test_hover_and_a_level_state_are_zero_and_silence_after_them_is_no_loss(talk, state):
     assert published(talk.say(**state)) == [LEVEL]
@@ -165,13 +156,6 @@ def test_whatever_ends_zero_comes_before_hover_is_let_go(talk, leave):
     assert calls(actions[1:]) == [(HOVER, False)]
     assert (talk.session.is_open, talk.session.is_over) == (False, leave == "end")
     assert talk.run(60.0) == []
-
-
-def test_a_link_that_is_opened_again_serves_again(talk):
-    talk.forward()
-    talk.session.lost(talk.now_s)
-    assert talk.session.state == "waiting for a peer"
-    assert notes(talk.forward(), "connections") == [""]
 
 
 def test_who_never_commanded_leaves_without_a_command(talk):

@@ -5,8 +5,6 @@ import json
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from drone_bridge.dronegui.codec import (
     MAX_DATAGRAM_BYTES,
@@ -67,14 +65,6 @@ def test_states_are_merged():
     receive(receiver, {"seq": 2, "state": {"take_off": True}})
     packet = receive(receiver, {"seq": 7, "state": {"pitch": -0.25}})
     assert packet == ControlPacket(7, Controls(take_off=True, hover=False, roll=1.0, pitch=-0.25))
-
-
-def test_of_a_control_that_is_named_twice_the_last_one_counts():
-    receiver = ReceiverConnection()
-    packet = receive(receiver, b'{"seq": 7, "seq": 1, "state": {"roll": 1, "hover": true, "hover": false, "roll": -1}}')
-    assert packet == ControlPacket(1, Controls(hover=False, roll=-1.0))
-    packet = receive(receiver, b'{"seq": 2, "state": {"hover": "x", "pitch": 1}, "state": {"yaw": 1}}')
-    assert packet == ControlPacket(2, Controls(hover=False, roll=-1.0, yaw=1.0))
 
 
 def test_late_packets_are_discarded():
@@ -178,23 +168,3 @@ def test_0_and_1_are_buttons_axes_are_clamped_and_fractions_count():
 )
 def test_not_every_value_is_taken(document, reason):
     assert reason in refusal(document)
-
-
-# Losses.
-
-
-@given(st.permutations(range(1, 8)), st.sets(st.integers(2, 7)))
-def test_lost_and_reordered_packets_never_override_a_newer_one(order, lost):
-    controller = ControllerConnection()
-    datagrams = {number: controller.send(Controls(roll=number / 10)) for number in range(1, 8)}
-    receiver = ReceiverConnection()
-    newest = 0
-    for number in order:
-        if number in lost:
-            continue
-        event = receive(receiver, datagrams[number])
-        if number == 1 or number > newest:
-            newest = number
-            assert event == ControlPacket(number, Controls(roll=number / 10))
-        else:
-            assert event == LatePacket(number, newest)
