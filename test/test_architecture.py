@@ -27,7 +27,7 @@ PARTS = {
     "device": ({"wire", "motion"}, ("codec",)),
     "discovery": ({"wire", "net"}, ("codec",)),
     "ports": ({"wire", "net"}, ()),
-    "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
+    "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "ports")),
     "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
     "session": ({"wire", "motion", "session"}, ("codec", "device")),

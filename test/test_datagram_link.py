@@ -107,6 +107,14 @@ def test_everything_is_sent_from_the_outlet(peer, taken, closing):
         assert link.loopback_host == HOST
 
 
+def test_a_port_of_both_families_sends_to_its_own_machine_by_ipv4(peer, closing):
+    """As programs that listen on 127.0.0.1 alone expect."""
+    link = closing(DatagramPort("::", 0))
+    link.send(b"state", (link.loopback_host, peer.getsockname()[1]))
+    assert peer.recv(100) == b"state"
+    assert closing(DatagramPort("::1", 0)).loopback_host == "::1"
+
+
 def test_a_port_that_is_taken_is_refused(taken):
     with pytest.raises(LinkError, match="Address already in use"):
         PortWithOutlet(HOST, taken.getsockname()[1], 0)

@@ -71,11 +71,14 @@ def test_navdata_becomes_topics(ros, drone):
 def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
     """Neither by the service nor by the topic; and a drone that is still known to fly lands when it is called anew."""
     with bridge(drone) as process:
+        topic = ros.publisher(Empty, "reset")
+        reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
+        # Pressed on the ground until the service has found its client: a call is lost before.
+        wait_until(lambda: ros.answer(reset, Trigger.Request(), 5.0), "a service that has found the client")
         assert press(ros, "takeoff").success
         drone.wait_for_line("^taking off -> flying")
-        topic = ros.publisher(Empty, "reset")
-        reset = ros.client(Trigger, "dronegui_bridge/reset")
         process.send(signal.SIGSTOP)
+        wait_until(process.is_stopped, "the bridge to stand still")
         called = reset.call_async(Trigger.Request())
         topic.publish(Empty())
         time.sleep(1.0)  # for longer than a call is believed to be new

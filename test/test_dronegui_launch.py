@@ -38,9 +38,9 @@ def test_a_drone_takes_off_flies_its_plan_and_lands(ros, tmp_path):
 
 
 def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_drone(ros):
-    """The drone takes the GUI for gone by then, so no navdata tell the new one that it flies."""
+    """The GUI was started again meanwhile, so no navdata tell the new bridge that the drone flies."""
     port, navdata_port = free_ports(2)
-    options = ("--port", port, "--navdata-port", navdata_port, "--bootstrapped", "--drone-patience", "0.5")
+    options = ("--port", port, "--navdata-port", navdata_port, "--bootstrapped")
     with (
         Process.module("drone_bridge.dronegui.emulator", *options) as drone,
         launch("dronegui.launch.xml", dronegui_port=port, navdata_port=navdata_port) as composition,
@@ -48,7 +48,8 @@ def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_dro
         assert ros.trigger("dronegui_bridge/takeoff").success
         drone.wait_for_line("taking off -> flying")
         os.kill(int(composition.wait_for_line(r"dronegui_bridge-\d+ started \(pid (\d+)\)")[1]), signal.SIGKILL)
-        drone.wait_for_line("the drone takes the GUI for gone")
+        drone.send(signal.SIGURG)
+        drone.wait_for_line("the GUI is started again")
         composition.wait_for_count("Listening for navdata", 2)
         for name in ("takeoff", "land"):
             refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())

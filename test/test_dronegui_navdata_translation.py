@@ -2,7 +2,6 @@
 """Navdata as ROS messages: each sign and unit by its physical meaning, and what is not known marked as such."""
 
 import math
-from pathlib import Path
 
 import pytest
 from builtin_interfaces.msg import Time
@@ -11,8 +10,6 @@ from nav_msgs.msg import Odometry
 from sensor_msgs.msg import BatteryState, Range
 
 from drone_bridge.dronegui.codec import (
-    NEED_DATA,
-    ControllerConnection,
     Demo,
     Feature,
     FlightState,
@@ -31,7 +28,6 @@ from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, r
 from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.frames import DroneFrameNames
 
-CAPTURE = Path(__file__).parent / "captures" / "gui_to_controller_navdata.jsonl"
 STAMP = Time(sec=12, nanosec=34)
 NAMES = DroneFrameNames("d1/")
 TRANSLATION = Translation(NAMES)
@@ -136,21 +132,6 @@ def test_variances_grow_with_distance_and_with_each_gap():
     pose = walk(0.0, 3.0, vx=1000.0)
     assert pose.x == 0, "nobody knows how the drone moved meanwhile"
     assert pose.variance > 100
-
-
-def test_a_captured_flight_ends_where_its_velocities_lead():
-    connection, dead_reckoning, x, y = ControllerConnection(), DeadReckoning(), 0.0, 0.0
-    for datagram in CAPTURE.read_bytes().splitlines():
-        connection.receive_data(datagram)
-    demos = [event for event in iter(connection.next_event, NEED_DATA) if isinstance(event, Demo)]
-    for number, demo in enumerate(demos):
-        pose = dead_reckoning.update(demo, number / 15)
-        if number:  # level to within 2 degrees: the heading is all that counts
-            heading = math.radians(demo.psi / 1000)  # clockwise
-            x += (demo.vx * math.cos(heading) - demo.vy * math.sin(heading)) / 15000
-            y -= (demo.vx * math.sin(heading) + demo.vy * math.cos(heading)) / 15000
-    assert (pose.x, pose.y) == pytest.approx((x, y), abs=0.02)
-    assert math.hypot(x, y) > 0.2
 
 
 # Back from ROS messages.

@@ -5,8 +5,6 @@ import json
 from dataclasses import asdict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from drone_bridge.dronegui.codec import (
     MAX_DATAGRAM_BYTES,
@@ -69,14 +67,6 @@ def test_states_are_merged():
     assert packet == ControlPacket(7, Controls(take_off=True, hover=False, roll=1.0, pitch=-0.25))
 
 
-def test_of_a_control_that_is_named_twice_the_last_one_counts():
-    receiver = ReceiverConnection()
-    packet = receive(receiver, b'{"seq": 7, "seq": 1, "state": {"roll": 1, "hover": true, "hover": false, "roll": -1}}')
-    assert packet == ControlPacket(1, Controls(hover=False, roll=-1.0))
-    packet = receive(receiver, b'{"seq": 2, "state": {"hover": "x", "pitch": 1}, "state": {"yaw": 1}}')
-    assert packet == ControlPacket(2, Controls(hover=False, roll=-1.0, yaw=1.0))
-
-
 def test_late_packets_are_discarded():
     receiver = ReceiverConnection()
     receive(receiver, {"seq": 10, "state": {"roll": 0.5}})
@@ -97,7 +87,7 @@ def test_a_refused_packet_changes_nothing():
     receiver = ReceiverConnection()
     receive(receiver, {"seq": 5, "state": {"gas": 0.5}})
     with pytest.raises(RemoteProtocolError):
-        receive(receiver, {"seq": 900, "state": {"hover": False, "roll": 1.5}})
+        receive(receiver, {"seq": 900, "state": {"hover": False, "roll": "1.5"}})
     assert receive(receiver, {"seq": 6}) == ControlPacket(6, Controls(gas=0.5))
 
 
@@ -118,7 +108,6 @@ def test_a_refused_packet_changes_nothing():
         ('{"seq": 1}'.encode("utf-16"), "not UTF-8"),
         (b'{"seq": 1, "x": "\xff"}', "not UTF-8"),
         (b'{"seq": 1, "state": {"roll": 1e999}}', "roll is inf"),
-        (b'{"seq": 1, "state": {"roll": ' + b"1" * 400 + b"}}", "roll is 1111"),
         (b'{"seq": ' + b"1" * 5000 + b"}", "packet can't be read|seq is 1111"),
         (b"[" * MAX_DATAGRAM_BYTES, "nested more than"),
         (b'{"seq": 1, "x": ' + b"[" * MAX_NESTING + b"]" * MAX_NESTING + b"}", "nested more than"),
@@ -138,7 +127,7 @@ AS_DOCUMENTED = b'{ "seq": 1, "state": { "take_off": True, "hover": False, "note
 
 
 def test_python_literals_are_refused_unless_asked_for():
-    assert "not JSON" in refusal(AS_DOCUMENTED)
+    assert refusal(AS_DOCUMENTED).endswith("True at character 35 is Python's, which python_literals accepts.")
     packet = receive(ReceiverConnection(python_literals=True), AS_DOCUMENTED)
     assert packet.controls == Controls(take_off=True, hover=False)
 
@@ -152,8 +141,9 @@ def test_the_real_receiver_requires_complete_states():
     assert receive(ReceiverConnection(complete_states_only=True), {"seq": 1, "state": complete}).seq == 1
 
 
-def test_the_real_receiver_takes_0_and_1_clamps_axes_and_counts_in_fractions():
-    receiver = ReceiverConnection(loose_values=True)
+def test_0_and_1_are_buttons_axes_are_clamped_and_fractions_count():
+    """As the real receiver takes them."""
+    receiver = ReceiverConnection()
     packet = receive(receiver, {"seq": 12.5, "state": {"take_off": 1, "hover": 0, "roll": 1.5, "gas": -(10**400)}})
     assert packet == ControlPacket(12.5, Controls(take_off=True, hover=False, roll=1.0, gas=-1.0))
     assert receive(receiver, {"seq": 12.25}) == LatePacket(12.25, 12.5)
@@ -176,25 +166,5 @@ def test_the_real_receiver_takes_0_and_1_clamps_axes_and_counts_in_fractions():
         (b'{"seq": 1, "state": {"roll": -1e999}}', "roll is -inf"),
     ],
 )
-def test_the_real_receiver_does_not_take_everything(document, reason):
-    assert reason in refusal(document, loose_values=True)
-
-
-# Losses.
-
-
-@given(st.permutations(range(1, 8)), st.sets(st.integers(2, 7)))
-def test_lost_and_reordered_packets_never_override_a_newer_one(order, lost):
-    controller = ControllerConnection()
-    datagrams = {number: controller.send(Controls(roll=number / 10)) for number in range(1, 8)}
-    receiver = ReceiverConnection()
-    newest = 0
-    for number in order:
-        if number in lost:
-            continue
-        event = receive(receiver, datagrams[number])
-        if number == 1 or number > newest:
-            newest = number
-            assert event == ControlPacket(number, Controls(roll=number / 10))
-        else:
-            assert event == LatePacket(number, newest)
+def test_not_every_value_is_taken(document, reason):
+    assert reason in refusal(document)

@@ -28,9 +28,7 @@ from drone_bridge.dronegui.session.controller import (
     Flying,
     Received,
     SentPacket,
-    assumption,
 )
-from drone_bridge.dronegui.session.flight_watch import FlightWatch, Source
 from drone_bridge.dronegui.topics import (
     TOPICS,
     DeadReckoning,
@@ -93,13 +91,6 @@ PARAMETERS = (
         live=True,
     ),
     ParameterDeclaration(
-        "initially",
-        "unknown",
-        "Where the drone is when the process starts: landed, if a person vouches for it at each start, so not where "
-        "something starts the process again: its takeoff may press reset, which stops the motors of a flying drone.",
-        choices=("unknown", "landed"),
-    ),
-    ParameterDeclaration(
         "bootstrap",
         True,
         "Press reset before the first take-off if no navdata arrives and a person has stated that the drone is on the "
@@ -139,7 +130,6 @@ class DroneGuiBridge(ProtocolNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
         self._session: ControllerSession | None = None  # until the node is active
-        self._watch = FlightWatch(lambda: float(self.parameters["navdata_timeout"]))
         self._flying: Publisher[Any] | None = None  # until the node is configured
         self._is_hover_held = False
         self._has_noted_charge = False
@@ -157,8 +147,6 @@ class DroneGuiBridge(ProtocolNode):
         self._sent_states = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link
-        if get("initially") == "landed":
-            self._watch.begin(is_flying=False)
         if get("receive_navdata"):
             table = [row for row in TOPICS if get("publish_odometry") or row.of is not Pose]
             self._topics = TopicPublishers(self, table, Translation(names), static_transforms(names))
@@ -193,7 +181,6 @@ class DroneGuiBridge(ProtocolNode):
             address_name(get("host"), get("port")),
             get,
             self._pilot,
-            self._watch,
             to_controls=controls_from_shares,
             is_hover_held=lambda: self._is_hover_held,
             gui_host=lambda: link.peer_host,
@@ -257,6 +244,10 @@ class DroneGuiBridge(ProtocolNode):
         assert self._session
         return self._session.ask(request, now_s)
 
+    def _ask_to_assume(self, is_flying: bool, request: Any, now_s: float) -> Any:
+        assert self._session
+        return self._session.assume_flying(is_flying, request, now_s)
+
     def _refusal(self, name: str) -> str | None:
         """Return why nothing can be pressed."""
         if self._session and self._session.is_open:
@@ -290,28 +281,14 @@ class DroneGuiBridge(ProtocolNode):
         return response
 
     async def _serve_assume_flying(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Take a person's word; while the link is not open, and while the node is inactive, too."""
-        name, is_flying = "assume_flying", request.data
+        """Take a person's word."""
         try:
-            if self._session and self._session.is_open:
-                ask = partial(self._session.assume_flying, is_flying)
-                response.message = await self._requests.request(name, ask, moves=False)
-            else:
-                self.check_age(name)
-                response.message = self._take_word(is_flying)
+            ask = partial(self._ask_to_assume, request.data)
+            response.message = await self._requests.request("assume_flying", ask, moves=False)
             response.success = True
         except ValueError as error:
             response.message = str(error)
         return response
-
-    def _take_word(self, is_flying: bool) -> str:
-        """Take a person's word while nothing is sent, and return what is assumed."""
-        presses_reset = self.parameters["bootstrap"] and not is_flying
-        if self._session and self.post(partial(self._session.take_word, is_flying), is_kept=True):
-            presses_reset = presses_reset and not self._watch.was_reset_pressed
-        else:
-            self._watch.assume(is_flying, Source.PERSON)
-        return assumption(is_flying, presses_reset=presses_reset)
 
     def _report_conditions(self) -> None:
         """Report in diagnostics whether navdata arrives, and an emergency."""

@@ -312,6 +312,7 @@ MAX_NESTING = 16  # of arrays and objects; the protocol itself needs 3
 
 # A string, closed or not; a bracket; a Python literal. None of the three can start inside another one.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}]|\b(?:True|False|None)\b', re.DOTALL)
+_PYTHON_LITERAL = re.compile(r"(?:True|False|None)\b")
 _JSON_OF_PYTHON = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -346,7 +347,11 @@ def parse(
     try:
         document = json.loads(text, parse_constant=parse_constant)
     except json.JSONDecodeError as error:
-        raise RemoteProtocolError(f"The packet{fault_in(text, error.msg, error.pos)}") from error
+        if literal := _PYTHON_LITERAL.match(text, error.pos):
+            fault = f" is not JSON: {literal[0]} at character {error.pos} is Python's, which python_literals accepts."
+        else:
+            fault = fault_in(text, error.msg, error.pos)
+        raise RemoteProtocolError(f"The packet{fault}") from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, among others
         raise RemoteProtocolError(f"The packet can't be read: {error}") from error
     if not isinstance(document, dict):
@@ -453,19 +458,15 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
     A datagram that is refused changes nothing, and those after it are read as if it had not come.
     """
 
-    def __init__(
-        self, python_literals: bool = False, complete_states_only: bool = False, loose_values: bool = False
-    ) -> None:
-        """Follow the document, except where configured to follow real programs.
+    def __init__(self, python_literals: bool = False, complete_states_only: bool = False) -> None:
+        """Follow the document. As the real receiver, take 0 and 1 for buttons and any number for seq, and clamp axes.
 
         Args:
             python_literals: accept True, False and None, which the document shows and JSON does not know.
             complete_states_only: refuse a packet that leaves out a control, as the real receiver does.
-            loose_values: accept 0 and 1 for buttons and a fractional seq, and clamp axes, as the real receiver does.
         """
         self._python_literals = python_literals
         self._complete_states_only = complete_states_only
-        self._loose_values = loose_values
         # What the document asks of a controller, to let go of hover, tells that it may be pressed at the start.
         self._controls = Controls()
         self._newest_seq: float | None = None
@@ -500,7 +501,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
 
     def _read(self, datagram: bytes | bytearray | memoryview) -> ControlPacket | LatePacket:
         document = parse(datagram, self._python_literals)
-        seq = _seq(document, self._loose_values)
+        seq = _seq(document)
         if self._newest_seq is not None and seq != FIRST_SEQ and seq <= self._newest_seq:
             return LatePacket(seq, self._newest_seq)
         self._controls, self._newest_seq = self._merged(document.get("state", {})), seq
@@ -513,8 +514,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         missing = [name for name in (*BUTTONS, *AXES) if name not in state]
         if missing and self._complete_states_only:
             raise RemoteProtocolError(f"state lacks {', '.join(missing)}, and has to be complete.")
-        if self._loose_values:
-            state = {name: _tightened(name, value) for name, value in state.items()}
+        state = {name: _tightened(name, value) for name, value in state.items()}
         return _CONTROLS.read_document(asdict(self._controls) | state)
 
 
@@ -527,21 +527,18 @@ def _read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
     return _block(parse(datagram, parse_constant=float))
 
 
-def _seq(document: dict[str, Any], may_be_fractional: bool) -> float:
+def _seq(document: dict[str, Any]) -> float:
     if "seq" not in document:
         raise RemoteProtocolError("The packet has no seq.")
     seq = document["seq"]
-    number = whole_number(seq)
-    if number is None and may_be_fractional and is_number(seq):
-        number = seq
-    if number is None or not 0 <= number <= MAX_SEQ:
-        kind = "number" if may_be_fractional else "whole number"
-        raise RemoteProtocolError(f"seq is {shown(seq)}, and has to be a {kind} from 0 to 2^63 - 1.")
-    return number
+    if not is_number(seq) or not 0 <= seq <= MAX_SEQ:
+        raise RemoteProtocolError(f"seq is {shown(seq)}, and has to be a number from 0 to 2^63 - 1.")
+    whole = whole_number(seq)
+    return seq if whole is None else whole
 
 
 def _tightened(name: str, value: Any) -> Any:
-    """Return how the real receiver interprets a value, if it accepts it."""
+    """Return how the receiver interprets a value, if it accepts it."""
     if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
         return value
     if name in BUTTONS:

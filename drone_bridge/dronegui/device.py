@@ -24,12 +24,11 @@ from drone_bridge.wire.rate_limit import RateLimit
 
 #: From the press of reset until the drone sends navdata.
 BOOTSTRAP_S = 0.3
+NAVDATA_RATE = 15.0  # blocks per second
 #: Hosts that navdata is sent to besides the GUI's own: the latest ones whose packets took effect.
 MAX_CONTROLLERS = 8
 #: How long such a host gets navdata after its last packet, as from a drone itself.
 CONTROLLER_TIMEOUT_S = 2.0
-#: How much it gets at most for one packet, whose source may be forged: about a second of it.
-MAX_BYTES_PER_PACKET = 4096
 
 
 class Drone(Protocol):
@@ -58,22 +57,11 @@ class Dialect:
 
     python_literals: bool = False  # accept True, False and None, which the document shows and JSON lacks
     complete_states_only: bool = False  # refuse a packet that leaves out a control, as the real receiver does
-    loose_values: bool = False  # accept 0 and 1 for buttons, clamp axes, accept any seq, as the real receiver does
     is_bootstrapped: bool = False
     navdata_port: int = DEFAULT_NAVDATA_PORT
-    navdata_rate: float = 15.0  # per second
     #: After how many seconds without a packet the drone takes the GUI for gone, and sends it no more navdata until it
     #: is requested again.
     drone_patience_s: float = math.inf
-
-
-@dataclass(slots=True)
-class _Controller:
-    """A host that navdata is sent to."""
-
-    address: Any
-    heard_s: float
-    left_bytes: int = MAX_BYTES_PER_PACKET
 
 
 class Gui:
@@ -87,14 +75,11 @@ class Gui:
         self.hears_drone_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
         self._dialect = dialect
-        self._protocol = ReceiverConnection(
-            python_literals=dialect.python_literals,
-            complete_states_only=dialect.complete_states_only,
-            loose_values=dialect.loose_values,
-        )
+        self._protocol = ReceiverConnection(dialect.python_literals, dialect.complete_states_only)
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
-        self._controllers: dict[str, _Controller] = {}  # further ones, by host, the one heard last at the end
+        #: Of further hosts by name, the one heard last at the end: their address, and when they were heard.
+        self._controllers: dict[str, tuple[Any, float]] = {}
 
     def hears_drone(self, now_s: float) -> bool:
         """Return whether the drone sends navdata, so that the GUI knows whether it flies."""
@@ -134,35 +119,29 @@ class Gui:
 
     def navdata_is_due(self, now_s: float) -> bool:
         """Return whether navdata is due; true once per period."""
-        return self.hears_drone(now_s) and self._rate_limit.is_due(now_s, self._dialect.navdata_rate)
+        return self.hears_drone(now_s) and self._rate_limit.is_due(now_s, NAVDATA_RATE)
 
     def is_navdata_early(self, now_s: float) -> bool:
         """Return whether navdata would come before it is due. For any thread."""
-        return self._rate_limit.is_early(now_s, self._dialect.navdata_rate)
+        return self._rate_limit.is_early(now_s, NAVDATA_RATE)
 
     def navdata(self, block: Navdata) -> bytes:
         """Return the datagram of a block, to be sent to its `receivers`. Raises LocalProtocolError."""
         return self._protocol.send(block)
 
-    def receivers(self, datagram: bytes, now_s: float) -> tuple[Any, ...]:
-        """Return the addresses for a datagram of navdata: the GUI's own host, and hosts whose packets took effect.
+    def receivers(self, now_s: float) -> tuple[Any, ...]:
+        """Return the addresses for navdata: the GUI's own host, and for CONTROLLER_TIMEOUT_S those of its packets.
 
-        The own host gets navdata before any packet, as some controllers only send in response. The others get it for
-        CONTROLLER_TIMEOUT_S after a packet, and MAX_BYTES_PER_PACKET at most.
+        The own host gets navdata before any packet, as some controllers only send in response.
         """
-        for host, controller in tuple(self._controllers.items()):
-            if now_s > controller.heard_s + CONTROLLER_TIMEOUT_S:
-                del self._controllers[host]
-        admitted = [each for each in self._controllers.values() if each.left_bytes >= len(datagram)]
-        for each in admitted:
-            each.left_bytes -= len(datagram)
-        return (self._own_address, *(each.address for each in admitted))
+        recent = [to for to, heard_s in self._controllers.values() if now_s <= heard_s + CONTROLLER_TIMEOUT_S]
+        return (self._own_address, *recent)
 
     def _remember(self, source: Any, now_s: float) -> None:
         host, _, *rest = source
         if host == self._own_address[0]:
             return
         self._controllers.pop(host, None)
-        self._controllers[host] = _Controller((host, self._dialect.navdata_port, *rest), now_s)
+        self._controllers[host] = (host, self._dialect.navdata_port, *rest), now_s
         if len(self._controllers) > MAX_CONTROLLERS:
             del self._controllers[next(iter(self._controllers))]

@@ -5,7 +5,7 @@
 
 As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
 has been pressed, the drone's navdata goes to all senders of packets. The GUI's user has more actions: "Stream Navdata"
-(SIGUSR1), "Land" (SIGUSR2), and to close the GUI and, the next time, to start it again (SIGURG), while the drone flies.
+(SIGUSR1), "Land" (SIGUSR2), and to close the GUI and start it again while the drone flies (SIGURG).
 The program reports on standard output: a line for each change and, once a second, where the drone is.
 """
 
@@ -17,9 +17,10 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,12 +43,12 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.ports import PortWithOutlet
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.quaternions import inverse, quaternion_from_euler, rotated
 from drone_bridge.motion.wind import Wind
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
-from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.link_loop import Received
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import (
@@ -329,14 +330,11 @@ def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float
 class GuiProgram:
     """A GUI without its window: it counts packets, and reports who controls it."""
 
-    def __init__(self, flight: Flight, dialect: Dialect, navdata_socket: DatagramPort) -> None:
-        """`navdata_socket` sends navdata."""
+    def __init__(self, flight: Flight, dialect: Dialect, link: PortWithOutlet) -> None:
         self.packets = self.late = self.refused = 0
-        #: Whether it runs, and so listens.
-        self.is_open = True
         self._flight = flight
         self._dialect = dialect
-        self._navdata_socket = navdata_socket
+        self._link = link
         self._gui = self._started()
         self._navdata_number = 0
         self._sender = ""
@@ -344,16 +342,12 @@ class GuiProgram:
         self._was_hearing = self._was_reset = False
 
     def _started(self) -> Gui:
-        return Gui(self._flight, self._dialect, self._navdata_socket.loopback_host)
+        return Gui(self._flight, self._dialect, self._link.loopback_host)
 
-    def close_or_start(self, *_: object) -> None:
-        """Do what the GUI's user does by closing its window, and by starting it again: it knows nothing then."""
-        self.is_open = not self.is_open
-        if not self.is_open:
-            print_event("the GUI is closed: the drone hovers")
-            self._flight.steer(Controls())  # as a drone does that hears nothing
-            return
+    def restart(self, *_: object) -> None:
+        """Do what the GUI's user does by closing its window and starting it again: it knows nothing then."""
         print_event("the GUI is started again")
+        self._flight.steer(Controls())  # as a drone does that hears nothing
         self._dialect = replace(self._dialect, is_bootstrapped=False)
         self._gui, self._was_hearing, self._was_reset = self._started(), False, False
 
@@ -389,8 +383,6 @@ class GuiProgram:
 
     def send_navdata(self) -> None:
         """Send navdata that is due to all controllers."""
-        if not self.is_open:
-            return
         is_hearing = self._gui.hears_drone(self._flight.time)
         if self._was_hearing and not is_hearing:
             print_event("the drone takes the GUI for gone, and sends no more navdata")
@@ -400,9 +392,9 @@ class GuiProgram:
         datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number)]
         self._navdata_number += 1
         for datagram in datagrams:
-            for address in self._gui.receivers(datagram, self._flight.time):
+            for address in self._gui.receivers(self._flight.time):
                 with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
-                    self._navdata_socket.send(datagram, address)
+                    self._link.send(datagram, address)
 
 
 # The program.
@@ -413,41 +405,17 @@ CSV_COLUMNS = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
 LONGEST_CATCH_UP_S = 0.25
 
 
-class GuiPort:
-    """The port for packets, closed while the GUI is. Packets are refused then."""
-
-    def __init__(self, host: str, port: int, cancellation: Cancellation) -> None:
-        """Listen. Raises LinkError."""
-        self._host, self._cancellation = host, cancellation
-        self._listener: DatagramPort | None = DatagramPort(host, port)
-        self.number = self._listener.port
-
-    def receive(self, timeout_s: float, is_open: bool) -> Received:
-        """Wait for a packet. Raises LinkError, LinkTimeoutError and LinkCancelledError."""
-        if is_open and self._listener is None:
-            self._listener = DatagramPort(self._host, self.number)
-        elif not is_open:
-            self.close()
-        if self._listener:
-            return receive(self._listener, self._cancellation, timeout_s)
-        if self._cancellation.wait(timeout_s):
-            raise LinkCancelledError("Waiting was cancelled.")
-        raise LinkTimeoutError("The GUI is closed.")
-
-    def close(self) -> None:
-        if self._listener:
-            self._listener.close()
-            self._listener = None
-
-
 def fly(
     flight: Flight,
     gui: GuiProgram,
-    listener: GuiPort,
+    hear: Callable[[float], Received],
     options: argparse.Namespace,
     trajectory: TrajectoryFile | None,
 ) -> None:
-    """Fly in real time until the duration is over. Raises LinkError and LinkCancelledError."""
+    """Fly in real time until the duration is over; `hear` waits for a packet for so many seconds.
+
+    Raises LinkError and LinkCancelledError.
+    """
     network: BadNetwork[Received] = BadNetwork(options.loss, options.reorder, options.seed)
     duration = math.inf if options.duration is None else options.duration
     step = 1 / STEP_RATE
@@ -462,7 +430,7 @@ def fly(
         due = max(due + step, time.monotonic() - LONGEST_CATCH_UP_S)
         with contextlib.suppress(LinkTimeoutError):
             while (left_s := due - time.monotonic()) > 0:
-                for datagram in network.carry(listener.receive(left_s, gui.is_open)):
+                for datagram in network.carry(hear(left_s)):
                     gui.receive(datagram.data, datagram.source)
         if flight.phase is not phase:
             print_event(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
@@ -476,35 +444,24 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     flight = Flight(options.gusts, options.seed)
     dialect = Dialect(
         complete_states_only=options.strict_real,
-        loose_values=options.strict_real,
         is_bootstrapped=options.bootstrapped,
         navdata_port=options.navdata_port,
         drone_patience_s=options.drone_patience,
     )
     trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
-    listener = GuiPort(options.host, options.port, cancellation)
-    stack.callback(listener.close)
-    navdata_socket = open_navdata_socket(options, stack)
-    gui = GuiProgram(flight, dialect, navdata_socket)
+    link = PortWithOutlet(options.host, options.port, options.navdata_source_port)
+    stack.callback(link.close)
+    if link.problem:
+        print_event(f"{link.problem} Navdata goes out from port {link.outlet.port} instead.")
+    gui = GuiProgram(flight, dialect, link)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
-    signal.signal(signal.SIGURG, gui.close_or_start)
-    print_event(f"listening on {address_name(options.host, listener.number)}")
+    signal.signal(signal.SIGURG, gui.restart)
+    print_event(f"listening on {address_name(options.host, link.port)}")
     with contextlib.suppress(LinkCancelledError):
-        fly(flight, gui, listener, options, trajectory)
+        fly(flight, gui, partial(receive, link, cancellation), options, trajectory)
     print_event(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
     return 0
-
-
-def open_navdata_socket(options: argparse.Namespace, stack: contextlib.ExitStack) -> DatagramPort:
-    """Return the socket for navdata. Raises LinkError."""
-    try:
-        opened = DatagramPort(options.host, options.navdata_source_port)
-    except LinkError as error:
-        opened = DatagramPort(options.host, 0)
-        print_event(f"{error} Navdata goes out from port {opened.port} instead.")
-    stack.callback(opened.close)
-    return opened
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -520,7 +477,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument(
         "--strict-real",
         action="store_true",
-        help="read packets as the real receiver does: refuse incomplete states, take loose values",
+        help="refuse incomplete states, as the real receiver does",
     )
     add_bad_network(link)
     navdata = parser.add_argument_group("navdata: what the GUI sends to its controllers")

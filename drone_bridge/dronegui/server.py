@@ -112,12 +112,6 @@ PARAMETERS = (
         False,
         "Accept True, False and None, which appear in the protocol's document but are not JSON.",
     ),
-    ParameterDeclaration(
-        "bootstrapped",
-        True,
-        "Send navdata, and track whether the drone is flying, from the start. If false, only after the first reset, "
-        "as the real GUI does; until then take_off cannot land the drone.",
-    ),
     ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "The operators' port for navdata.", range=(1, 65535)),
 )
 
@@ -194,8 +188,7 @@ class DroneGuiServer(ProtocolNode):
         get = self.parameters.__getitem__
         dialect = Dialect(
             python_literals=get("python_literals"),
-            loose_values=True,
-            is_bootstrapped=get("bootstrapped"),
+            is_bootstrapped=True,
             navdata_port=get("navdata_port"),
         )
         self._session = GuiSession(

@@ -62,8 +62,10 @@ class DatagramPort:
 
     @property
     def loopback_host(self) -> str:
-        """This machine's own address, in the address family of the socket."""
-        return "::1" if self._socket.family == socket.AF_INET6 else "127.0.0.1"
+        """This machine's own address as the socket sends to it: IPv4, as legacy programs have it, where it can."""
+        if self._socket.family != socket.AF_INET6:
+            return "127.0.0.1"
+        return "::ffff:127.0.0.1" if self._socket.getsockname()[0] == "::" else "::1"
 
     def open(self) -> None:
         """Do nothing: it is open from the beginning."""

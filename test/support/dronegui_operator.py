@@ -10,7 +10,7 @@ from udp_peer import KeepsSending
 
 from drone_bridge.dronegui.codec import ControllerConnection, Controls
 
-LANDED, FLYING, HOVERING, LANDING = 2, 3, 4, 8
+LANDED, FLYING, HOVERING = 2, 3, 4
 
 
 class DroneGuiOperator(KeepsSending):
@@ -25,7 +25,6 @@ class DroneGuiOperator(KeepsSending):
         self._navdata.bind(("127.0.0.1", 0))
         self._navdata.settimeout(TIMEOUT_S)
         self.navdata_port = self._navdata.getsockname()[1]
-        self.last = None  # the document that came when nothing was wanted
 
     def call(self, port):
         """Send to this port of this machine from now on."""
@@ -33,11 +32,6 @@ class DroneGuiOperator(KeepsSending):
 
     def send(self, **controls):
         self._socket.sendto(self._protocol.send(Controls(**controls)), self._address)
-
-    def say(self, document):
-        """Send a document, or bytes, as it is."""
-        data = document if isinstance(document, bytes) else json.dumps(document).encode()
-        self._socket.sendto(data, self._address)
 
     def press(self, button):
         self.send(**{button: True})
@@ -63,7 +57,7 @@ class DroneGuiOperator(KeepsSending):
     def hears_nothing_for(self, seconds):
         self._navdata.settimeout(seconds)
         try:
-            self.last = json.loads(self._navdata.recv(65535))
+            self._navdata.recv(65535)
         except TimeoutError:
             return True
         else:

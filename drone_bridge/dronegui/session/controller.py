@@ -41,6 +41,7 @@ Where the vehicle has to land, by its limits, land is requested every LAND_PERIO
   of then is given up, unless the refusal may be that of a packet before it.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -183,7 +184,6 @@ class ControllerSession(Session):
         gui: str,
         parameter: Callable[[str], Any],
         pilot: TiltPilot,
-        watch: FlightWatch,
         *,
         to_controls: Callable[[Shares], Controls],
         is_hover_held: Callable[[], bool],
@@ -197,20 +197,19 @@ class ControllerSession(Session):
             parameter: returns present values: `rate`, `press_time`, `first_packet_copies`, `bootstrap`, `navdata_port`,
                 `navdata_timeout`, `bootstrap_timeout` and `confirm_timeout`.
             pilot: which decides how the drone is steered.
-            watch: what is known of the drone, which lasts longer than a session.
             to_controls: makes controls of shares, with the signs of the wire.
             is_hover_held: returns whether the drone hovers whatever is commanded.
             gui_host: returns the address that navdata has to come from.
             port_problem: returns why there is no port for navdata, or an empty text; None where none is received.
         """
         self.state, self.peer = WAITING, gui
-        self._pilot, self._parameter, self._watch = pilot, parameter, watch
+        self._pilot, self._parameter = pilot, parameter
+        self._watch = FlightWatch(lambda: float(parameter("navdata_timeout")))
         self._to_controls, self._is_hover_held = to_controls, is_hover_held
         self._gui_host, self._port_problem = gui_host, port_problem
         self._connection = ControllerConnection()
         self._buttons = Buttons()
         self._flights: list[_Flight] = []
-        self._is_first_link = True
         self._hover_left = HOVER_PACKETS
         self._packet_s = math.inf  # when the next one is due
         self._land_s = -math.inf  # when limits may request a landing
@@ -226,17 +225,12 @@ class ControllerSession(Session):
 
     def opened(self, now_s: float) -> Actions:
         """Begin with hover, as the one before may have left the drone moving."""
-        if self._is_first_link:
-            self._is_first_link = False
-            self._watch.listen(now_s)
-        else:
-            self._watch.resume(now_s)
+        self._watch.resume(now_s)
         self.state, self.is_open = SENDING, True
-        self._hover_left, self._packet_s, self._published = HOVER_PACKETS, now_s, None
+        self._hover_left, self._packet_s = HOVER_PACKETS, now_s
         self._pilot.restart(now_s)
         self._effects = [Note("connections", f"Sending to {self.peer}.", is_expected=True)]
         self._send_packet(now_s)
-        self._publish_flying(self._watch.is_flying(now_s))
         if self._watch.is_flying(now_s) is None and not self._receives_navdata:
             self._effects.append(Note("", f"Whether the drone flies is unknown: {self.advice}.", is_expected=True))
         return self._taken(now_s)
@@ -415,14 +409,10 @@ class ControllerSession(Session):
         if self._watch.sees_drone(now_s):
             return [Outcome(request, False, f"Nothing needs to be assumed: navdata says {self._state_name}.")]
         self._assume(is_flying, Source.PERSON)
-        sentence = assumption(is_flying, presses_reset=self._needs_bootstrap(now_s))
+        sentence = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
+        if self._needs_bootstrap(now_s):
+            sentence += " takeoff will press reset, which stops the motors of a drone that flies."
         return [*self._taken(now_s), Outcome(request, True, sentence)]
-
-    def take_word(self, is_flying: bool, now_s: float) -> Actions:
-        """Take a person's word of when there was no link, which has been answered already; navdata knows better."""
-        if not self._watch.sees_drone(now_s):
-            self._assume(is_flying, Source.PERSON)
-        return self._taken(now_s)
 
     def _age_reason(self, request: Asked) -> str:
         """Return why a request is old, in a sentence; empty if it is not."""
@@ -438,11 +428,8 @@ class ControllerSession(Session):
         if self._watch.is_flying(now_s) is False:
             return
         self._land_s = now_s + LAND_PERIOD_S
-        request = _OwnLanding(now_s)
-        try:
-            self._begin(request, now_s)
-        except ValueError as error:
-            self._effects.append(_outcome(request, False, str(error), is_expected=False))
+        with contextlib.suppress(ValueError):  # take_off is down
+            self._begin(_OwnLanding(now_s), now_s)
 
     def _begin(self, request: Asked, now_s: float) -> None:
         """Begin what is requested. Raises ValueError with a sentence."""
@@ -605,7 +592,7 @@ class ControllerSession(Session):
 
     def _is_confirmed(self, flight: _Flight) -> bool:
         wanted = LANDING_OR_LANDED if flight.request.name == LAND else TAKEN_OFF
-        return self._watch.state_s > flight.since_s and self._watch.state in wanted
+        return self._watch.state in wanted  # when the press began it was not
 
     def _needs_bootstrap(self, now_s: float) -> bool:
         """Return whether a take-off begins by pressing reset, which in the air would stop the motors."""
@@ -652,7 +639,7 @@ class ControllerSession(Session):
         watch, navdata, emergency = self._watch, "", ""
         if self.is_open and self._receives_navdata:
             if not watch.hears_gui(now_s) and watch.listened_s(now_s) > self._parameter("navdata_timeout"):
-                navdata = f"no navdata: {self._blind_reason(now_s)}"
+                navdata = self._blind_reason(now_s)
                 if watch.is_flying(now_s) is None:
                     navdata += f", and whether the drone flies is unknown: {self.advice}"
             if watch.sees_drone(now_s) and watch.state is FlightState.DEFAULT:
@@ -680,12 +667,12 @@ class ControllerSession(Session):
             return "receive_navdata is false"
         port = self._parameter("navdata_port")
         if self._port_problem():
-            return f"port {port} can't be listened on"
+            return f"port {port} for navdata can't be listened on"
         if self._watch.hears_gui(now_s):
             return "navdata has no known state"
         if self._watch.was_reset_pressed:
-            return f"the GUI sends none to port {port}, although reset was pressed"
-        return f"the GUI sends none to port {port}"
+            return f"the GUI sends no navdata to port {port}, although reset was pressed"
+        return f"the GUI sends no navdata to port {port}"
 
     @property
     def _state_name(self) -> str:
@@ -709,14 +696,6 @@ _STEPS: dict[Step, Callable[[ControllerSession, _Flight, float], str | None]] = 
     Step.PRESSING: ControllerSession._has_pressed,
     Step.CONFIRMING: ControllerSession._has_confirmed,
 }
-
-
-def assumption(is_flying: bool, *, presses_reset: bool) -> str:
-    """Return what is assumed by a person's word, in sentences; `presses_reset` says whether takeoff begins so."""
-    sentence = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
-    if presses_reset:
-        sentence += " takeoff will press reset, which stops the motors of a drone that flies."
-    return sentence
 
 
 def _outcome(request: Asked, is_success: bool, sentence: str, *, is_expected: bool) -> Action:

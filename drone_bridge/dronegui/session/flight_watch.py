@@ -9,8 +9,7 @@ A press of take_off lands a drone that flies and has any other take off, so what
 landed it, or fly it |
 | a person's word, a press's effect | the GUI is gone: a packet was refused | nobody knows what others do, and the \
 next GUI does not know that the drone flies |
-| a person's word of before there was a GUI | the GUI that is started then is gone | as above |
-| nothing: a new process | one of these | |
+| nothing: a new session | one of these | |
 """
 
 import math
@@ -18,9 +17,6 @@ from collections.abc import Callable
 from enum import Enum
 
 from drone_bridge.dronegui.codec import FlightState
-
-#: For so long without a refused packet there is a GUI: some machines say of a refusal once a second at most.
-LISTENING_S = 2.0
 
 
 class Source(Enum):
@@ -32,14 +28,15 @@ class Source(Enum):
 
 
 class FlightWatch:
-    """What is known of the drone. It outlives sessions; for one thread at a time, to be read by any."""
+    """What is known of the drone."""
 
     def __init__(self, navdata_timeout_s: Callable[[], float]) -> None:
         """`navdata_timeout_s` returns for how long navdata says how it is now."""
         self._navdata_timeout_s = navdata_timeout_s
-        self._known: tuple[bool | None, Source | None] = None, None
+        self._is_flying: bool | None = None
+        #: What it is known from; None without a source.
+        self.source: Source | None = None
         self._listening_since_s = -math.inf
-        self._unheard_s = -math.inf  # when a packet was refused last, or the first one sent
         #: Whether the GUI is gone, or was, since anything was known.
         self.was_gui_gone = False
         #: Whether reset was pressed since there was navdata last.
@@ -48,11 +45,6 @@ class FlightWatch:
         self.heard_s = self.state_s = -math.inf
         #: The last known state in navdata, however old.
         self.state: FlightState | None = None
-
-    @property
-    def source(self) -> Source | None:
-        """What it is known from; None without a source."""
-        return self._known[1]
 
     def sees_drone(self, now_s: float) -> bool:
         """Return whether navdata gives the drone's state at present."""
@@ -65,7 +57,7 @@ class FlightWatch:
     def is_flying(self, now_s: float) -> bool | None:
         """Return whether the drone flies; None where that is not known, or not any more."""
         is_outdated = self.source is Source.NAVDATA and not self.sees_drone(now_s)
-        return None if is_outdated else self._known[0]
+        return None if is_outdated else self._is_flying
 
     def is_lost(self, now_s: float) -> bool:
         """Return whether it was known, and is not any more."""
@@ -75,14 +67,8 @@ class FlightWatch:
         """Return how long navdata has been listened for, since this process last stood still, or had no link."""
         return now_s - self._listening_since_s
 
-    def listen(self, now_s: float) -> None:
-        """Start over, as the GUI may be another one; what a person has stated, or a press has done, is kept."""
-        self.state, self.heard_s, self.state_s = None, -math.inf, -math.inf
-        self.was_reset_pressed = False
-        self._listening_since_s = self._unheard_s = now_s
-
     def resume(self, now_s: float) -> None:
-        """Go on after this process stood still, or had no link: what navdata showed before that is not seen now."""
+        """Begin, or go on after this process stood still or had no link: what navdata showed before is not seen now."""
         self.heard_s = self.state_s = -math.inf
         self._listening_since_s = now_s
 
@@ -96,19 +82,13 @@ class FlightWatch:
 
     def assume(self, is_flying: bool | None, source: Source) -> None:
         """Set whether the drone flies; None: it is not known any more."""
-        self._known, self.was_gui_gone = (is_flying, source), False
-
-    def begin(self, is_flying: bool) -> None:
-        """Set what a person says of the start of the process; no effect once anything else was known or assumed."""
-        if self.source is None and not self.was_gui_gone:
-            self.assume(is_flying, Source.PERSON)
+        self._is_flying, self.source, self.was_gui_gone = is_flying, source, False
 
     def refused(self, now_s: float) -> bool:
         """Note that nobody listened to a packet; return whether that ends what was known."""
-        was_listening, self._unheard_s = now_s - self._unheard_s > LISTENING_S, now_s
-        if self.source is None or (self.source is Source.PERSON and not was_listening):
+        if self.source is None:
             return False
         was_known = self.is_flying(now_s) is not None
-        self._known, self.was_gui_gone, self.was_reset_pressed = (None, None), True, False
+        self._is_flying, self.source, self.was_gui_gone, self.was_reset_pressed = None, None, True, False
         self.state, self.heard_s, self.state_s = None, -math.inf, -math.inf
         return was_known

@@ -19,7 +19,7 @@ force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover
   comes of it. take_off lands a drone that flies, see `session.flying`. On hold only landing is called.
 - Right after this process stood still no packet is followed, as it may have waited meanwhile; its presses are lost.
 - Navdata goes to the GUI's own machine and to the hosts that control it: each block of a bridge's unchanged, or else
-  what the vehicle's topics say, `navdata_rate` times per second at most.
+  what the vehicle's topics say, NAVDATA_RATE times per second at most.
 """
 
 import math
@@ -130,12 +130,12 @@ class GuiSession(Session):
         if now_s >= self._look_s:
             self._look_s = next_due(self._look_s, 1 / self._parameter("rate"), now_s)
         if self._command.is_in_force:
-            actions += self._hold_hover(self._gui.controls.hover)
+            actions += self._hold_hover(self._gui.controls.hover or self._is_held())
         elif was_in_force or self._is_neutral_last():
             # Zero alone would hold the drone level for a while, so that it drifts, even if it was left hovering.
             actions += self._hold_hover(True)
-        else:
-            actions += self._let_go()
+        else:  # somebody else flies the drone
+            actions += self._hold_hover(False)
         self._set_due()
         return actions
 
@@ -172,8 +172,7 @@ class GuiSession(Session):
             self._flying.done(name)
             return [Note("", f"{name}: {answer.sentence}", is_expected=True)]
         if answer.was_called and not answer.has_come:
-            end = "" if name == HOVER else " It is not called again."
-            return [Note(UNANSWERED, f"{name} was pressed, and {answer.sentence}.{end}")]
+            return [Note(UNANSWERED, f"{name} was pressed, and {answer.sentence}.")]
         if name == HOVER and not answer.was_called:
             return []  # a vehicle may lack it
         return [Note(REFUSED, f"{name} was refused: {answer.sentence}")]
@@ -193,7 +192,7 @@ class GuiSession(Session):
         """Send a bridge's block on, unchanged."""
         if isinstance(block, Demo) and block.flight_state is not None:  # 0 is a state, too
             self._flying.shown(block.flight_state.is_airborne)
-        return self._sent(block, datagram, now_s) if self._gui.hears_drone(now_s) else []
+        return self._sent(block, datagram, now_s)
 
     def send_navdata(self, make: Callable[[FlightState | None], Demo | None], now_s: float) -> Actions:
         """Send what the vehicle's topics say, if a block is due; `make` gets the drone's state."""
@@ -204,7 +203,7 @@ class GuiSession(Session):
 
     def send_detections(self, block: VisionDetect, now_s: float) -> Actions:
         """Send what the vehicle's vision detects."""
-        return self._encoded(block, now_s) if self._gui.hears_drone(now_s) else []
+        return self._encoded(block, now_s)
 
     def _encoded(self, block: Navdata, now_s: float) -> Actions:
         notes: list[Action] = []
@@ -214,7 +213,7 @@ class GuiSession(Session):
     def _sent(self, block: Navdata, datagram: bytes, now_s: float) -> Actions:
         kinds = {Demo: "navdata", VisionDetect: "detections"}
         counted = (kinds.get(type(block), "other_navdata"),)
-        sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(datagram, now_s)]
+        sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(now_s)]
         return [*sent, *([Publish(block)] if isinstance(block, Demo) else [])]
 
     # The Drone of the GUI.
@@ -233,7 +232,7 @@ class GuiSession(Session):
         self._press(RESET)
 
     def steer(self, controls: Controls) -> None:
-        self._effects += self._hold_hover(controls.hover)
+        self._effects += self._hold_hover(controls.hover or self._is_held())
         axes = LEVEL if controls.hover else replace(controls, take_off=False, reset=False)
         self._effects += self._command.command(axes, self._now_s)
 
@@ -248,23 +247,15 @@ class GuiSession(Session):
     # Hover.
 
     def _hold_hover(self, is_wanted: bool) -> Actions:
-        """Call hover where that changes something; a vehicle on hold hovers, whatever the operator wants."""
-        is_wanted = is_wanted or self._is_held()
+        """Call hover where that changes something."""
         if is_wanted == self._hover:
             return []
         self._hover = is_wanted
         return [Call(HOVER, is_wanted)]
 
-    def _let_go(self) -> Actions:
-        """Let go of hover, as somebody else flies the drone, or this process leaves."""
-        if self._hover is False:
-            return []
-        self._hover = False
-        return [Call(HOVER, False)]
-
     def _left(self) -> Actions:
         """Command zero, then let go of hover: a bridge follows what comes after that."""
-        return [*self._command.end(), *self._let_go()]
+        return [*self._command.end(), *self._hold_hover(False)]
 
     def _set_due(self) -> None:
         self.due_s = min(self._command.due_s, self._look_s)
