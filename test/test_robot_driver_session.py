@@ -8,6 +8,7 @@ from session_talk import SessionTalk, notes, published
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import HEADER_BYTES, STOPPED, Speeds
+from drone_bridge.robot.session.bindings import QUERY_PERIOD_S
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import (
     LIST_PERIOD_S,
@@ -171,6 +172,15 @@ def test_a_command_from_before_the_connection_is_not_followed(talk):
     assert talk.steering.forgotten == 1
 
 
+def test_a_robot_that_lists_nothing_for_long_is_asked_again_and_not_left(talk):
+    talk.connect()
+    talk.run(QUERY_PERIOD_S + 0.1)
+    assert talk.packets() == [codec.RegisterDriver("me"), codec.QuerySubsystems(), codec.QuerySubsystems()]
+    talk.say(ROBOT)
+    assert not talk.is_closed
+    assert talk.session.undrivable is None
+
+
 # Driving.
 
 
@@ -208,7 +218,7 @@ def test_without_a_subsystem_no_command_moves_it_and_people_see_why(talk):
     assert talk.session.undrivable is None
     talk.connect()
     talk.run(0.1)
-    assert talk.session.undrivable == "No skid steer is bound."
+    assert talk.session.undrivable == "The robot has not listed its subsystems yet."
     talk.say(ROBOT)
     assert talk.session.undrivable is None
     talk.say(codec.SubsystemBound(DRIVE, "bob"))

@@ -14,7 +14,6 @@ from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import (
     DROPPED_DRIVERS,
     FIRST_MESSAGE_S,
-    MAX_LATE_ANSWERS,
     SILENT_DRIVERS,
     UNKNOWN_VALUES,
     RobotSession,
@@ -80,11 +79,13 @@ class Driver:
 class Talk(SessionTalk):
     """A robot's session, its parameters and its drivers."""
 
-    def __init__(self, listing=LISTING, dialect=Dialect.DOCUMENT, **parameters):
+    def __init__(self, listing=LISTING, dialect=Dialect.DOCUMENT, is_silent=False, **parameters):
         defaults = {"command_timeout": 1.0, "driver_timeout": 4.0, "source_timeout": 5.0, "sensor_period": 0.1}
         self.parameters = {**defaults, **parameters}
         self.drivers = []
-        super().__init__(RobotSession("shelly", self.parameters.__getitem__, self.wall_ms, listing, dialect))
+        super().__init__(
+            RobotSession("shelly", self.parameters.__getitem__, self.wall_ms, listing, dialect, is_silent=is_silent)
+        )
         self.session.opened(self.now_s)
 
     def wall_ms(self):
@@ -456,35 +457,18 @@ def test_what_the_bridge_loses_its_driver_loses(talk, driving):
     assert info.subsystems[TRACKS].driver == "bob"
 
 
-def test_keep_alives_of_a_silent_robot_are_answered_when_it_is_heard_again(talk, alice):
-    talk.follow(LISTING, is_silent=True)
-    alice.say(codec.KeepAlive(1), codec.KeepAlive(2), codec.QuerySubsystems())
-    talk.follow(LISTING, is_silent=True)
-    assert codec.KeepAlive not in alice.kinds()
+def test_keep_alives_of_a_silent_robot_are_not_answered():
+    """It may be silent from the beginning."""
+    talk = Talk(is_silent=True)
+    alice = talk.connect("alice")
+    alice.say(codec.KeepAlive(1), codec.QuerySubsystems())
+    assert set(alice.kinds()) == {codec.SensorInfo, codec.SubsystemInfo, codec.FirmwareInfo}
     talk.follow(LISTING)
-    assert alice.heard[-2:] == [codec.KeepAlive(1), codec.KeepAlive(2)]
-    alice.alive()
-    assert codec.KeepAlive in alice.kinds()[-1:]
-
-
-def test_a_robot_may_be_silent_from_the_beginning():
-    parameters = {"command_timeout": 1.0, "driver_timeout": 4.0, "source_timeout": 5.0, "sensor_period": 0.1}
-    session = RobotSession("shelly", parameters.__getitem__, lambda: WALL_MS, LISTING, is_silent=True)
-    session.opened(100.0)
-    session.connected("alice", 100.0)
-    hello = codec.DriverConnection()
-    asked = session.receive(hello.send(codec.KeepAlive(1)), "alice", 100.0)
-    assert not [action for action in asked if isinstance(action, Send)]
-    assert [action for action in session.follow(LISTING, 100.0) if isinstance(action, Send)]
-
-
-def test_answers_that_are_kept_are_bounded(talk, alice):
+    alice.say(codec.KeepAlive(2))
+    assert alice.heard[-1] == codec.KeepAlive(2)
     talk.follow(LISTING, is_silent=True)
-    for number in range(MAX_LATE_ANSWERS + 10):
-        alice.say(codec.KeepAlive(number))
-    talk.follow(LISTING)
-    assert alice.heard[0] == codec.KeepAlive(10)
-    assert len(alice.heard) == MAX_LATE_ANSWERS
+    alice.say(codec.KeepAlive(3))
+    assert alice.heard[-1] == codec.KeepAlive(2)
 
 
 # Who looks for robots.

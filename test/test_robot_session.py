@@ -258,6 +258,13 @@ def test_changes_of_speed_wait_for_the_answer_to_a_keep_alive(bound):
     assert bound.drive(9, 9) == [codec.SkidSteerUpdate(0, 9, 9)]
 
 
+def test_an_answer_that_was_left_out_is_not_waited_for_once_a_newer_one_has_come(bound):
+    bound.keep_alive()
+    bound.hear(*bound.keep_alive())
+    bound.now_s += 2 * LATE_S
+    assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
+
+
 def pieces(scene, seconds):
     """Let time pass, and return what is sent, as bytes, with the time since the beginning."""
     began_s, found = scene.now_s, []

@@ -167,7 +167,7 @@ class RobotServer(ProtocolNode):
             "The robot behind the bridge has been silent for a second"
             if self._listed and self._listed.is_silent
             else None,
-            "keep-alives of drivers are answered when it is heard again",
+            "keep-alives of drivers are not answered until it is heard again",
         )
 
 

@@ -18,17 +18,15 @@ updates wait for a keep-alive that is not late, after a stall for SETTLING_S as 
 and free for others | |
 
 The robot may be behind a bridge. While it is not connected there, or is another one than before, drivers are closed
-and nobody finds it. While it is silent, keep-alives are answered late: as beside it, a driver learns of it by that.
+and nobody finds it. While it is silent, keep-alives are not answered: as beside it, a driver learns of it by that.
 
 A request of discovery is a datagram of a socket's address; it is answered there with the robot's name.
 """
 
 import math
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
@@ -66,18 +64,10 @@ CLOSED_BY_US = "the connection was closed here"
 FIRST_MESSAGE_S = 10.0
 #: Maximum delay in noticing that a driver has been silent for `driver_timeout`, which may change.
 WATCH_PERIOD_S = 0.25
-MAX_LATE_ANSWERS = 100  # per driver: ten seconds' worth at usual rates
 #: How soon after its time-out a driver is halted.
 _AFTER_S = 1e-3
 # Counters.
 SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = "silent_drivers", "dropped_drivers", "unknown_values"
-
-
-class _Driver(NamedTuple):
-    """A driver's conversation, and the answers that it gets when the robot is heard again."""
-
-    conversation: RobotConversation
-    kept: deque[codec.KeepAlive]
 
 
 class RobotSession(Session):
@@ -115,7 +105,7 @@ class RobotSession(Session):
         self._listing = listing or Listing()
         self._control = self._make_control(dialect)
         self._control.is_settling = lambda: self._now.steady_s < self._settled_s
-        self._clients: Clients[_Driver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
+        self._clients: Clients[RobotConversation] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # when readings were sent last
         self._watch_s = -math.inf  # when silent drivers are looked for next
@@ -138,18 +128,17 @@ class RobotSession(Session):
             return [*self._done(now_s), *refusal]
         if loser is not None:
             self._leave(loser, f"it {reason}")
-        kept: deque[codec.KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)
         conversation = RobotConversation(
             self._control,
             peer,
             lambda data: self._out.append(Send(data, peer)),
             lambda: self._now,
-            is_suppressed=partial(self._keeps_back, kept),
+            is_suppressed=lambda packet: self._is_silent and isinstance(packet, codec.KeepAlive),
             unencodable=lambda sentence: self._out.append(Note(UNENCODABLE, sentence)),
         )
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, _Driver(conversation, kept), now_s)
+        self._clients.add(peer, conversation, now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
@@ -163,13 +152,13 @@ class RobotSession(Session):
         self._begin(now_s)
         self._halt_silent()  # before what it says next counts
         client = self._clients[source]
-        conversation, has_spoken = client.handler.conversation, False
+        conversation, has_spoken = client.handler, False
         try:
             conversation.receive_data(data)
             while conversation.handle_next():
                 has_spoken = True
         except ProtocolError as error:
-            self._reject(client.handler, error)
+            self._reject(conversation, error)
             self._leave(source, str(error))
         except HangUpError as error:
             self._leave(source, str(error))
@@ -182,11 +171,11 @@ class RobotSession(Session):
         """Stop what a driver drives that has gone, perhaps in the middle of a packet."""
         self._begin(now_s)
         if peer in self._clients:
-            driver = self._clients[peer].handler
+            conversation = self._clients[peer].handler
             try:
-                driver.conversation.receive_eof()
+                conversation.receive_eof()
             except ProtocolError as error:
-                self._reject(driver, error)
+                self._reject(conversation, error)
             self._leave(peer, sentence.rstrip("."))
         return self._done(now_s)
 
@@ -248,11 +237,6 @@ class RobotSession(Session):
             for number in self._control.holders:
                 if not listing.subsystems[number].is_available:
                     self._control.revoke(number, self._now)
-        if not is_silent:
-            for client in self._clients.all():
-                conversation, kept = client.handler
-                while kept:
-                    conversation.driver.send(kept.popleft())
         return self._done(now_s)
 
     def take(self, values: Mapping[int, int | None], now_s: float) -> Actions:
@@ -301,23 +285,16 @@ class RobotSession(Session):
     def _leave(self, peer: Any, reason: str) -> None:
         """Stop what a driver drives, and close it, unless it has gone by itself."""
         if client := self._clients.remove(peer):
-            client.handler.conversation.leave(reason)
+            client.handler.leave(reason)
             self._out.append(Close(peer))
 
     def _close_all(self, reason: str) -> None:
         for client in self._clients.all():
             self._leave(client.peer, reason)
 
-    def _reject(self, driver: _Driver, error: ProtocolError) -> None:
-        sentence = f"{driver.conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
+    def _reject(self, conversation: RobotConversation, error: ProtocolError) -> None:
+        sentence = f"{conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
         self._out.append(Note("rejected_input", sentence))
-
-    def _keeps_back(self, kept: "deque[codec.KeepAlive]", packet: codec.FromRobot) -> bool:
-        """Return whether a packet is an answer that is kept back: of a silent robot it would come late as well."""
-        if not isinstance(packet, codec.KeepAlive) or not self._is_silent:
-            return False
-        kept.append(packet)
-        return True
 
     def _halt_silent(self) -> None:
         allowed_s = self._parameter("command_timeout")
