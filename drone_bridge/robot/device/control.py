@@ -24,8 +24,6 @@ LONGEST_NAME = 255  # characters of a driver's name that fit the packets that co
 class Control:
     """The robot's side of the conversations with all drivers."""
 
-    #: Whether drivers are sent readings of sensors (0x05).
-    sends_readings: ClassVar[bool] = True
     #: How often `send_readings` is to be called, s; None for whenever there is a new value.
     readings_period_s: ClassVar[float | None] = None
 
@@ -191,7 +189,7 @@ class Control:
 
     def send_readings(self, readings: Sequence[codec.SensorReading]) -> None:
         """Send new values to every driver. If a sensor was listed without a value, the list is sent again first."""
-        if not self.sends_readings or not readings:
+        if not readings:
             return
         if any(reading.sensor in self._nulls for reading in readings):
             self._nulls.clear()
