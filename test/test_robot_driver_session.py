@@ -163,15 +163,6 @@ def test_each_packet_goes_as_a_piece_for_its_header_and_one_for_the_rest(talk):
     assert sizes[:3] == [HEADER_BYTES, 4, HEADER_BYTES]  # a name of two bytes, and a query without anything
 
 
-def test_a_command_from_before_the_connection_is_not_followed(talk):
-    talk.steering.speeds, talk.steering.arrived_s = FORWARD, talk.now_s
-    talk.connect()
-    talk.say(ROBOT)
-    talk.run(0.3)
-    assert set(talk.speeds()) == {STOPPED}
-    assert talk.steering.forgotten == 1
-
-
 def test_a_robot_that_lists_nothing_for_long_is_asked_again_and_not_left(talk):
     talk.connect()
     talk.run(QUERY_PERIOD_S + 0.1)

@@ -153,13 +153,6 @@ def test_speeds_beyond_full_speed_are_clamped(talk, driving):
     assert published(talk.receive(bytes.fromhex("0006 05 0001 7fff 8000"), "alice")) == [Speeds(2048, -2048)]
 
 
-def test_updates_of_who_has_not_bound_are_ignored(talk, driving):
-    bob = talk.connect("bob")
-    actions = bob.say(codec.RegisterDriver("bob"), codec.BindSubsystem(TRACKS), codec.SkidSteerUpdate(TRACKS, -9, -9))
-    assert codec.BindFailure(TRACKS) in bob.heard
-    assert published(actions) == []
-
-
 @pytest.mark.parametrize("how", ["closes", "unbinds", "talks nonsense", "is cut short"])
 def test_the_motors_stop_when_their_driver_goes_and_others_can_have_them(talk, driving, how):
     bob = talk.connect("bob")
@@ -180,13 +173,6 @@ def test_the_motors_stop_when_their_driver_goes_and_others_can_have_them(talk, d
     assert published(talk.run(1.0)) == [STOPPED] * (STOPS - 1)
     assert codec.SubsystemBound(TRACKS, "") in bob.heard
     bob.bind(TRACKS)
-
-
-def test_a_chunk_may_end_anywhere(talk, alice):
-    alice.bind(TRACKS)
-    data = alice.wire.send(FORWARD) + alice.wire.send(codec.SkidSteerUpdate(TRACKS, 0, 0))
-    actions = [action for byte in data for action in talk.receive(bytes([byte]), "alice")]
-    assert published(actions) == [Speeds(512, 512), STOPPED]
 
 
 def test_lights_are_switched_by_who_has_them(talk, alice):
@@ -291,14 +277,6 @@ def test_one_more_takes_the_place_of_who_has_said_nothing_and_else_of_who_was_si
     actions = talk.take(talk.session.connected("dave", talk.now_s))
     assert drivers[1].is_closed
     assert published(actions) == [STOPPED]
-
-
-def test_who_is_refused_is_counted(talk):
-    for number in range(MAX_DRIVERS):
-        talk.connect(f"d{number}").alive()
-    actions = talk.session.connected("late", talk.now_s)
-    assert notes(actions, "refused_peers") == ["late was refused: 16 clients are connected already."]
-    assert actions[-1] == Close("late")
 
 
 # Stalls and ends.
