@@ -67,19 +67,3 @@ def test_faults_break_the_first_connection_only(emulate, connect, fault, error):
     again = connect(emulator)
     again.settle()
     again.settle(mark=1)
-
-
-def test_a_robot_that_stalls_reads_at_once_what_was_sent_meanwhile(emulate, connect):
-    """An adapter that handles one packet per read handles the first of it only."""
-    emulator = emulate("--fault", "stall@1", "--stall", "1", "--one-packet-per-read")
-    driver = connect(emulator)
-    driver.settle()
-    driver.send(codec.KeepAlive(1))
-    emulator.wait_for_line("fault: stall")
-    for number in (2, 3):
-        driver.send(codec.KeepAlive(number))
-    emulator.wait_for_line("goes on")
-    assert [driver.wait_for(codec.KeepAlive).time_ms for _ in range(2)] == [1, 2]
-    driver.socket.settimeout(0.1)
-    with pytest.raises(TimeoutError):
-        driver.wait_for(codec.KeepAlive)

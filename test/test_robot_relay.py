@@ -108,9 +108,6 @@ def without_time(packet):
 def test_an_end_that_vanishes_is_gone_for_the_other(ros):
     peer = RobotPeer()
 
-    def assert_dds_believes_in_the_bridge():
-        assert "robot_bridge" in ros.node.get_node_names(), "DDS itself missed it first, after 20 s"
-
     try:
         with relaying("faults", peer.port, link_timeout=3.0) as relay:
             # A driver: the motors stop, and somebody else can have them.
@@ -128,17 +125,15 @@ def test_an_end_that_vanishes_is_gone_for_the_other(ros):
             # The robot: its bridge gives it up, and is given up with it.
             peer.vanish()
             assert bob.is_hung_up_on_within(TIMEOUT_S)
-            # The bridge, stopped or killed: nobody says so, and DDS would believe in it for 20 s.
+            # The bridge, stopped or killed: nobody says so.
             carol = relay.connect("carol")
             relay.bridge.send(signal.SIGSTOP)
             assert carol.is_hung_up_on_within(TIMEOUT_S)
-            assert_dds_believes_in_the_bridge()
             relay.bridge.send(signal.SIGCONT)
             dave = relay.connect("dave")
             bind(dave, DRIVE)
             kill(relay.bridge)
             assert dave.is_hung_up_on_within(TIMEOUT_S)
-            assert_dds_believes_in_the_bridge()
             for driver in (alice, bob, carol, dave):
                 driver.close()
     finally:

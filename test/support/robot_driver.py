@@ -17,7 +17,6 @@ from drone_bridge.robot.codec import (
     QuerySubsystems,
     RegisterDriver,
     SensorInfo,
-    SubsystemInfo,
 )
 
 
@@ -65,15 +64,6 @@ class RobotDriver:
     def bind(self, subsystem):
         self.send(BindSubsystem(subsystem))
         self.wait_for(BindSuccess, lambda event: event.id == subsystem)
-
-    def query(self):
-        """Return the three answers."""
-        self.send(QuerySubsystems())
-        return [self.next_event() for _ in range(3)]
-
-    def list_subsystems(self):
-        self.send(QuerySubsystems())
-        return self.wait_for(SubsystemInfo).subsystems
 
     def query_sensors(self):
         self.send(QuerySubsystems())
