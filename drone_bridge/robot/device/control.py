@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.drivers import Driver, Instant
+from drone_bridge.robot.device.drivers import BACKLOG_S, Driver, Instant
 from drone_bridge.robot.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
@@ -32,7 +32,6 @@ class Control:
     firmware: codec.FirmwareInfo = field(
         default_factory=lambda: codec.FirmwareInfo("drone_bridge", "1", codec.PROTOCOL_VERSION)
     )
-    is_settling: Callable[[], bool] = lambda: False  # whether this process has just stood still
     drivers: list[Driver] = field(default_factory=list)
     _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
     _nulls: set[int] = field(default_factory=set)  # sensors that were listed as null because they had no value
@@ -46,10 +45,12 @@ class Control:
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet; updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
         driver.last_heard_s = now.steady_s
+        if driver.is_behind:
+            driver.is_behind, driver.up_to_date_s = False, now.steady_s + BACKLOG_S
         if isinstance(packet, codec.KeepAlive):
-            driver.has_backlog = driver.backlog.is_late(packet.time_ms, now.steady_s) and driver.is_halted
+            driver.sends_keep_alives = True
             self._keep_alive(driver, packet, now)
-            self._catch_up(driver)
+            self._catch_up(driver, now)
         elif isinstance(packet, codec.QuerySubsystems):
             self._query(driver)
         elif isinstance(packet, codec.RegisterDriver):
@@ -60,7 +61,7 @@ class Control:
         elif isinstance(packet, codec.UnbindSubsystem):
             self._unbind(driver, packet.id, now)
         elif isinstance(packet, (codec.SkidSteerUpdate, codec.LightUpdate, codec.OpaqueUpdate)):
-            self._update(driver, packet)
+            self._update(driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
         """Stop the motors of a driver whose connection has ended, and release what it holds."""
@@ -90,12 +91,15 @@ class Control:
 
         However lately one was heard: it may have been read before the stall, and handled after it.
         """
+        for driver in self.drivers:
+            driver.is_behind = True
         return self._halt(self.drivers, "may be gone, as nobody listened to it", now)
 
     def _halt(self, drivers: Sequence[Driver], reason: str, now: Instant) -> list[Driver]:
         halted = [driver for driver in drivers if not driver.is_halted and self._held_by(driver)]
         for driver in halted:
-            driver.is_halted, driver.has_backlog = True, driver.backlog.begin()
+            driver.is_halted = True
+            driver.is_behind |= driver.sends_keep_alives  # without them nothing would tell that it is up to date
             driver.waiting.clear()
             for number in self._held_by(driver):
                 if self._is_skid_steer(number):
@@ -136,19 +140,19 @@ class Control:
                 self._stop(number, f"{driver} has unbound them")
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
+    def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
         if self._owners.get(packet.id) is not driver or isinstance(packet, codec.OpaqueUpdate):
             return
         if isinstance(packet, codec.LightUpdate):
             self.vehicle.light(packet.id, packet.is_on)
-        elif driver.has_backlog or self.is_settling():
+        elif now.steady_s < driver.up_to_date_s:
             driver.waiting[packet.id] = packet.left, packet.right
         else:
             self._drive(driver, packet.id, packet.left, packet.right)
 
-    def _catch_up(self, driver: Driver) -> None:
+    def _catch_up(self, driver: Driver, now: Instant) -> None:
         """Follow the newest of the updates that came while it was not known whether they were old."""
-        if driver.has_backlog or self.is_settling():
+        if now.steady_s < driver.up_to_date_s:
             return
         waiting, driver.waiting = driver.waiting, {}
         for number, (left, right) in waiting.items():

@@ -138,9 +138,9 @@ class FaultyRobotdControl(RobotdControl):
         if self._owners.get(number) is driver:
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
+    def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
         if self._owners.get(packet.id) is driver:
-            Control._update(self, driver, packet)
+            Control._update(self, driver, packet, now)
         else:
             # robotd takes the rest of such a packet for the next one, and understands nothing after it.
             self._desynchronized.add(driver)

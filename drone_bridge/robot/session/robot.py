@@ -12,8 +12,8 @@ speeds are repeated here, and a stop a few times.
 | connects | nothing is sent to it until it asks | by a first packet; closed after FIRST_MESSAGE_S without one |
 | talks | its packets are answered, its updates followed at once | HALTED, after `command_timeout` of silence, or when \
 this process stood still |
-| is halted | what it drives is stopped; it keeps what it has | by its next update that is not old: after a silence \
-updates wait for a keep-alive that is not late, after a stall for SETTLING_S as well |
+| is halted | what it drives is stopped; it keeps what it has | by its next update that is not old: those of its first \
+BACKLOG_S wait, and the newest one for a keep-alive after that |
 | is gone: it closes, sends nonsense, is silent for `driver_timeout`, or loses its place | what it drives is stopped, \
 and free for others | |
 
@@ -41,7 +41,6 @@ from drone_bridge.robot.session.sensor_values import SensorValues
 from drone_bridge.session.clients import Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
-    SETTLING_S,
     Action,
     Actions,
     Close,
@@ -104,12 +103,10 @@ class RobotSession(Session):
         self._values = SensorValues()
         self._listing = listing or Listing()
         self._control = self._make_control(dialect)
-        self._control.is_settling = lambda: self._now.steady_s < self._settled_s
         self._clients: Clients[RobotConversation] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # when readings were sent last
         self._watch_s = -math.inf  # when silent drivers are looked for next
-        self._settled_s = -math.inf
 
     def opened(self, now_s: float) -> Actions:
         self.state = LISTENING
@@ -193,7 +190,6 @@ class RobotSession(Session):
     def resume(self, now_s: float) -> Actions:
         """Stop what all drive, until they are heard anew: what they sent before may be old."""
         self._begin(now_s)
-        self._settled_s = now_s + SETTLING_S
         for driver in self._control.halt_all(self._now):
             sentence = f"This process stood still: what {driver} drives is stopped until it is heard again."
             self._out.append(Note(AFTER_STALLS, sentence))
@@ -330,8 +326,8 @@ class RobotSession(Session):
         return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
     def _found_by(self, source: Any, now_s: float) -> Actions:
-        """Answer who looks for robots, unless the request may be old, or there is no robot."""
-        if not self._has_robot or now_s < self._settled_s:
+        """Answer who looks for robots, unless there is none."""
+        if not self._has_robot:
             return []
         sentence = f"{peer_name(source)} is looking for robots, and got the name {self._name.decode()}."
         return [Send(self._name, source), Note("", sentence, is_expected=True)]
