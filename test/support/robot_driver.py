@@ -69,9 +69,9 @@ class RobotDriver:
         self.send(QuerySubsystems())
         return self.wait_for(SensorInfo)
 
-    def settle(self, mark=0):
+    def settle(self):
         """Wait until everything sent so far has been dealt with."""
-        now_ms = time.time_ns() // 1_000_000 + mark
+        now_ms = time.time_ns() // 1_000_000
         self.send(KeepAlive(now_ms))
         self.wait_for(KeepAlive, lambda event: event.time_ms == now_ms)
 
