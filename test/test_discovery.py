@@ -120,22 +120,15 @@ def test_where_nobody_listens_a_query_gets_no_answer(closing, free_port):
     assert search.look(0.0) == search.look(1.0) == search.look(2.0) == []
 
 
-def test_an_interface_of_another_machine_is_an_error():
-    with pytest.raises(LinkError, match=r"through 192\.0\.2\.1"):
-        DiscoverySearch(DiscoveryRoute(interface="192.0.2.1"), 3.0, 0.0)
+@pytest.mark.parametrize("interface", ["192.0.2.1", DISCOVERY_GROUP])
+def test_an_interface_that_is_not_of_this_machine_is_an_error(interface):
+    with pytest.raises(LinkError, match=f"through {interface}"):
+        DiscoverySearch(DiscoveryRoute(interface=interface), 3.0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        ({"address": "saber.local"}, "has to be an IPv4 address"),
-        ({"interface": "eth0"}, "has to be an IPv4 address"),
-        ({"interface": DISCOVERY_GROUP}, "address of this machine"),
-        ({"port": 65536}, "from 0 to 65535"),
-    ],
-)
-def test_an_invalid_route_is_refused(arguments, reason):
-    with pytest.raises(ValueError, match=reason):
+@pytest.mark.parametrize("arguments", [{"address": "saber.local"}, {"interface": "eth0"}])
+def test_a_route_by_names_is_refused(arguments):
+    with pytest.raises(ValueError, match="has to be an IPv4 address"):
         DiscoveryRoute(**arguments)
 
 

@@ -52,10 +52,6 @@ class DiscoveryRoute:
                 ipaddress.IPv4Address(address)
             except ValueError as error:
                 raise ValueError(f"{what} is {address!r}, and has to be an IPv4 address.") from error
-        if not 0 <= self.port <= 0xFFFF:
-            raise ValueError(f"The port of discovery is {self.port}, and has to be from 0 to 65535.")
-        if ipaddress.IPv4Address(self.interface).is_multicast:
-            raise ValueError(f"The interface is {self.interface}, and has to be an address of this machine.")
 
     @property
     def is_multicast(self) -> bool:

@@ -35,7 +35,7 @@ from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, pr
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import MAX_DRIVERS, Control
 from drone_bridge.robot.device.conversation import RobotConversation
-from drone_bridge.robot.device.dialects import Dialect, FaultyRobotdControl, Protocol1Control
+from drone_bridge.robot.device.dialects import CONTROLS, Dialect, FaultyRobotdControl
 from drone_bridge.robot.device.drivers import HangUpError, Instant
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
 from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute
@@ -358,12 +358,9 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed)
     vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
-    if options.dialect is Dialect.ROBOTD_1_2:
-        control: Control = FaultyRobotdControl(robot, print_event)
-    elif options.dialect is Dialect.PROTOCOL_1:
-        control = Protocol1Control(robot, print_event)
-    else:
-        control = Control(robot, print_event, codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION))
+    control = {**CONTROLS, Dialect.ROBOTD_1_2: FaultyRobotdControl}[options.dialect](robot, print_event)
+    if options.dialect is Dialect.DOCUMENT:
+        control.firmware = codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION)
     silence_s = options.silence_timeout or math.inf
     server = RobotEmulator(
         robot,

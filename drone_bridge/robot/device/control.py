@@ -17,6 +17,7 @@ from drone_bridge.robot.device.drivers import BACKLOG_S, Driver, Instant
 from drone_bridge.robot.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
+FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
 LONGEST_NAME = 255  # characters of a driver's name that fit the packets that contain it
 
 
@@ -29,9 +30,7 @@ class Control:
 
     vehicle: RobotVehicle
     report: Callable[[str], None]  # logs a sentence
-    firmware: codec.FirmwareInfo = field(
-        default_factory=lambda: codec.FirmwareInfo("drone_bridge", "1", codec.PROTOCOL_VERSION)
-    )
+    firmware: codec.FirmwareInfo = FIRMWARE
     drivers: list[Driver] = field(default_factory=list)
     _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
     _nulls: set[int] = field(default_factory=set)  # sensors that were listed as null because they had no value

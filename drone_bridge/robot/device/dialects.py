@@ -13,6 +13,7 @@ from drone_bridge.robot.device.control import MAX_DRIVERS, Control
 from drone_bridge.robot.device.drivers import Driver, HangUpError, Instant
 
 OLDEST_KEEP_ALIVE_S = 2.0  # by the robot's clock; the motors are stopped for an older one
+ROBOTD = codec.FirmwareInfo("robotd", "1.2", codec.PROTOCOL_VERSION)
 _MILLIVOLTS_PER_VOLT = 1000
 
 
@@ -31,9 +32,7 @@ class RobotdControl(Control):
     The bugs that leave motors running, or subsystems with a driver that is gone, are in FaultyRobotdControl.
     """
 
-    firmware: codec.FirmwareInfo = field(
-        default_factory=lambda: codec.FirmwareInfo("robotd", "1.2", codec.PROTOCOL_VERSION)
-    )
+    firmware: codec.FirmwareInfo = ROBOTD
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet. Raises HangUpError, for a subsystem that there is not as well."""
@@ -227,3 +226,11 @@ class Protocol1Control(Control):
         batteries = tuple(self._batteries())
         # Nothing on the wire tells the layout of an empty list, so it is that of the document.
         return codec.SensorInfo(batteries, codec.SensorLayout.PROTOCOL_1 if batteries else codec.SensorLayout.DOCUMENT)
+
+
+#: How a robot of each dialect behaves, without faults.
+CONTROLS: dict[Dialect, type[Control]] = {
+    Dialect.DOCUMENT: Control,
+    Dialect.ROBOTD_1_2: RobotdControl,
+    Dialect.PROTOCOL_1: Protocol1Control,
+}

@@ -16,7 +16,6 @@ from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import VehicleNode
 
 QUEUE_DEPTH = 10
-BRIDGE_WATCH_PERIOD_S = 0.5
 
 
 class SensorSubscriptions:
@@ -81,7 +80,7 @@ class ListedParts:
         on_change: Callable[[], None],
     ) -> None:
         """`on_change` is called when `newest` or `is_silent` may have changed."""
-        self._node, self._translation, self._subscriptions = node, translation, subscriptions
+        self._translation, self._subscriptions = translation, subscriptions
         self._on_change = on_change
         self._sources: tuple[SensorSource, ...] | None = None
         self._subsystems: SubsystemArray | None = None
@@ -89,7 +88,6 @@ class ListedParts:
         node.make_subscription(sensors.message, sensors.name, self._on_sensors, sensors.requested())
         node.make_subscription(subsystems.message, subsystems.name, self._on_subsystems, subsystems.requested())
         self._bridge = BridgeWatch(node, partial(publishing_nodes, node, subsystems.name), on_change)
-        node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_publisher)
 
     def newest(self) -> Listing | None:
         """Return what the robot has, None while it is not connected."""
@@ -117,9 +115,3 @@ class ListedParts:
     def _on_subsystems(self, message: SubsystemArray) -> None:
         self._subsystems = message
         self._on_change()
-
-    def _watch_publisher(self) -> None:
-        """Notice that a bridge is gone that has never reported, and that BridgeWatch counts as there."""
-        if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name("subsystems")):
-            self._subsystems = None
-            self._on_change()

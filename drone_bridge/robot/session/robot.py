@@ -30,9 +30,9 @@ from typing import Any
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.robot.device.control import MAX_DRIVERS, Control
+from drone_bridge.robot.device.control import MAX_DRIVERS
 from drone_bridge.robot.device.conversation import RobotConversation
-from drone_bridge.robot.device.dialects import Dialect, Protocol1Control, RobotdControl
+from drone_bridge.robot.device.dialects import CONTROLS, Dialect
 from drone_bridge.robot.device.drivers import HangUpError, Instant
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.drive_commands import DriveCommands
@@ -54,8 +54,6 @@ from drone_bridge.wire.events import ProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
-#: As announced to drivers in packet 0x09.
-FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
 ROBOT_GONE = "the robot behind this server is not available"
 OTHER_ROBOT = "the subsystems or sensors of the robot behind this server have changed"
 CLOSED_BY_US = "the connection was closed here"
@@ -102,7 +100,7 @@ class RobotSession(Session):
         self._commands = DriveCommands(lambda speeds: self._out.append(Publish(speeds)))
         self._values = SensorValues()
         self._listing = listing or Listing()
-        self._control = self._make_control(dialect)
+        self._control = CONTROLS[dialect](self, self._report)
         self._clients: Clients[RobotConversation] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # when readings were sent last
@@ -331,13 +329,6 @@ class RobotSession(Session):
             return []
         sentence = f"{peer_name(source)} is looking for robots, and got the name {self._name.decode()}."
         return [Send(self._name, source), Note("", sentence, is_expected=True)]
-
-    def _make_control(self, dialect: Dialect) -> Control:
-        if dialect == Dialect.ROBOTD_1_2:
-            return RobotdControl(self, self._report)
-        if dialect == Dialect.PROTOCOL_1:
-            return Protocol1Control(self, self._report)
-        return Control(self, self._report, FIRMWARE)
 
     def _report(self, sentence: str) -> None:
         self._out.append(Note("", sentence, is_expected=True))
