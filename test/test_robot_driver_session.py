@@ -386,6 +386,14 @@ def test_what_the_robot_says_is_published_and_counted(bound):
     assert len(notes(actions, "packets")) == len(said)
 
 
+def test_readings_that_come_before_the_list_of_this_connection_say_nothing(bound):
+    """The robot may be another one."""
+    bound.say(codec.SensorInfo((codec.Sensor(1, "pack", 9_000, 12_000),)))
+    bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    bound.connect()
+    assert kind(bound.say(codec.SensorUpdate((codec.SensorReading(0, 9_100),))), codec.SensorUpdate) == []
+
+
 def moves(actions):
     """Return the way of a robot whose speed is its left side's."""
     way, at_s = 0.0, None

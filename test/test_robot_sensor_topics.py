@@ -87,15 +87,6 @@ def test_readings_without_ids_are_in_the_order_of_the_list(node, topics):
     assert [count for count, _ in node.warnings] == ["unknown_sensors"]
 
 
-def test_readings_before_the_list_are_no_reason_to_warn(node, topics):
-    readings = codec.SensorUpdate((codec.SensorReading(0, 5),))
-    topics.read(readings)
-    assert not node.warnings
-    topics.update(codec.SensorInfo(()))
-    topics.read(readings)
-    assert [count for count, _ in node.warnings] == ["unknown_sensors"]
-
-
 def test_renaming_sensors_makes_no_topics_without_limit_and_those_that_come_back_have_theirs(node, topics):
     """What DDS keeps of each is never given back."""
     for number in range(200):

@@ -211,7 +211,7 @@ class DriverConversation:
             self.bindings.handle_bound(packet, now_s)
         elif isinstance(packet, codec.UnreadableList):
             self._handle_unreadable(packet)
-        else:
+        elif not isinstance(packet, codec.SensorUpdate) or self.sensors:  # robots may send readings before the list
             if isinstance(packet, codec.SensorInfo):
                 self.sensors = packet
             elif isinstance(packet, codec.LogMessage):
