@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What robot_server publishes when, and what its parameters say that there is, without DDS."""
 
+from types import SimpleNamespace
+
 import pytest
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.server.listing import check_topics, light_topics, listed_by_parameters
 from drone_bridge.robot.server.parameters import PARAMETERS
+from drone_bridge.robot.server.sources import SensorSubscriptions
 from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands
 from drone_bridge.robot.session.listing import Listing
+from drone_bridge.robot.topics import SensorSource, Translation
 
 # What is published.
 
@@ -59,6 +64,20 @@ def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lig
     default = {declaration.name: declaration.default for declaration in PARAMETERS}
     listing, _ = listed_by_parameters(*(default[name] for name in ("skid_steer", "lights", "sensors", "full_voltage")))
     assert [(subsystem.type.name, subsystem.name) for subsystem in listing.subsystems] == [("SKID_STEER", "tracks")]
+
+
+@pytest.mark.parametrize("are_of_bridge", [True, False])
+def test_a_battery_of_which_the_bridge_spoke_once_is_heard_late_and_publishers_of_others_need_offer_nothing(
+    are_of_bridge,
+):
+    requested = []
+    node = SimpleNamespace(create_subscription=lambda kind, topic, callback, qos: requested.append(qos))
+    listed = ((1, "battery_state"), (2, "temperature/a"))
+    sources = [SensorSource(codec.Sensor(kind, ""), topic) for kind, topic in listed]
+    SensorSubscriptions(node, Translation(), lambda: None).follow(tuple(sources), are_of_bridge=are_of_bridge)
+    latched, reliable = DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.RELIABLE
+    assert [qos.durability == latched for qos in requested] == [are_of_bridge, False]
+    assert [qos.reliability == reliable for qos in requested] == [are_of_bridge, are_of_bridge]
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ class RobotServer(ProtocolNode):
             self._fixed, sources = listed_by_parameters(
                 get("skid_steer"), get("lights"), get("sensors"), get("full_voltage")
             )
-            self._sensors.follow(sources, is_reliable=False)
+            self._sensors.follow(sources, are_of_bridge=False)
             self._light_topics = light_topics(self._fixed.subsystems).__getitem__
             topics = set(light_topics(self._fixed.subsystems).values())
         self._lights: dict[str, Publisher[Any]] = {

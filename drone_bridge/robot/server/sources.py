@@ -5,8 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.robot.server.listing import driven, is_robot_connected, listing_of
 from drone_bridge.robot.session.listing import Listing
@@ -14,8 +12,6 @@ from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorS
 from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import VehicleNode
-
-QUEUE_DEPTH = 10
 
 
 class SensorSubscriptions:
@@ -27,18 +23,13 @@ class SensorSubscriptions:
         self._subscriptions: list[Any] = []
         self._values: dict[int, int | None] = {}
 
-    def follow(self, sources: tuple[SensorSource, ...], *, is_reliable: bool) -> None:
-        """Subscribe to these sensors, and no others.
-
-        Best effort matches every publisher, including those of most sensor drivers.
-        """
+    def follow(self, sources: tuple[SensorSource, ...], *, are_of_bridge: bool) -> None:
+        """Subscribe to these sensors, and no others: as robot_bridge offers them, or as every publisher satisfies."""
         self.close()
-        reliability = ReliabilityPolicy.RELIABLE if is_reliable else ReliabilityPolicy.BEST_EFFORT
-        qos = QoSProfile(depth=QUEUE_DEPTH, reliability=reliability)
         for number, source in enumerate(sources[:MAX_SENSORS]):
             if source.topic:
                 row = TABLE.row(f"{TOPIC_OF_TYPE[source.sensor.type]}/{number}")
-                receive = self._receiver(number, row)
+                receive, qos = self._receiver(number, row), row.qos() if are_of_bridge else row.requested()
                 self._subscriptions.append(self._node.create_subscription(row.message, source.topic, receive, qos))
 
     def take(self) -> dict[int, int | None]:
@@ -108,7 +99,7 @@ class ListedParts:
     def _on_sensors(self, message: SensorArray) -> None:
         sources = self._translation.wire_sensors(message)
         if sources != self._sources:
-            self._subscriptions.follow(sources, is_reliable=True)
+            self._subscriptions.follow(sources, are_of_bridge=True)
             self._sources = sources
         self._on_change()
 
