@@ -143,10 +143,9 @@ def _is_multiple(time_s, period_s):
     return round(time_s / STEP_S) % round(period_s / STEP_S) == 0
 
 
-@pytest.mark.parametrize("stall_s", [0.4, 1.0])
-@pytest.mark.parametrize("after_s", [0.05, 0.2, 0.45, 1.1, 2.0], ids="stop {} s after its beginning".format)
+@pytest.mark.parametrize(("stall_s", "after_s"), [(0.4, 0.05), (0.4, 0.45), (1.0, 0.2), (1.0, 1.1), (1.0, 2.0)])
 def test_a_stop_gets_through_soon_after_a_stall_of_the_adapter(stall_s, after_s):
-    """Driven at 50 changes a second, which are not to gather there."""
+    """Driven at 50 changes a second, which are not to gather there. The stop comes `after_s` after its beginning."""
     scene = Scene(stalls=[(STALL_S, stall_s)])
     scene.run(STALL_S + after_s)
     assert scene.vehicle.speeds != STOPPED
@@ -154,12 +153,11 @@ def test_a_stop_gets_through_soon_after_a_stall_of_the_adapter(stall_s, after_s)
     assert scene.stops_s() - could_stop_s < SOON_S
 
 
-@pytest.mark.parametrize("stall_s", [0.4, 1.0])
-def test_driving_goes_on_soon_after_a_stall(stall_s):
+def test_driving_goes_on_soon_after_a_stall():
     """What the adapter has not handled by then does not stay: the newest command is in force soon, and again later."""
-    scene = Scene(stalls=[(STALL_S, stall_s)])
-    for seconds in (0.3, 1.0, 3.0):
-        scene.run(STALL_S + stall_s + seconds)
+    scene = Scene(stalls=[(STALL_S, 1.0)])
+    for seconds in (1.3, 2.0, 4.0):
+        scene.run(STALL_S + seconds)
         lately = [packet for at_s, packet in scene.sent if at_s > scene.now_s - LATE_S - KEEP_ALIVE_PERIOD_S]
         assert codec.SkidSteerUpdate(0, *scene.vehicle.speeds) in lately
 
@@ -178,7 +176,7 @@ def test_without_a_stall_a_stop_is_there_at_once_and_keep_alives_go_whole(reads_
     assert scene.stops_s() - 10.0 < SOON_S
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.02, 0.2])
+@pytest.mark.parametrize("delay_s", [0.0, 0.2])
 def test_a_stop_counts_when_it_is_in_force_and_not_before(delay_s):
     scene = Scene(reads_one_packet=False, delay_s=delay_s)
     scene.run(STALL_S)
