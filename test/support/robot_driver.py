@@ -5,7 +5,6 @@ import socket
 import time
 
 from patience import TIMEOUT_S
-from vanishing import vanish
 
 from drone_bridge.robot.codec import (
     NEED_DATA,
@@ -74,16 +73,6 @@ class RobotDriver:
         now_ms = time.time_ns() // 1_000_000
         self.send(KeepAlive(now_ms))
         self.wait_for(KeepAlive, lambda event: event.time_ms == now_ms)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def vanish(self):
-        """Hear and say nothing any more, without a word."""
-        vanish(self.socket)
 
     def is_hung_up_on_within(self, seconds):
         """Return whether the connection ends. What comes before is in `events`."""

@@ -6,7 +6,6 @@ import socket
 import threading
 
 from inbox import Inbox
-from vanishing import vanish
 
 from drone_bridge.robot.codec import (
     NEED_DATA,
@@ -51,7 +50,6 @@ class RobotPeer:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._socket = None
-        self._vanished = []
         self._sending = threading.Lock()
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
@@ -86,11 +84,8 @@ class RobotPeer:
             self.send(SubsystemBound(packet.id, "tester"), BindSuccess(packet.id))
 
     def send(self, *packets):
-        self.send_bytes(b"".join(map(self._connection.send, packets)))
-
-    def send_bytes(self, data):
         with self._sending, contextlib.suppress(OSError):
-            self._socket.sendall(data)
+            self._socket.sendall(b"".join(map(self._connection.send, packets)))
 
     def wait_for(self, kind, wanted=lambda packet: True):
         """Return the next packet of a kind that is wanted; what came before is forgotten."""
@@ -98,12 +93,6 @@ class RobotPeer:
 
     def wait_for_speeds(self, left, right):
         self.wait_for(SkidSteerUpdate, lambda update: (update.left, update.right) == (left, right))
-
-    def vanish(self):
-        """Be gone without a word, and serve the next connection."""
-        vanish(self._socket)
-        self._vanished.append(self._socket.dup())  # which keeps its connection half-open
-        self._socket.shutdown(socket.SHUT_RD)
 
     def close(self):
         with contextlib.suppress(OSError):
@@ -113,5 +102,3 @@ class RobotPeer:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
-        for vanished in self._vanished:
-            vanished.close()
