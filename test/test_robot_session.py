@@ -237,7 +237,6 @@ def test_keep_alives_are_sent_with_a_fixed_period_and_the_time_of_day(scene):
     for _ in range(4):
         scene.now_s = max(scene.now_s, scene.session.due_s)
         scene.session.tick(scene.now_s, round(1000 * scene.now_s))
-        scene.session.bindings.info = ROBOT
         sent += (asked := scene.sent())
         scene.hear(*asked)
     assert sent == [codec.KeepAlive(round(1000 * (100 + KEEP_ALIVE_PERIOD_S * number))) for number in range(4)]
