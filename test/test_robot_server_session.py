@@ -288,13 +288,21 @@ def test_a_stall_stops_what_all_drive_until_they_are_heard_anew_and_costs_nobody
     assert published(actions) == [STOPPED]
     assert len(notes(actions, AFTER_STALLS)) == 1
     assert talk.session.silent_s(talk.now_s) == 0.0
-    assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 9, 9), codec.KeepAlive(1))) == []  # may be old
-    talk.run(BACKLOG_S)
+    actions = driving.say(codec.SkidSteerUpdate(TRACKS, 9, 9), codec.KeepAlive(1))  # which may be old
+    assert Speeds(9, 9) not in published(actions + talk.run(BACKLOG_S))
     assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 8, 8))) == [Speeds(8, 8)]
     driving.alive()
     talk.run(0.9)
     assert [driving.is_closed, mute.is_closed] == [False, False]
     assert 0.0 < talk.session.silent_s(talk.now_s) < 2.0
+
+
+def test_a_driver_that_may_have_connected_during_a_stall_is_not_followed_at_once(talk):
+    talk.session.resume(talk.now_s)
+    alice = talk.connect("alice").bind(TRACKS)
+    assert published(alice.say(FORWARD)) == []
+    talk.run(BACKLOG_S)
+    assert published(alice.alive()) == [Speeds(512, 512)]
 
 
 def test_the_end_is_a_stop_said_a_few_times_and_all_drivers_are_closed(talk, driving):

@@ -33,7 +33,7 @@ from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.device.control import MAX_DRIVERS
 from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import CONTROLS, Dialect
-from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.drivers import BACKLOG_S, HangUpError, Instant
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.drive_commands import DriveCommands
 from drone_bridge.robot.session.listing import Listing
@@ -105,6 +105,7 @@ class RobotSession(Session):
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # when readings were sent last
         self._watch_s = -math.inf  # when silent drivers are looked for next
+        self._resumed_s = -math.inf  # when this process last went on after a stall
 
     def opened(self, now_s: float) -> Actions:
         self.state = LISTENING
@@ -131,6 +132,7 @@ class RobotSession(Session):
             is_suppressed=lambda packet: self._is_silent and isinstance(packet, codec.KeepAlive),
             unencodable=lambda sentence: self._out.append(Note(UNENCODABLE, sentence)),
         )
+        conversation.driver.is_behind = now_s < self._resumed_s + BACKLOG_S  # it may have connected during the stall
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
         self._clients.add(peer, conversation, now_s)
@@ -188,6 +190,7 @@ class RobotSession(Session):
     def resume(self, now_s: float) -> Actions:
         """Stop what all drive, until they are heard anew: what they sent before may be old."""
         self._begin(now_s)
+        self._resumed_s = now_s
         for driver in self._control.halt_all(self._now):
             sentence = f"This process stood still: what {driver} drives is stopped until it is heard again."
             self._out.append(Note(AFTER_STALLS, sentence))
