@@ -231,6 +231,19 @@ def test_a_silent_driver_is_dropped_in_the_end_and_what_it_had_is_free(talk, dri
     assert talk.session.peer == "bob"
 
 
+def test_a_silent_driver_that_keeps_nothing_from_others_stays_until_there_is_no_room(talk):
+    """Nobody has to send keep-alives before it drives."""
+    idle = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS)]
+    for driver in idle[1:]:
+        driver.alive()
+    idle[0].leave()
+    talk.run(5.0)
+    assert not any(driver.is_closed for driver in idle[1:])
+    talk.connect("late").alive()
+    talk.run(0.5)
+    assert all(driver.is_closed for driver in idle[1:])
+
+
 def test_a_driver_timeout_that_is_changed_counts_at_once(talk, driving):
     talk.parameters["driver_timeout"] = 0.5
     talk.run(0.8)

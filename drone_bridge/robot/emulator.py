@@ -424,8 +424,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--silence-timeout",
         type=not_negative,
         default=2.0,
-        help="silence after which a driver is dropped and its motors are stopped, s; 0 for never "
-        "(%(default)s); robotd-1.2 drops drivers only while 16 are connected",
+        help="silence after which a driver that has bound something is dropped, and its motors are stopped, s; 0 for "
+        "never (%(default)s); robotd-1.2 drops drivers only while 16 are connected",
     )
     link.add_argument(
         "--one-packet-per-read",

@@ -78,8 +78,10 @@ class Control:
             self._release(number, driver, now)
 
     def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Return the drivers that have been silent for longer than that."""
-        return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
+        """Return who has been silent for longer than that, and keeps a subsystem, or the last place, from others."""
+        is_full = len(self.drivers) >= MAX_DRIVERS
+        silent = [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
+        return [driver for driver in silent if is_full or self._held_by(driver)]
 
     def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
