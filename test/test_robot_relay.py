@@ -91,18 +91,17 @@ def test_one_command_starts_robot_bridge_server_and_driver(free_port, domain):
         "emulate:=true",
         "operate:=true",
         "namespace:=field",
-        "operator_plan:=1s forward 0.5, 1s turn 1",
+        "operator_plan:=1s forward 0.5, 600s turn 1",
     )
     with Process(
         executable("drone-bridge"), "launch", "robot_server.launch.xml", *arguments, *_ports(free_port)
     ) as launched:
         launched.wait_for_line(r"driving 1024 1024 \(1s forward 0.5\)")
+        launched.wait_for_line(r"driving -512 512 \(600s turn 1\)")
         launched.wait_for_line(r"left motor: \S+ of full speed")
-        launched.wait_for_line(r"driving -512 512 \(1s turn 1\)")
-        launched.wait_for_line(r"stopping, and releasing subsystem 0")
-        launched.wait_for_line(r"driver-\d+ ended")
         assert launched.stop(signal.SIGINT) in (0, 130)
-        launched.wait_for_line(r"ended: .* at x 0\.\d+ m")
+        launched.wait_for_line(r"stopping, and releasing subsystem 0")
+        launched.wait_for_line(r"ended: .* at x \d+\.\d+ m")
 
 
 def _ports(port):
