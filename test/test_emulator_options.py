@@ -34,8 +34,6 @@ REFUSED = {
         (["--host", "192.0.2.1"], ""),
     ],
     "robot": [
-        (["--fault", "smoke@1"], "must be truncate@N, garbage@N, silence@N or stall@N"),
-        (["--fault", "stall@-1"], "or stall@N, N from 0, not 'stall@-1'"),
         (["--subsystems", "arm"], "must be tracks and headlight, each at most once, not 'arm'"),
         (["--discovery-interface", "lo"], "has to be an IPv4 address"),
         (["--name", ""], "from 1 to 255 bytes"),

@@ -8,6 +8,7 @@ from session_talk import SessionTalk, notes, published
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import HEADER_BYTES, STOPPED, Speeds
+from drone_bridge.robot.session.bindings import QUERY_PERIOD_S
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import (
     LIST_PERIOD_S,
@@ -162,13 +163,13 @@ def test_each_packet_goes_as_a_piece_for_its_header_and_one_for_the_rest(talk):
     assert sizes[:3] == [HEADER_BYTES, 4, HEADER_BYTES]  # a name of two bytes, and a query without anything
 
 
-def test_a_command_from_before_the_connection_is_not_followed(talk):
-    talk.steering.speeds, talk.steering.arrived_s = FORWARD, talk.now_s
+def test_a_robot_that_lists_nothing_for_long_is_asked_again_and_not_left(talk):
     talk.connect()
+    talk.run(QUERY_PERIOD_S + 0.1)
+    assert talk.packets() == [codec.RegisterDriver("me"), codec.QuerySubsystems(), codec.QuerySubsystems()]
     talk.say(ROBOT)
-    talk.run(0.3)
-    assert set(talk.speeds()) == {STOPPED}
-    assert talk.steering.forgotten == 1
+    assert not talk.is_closed
+    assert talk.session.undrivable is None
 
 
 # Driving.
@@ -208,7 +209,7 @@ def test_without_a_subsystem_no_command_moves_it_and_people_see_why(talk):
     assert talk.session.undrivable is None
     talk.connect()
     talk.run(0.1)
-    assert talk.session.undrivable == "No skid steer is bound."
+    assert talk.session.undrivable == "The robot has not listed its subsystems yet."
     talk.say(ROBOT)
     assert talk.session.undrivable is None
     talk.say(codec.SubsystemBound(DRIVE, "bob"))
@@ -383,6 +384,14 @@ def test_what_the_robot_says_is_published_and_counted(bound):
     actions = bound.say(*said)
     assert [message for message in published(actions) if message in said] == list(said)
     assert len(notes(actions, "packets")) == len(said)
+
+
+def test_readings_that_come_before_the_list_of_this_connection_say_nothing(bound):
+    """The robot may be another one."""
+    bound.say(codec.SensorInfo((codec.Sensor(1, "pack", 9_000, 12_000),)))
+    bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    bound.connect()
+    assert kind(bound.say(codec.SensorUpdate((codec.SensorReading(0, 9_100),))), codec.SensorUpdate) == []
 
 
 def moves(actions):

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripted driver of robots: what it says in which order."""
 
+from types import SimpleNamespace
+
+import pytest
+
+from drone_bridge.net.connector import LinkError
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.robot import codec
-from drone_bridge.robot.operator import ScriptedDriver, speeds
+from drone_bridge.robot.operator import ScriptedDriver, _converse, speeds
 
 
 def test_the_scripted_driver_follows_its_plan_and_gives_the_drive_back():
@@ -35,3 +40,13 @@ def test_the_scripted_driver_follows_its_plan_and_gives_the_drive_back():
     driver.handle(codec.SensorInfo(()))
     driver.handle(codec.SensorUpdate((codec.SensorReading(3, 7),)))
     assert said[-1] == "sensor 3: 7"
+
+
+def test_a_robot_that_has_closed_the_connection_is_named_as_the_reason():
+    def fail(*pieces):
+        raise LinkError("Nothing can be sent.")
+
+    stream = SimpleNamespace(send=lambda *pieces: None, receive=lambda timeout_s: b"", leave=fail)
+    driver = ScriptedDriver("bot", parse_plan("2s forward 0.5"), lambda leg: (0, 0), lambda line: None)
+    with pytest.raises(LinkError, match="The robot has closed the connection"):
+        _converse(stream, driver)

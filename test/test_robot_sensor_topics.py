@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot's readings as topics, and how many there may be."""
 
+import math
 from contextlib import ExitStack
 
+import pytest
 from builtin_interfaces.msg import Time
 
 from drone_bridge.robot import codec
@@ -14,7 +16,7 @@ class TopicNode:
     """A node that remembers which publishers there are."""
 
     def __init__(self):
-        self.topics, self.warnings = [], []
+        self.topics, self.warnings, self.published, self.is_heard = [], [], [], False
         self.cleanup = ExitStack()
 
     def create_publisher(self, message_type, topic, depth, event_callbacks):
@@ -31,7 +33,10 @@ class TopicNode:
 
     def is_wanted(self, publisher):
         assert publisher in self.topics, "a destroyed publisher is used"
-        return False
+        return self.is_heard
+
+    def publish(self, publisher, message):
+        self.published.append((publisher, message))
 
     def now(self):
         return Time()
@@ -41,21 +46,49 @@ def thermometers(*names):
     return codec.SensorInfo(tuple(codec.Sensor(2, name, value=5) for name in names))
 
 
-def test_readings_before_the_list_are_no_reason_to_warn():
-    node = TopicNode()
-    topics = SensorTopics(node, Translation())
-    readings = codec.SensorUpdate((codec.SensorReading(0, 5),))
-    topics.read(readings)
-    assert not node.warnings
-    topics.update(codec.SensorInfo(()))
-    topics.read(readings)
+@pytest.fixture
+def node():
+    return TopicNode()
+
+
+@pytest.fixture
+def topics(node):
+    return SensorTopics(node, Translation())
+
+
+def test_batteries_are_there_at_once_as_robotd_says_nothing_of_them_later(node, topics):
+    batteries = (codec.Sensor(1, name, full_voltage_mv=24_000) for name in ("M1", "M2"))
+    topics.update(codec.SensorInfo(tuple(batteries), codec.SensorLayout.ROBOTD_1_2))
+    assert [topic for topic, _ in node.published] == ["battery_state", "battery_state/m2"]
+    message = node.published[1][1]
+    assert (message.present, message.location, math.isnan(message.voltage)) == (True, "M2", True)
+
+
+def test_a_value_of_the_list_is_offered_once_as_soon_as_somebody_listens(node, topics):
+    topics.update(thermometers("a", "b"))
+    topics.read(codec.SensorUpdate((codec.SensorReading(1, 7),)))  # after which that of the list is old
+    assert not node.published
+    node.is_heard = True
+    topics.offer()
+    topics.offer()
+    assert [(topic, message.temperature) for topic, message in node.published] == [("temperature/a", 0.05)]
+
+
+def test_readings_without_ids_are_in_the_order_of_the_list(node, topics):
+    node.is_heard = True
+    topics.update(thermometers("a", "b"))
+    node.published.clear()
+    topics.read(codec.SensorUpdate((codec.SensorReading(0, 100), codec.SensorReading(1, 200)), has_ids=False))
+    assert [(topic, message.temperature) for topic, message in node.published] == [
+        ("temperature/a", 1.0),
+        ("temperature/b", 2.0),
+    ]
+    topics.read(codec.SensorUpdate((codec.SensorReading(0, 100),), has_ids=False))
     assert [count for count, _ in node.warnings] == ["unknown_sensors"]
 
 
-def test_renaming_sensors_makes_no_topics_without_limit_and_those_that_come_back_have_theirs():
+def test_renaming_sensors_makes_no_topics_without_limit_and_those_that_come_back_have_theirs(node, topics):
     """What DDS keeps of each is never given back."""
-    node = TopicNode()
-    topics = SensorTopics(node, Translation())
     for number in range(200):
         topics.update(thermometers("same", *(f"sensor {number} {i}" for i in range(10))))
         topics.read(codec.SensorUpdate(tuple(codec.SensorReading(i, 7) for i in range(11))))

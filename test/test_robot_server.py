@@ -2,19 +2,17 @@
 """robot_server as a process, between real drivers and real DDS."""
 
 import contextlib
-import math
 import socket
 import subprocess
 import sys
 
 import pytest
-from geometry_msgs.msg import Twist
 from networks import two_machines
 from ports import free_port
 from processes import Process, executable
 from rcl_interfaces.msg import Log
 from robot_driver import RobotDriver
-from ros_session import module_ros, wait_until
+from ros_session import wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
 
@@ -33,12 +31,10 @@ ARGUMENTS = {
     "full_voltage": 24.0,
     "command_timeout": 30.0,  # a driver whose test is held up is not to be taken for silent
     "driver_timeout": 0.0,
+    "source_timeout": 3600.0,
     "log_nodes": "['/painter']",
 }
 LISTENING = r"Waiting for drivers on 127\.0\.0\.1:(\d+)"
-
-
-ros = module_ros()
 
 
 @contextlib.contextmanager
@@ -50,28 +46,6 @@ def serving(namespace="", **parameters):
         server.port = int(server.wait_for_line(LISTENING)[1])
         server.discovery_port = parameters["discovery_port"]
         yield server
-
-
-@pytest.fixture(scope="module")
-def shared():
-    with serving() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def shared_commands(shared, ros):
-    inbox = ros.subscribe(Twist, "cmd_vel")
-    wait_until(lambda: ros.node.count_publishers("/cmd_vel"), "a publisher of cmd_vel")
-    return inbox
-
-
-@pytest.fixture
-def commands(shared, shared_commands):
-    """What the shared server publishes from now on. Its former drivers are gone."""
-    with RobotDriver(shared.port) as driver:
-        wait_until(lambda: not any(subsystem.driver for subsystem in driver.list_subsystems()), "a free robot")
-    shared_commands.clear()
-    return shared_commands
 
 
 @pytest.fixture
@@ -92,62 +66,42 @@ def hear(driver, sensor, publisher, message):
     return wait_until(values, f"a value of sensor {sensor}", period_s=0.1)[-1].value
 
 
-def test_lights_are_switched_each_on_its_topic(shared, commands, connect, ros):
-    head, rear = ros.subscribe(Bool, "light"), ros.subscribe(Bool, "light/rear_light")
-    wait_until(lambda: ros.node.count_publishers("/light/rear_light"), "a publisher of light/rear_light")
-    driver = connect(shared, "alice")
-    driver.bind(HEADLIGHT)
-    driver.bind(REAR)
+def test_lights_values_and_logs_go_between_a_driver_and_topics(connect, ros):
+    with serving() as server:
+        driver = connect(server, "alice")
+        head, rear = ros.subscribe(Bool, "light"), ros.subscribe(Bool, "light/rear_light")
+        driver.bind(HEADLIGHT)
+        driver.bind(REAR)
 
-    def switched():
-        driver.send(codec.LightUpdate(HEADLIGHT, True), codec.LightUpdate(REAR, False))
-        return len(head) and len(rear)
+        def switched():
+            driver.send(codec.LightUpdate(HEADLIGHT, True), codec.LightUpdate(REAR, False))
+            return len(head) and len(rear)
 
-    wait_until(switched, "both lights", period_s=0.1)
-    assert head.wait().data
-    assert not rear.wait().data
+        wait_until(switched, "both lights", period_s=0.1)
+        assert head.wait().data
+        assert not rear.wait().data
+        # Sensors: nothing was said yet; and there is no right motor.
+        assert [sensor.type for sensor in driver.query_sensors().sensors] == [0, 0, 0, 0, 0]
+        for number, topic, message, value in (
+            (0, "battery_state", BatteryState(voltage=24.125), 24125),
+            (1, "temperature/left_motor", Temperature(temperature=-3.25), -325),
+            (2, "current/left_motor", SensorValue(value=1.5), 1500),
+            (3, "motor_pwm/m1", SensorValue(value=-0.5), -1024),
+        ):
+            assert hear(driver, number, ros.publisher(type(message), topic), message) == value
+        battery = driver.query_sensors().sensors[0]
+        assert battery == codec.Sensor(codec.SensorType.BATTERY, "battery", 24125, 24000)
+        # The log of other nodes.
+        rosout = ros.publisher(Log, "/rosout", qos=10, subscribers=1)
 
+        def heard():
+            rosout.publish(Log(name="stranger", msg="none of theirs", level=Log.WARN))
+            rosout.publish(Log(name="painter", msg="The paint is\nout.", level=Log.WARN))
+            driver.settle()
+            texts = [event.text for event in driver.events if isinstance(event, codec.LogMessage)]
+            return [text for text in texts if "alice" not in text]
 
-def test_values_of_sensors_go_out_once_each_and_unknown_ones_are_listed_as_null(shared, commands, connect, ros):
-    driver = connect(shared, "alice")
-    listed = driver.query()[0]
-    assert [sensor.type for sensor in listed.sensors] == [0, 0, 0, 0, 0]  # nothing was said yet; and no right motor
-    battery = ros.publisher(BatteryState, "battery_state")
-    temperature = ros.publisher(Temperature, "temperature/left_motor")
-    current = ros.publisher(SensorValue, "current/left_motor")
-    pwm = ros.publisher(SensorValue, "motor_pwm/m1")
-    assert hear(driver, 0, battery, BatteryState(voltage=24.125)) == 24125
-    anew = next(event for event in driver.events[::-1] if isinstance(event, codec.SensorInfo))  # before the values
-    assert (anew.sensors[0].type, anew.sensors[0].name, anew.sensors[0].value) == (1, "battery", 24125)
-    assert anew.sensors[0].full_voltage_mv == 24000
-    assert hear(driver, 1, temperature, Temperature(temperature=-3.25)) == -325
-    assert hear(driver, 2, current, SensorValue(value=1.5)) == 1500
-    assert hear(driver, 3, pwm, SensorValue(value=-0.5)) == -1024
-
-    def is_unknown():
-        battery.publish(BatteryState(voltage=math.nan))
-        return driver.query_sensors().sensors[0].type == 0
-
-    wait_until(is_unknown, "a battery without a value", period_s=0.1)
-    driver.events.clear()
-    driver.settle()
-    assert not any(isinstance(event, codec.SensorUpdate) for event in driver.events)
-
-
-def test_logs_of_nodes_become_the_robot_s_log(shared, commands, connect, ros):
-    driver = connect(shared)
-    driver.settle()
-    rosout = ros.publisher(Log, "/rosout", qos=10, subscribers=1)
-    message = Log(name="painter", msg="The paint is\nout.", level=Log.WARN)
-
-    def heard():
-        rosout.publish(Log(name="stranger", msg="none of theirs", level=Log.WARN))
-        rosout.publish(message)
-        driver.settle()
-        return [event.text for event in driver.events if isinstance(event, codec.LogMessage)]
-
-    lines = wait_until(heard, "a line of the log", period_s=0.1)
-    assert set(lines) == {"[painter] The paint is\\nout."}
+        assert set(wait_until(heard, "a line of the log", period_s=0.1)) == {"[painter] The paint is\\nout."}
 
 
 # As robotd's Java driver asks, through the interface of the default route, and goes to wherever the answer comes from.

@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """What robot_server publishes when, and what its parameters say that there is, without DDS."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import pytest
+from builtin_interfaces.msg import Time
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.server import sources
 from drone_bridge.robot.server.listing import check_topics, light_topics, listed_by_parameters
 from drone_bridge.robot.server.parameters import PARAMETERS
+from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands
 from drone_bridge.robot.session.listing import Listing
+from drone_bridge.robot.topics import SensorSource, Translation
 
 # What is published.
 
@@ -32,7 +40,7 @@ def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_a
 
 
 def test_parameters_list_sensors_and_find_those_of_each_side():
-    listing, sources = listed_by_parameters(
+    listing, of_topics = listed_by_parameters(
         "tracks",
         ["headlight", "Rear light"],
         [
@@ -49,8 +57,8 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
     assert [subsystem.name for subsystem in listing.subsystems] == ["headlight", "Rear light", "tracks"]
     left, right = listing.subsystems[-1].motors
     assert (left, right) == (codec.MotorSensors(0, 1, 2, 5), codec.MotorSensors(0, 5, 5, 3))
-    assert sources[0].sensor.full_voltage_mv == 12_600
-    assert [source.topic for source in sources][3:] == ["motor_pwm/m2", "battery_state/aux", ""]
+    assert of_topics[0].sensor.full_voltage_mv == 12_600
+    assert [source.topic for source in of_topics][3:] == ["motor_pwm/m2", "battery_state/aux", ""]
     assert light_topics(listing.subsystems) == {0: "light", 1: "light/rear_light"}
     assert listed_by_parameters("none", ["none"], ["none"], 12.6) == (Listing(), ())
 
@@ -59,6 +67,48 @@ def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lig
     default = {declaration.name: declaration.default for declaration in PARAMETERS}
     listing, _ = listed_by_parameters(*(default[name] for name in ("skid_steer", "lights", "sensors", "full_voltage")))
     assert [(subsystem.type.name, subsystem.name) for subsystem in listing.subsystems] == [("SKID_STEER", "tracks")]
+
+
+@pytest.mark.parametrize("are_of_bridge", [True, False])
+def test_a_battery_of_which_the_bridge_spoke_once_is_heard_late_and_publishers_of_others_need_offer_nothing(
+    are_of_bridge,
+):
+    requested = []
+    node = SimpleNamespace(create_subscription=lambda kind, topic, callback, qos: requested.append(qos))
+    listed = ((1, "battery_state"), (2, "temperature/a"))
+    listed = tuple(SensorSource(codec.Sensor(kind, ""), topic) for kind, topic in listed)
+    SensorSubscriptions(node, Translation(), lambda: None).follow(listed, are_of_bridge=are_of_bridge)
+    latched, reliable = DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.RELIABLE
+    assert [qos.durability == latched for qos in requested] == [are_of_bridge, False]
+    assert [qos.reliability == reliable for qos in requested] == [are_of_bridge, are_of_bridge]
+
+
+def test_behind_a_bridge_there_is_a_robot_while_one_is_connected_and_the_bridge_reports(monkeypatch):
+    watch, heard, stamp = SimpleNamespace(is_gone=False, is_vehicle_silent=True), {}, Time()
+    monkeypatch.setattr(sources, "BridgeWatch", lambda node, bridges, on_change: watch)
+    node = SimpleNamespace(make_subscription=lambda kind, topic, callback, qos: heard.__setitem__(topic, callback))
+    followed, changes = [], []
+    subscriptions = SimpleNamespace(follow=lambda listed, are_of_bridge: followed.append(listed))
+    listed = ListedParts(node, Translation(), subscriptions, lambda: changes.append(listed.newest()))
+    bridge, pack = Translation(), codec.SensorInfo((codec.Sensor(codec.SensorType.BATTERY, "pack", None, 12_000),))
+    drive = codec.Subsystem(codec.SubsystemType.SKID_STEER, "drive", "me", *[codec.MotorSensors(0, 0, 0, 0)] * 2)
+    lamp = codec.Subsystem(codec.SubsystemType.LIGHTS, "lamp", "bob")
+    heard["sensors"](bridge.sensors(pack, stamp))
+    heard["sensors"](bridge.sensors(pack, stamp))  # once more changes nothing
+    bridge.bound = {0}
+    heard["subsystems"](bridge.subsystems(codec.SubsystemInfo((drive, lamp)), stamp))
+    assert followed == [(SensorSource(pack.sensors[0], "battery_state"),)]
+    assert changes[:2] == [None, None]
+    assert [(each.name, each.is_available, each.other_driver) for each in changes[2].subsystems] == [
+        ("drive", True, ""),
+        ("lamp", False, "bob"),
+    ]
+    assert (changes[2].sensors, listed.is_silent) == (pack.sensors, True)
+    watch.is_gone = True
+    assert listed.newest() is None
+    watch.is_gone, bridge.bound = False, ()
+    heard["subsystems"](bridge.subsystems(codec.SubsystemInfo((replace(drive, driver=""),)), stamp))
+    assert (listed.newest(), listed.is_silent) == (None, False)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import Protocol1Control, RobotdControl
 from drone_bridge.robot.device.drivers import Instant
-from drone_bridge.robot.device.vehicle import DrivenSubsystem
+from drone_bridge.robot.device.vehicle import TRACKS
+from drone_bridge.robot.emulator import SimulatedRobot, TrackedRobot
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver_conversation import BYTE_PERIOD_S, DriverConversation
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S
@@ -25,25 +26,6 @@ STALL_S = 2.0  # when it begins
 SOON_S = 0.25
 
 
-class Vehicle:
-    """Tracks, and a battery of the kind that protocol 1 has."""
-
-    subsystems = (DrivenSubsystem(codec.SubsystemType.SKID_STEER, "tracks"),)
-
-    def __init__(self):
-        self.speeds = STOPPED
-
-    def drive(self, number, left, right):
-        del number
-        self.speeds = Speeds(left, right)
-
-    def stop(self, number):
-        self.drive(number, 0, 0)
-
-    def sensors(self):
-        return [codec.Sensor(codec.SensorType.BATTERY, "battery", 9_000, 10_000)]
-
-
 class Scene:
     """A session that is commanded at random, an adapter, and the time. What is sent in a moment arrives in one piece.
 
@@ -53,8 +35,8 @@ class Scene:
 
     def __init__(self, control=Protocol1Control, reads_one_packet=True, stalls=(), delay_s=0.0):
         self.now_s = 0.0
-        self.vehicle = Vehicle()
-        self.control = control(self.vehicle, lambda sentence: None)
+        self.vehicle = TrackedRobot()
+        self.control = control(SimulatedRobot(self.vehicle, [TRACKS]), lambda sentence: None)
         self.stalls = stalls
         self.sent, self.pieces = [], 0  # packets, and how often something was sent
         self.delay_s = delay_s
@@ -103,6 +85,11 @@ class Scene:
             after_step()
 
     @property
+    def speeds(self):
+        """What the motors have."""
+        return Speeds(self.vehicle.left.setting, self.vehicle.right.setting)
+
+    @property
     def stands_still(self):
         return any(begin_s <= self.now_s < begin_s + lasts_s for begin_s, lasts_s in self.stalls)
 
@@ -131,37 +118,35 @@ class Scene:
 
     def stops_s(self):
         """Go on with a stop; return when the motors have it, for good."""
-        stopped_s = self.until(lambda: self.vehicle.speeds == STOPPED)
+        stopped_s = self.until(lambda: self.speeds == STOPPED)
         self.run(stopped_s + 2.0, is_driving=False, after_step=self._expect_standstill)
         return stopped_s
 
     def _expect_standstill(self):
-        assert self.vehicle.speeds == STOPPED
+        assert self.speeds == STOPPED
 
 
 def _is_multiple(time_s, period_s):
     return round(time_s / STEP_S) % round(period_s / STEP_S) == 0
 
 
-@pytest.mark.parametrize("stall_s", [0.4, 1.0])
-@pytest.mark.parametrize("after_s", [0.05, 0.2, 0.45, 1.1, 2.0], ids="stop {} s after its beginning".format)
+@pytest.mark.parametrize(("stall_s", "after_s"), [(0.4, 0.05), (0.4, 0.45), (1.0, 0.2), (1.0, 1.1), (1.0, 2.0)])
 def test_a_stop_gets_through_soon_after_a_stall_of_the_adapter(stall_s, after_s):
-    """Driven at 50 changes a second, which are not to gather there."""
+    """Driven at 50 changes a second, which are not to gather there. The stop comes `after_s` after its beginning."""
     scene = Scene(stalls=[(STALL_S, stall_s)])
     scene.run(STALL_S + after_s)
-    assert scene.vehicle.speeds != STOPPED
+    assert scene.speeds != STOPPED
     could_stop_s = max(STALL_S + stall_s, scene.now_s)
     assert scene.stops_s() - could_stop_s < SOON_S
 
 
-@pytest.mark.parametrize("stall_s", [0.4, 1.0])
-def test_driving_goes_on_soon_after_a_stall(stall_s):
+def test_driving_goes_on_soon_after_a_stall():
     """What the adapter has not handled by then does not stay: the newest command is in force soon, and again later."""
-    scene = Scene(stalls=[(STALL_S, stall_s)])
-    for seconds in (0.3, 1.0, 3.0):
-        scene.run(STALL_S + stall_s + seconds)
+    scene = Scene(stalls=[(STALL_S, 1.0)])
+    for seconds in (1.3, 2.0, 4.0):
+        scene.run(STALL_S + seconds)
         lately = [packet for at_s, packet in scene.sent if at_s > scene.now_s - LATE_S - KEEP_ALIVE_PERIOD_S]
-        assert codec.SkidSteerUpdate(0, *scene.vehicle.speeds) in lately
+        assert codec.SkidSteerUpdate(0, *scene.speeds) in lately
 
 
 def test_stalls_that_follow_each_other_do_not_add_up():
@@ -178,14 +163,14 @@ def test_without_a_stall_a_stop_is_there_at_once_and_keep_alives_go_whole(reads_
     assert scene.stops_s() - 10.0 < SOON_S
 
 
-@pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.02, 0.2])
+@pytest.mark.parametrize("delay_s", [0.0, 0.2])
 def test_a_stop_counts_when_it_is_in_force_and_not_before(delay_s):
     scene = Scene(reads_one_packet=False, delay_s=delay_s)
     scene.run(STALL_S)
     may_move = []
 
     def claim():
-        assert scene.session.moving != STOPPED or scene.vehicle.speeds == STOPPED
+        assert scene.session.moving != STOPPED or scene.speeds == STOPPED
         may_move.append(scene.session.may_move(scene.now_s))
 
     scene.run(STALL_S + 2 * delay_s + 0.05, is_driving=False, after_step=claim)
@@ -205,4 +190,4 @@ def test_a_robotd_that_stalls_is_neither_flooded_nor_given_up():
     assert scene.pieces - pieces <= 9.0 / BYTE_PERIOD_S
     scene.stops_s()
     scene.run(scene.now_s + 2.0)
-    assert scene.vehicle.speeds != STOPPED
+    assert scene.speeds != STOPPED

@@ -446,14 +446,8 @@ class Subsystem(Packet):
 
     def encode(self) -> bytes:
         """Return its entry in the list. Raises LocalProtocolError."""
-        head = Packet.encode(self)
-        if self.left is None and self.right is None:
-            return head
-        if self.left is None or self.right is None:
-            raise LocalProtocolError("A subsystem has the sensors of either both sides or none.")
-        if self.type != SubsystemType.SKID_STEER:
-            raise LocalProtocolError(f"Only a skid steer has motors, not a subsystem of type {self.type}.")
-        return head + _MOTOR.pack(self.left, "left motor") + _MOTOR.pack(self.right, "right motor")
+        motors = [motor for motor in (self.left, self.right) if motor is not None]
+        return b"".join((Packet.encode(self), *(_MOTOR.pack(motor, "sensors of a motor") for motor in motors)))
 
     @classmethod
     def read_entry(cls, reader: Reader, has_sensors: bool) -> "Subsystem":
@@ -588,8 +582,6 @@ def _read_robotd(reader: Reader) -> Sensor:
 
 
 def _write_protocol_1(sensor: Sensor) -> bytes:
-    if sensor.type != SensorType.BATTERY:
-        raise LocalProtocolError(f"{sensor.name!r:.100} is no battery, and protocol 1 lists nothing else.")
     return _write_values(sensor) + _STRING.pack(sensor.name, "name of a sensor")
 
 

@@ -20,6 +20,7 @@ def conversation() -> tuple[Sent, ...]:
             codec.Sensor(codec.SensorType.BATTERY, "pack", 11_400, 12_600),
             codec.Sensor(codec.SensorType.THERMOMETER, "left motor", 2550),
             codec.Sensor(codec.SensorType.AMMETER, "left current", 800),
+            codec.Sensor(codec.SensorType.MOTOR_PWM, "left", -1024),
         )
     )
     subsystems = codec.SubsystemInfo(

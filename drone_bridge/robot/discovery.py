@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DiscoverySearch and DiscoveryResponder: robots are found by a request to a UDP multicast group, or one address.
 
-The replies have their names. Nothing here waits but `find_robots`, and a DiscoveredPeer while it opens.
+The replies have their names. Nothing here waits but a DiscoveredPeer while it opens.
 IPv4 only, as the group is. Everything goes through one interface, named by its address: with 127.0.0.1 nothing leaves
 this machine, except that a responder joins the group on every interface. Drivers on this machine ask by the default
 route, wherever that leads, and have to be heard there; others are not answered.
@@ -9,6 +9,7 @@ route, wherever that leads, and have to be heard there; others are not answered.
 
 import contextlib
 import ipaddress
+import itertools
 import math
 import socket
 import struct
@@ -51,10 +52,6 @@ class DiscoveryRoute:
                 ipaddress.IPv4Address(address)
             except ValueError as error:
                 raise ValueError(f"{what} is {address!r}, and has to be an IPv4 address.") from error
-        if not 0 <= self.port <= 0xFFFF:
-            raise ValueError(f"The port of discovery is {self.port}, and has to be from 0 to 65535.")
-        if ipaddress.IPv4Address(self.interface).is_multicast:
-            raise ValueError(f"The interface is {self.interface}, and has to be an address of this machine.")
 
     @property
     def is_multicast(self) -> bool:
@@ -65,26 +62,6 @@ class DiscoveryRoute:
     def is_on_loopback(self) -> bool:
         """Whether nothing leaves this machine, nor comes from another one."""
         return ipaddress.IPv4Address(self.interface).is_loopback
-
-
-def find_robots(
-    route: DiscoveryRoute,
-    timeout_s: float,
-    cancellation: Cancellation,
-    is_enough: Callable[[FoundRobot], bool] = lambda robot: False,
-) -> list[FoundRobot]:
-    """Send a request, and return the robots that answer within the time, each once, in the order of their answers.
-
-    Ends early with the robot that `is_enough`. Raises LinkCancelledError, and LinkError when nothing can be sent.
-    """
-    with contextlib.closing(DiscoverySearch(route, timeout_s, elapsed_s())) as search:
-        while (now_s := elapsed_s()) < search.ends_s:
-            if any(is_enough(robot) for robot in search.look(now_s)):
-                break
-            wait_readable([search, cancellation], max(0.0, min(search.due_s, search.ends_s) - elapsed_s()))
-            if cancellation.is_set:
-                raise LinkCancelledError("Discovery was cancelled.")
-        return list(search.found)
 
 
 class DiscoverySearch:
@@ -183,17 +160,27 @@ class DiscoveredPeer(TcpPeer):
         """
         name, route = self._host, self._route
         try:
-            found = find_robots(route, self._timeout_s, self._cancellation, lambda robot: robot.name == name)
+            with contextlib.closing(DiscoverySearch(route, self._timeout_s, elapsed_s())) as search:
+                self._wait_for(name, search)
         except LinkCancelledError:
             raise
         except LinkError as error:
             raise OSError(str(error).rstrip(".")) from error
-        addresses = [robot.address for robot in found if robot.name == name]
+        addresses = [robot.address for robot in search.found if robot.name == name]
         if not addresses:
-            names = ", ".join(repr(robot.name) for robot in found[:8])
+            names = ", ".join(repr(robot.name) for robot in itertools.islice(search.found, 8))
             others = f"but {names}" if names else "nor any other"
             raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
         return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
+
+    def _wait_for(self, name: str, search: DiscoverySearch) -> None:
+        """Search until a robot of this name has answered, or the time is over. Raises LinkError."""
+        while (now_s := elapsed_s()) < search.ends_s:
+            if any(robot.name == name for robot in search.look(now_s)):
+                return
+            wait_readable([search, self._cancellation], max(0.0, min(search.due_s, search.ends_s) - elapsed_s()))
+            if self._cancellation.is_set:
+                raise LinkCancelledError("Discovery was cancelled.")
 
 
 class DiscoveryResponder:

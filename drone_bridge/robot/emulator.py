@@ -14,16 +14,14 @@ import math
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import partial
 
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.link_loop import Connected, Disconnected, Received
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
 from drone_bridge.net.tcp_port import TcpPort
-from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -37,7 +35,7 @@ from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, pr
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import MAX_DRIVERS, Control
 from drone_bridge.robot.device.conversation import RobotConversation
-from drone_bridge.robot.device.dialects import Dialect, FaultyRobotdControl, Protocol1Control
+from drone_bridge.robot.device.dialects import CONTROLS, Dialect, FaultyRobotdControl
 from drone_bridge.robot.device.drivers import HangUpError, Instant
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
 from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute
@@ -237,17 +235,6 @@ def _motor_sensors(side: str, motor: Motor) -> Iterable[codec.Sensor]:
 
 MAX_STEP_S = 0.1  # of the physics, when the machine was busy with something else for long
 COLUMNS = ("time", "x", "y", "heading", "left", "right", "voltage", "light")
-# The name of a program that ends inside its length.
-_GARBAGE = b"\x00\x03\x09\xff\xff\x00"
-
-
-class FaultKind(str, Enum):
-    """Faults that can replace, or delay, the answer to one keep-alive of the first driver."""
-
-    TRUNCATE = "truncate"  # half of a packet, then the connection is closed
-    GARBAGE = "garbage"  # a packet that is none
-    SILENCE = "silence"  # nothing is sent any more
-    STALL = "stall"  # the program stands still for a while: it neither reads nor sends, and the motors run on
 
 
 class RobotEmulator:
@@ -260,20 +247,15 @@ class RobotEmulator:
         host: str,
         port: int,
         *,
-        fault: Fault[FaultKind] | None = None,
-        stall_s: float = 0.0,
         silence_s: float,
         reads_one_packet: bool = False,
     ) -> None:
         """Listen. Raises LinkError.
 
-        `stall_s` is how long FaultKind.STALL lasts, `silence_s` the silence after which a driver is dropped;
-        `reads_one_packet`: of those in each socket read.
+        `silence_s` is the silence after which a driver is dropped; `reads_one_packet`: of those in each socket read.
         """
         self._robot = robot
         self._control = control
-        self._fault = fault
-        self._stall_s = stall_s
         self._silence_s = silence_s
         self._reads_one_packet = reads_one_packet
         self.port = TcpPort(host, port, options=StreamOptions(expects_acknowledgements=True), has_small_buffers=True)
@@ -297,16 +279,8 @@ class RobotEmulator:
             self.port.disconnect(peer)
             return
         print_event(f"connected to {peer}")
-        fault, self._fault = self._fault, None
-        send = partial(self.port.send, to=peer)
-        plan = _FaultPlan(fault, send, self._stall_s)
         self._drivers[peer] = RobotConversation(
-            self._control,
-            peer,
-            send,
-            now,
-            is_suppressed=plan.takes_over,
-            reads_one_packet=self._reads_one_packet,
+            self._control, peer, partial(self.port.send, to=peer), now, reads_one_packet=self._reads_one_packet
         )
 
     def _converse(self, peer: StreamPeer, data: bytes) -> None:
@@ -367,38 +341,6 @@ def now() -> Instant:
     return Instant(time.monotonic(), time.time_ns() // 1_000_000)
 
 
-class _FaultPlan:
-    """Injects the requested fault."""
-
-    def __init__(self, fault: Fault[FaultKind] | None, send: Callable[[bytes], None], stall_s: float) -> None:
-        """`send` sends to the driver."""
-        self._fault, self._send, self._stall_s = fault, send, stall_s
-        self._keep_alives = 0
-        self._is_silent = False
-
-    def takes_over(self, packet: codec.FromRobot) -> bool:
-        """Return whether the packet must be suppressed. Raises HangUpError, for a packet that this driver asked for."""
-        if self._fault is None or self._is_silent:
-            return self._is_silent
-        self._keep_alives += isinstance(packet, codec.KeepAlive)
-        if self._keep_alives <= self._fault.at:
-            return False
-        kind, self._fault = self._fault.kind, None
-        print_event(f"fault: {kind.value}")
-        if kind is FaultKind.STALL:
-            time.sleep(self._stall_s)
-            print_event("goes on")
-            return False
-        if kind is FaultKind.SILENCE:
-            self._is_silent = True
-        elif kind is FaultKind.GARBAGE:
-            self._send(_GARBAGE)
-        else:
-            self._send(_GARBAGE[: len(_GARBAGE) // 2])
-            raise HangUpError("half a packet was sent")
-        return True
-
-
 # The program.
 
 
@@ -416,20 +358,15 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     chassis = Chassis(options.wheel_separation, options.max_wheel_speed)
     vehicle = TrackedRobot(chassis)
     robot = SimulatedRobot(vehicle, options.subsystems, appears_s=options.appear_after, is_verbose=options.verbose)
-    if options.dialect is Dialect.ROBOTD_1_2:
-        control: Control = FaultyRobotdControl(robot, print_event)
-    elif options.dialect is Dialect.PROTOCOL_1:
-        control = Protocol1Control(robot, print_event)
-    else:
-        control = Control(robot, print_event, codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION))
+    control = {**CONTROLS, Dialect.ROBOTD_1_2: FaultyRobotdControl}[options.dialect](robot, print_event)
+    if options.dialect is Dialect.DOCUMENT:
+        control.firmware = codec.FirmwareInfo("emulator", "1", codec.PROTOCOL_VERSION)
     silence_s = options.silence_timeout or math.inf
     server = RobotEmulator(
         robot,
         control,
         options.host,
         options.port,
-        fault=options.fault,
-        stall_s=options.stall,
         silence_s=silence_s,
         reads_one_packet=options.one_packet_per_read,
     )
@@ -487,27 +424,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--silence-timeout",
         type=not_negative,
         default=2.0,
-        help="silence after which a driver is dropped and its motors are stopped, s; 0 for never "
-        "(%(default)s); robotd-1.2 drops drivers only while 16 are connected",
+        help="silence after which a driver that has bound something is dropped, and its motors are stopped, s; 0 for "
+        "never (%(default)s); robotd-1.2 drops drivers only while 16 are connected",
     )
     link.add_argument(
         "--one-packet-per-read",
         action="store_true",
         help="handle one packet per socket read, as the LEGO NXT adapters do; others that came with it wait",
-    )
-    link.add_argument(
-        "--fault",
-        type=fault_of(FaultKind),
-        metavar="KIND@KEEPALIVE",
-        help="truncate, garbage or silence instead of the answer to this keep-alive (from 0) of the first driver, or a "
-        "stall before it",
-    )
-    link.add_argument(
-        "--stall",
-        type=positive,
-        default=1.0,
-        metavar="SECONDS",
-        help="how long the program stands still with --fault stall@N (%(default)s)",
     )
     discovery = parser.add_argument_group("discovery")
     discovery.add_argument("--name", type=_name, default=socket.gethostname(), help="of the robot (%(default)s)")

@@ -208,7 +208,8 @@ def _converse(stream: OneStream, driver: ScriptedDriver) -> None:
                     raise LinkError("The robot has closed the connection.")
                 driver.handle(event)
     finally:
-        stream.leave(*codec.in_pieces(map(connection.send, driver.farewell())))
+        with contextlib.suppress(LinkError):  # where the robot has gone, that is what is to be reported
+            stream.leave(*codec.in_pieces(map(connection.send, driver.farewell())))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -5,7 +5,6 @@ import socket
 import time
 
 from patience import TIMEOUT_S
-from vanishing import vanish
 
 from drone_bridge.robot.codec import (
     NEED_DATA,
@@ -17,7 +16,6 @@ from drone_bridge.robot.codec import (
     QuerySubsystems,
     RegisterDriver,
     SensorInfo,
-    SubsystemInfo,
 )
 
 
@@ -66,34 +64,15 @@ class RobotDriver:
         self.send(BindSubsystem(subsystem))
         self.wait_for(BindSuccess, lambda event: event.id == subsystem)
 
-    def query(self):
-        """Return the three answers."""
-        self.send(QuerySubsystems())
-        return [self.next_event() for _ in range(3)]
-
-    def list_subsystems(self):
-        self.send(QuerySubsystems())
-        return self.wait_for(SubsystemInfo).subsystems
-
     def query_sensors(self):
         self.send(QuerySubsystems())
         return self.wait_for(SensorInfo)
 
-    def settle(self, mark=0):
+    def settle(self):
         """Wait until everything sent so far has been dealt with."""
-        now_ms = time.time_ns() // 1_000_000 + mark
+        now_ms = time.time_ns() // 1_000_000
         self.send(KeepAlive(now_ms))
         self.wait_for(KeepAlive, lambda event: event.time_ms == now_ms)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def vanish(self):
-        """Hear and say nothing any more, without a word."""
-        vanish(self.socket)
 
     def is_hung_up_on_within(self, seconds):
         """Return whether the connection ends. What comes before is in `events`."""

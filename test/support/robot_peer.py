@@ -6,7 +6,6 @@ import socket
 import threading
 
 from inbox import Inbox
-from vanishing import vanish
 
 from drone_bridge.robot.codec import (
     NEED_DATA,
@@ -42,37 +41,18 @@ FIRMWARE = FirmwareInfo("scripted", "0.1", 2)
 
 
 class RobotPeer:
-    """Listens on a free port and serves one driver after the other, in a thread.
+    """Listens on a free port and serves one driver after the other, in a thread."""
 
-    `grants`: the subsystems that a driver gets; a bind of another one stays without an answer.
-    """
-
-    def __init__(self, sensors=SENSORS, subsystems=SUBSYSTEMS, grants=(DRIVE, LAMP)):
-        self._defaults = {"sensors": sensors, "subsystems": subsystems, "grants": grants}
-        self._behave()
+    def __init__(self, sensors=SENSORS, subsystems=SUBSYSTEMS):
+        self.sensors, self.subsystems = sensors, subsystems
         self.received = Inbox()
-        self.connections = 0
         self.packets = []  # of the newest connection
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._socket = None
-        self._vanished = []
         self._sending = threading.Lock()
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
-
-    def _behave(self):
-        vars(self).update(self._defaults)
-        self.answers_keep_alives = self.answers_queries = True
-
-    def start_over(self):
-        """Forget everything, and serve a new connection of the same driver, to which it grants what it asks for."""
-        self._behave()
-        self.received.clear()  # before the end of this connection: the next one may begin at any moment after it
-        self.hang_up()
-        self.wait_for(ConnectionClosed)
-        for subsystem in self.grants:
-            self.wait_for(BindSubsystem, lambda packet, subsystem=subsystem: packet.id == subsystem)
 
     def _serve(self):
         with contextlib.suppress(OSError):
@@ -81,7 +61,6 @@ class RobotPeer:
                 with connected:
                     self._socket, self.packets = connected, []
                     self._connection = RobotConnection([s.type for s in self.subsystems.subsystems])
-                    self.connections += 1
                     self._read(connected)
 
     def _read(self, connected):
@@ -97,19 +76,16 @@ class RobotPeer:
         self.received.put(self.packets[-1])
 
     def _answer(self, packet):
-        if isinstance(packet, KeepAlive) and self.answers_keep_alives:
+        if isinstance(packet, KeepAlive):
             self.send(packet)
-        elif isinstance(packet, QuerySubsystems) and self.answers_queries:
+        elif isinstance(packet, QuerySubsystems):
             self.send(self.sensors, self.subsystems, FIRMWARE)
-        elif isinstance(packet, BindSubsystem) and packet.id in self.grants:
+        elif isinstance(packet, BindSubsystem):
             self.send(SubsystemBound(packet.id, "tester"), BindSuccess(packet.id))
 
     def send(self, *packets):
-        self.send_bytes(b"".join(map(self._connection.send, packets)))
-
-    def send_bytes(self, data):
         with self._sending, contextlib.suppress(OSError):
-            self._socket.sendall(data)
+            self._socket.sendall(b"".join(map(self._connection.send, packets)))
 
     def wait_for(self, kind, wanted=lambda packet: True):
         """Return the next packet of a kind that is wanted; what came before is forgotten."""
@@ -118,22 +94,11 @@ class RobotPeer:
     def wait_for_speeds(self, left, right):
         self.wait_for(SkidSteerUpdate, lambda update: (update.left, update.right) == (left, right))
 
-    def vanish(self):
-        """Be gone without a word, and serve the next connection."""
-        vanish(self._socket)
-        self._vanished.append(self._socket.dup())  # which keeps its connection half-open
-        self._socket.shutdown(socket.SHUT_RD)
-
-    def hang_up(self):
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-
     def close(self):
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         if self._socket:
-            self.hang_up()
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
-        for vanished in self._vanished:
-            vanished.close()

@@ -22,7 +22,7 @@ class SensorTopics:
     def __init__(self, node: VehicleNode, translation: Translation) -> None:
         self._node, self._translation = node, translation
         self._publishers: dict[str, Publisher[Any]] = {}
-        self._info: codec.SensorInfo | None = None  # the newest list
+        self._info = codec.SensorInfo(())  # the newest list
         self._topics: list[str] = []  # of each sensor in it; empty for none
         self._unheard: dict[int, Any] = {}  # messages by sensor that were not published yet
 
@@ -69,8 +69,6 @@ class SensorTopics:
 
     def read(self, update: codec.SensorUpdate) -> None:
         """Publish the newest reading of each sensor."""
-        if self._info is None:
-            return  # some robots send readings before the list
         sensors = self._info.sensors
         if not update.has_ids and len(update.readings) != len(sensors):
             self._node.count_and_warn(

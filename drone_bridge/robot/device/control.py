@@ -13,10 +13,11 @@ from datetime import datetime
 from typing import ClassVar
 
 from drone_bridge.robot import codec
-from drone_bridge.robot.device.drivers import Driver, Instant
+from drone_bridge.robot.device.drivers import BACKLOG_S, Driver, Instant
 from drone_bridge.robot.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
+FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
 LONGEST_NAME = 255  # characters of a driver's name that fit the packets that contain it
 
 
@@ -24,17 +25,12 @@ LONGEST_NAME = 255  # characters of a driver's name that fit the packets that co
 class Control:
     """The robot's side of the conversations with all drivers."""
 
-    #: Whether drivers are sent readings of sensors (0x05).
-    sends_readings: ClassVar[bool] = True
     #: How often `send_readings` is to be called, s; None for whenever there is a new value.
     readings_period_s: ClassVar[float | None] = None
 
     vehicle: RobotVehicle
     report: Callable[[str], None]  # logs a sentence
-    firmware: codec.FirmwareInfo = field(
-        default_factory=lambda: codec.FirmwareInfo("drone_bridge", "1", codec.PROTOCOL_VERSION)
-    )
-    is_settling: Callable[[], bool] = lambda: False  # whether this process has just stood still
+    firmware: codec.FirmwareInfo = FIRMWARE
     drivers: list[Driver] = field(default_factory=list)
     _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
     _nulls: set[int] = field(default_factory=set)  # sensors that were listed as null because they had no value
@@ -48,10 +44,12 @@ class Control:
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet; updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
         driver.last_heard_s = now.steady_s
+        if driver.is_behind:
+            driver.is_behind, driver.up_to_date_s = False, now.steady_s + BACKLOG_S
         if isinstance(packet, codec.KeepAlive):
-            driver.has_backlog = driver.backlog.is_late(packet.time_ms, now.steady_s) and driver.is_halted
+            driver.sends_keep_alives = True
             self._keep_alive(driver, packet, now)
-            self._catch_up(driver)
+            self._catch_up(driver, now)
         elif isinstance(packet, codec.QuerySubsystems):
             self._query(driver)
         elif isinstance(packet, codec.RegisterDriver):
@@ -62,7 +60,7 @@ class Control:
         elif isinstance(packet, codec.UnbindSubsystem):
             self._unbind(driver, packet.id, now)
         elif isinstance(packet, (codec.SkidSteerUpdate, codec.LightUpdate, codec.OpaqueUpdate)):
-            self._update(driver, packet)
+            self._update(driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
         """Stop the motors of a driver whose connection has ended, and release what it holds."""
@@ -80,8 +78,10 @@ class Control:
             self._release(number, driver, now)
 
     def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Return the drivers that have been silent for longer than that."""
-        return [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
+        """Return who has been silent for longer than that, and keeps a subsystem, or the last place, from others."""
+        is_full = len(self.drivers) >= MAX_DRIVERS
+        silent = [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
+        return [driver for driver in silent if is_full or self._held_by(driver)]
 
     def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
@@ -92,12 +92,15 @@ class Control:
 
         However lately one was heard: it may have been read before the stall, and handled after it.
         """
+        for driver in self.drivers:
+            driver.is_behind = True
         return self._halt(self.drivers, "may be gone, as nobody listened to it", now)
 
     def _halt(self, drivers: Sequence[Driver], reason: str, now: Instant) -> list[Driver]:
         halted = [driver for driver in drivers if not driver.is_halted and self._held_by(driver)]
         for driver in halted:
-            driver.is_halted, driver.has_backlog = True, driver.backlog.begin()
+            driver.is_halted = True
+            driver.is_behind |= driver.sends_keep_alives  # without them nothing would tell that it is up to date
             driver.waiting.clear()
             for number in self._held_by(driver):
                 if self._is_skid_steer(number):
@@ -138,19 +141,19 @@ class Control:
                 self._stop(number, f"{driver} has unbound them")
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
+    def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
         if self._owners.get(packet.id) is not driver or isinstance(packet, codec.OpaqueUpdate):
             return
         if isinstance(packet, codec.LightUpdate):
             self.vehicle.light(packet.id, packet.is_on)
-        elif driver.has_backlog or self.is_settling():
+        elif now.steady_s < driver.up_to_date_s:
             driver.waiting[packet.id] = packet.left, packet.right
         else:
             self._drive(driver, packet.id, packet.left, packet.right)
 
-    def _catch_up(self, driver: Driver) -> None:
+    def _catch_up(self, driver: Driver, now: Instant) -> None:
         """Follow the newest of the updates that came while it was not known whether they were old."""
-        if driver.has_backlog or self.is_settling():
+        if now.steady_s < driver.up_to_date_s:
             return
         waiting, driver.waiting = driver.waiting, {}
         for number, (left, right) in waiting.items():
@@ -191,7 +194,7 @@ class Control:
 
     def send_readings(self, readings: Sequence[codec.SensorReading]) -> None:
         """Send new values to every driver. If a sensor was listed without a value, the list is sent again first."""
-        if not self.sends_readings or not readings:
+        if not readings:
             return
         if any(reading.sensor in self._nulls for reading in readings):
             self._nulls.clear()

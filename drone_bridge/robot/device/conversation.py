@@ -33,7 +33,7 @@ class RobotConversation:
             peer: the driver, as `send` names it; its text is its address, for logs.
             send: sends bytes to the driver without blocking.
             clock: returns the time.
-            is_suppressed: returns whether to drop a packet, for emulated faults.
+            is_suppressed: returns whether a packet is not to be sent.
             reads_one_packet: handle one of the packets in each socket read, as the LEGO NXT adapters do.
             unencodable: gets a sentence about a packet that can't be encoded, and is not sent; by default a report.
         """

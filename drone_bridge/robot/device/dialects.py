@@ -13,6 +13,7 @@ from drone_bridge.robot.device.control import MAX_DRIVERS, Control
 from drone_bridge.robot.device.drivers import Driver, HangUpError, Instant
 
 OLDEST_KEEP_ALIVE_S = 2.0  # by the robot's clock; the motors are stopped for an older one
+ROBOTD = codec.FirmwareInfo("robotd", "1.2", codec.PROTOCOL_VERSION)
 _MILLIVOLTS_PER_VOLT = 1000
 
 
@@ -31,20 +32,22 @@ class RobotdControl(Control):
     The bugs that leave motors running, or subsystems with a driver that is gone, are in FaultyRobotdControl.
     """
 
-    sends_readings: ClassVar[bool] = False
+    firmware: codec.FirmwareInfo = ROBOTD
 
-    firmware: codec.FirmwareInfo = field(
-        default_factory=lambda: codec.FirmwareInfo("robotd", "1.2", codec.PROTOCOL_VERSION)
-    )
+    def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
+        """Handle a packet. Raises HangUpError, for a subsystem that there is not as well."""
+        has_id = codec.BindSubsystem | codec.UnbindSubsystem | codec.Update
+        if isinstance(packet, has_id) and packet.id >= len(self.vehicle.subsystems):
+            raise HangUpError(f"there is no subsystem {packet.id}")
+        Control.handle(self, driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
         """Stop the motors of a driver whose connection has ended, and release what it holds."""
-        self.drivers.remove(driver)
+        Control.leave(self, driver, now)
         self.log(f"[{driver}] lost connection", now)
-        for number in self._held_by(driver):
-            if self._is_skid_steer(number):
-                self._stop(number, f"{driver} has vanished")
-            del self._owners[number]
+
+    def send_readings(self, readings: Sequence[codec.SensorReading]) -> None:
+        """Send nothing."""
 
     def _keep_alive(self, driver: Driver, packet: codec.KeepAlive, now: Instant) -> None:
         age_s = (now.wall_ms - packet.time_ms) / 1000
@@ -58,43 +61,17 @@ class RobotdControl(Control):
         return [number for number in self._held_by(driver) if self._is_skid_steer(number)]
 
     def _bind(self, driver: Driver, number: int, now: Instant) -> None:
-        self._require_subsystem(number)
-        if number in self._owners or not self.vehicle.subsystems[number].is_available:
+        if number in self._owners:  # by the driver itself as well
             driver.send(codec.BindFailure(number))
-            return
-        if driver.name is None:
+        elif driver.name is None:
             raise HangUpError("it binds without having registered")
-        self._owners[number] = driver
-        self._broadcast(codec.SubsystemBound(number, driver.name))
-        self._grant(driver, number, now)
-
-    def _grant(self, driver: Driver, number: int, now: Instant) -> None:
-        self.log(f"[{driver}] bound subsystem {number}", now)
-        driver.send(codec.BindSuccess(number))
-
-    def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
-        self._require_subsystem(number)
-        if self._owners.get(number) is driver:
-            if self._is_skid_steer(number):
-                self._stop(number, f"{driver} has unbound them")
-            self._release_silently(number, driver)
-
-    def _release_silently(self, number: int, driver: Driver) -> None:
-        """Release a subsystem without announcing it."""
-        del self._owners[number]
-        self.report(f"{driver} has unbound subsystem {number}")
+        else:
+            Control._bind(self, driver, number, now)
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
-        del now
-        self._release_silently(number, driver)
-
-    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
-        self._require_subsystem(packet.id)
-        Control._update(self, driver, packet)
-
-    def _require_subsystem(self, number: int) -> None:
-        if number >= len(self.vehicle.subsystems):
-            raise HangUpError(f"there is no subsystem {number}")
+        """Release a subsystem without announcing it."""
+        del now, self._owners[number]
+        self.report(f"{driver} has unbound subsystem {number}")
 
     def _sensor_info(self) -> codec.SensorInfo:
         listed = self.vehicle.sensors()
@@ -119,8 +96,8 @@ class FaultyRobotdControl(RobotdControl):
         """Handle a packet. Raises HangUpError."""
         if driver in self._desynchronized:
             driver.last_heard_s = now.steady_s
-            return
-        Control.handle(self, driver, packet, now)
+        else:
+            RobotdControl.handle(self, driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
         """Release, unannounced, all that the driver was ever granted, and another may hold. The motors keep running."""
@@ -138,13 +115,7 @@ class FaultyRobotdControl(RobotdControl):
     def _driven_by(self, driver: Driver) -> list[int]:
         return [number for number in sorted(self._granted.get(driver, ())) if self._is_skid_steer(number)]
 
-    def _query(self, driver: Driver) -> None:
-        if any(owner.name is None for owner in self._owners.values()):
-            raise HangUpError("it queries, and a driver without a name has a subsystem")
-        Control._query(self, driver)
-
     def _bind(self, driver: Driver, number: int, now: Instant) -> None:
-        self._require_subsystem(number)
         if number in self._owners:
             driver.send(codec.BindFailure(number))
             return
@@ -159,17 +130,16 @@ class FaultyRobotdControl(RobotdControl):
             self.log(f"[{driver}] #<IOError: closed stream>", now)
             raise HangUpError("it binds after another driver has gone")
         self._granted.setdefault(driver, set()).add(number)
-        self._grant(driver, number, now)
+        self.log(f"[{driver}] bound subsystem {number}", now)
+        driver.send(codec.BindSuccess(number))
 
     def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
-        self._require_subsystem(number)
         if self._owners.get(number) is driver:
             self._release(number, driver, now)
 
-    def _update(self, driver: Driver, packet: codec.SkidSteerUpdate | codec.LightUpdate | codec.OpaqueUpdate) -> None:
-        self._require_subsystem(packet.id)
+    def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
         if self._owners.get(packet.id) is driver:
-            Control._update(self, driver, packet)
+            Control._update(self, driver, packet, now)
         else:
             # robotd takes the rest of such a packet for the next one, and understands nothing after it.
             self._desynchronized.add(driver)
@@ -256,3 +226,11 @@ class Protocol1Control(Control):
         batteries = tuple(self._batteries())
         # Nothing on the wire tells the layout of an empty list, so it is that of the document.
         return codec.SensorInfo(batteries, codec.SensorLayout.PROTOCOL_1 if batteries else codec.SensorLayout.DOCUMENT)
+
+
+#: How a robot of each dialect behaves, without faults.
+CONTROLS: dict[Dialect, type[Control]] = {
+    Dialect.DOCUMENT: Control,
+    Dialect.ROBOTD_1_2: RobotdControl,
+    Dialect.PROTOCOL_1: Protocol1Control,
+}

@@ -75,7 +75,7 @@ class RobotServer(ProtocolNode):
             self._fixed, sources = listed_by_parameters(
                 get("skid_steer"), get("lights"), get("sensors"), get("full_voltage")
             )
-            self._sensors.follow(sources, is_reliable=False)
+            self._sensors.follow(sources, are_of_bridge=False)
             self._light_topics = light_topics(self._fixed.subsystems).__getitem__
             topics = set(light_topics(self._fixed.subsystems).values())
         self._lights: dict[str, Publisher[Any]] = {
@@ -167,7 +167,7 @@ class RobotServer(ProtocolNode):
             "The robot behind the bridge has been silent for a second"
             if self._listed and self._listed.is_silent
             else None,
-            "keep-alives of drivers are answered when it is heard again",
+            "keep-alives of drivers are not answered until it is heard again",
         )
 
 

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rclpy.qos import QoSProfile, ReliabilityPolicy
-
 from drone_bridge.msg import SensorArray, SubsystemArray
 from drone_bridge.robot.server.listing import driven, is_robot_connected, listing_of
 from drone_bridge.robot.session.listing import Listing
@@ -14,9 +12,6 @@ from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorS
 from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import VehicleNode
-
-QUEUE_DEPTH = 10
-BRIDGE_WATCH_PERIOD_S = 0.5
 
 
 class SensorSubscriptions:
@@ -28,18 +23,13 @@ class SensorSubscriptions:
         self._subscriptions: list[Any] = []
         self._values: dict[int, int | None] = {}
 
-    def follow(self, sources: tuple[SensorSource, ...], *, is_reliable: bool) -> None:
-        """Subscribe to these sensors, and no others.
-
-        Best effort matches every publisher, including those of most sensor drivers.
-        """
+    def follow(self, sources: tuple[SensorSource, ...], *, are_of_bridge: bool) -> None:
+        """Subscribe to these sensors, and no others: as robot_bridge offers them, or as every publisher satisfies."""
         self.close()
-        reliability = ReliabilityPolicy.RELIABLE if is_reliable else ReliabilityPolicy.BEST_EFFORT
-        qos = QoSProfile(depth=QUEUE_DEPTH, reliability=reliability)
         for number, source in enumerate(sources[:MAX_SENSORS]):
             if source.topic:
                 row = TABLE.row(f"{TOPIC_OF_TYPE[source.sensor.type]}/{number}")
-                receive = self._receiver(number, row)
+                receive, qos = self._receiver(number, row), row.qos() if are_of_bridge else row.requested()
                 self._subscriptions.append(self._node.create_subscription(row.message, source.topic, receive, qos))
 
     def take(self) -> dict[int, int | None]:
@@ -81,7 +71,7 @@ class ListedParts:
         on_change: Callable[[], None],
     ) -> None:
         """`on_change` is called when `newest` or `is_silent` may have changed."""
-        self._node, self._translation, self._subscriptions = node, translation, subscriptions
+        self._translation, self._subscriptions = translation, subscriptions
         self._on_change = on_change
         self._sources: tuple[SensorSource, ...] | None = None
         self._subsystems: SubsystemArray | None = None
@@ -89,7 +79,6 @@ class ListedParts:
         node.make_subscription(sensors.message, sensors.name, self._on_sensors, sensors.requested())
         node.make_subscription(subsystems.message, subsystems.name, self._on_subsystems, subsystems.requested())
         self._bridge = BridgeWatch(node, partial(publishing_nodes, node, subsystems.name), on_change)
-        node.make_timer(BRIDGE_WATCH_PERIOD_S, self._watch_publisher)
 
     def newest(self) -> Listing | None:
         """Return what the robot has, None while it is not connected."""
@@ -110,16 +99,10 @@ class ListedParts:
     def _on_sensors(self, message: SensorArray) -> None:
         sources = self._translation.wire_sensors(message)
         if sources != self._sources:
-            self._subscriptions.follow(sources, is_reliable=True)
+            self._subscriptions.follow(sources, are_of_bridge=True)
             self._sources = sources
         self._on_change()
 
     def _on_subsystems(self, message: SubsystemArray) -> None:
         self._subsystems = message
         self._on_change()
-
-    def _watch_publisher(self) -> None:
-        """Notice that a bridge is gone that has never reported, and that BridgeWatch counts as there."""
-        if self._is_connected and not self._node.count_publishers(self._node.resolve_topic_name("subsystems")):
-            self._subsystems = None
-            self._on_change()

@@ -13,8 +13,9 @@ from drone_bridge.session.session import Action, Note, Outcome, Request
 from drone_bridge.wire.printable import printable
 
 BIND_PAUSE_S = 1.0  # between attempts to bind the same subsystem
-#: While others hold a desired subsystem, as a robot need not announce its release.
+#: While nothing is listed, or others hold a desired subsystem, as a robot need not announce its release.
 QUERY_PERIOD_S = 3.0
+NOT_LISTED = "The robot has not listed its subsystems yet."
 
 
 @dataclass(slots=True)
@@ -123,8 +124,8 @@ class Bindings:
 
     @property
     def _is_incomplete(self) -> bool:
-        """Whether a desired subsystem is neither bound nor about to be."""
-        return bool(self._wanted - self.bound - self._attempts.keys() - self._to_bind.keys())
+        """Whether nothing is listed yet, or a desired subsystem is neither bound nor about to be."""
+        return self.info is None or bool(self._wanted - self.bound - self._attempts.keys() - self._to_bind.keys())
 
     def tick(self, now_s: float) -> None:
         """Do what is due."""
@@ -253,7 +254,7 @@ class Bindings:
 
     def _refusal(self, number: int) -> str | None:
         if self.info is None:
-            return "The robot has not listed its subsystems yet."
+            return NOT_LISTED
         if self.subsystem(number) is None:
             return f"There is no subsystem {number}: the robot has {len(self.info.subsystems)}, counted from 0."
         return None

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.session.bindings import NOT_LISTED
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver_conversation import DriverConversation, SilentRobotError
 from drone_bridge.robot.session.other_drivers import Obstruction
@@ -311,7 +312,8 @@ class DriverSession(Session):
         if is_bound:
             self.undrivable = standstill
         else:
-            self.undrivable = obstruction.sentence if obstruction else "No skid steer is bound."
+            nothing = "No skid steer is bound." if conversation.bindings.info else NOT_LISTED
+            self.undrivable = obstruction.sentence if obstruction else nothing
 
     def _note(self, name: str, found: Obstruction | None) -> None:
         """Publish a problem when it begins, changes or ends."""

@@ -108,7 +108,7 @@ class DriverConversation:
         due_s = min(self._keep_alive_due_s, self._silent_from_s, self.bindings.due_s, self._change_due_s)
         if self.unsent:
             due_s = min(due_s, self._byte_due_s)
-        return due_s if self.bindings.info else min(due_s, self._started_s + self._patience_s)
+        return due_s
 
     @property
     def _silent_from_s(self) -> float:
@@ -135,11 +135,8 @@ class DriverConversation:
 
     def tick(self, now_s: float, clock_ms: int) -> None:
         """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
-        allowed_s = self._patience_s
         if now_s >= self._silent_from_s:
-            raise SilentRobotError(f"The robot has been silent for {allowed_s:g} s.")
-        if self.bindings.info is None and now_s >= self._started_s + allowed_s:
-            raise SilentRobotError(f"The robot has not listed its subsystems within {allowed_s:g} s.")
+            raise SilentRobotError(f"The robot has been silent for {self._patience_s:g} s.")
         if now_s >= self._keep_alive_due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
@@ -214,7 +211,7 @@ class DriverConversation:
             self.bindings.handle_bound(packet, now_s)
         elif isinstance(packet, codec.UnreadableList):
             self._handle_unreadable(packet)
-        else:
+        elif not isinstance(packet, codec.SensorUpdate) or self.sensors:  # robots may send readings before the list
             if isinstance(packet, codec.SensorInfo):
                 self.sensors = packet
             elif isinstance(packet, codec.LogMessage):

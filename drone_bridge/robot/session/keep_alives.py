@@ -74,8 +74,13 @@ class KeepAlives:
         return self._fastest_s if math.isfinite(self._fastest_s) else 0.0
 
     def are_late(self, now_s: float) -> bool:
-        """Return whether an answer is late, so that whatever is sent now will wait at the robot as well."""
-        return any(now_s - times.sent_s > self.usual_s + LATE_S for times in self._in_flight.values())
+        """Return whether an answer is late, so that whatever is sent now will wait at the robot as well.
+
+        One that comes after that of a newer keep-alive never does: the robot has dealt with what came before that.
+        """
+        allowed_s = self.usual_s + LATE_S
+        newer = (times for times in self._in_flight.values() if times.begun_s >= self._answered_s)
+        return any(now_s - times.sent_s > allowed_s for times in newer)
 
     def note_safe_mode(self, now_s: float) -> None:
         """Note that the robot has stopped its motors."""

@@ -12,30 +12,28 @@ speeds are repeated here, and a stop a few times.
 | connects | nothing is sent to it until it asks | by a first packet; closed after FIRST_MESSAGE_S without one |
 | talks | its packets are answered, its updates followed at once | HALTED, after `command_timeout` of silence, or when \
 this process stood still |
-| is halted | what it drives is stopped; it keeps what it has | by its next update that is not old: after a silence \
-updates wait for a keep-alive that is not late, after a stall for SETTLING_S as well |
+| is halted | what it drives is stopped; it keeps what it has | by its next update that is not old: those of its first \
+BACKLOG_S wait, and the newest one for a keep-alive after that |
 | is gone: it closes, sends nonsense, is silent for `driver_timeout`, or loses its place | what it drives is stopped, \
 and free for others | |
 
 The robot may be behind a bridge. While it is not connected there, or is another one than before, drivers are closed
-and nobody finds it. While it is silent, keep-alives are answered late: as beside it, a driver learns of it by that.
+and nobody finds it. While it is silent, keep-alives are not answered: as beside it, a driver learns of it by that.
 
 A request of discovery is a datagram of a socket's address; it is answered there with the robot's name.
 """
 
 import math
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.robot.device.control import MAX_DRIVERS, Control
+from drone_bridge.robot.device.control import MAX_DRIVERS
 from drone_bridge.robot.device.conversation import RobotConversation
-from drone_bridge.robot.device.dialects import Dialect, Protocol1Control, RobotdControl
-from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.dialects import CONTROLS, Dialect
+from drone_bridge.robot.device.drivers import BACKLOG_S, HangUpError, Instant
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.drive_commands import DriveCommands
 from drone_bridge.robot.session.listing import Listing
@@ -43,7 +41,6 @@ from drone_bridge.robot.session.sensor_values import SensorValues
 from drone_bridge.session.clients import Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
-    SETTLING_S,
     Action,
     Actions,
     Close,
@@ -57,8 +54,6 @@ from drone_bridge.wire.events import ProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
-#: As announced to drivers in packet 0x09.
-FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
 ROBOT_GONE = "the robot behind this server is not available"
 OTHER_ROBOT = "the subsystems or sensors of the robot behind this server have changed"
 CLOSED_BY_US = "the connection was closed here"
@@ -66,18 +61,10 @@ CLOSED_BY_US = "the connection was closed here"
 FIRST_MESSAGE_S = 10.0
 #: Maximum delay in noticing that a driver has been silent for `driver_timeout`, which may change.
 WATCH_PERIOD_S = 0.25
-MAX_LATE_ANSWERS = 100  # per driver: ten seconds' worth at usual rates
 #: How soon after its time-out a driver is halted.
 _AFTER_S = 1e-3
 # Counters.
 SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = "silent_drivers", "dropped_drivers", "unknown_values"
-
-
-class _Driver(NamedTuple):
-    """A driver's conversation, and the answers that it gets when the robot is heard again."""
-
-    conversation: RobotConversation
-    kept: deque[codec.KeepAlive]
 
 
 class RobotSession(Session):
@@ -113,13 +100,12 @@ class RobotSession(Session):
         self._commands = DriveCommands(lambda speeds: self._out.append(Publish(speeds)))
         self._values = SensorValues()
         self._listing = listing or Listing()
-        self._control = self._make_control(dialect)
-        self._control.is_settling = lambda: self._now.steady_s < self._settled_s
-        self._clients: Clients[_Driver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
+        self._control = CONTROLS[dialect](self, self._report)
+        self._clients: Clients[RobotConversation] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # when readings were sent last
         self._watch_s = -math.inf  # when silent drivers are looked for next
-        self._settled_s = -math.inf
+        self._resumed_s = -math.inf  # when this process last went on after a stall
 
     def opened(self, now_s: float) -> Actions:
         self.state = LISTENING
@@ -138,18 +124,18 @@ class RobotSession(Session):
             return [*self._done(now_s), *refusal]
         if loser is not None:
             self._leave(loser, f"it {reason}")
-        kept: deque[codec.KeepAlive] = deque(maxlen=MAX_LATE_ANSWERS)
         conversation = RobotConversation(
             self._control,
             peer,
             lambda data: self._out.append(Send(data, peer)),
             lambda: self._now,
-            is_suppressed=partial(self._keeps_back, kept),
+            is_suppressed=lambda packet: self._is_silent and isinstance(packet, codec.KeepAlive),
             unencodable=lambda sentence: self._out.append(Note(UNENCODABLE, sentence)),
         )
+        conversation.driver.is_behind = now_s < self._resumed_s + BACKLOG_S  # it may have connected during the stall
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, _Driver(conversation, kept), now_s)
+        self._clients.add(peer, conversation, now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
@@ -163,13 +149,13 @@ class RobotSession(Session):
         self._begin(now_s)
         self._halt_silent()  # before what it says next counts
         client = self._clients[source]
-        conversation, has_spoken = client.handler.conversation, False
+        conversation, has_spoken = client.handler, False
         try:
             conversation.receive_data(data)
             while conversation.handle_next():
                 has_spoken = True
         except ProtocolError as error:
-            self._reject(client.handler, error)
+            self._reject(conversation, error)
             self._leave(source, str(error))
         except HangUpError as error:
             self._leave(source, str(error))
@@ -182,11 +168,11 @@ class RobotSession(Session):
         """Stop what a driver drives that has gone, perhaps in the middle of a packet."""
         self._begin(now_s)
         if peer in self._clients:
-            driver = self._clients[peer].handler
+            conversation = self._clients[peer].handler
             try:
-                driver.conversation.receive_eof()
+                conversation.receive_eof()
             except ProtocolError as error:
-                self._reject(driver, error)
+                self._reject(conversation, error)
             self._leave(peer, sentence.rstrip("."))
         return self._done(now_s)
 
@@ -204,7 +190,7 @@ class RobotSession(Session):
     def resume(self, now_s: float) -> Actions:
         """Stop what all drive, until they are heard anew: what they sent before may be old."""
         self._begin(now_s)
-        self._settled_s = now_s + SETTLING_S
+        self._resumed_s = now_s
         for driver in self._control.halt_all(self._now):
             sentence = f"This process stood still: what {driver} drives is stopped until it is heard again."
             self._out.append(Note(AFTER_STALLS, sentence))
@@ -248,11 +234,6 @@ class RobotSession(Session):
             for number in self._control.holders:
                 if not listing.subsystems[number].is_available:
                     self._control.revoke(number, self._now)
-        if not is_silent:
-            for client in self._clients.all():
-                conversation, kept = client.handler
-                while kept:
-                    conversation.driver.send(kept.popleft())
         return self._done(now_s)
 
     def take(self, values: Mapping[int, int | None], now_s: float) -> Actions:
@@ -301,23 +282,16 @@ class RobotSession(Session):
     def _leave(self, peer: Any, reason: str) -> None:
         """Stop what a driver drives, and close it, unless it has gone by itself."""
         if client := self._clients.remove(peer):
-            client.handler.conversation.leave(reason)
+            client.handler.leave(reason)
             self._out.append(Close(peer))
 
     def _close_all(self, reason: str) -> None:
         for client in self._clients.all():
             self._leave(client.peer, reason)
 
-    def _reject(self, driver: _Driver, error: ProtocolError) -> None:
-        sentence = f"{driver.conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
+    def _reject(self, conversation: RobotConversation, error: ProtocolError) -> None:
+        sentence = f"{conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
         self._out.append(Note("rejected_input", sentence))
-
-    def _keeps_back(self, kept: "deque[codec.KeepAlive]", packet: codec.FromRobot) -> bool:
-        """Return whether a packet is an answer that is kept back: of a silent robot it would come late as well."""
-        if not isinstance(packet, codec.KeepAlive) or not self._is_silent:
-            return False
-        kept.append(packet)
-        return True
 
     def _halt_silent(self) -> None:
         allowed_s = self._parameter("command_timeout")
@@ -353,18 +327,11 @@ class RobotSession(Session):
         return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
     def _found_by(self, source: Any, now_s: float) -> Actions:
-        """Answer who looks for robots, unless the request may be old, or there is no robot."""
-        if not self._has_robot or now_s < self._settled_s:
+        """Answer who looks for robots, unless there is none."""
+        if not self._has_robot:
             return []
         sentence = f"{peer_name(source)} is looking for robots, and got the name {self._name.decode()}."
         return [Send(self._name, source), Note("", sentence, is_expected=True)]
-
-    def _make_control(self, dialect: Dialect) -> Control:
-        if dialect == Dialect.ROBOTD_1_2:
-            return RobotdControl(self, self._report)
-        if dialect == Dialect.PROTOCOL_1:
-            return Protocol1Control(self, self._report)
-        return Control(self, self._report, FIRMWARE)
 
     def _report(self, sentence: str) -> None:
         self._out.append(Note("", sentence, is_expected=True))
