@@ -212,14 +212,17 @@ def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch)
     assert talk.noted("rejected_input")[0].startswith("The simulator has reported over 20 items at once.")
 
 
-def test_who_does_not_answer_spying_is_asked_once():
+def test_who_does_not_answer_spying_is_not_asked_the_next_time_and_again_after_that():
     talk = SimulatorTalk()
     talk.world.closes_on, talk.world.answers = set(), {sim.Spy: lambda request: None}
     talk.connect()
     talk.run(TIMEOUT_S)
     assert not talk.session.is_open
     talk.connect()
-    assert Fact("item_events", "poll") in talk.published(Fact)
+    assert talk.published(Fact)[-1] == Fact("item_events", "poll")
+    talk.world.answers.clear()
+    talk.reconnect()
+    assert talk.published(Fact)[-1] == Fact("item_events", "spy")
 
 
 def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes():

@@ -2,8 +2,8 @@
 """Exchange: requests to a simulator over its connections, and procedures that wait for their answers. Pure.
 
 There is one connection for requests and one for streams, which real servers interleave wrongly on a single one. Answers
-carry no ID: they come in the order of the requests of
-their connection, so that after one that does not come nothing can be matched any more.
+carry no ID: they come in the order of the requests of their connection, so that after one that does not come nothing
+can be matched any more.
 
 A Procedure is a generator that asks for several things, one after the other. It yields what it waits for: a Pending
 request, or the time until which something else may happen. Nothing of it happens but by `Conversation`, which goes on

@@ -132,7 +132,7 @@ class SimulatorSession(Session):
             simulated_s: returns the simulated time, which may stand still; None where time is the session's own.
         """
         self.state = WAITING
-        #: Whether clients are connected, and the vehicle's state is not known.
+        #: Whether clients are connected, and neither a topic nor a service says where the vehicle is.
         self.is_vehicle_unknown = False
         self._parameter, self._offers, self._simulated_s = parameter, offers, simulated_s
         self._out: list[Action] = []
@@ -337,7 +337,8 @@ class SimulatorSession(Session):
             self.since_s = self.heard_s = None
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
-            self.is_vehicle_unknown = bool(clients) and not self._scene.is_current(self._parameter("vehicle"))
+            is_unknown = not self._scene.is_current(self._parameter("vehicle"))
+            self.is_vehicle_unknown = bool(clients) and is_unknown and not self._is_offered("get_entity_state")
         self._set_due(now_s)
         actions = list(self._out)
         self._out.clear()
