@@ -107,7 +107,6 @@ class Items:
         default_factory=lambda: {kind: {} for kind in ItemType if kind not in (ItemType.ENTITY, ItemType.OBJECT)}
     )
     _next: dict[ItemType, int] = field(default_factory=lambda: dict.fromkeys(ItemType, 0))
-    _dependents: dict[Key, set[Key]] = field(default_factory=dict)
 
     def of(self, kind: ItemType) -> dict[int, Item]:
         """Return the items of a type, by ID."""
@@ -120,21 +119,19 @@ class Items:
             number = self._next[kind]
         self._next[kind] = max(self._next[kind], number + 1)
         self._items[kind][number] = item
-        for dependency in item.depends_on:
-            self._dependents.setdefault(dependency, set()).add((kind, number))
         return number
 
     def remove(self, key: Key) -> None:
         kind, number = key
-        for dependency in self._items[kind].pop(number).depends_on:
-            others = self._dependents[dependency]
-            others.remove(key)
-            if not others:
-                del self._dependents[dependency]
+        del self._items[kind][number]
 
     def dependents(self, key: Key) -> list[Key]:
-        """Return the items that depend on this one, by type and ID."""
-        return sorted(self._dependents.get(key, ()))
+        """Return the items that depend on this one, each after what it depends on."""
+        gone = {key: None}
+        if key[0] in (ItemType.ENTITY, ItemType.CAMERA):  # on no other
+            for kind, items in self._items.items():  # cameras, which others depend on, come first
+                gone |= {(kind, number): None for number, item in items.items() if item.depends_on & gone.keys()}
+        return list(gone)[1:]
 
     def of_client(self, client: Client) -> list[Key]:
         return [
@@ -222,19 +219,10 @@ class Scene(Protocol):
         """Remove an object. Raises RefusedError."""
         raise RefusedError(UNSUPPORTED, "There are no objects.")
 
-    def object_data(self, number: int, attribute: int) -> bytes:
-        """Return an attribute of an object. Raises RefusedError."""
-        raise RefusedError(UNSUPPORTED, "There are no objects.")
-
-    def set_object(self, number: int, attribute: int, data: bytes) -> None:
-        """Set an attribute of an object. Raises RefusedError."""
-        raise RefusedError(UNSUPPORTED, "There are no objects.")
-
 
 # Extended attributes.
 
 
-MAX_BYTES_PER_ENTITY = 1 << 20
 MAX_BYTES = 64 << 20  # of all entities together
 _OVERHEAD_BYTES = 64  # per attribute, besides its name and data
 
@@ -244,52 +232,36 @@ class ExtendedAttributes:
 
     def __init__(self) -> None:
         self._attributes: dict[int, dict[str, bytes]] = {}  # by entity
-        self._bytes: dict[int, int] = {}  # by entity
-
-    def check_room(self, attributes: Mapping[str, bytes]) -> None:
-        """Raise RefusedError unless there is room for another entity with these."""
-        self._check(0, _size(attributes))
+        self._bytes = 0
 
     def add_entity(self, entity: int, attributes: Mapping[str, bytes]) -> None:
         """Add an entity. Raises RefusedError."""
-        self.check_room(attributes)
+        self.take_room(_size(attributes))
         self._attributes[entity] = dict(attributes)
-        self._bytes[entity] = _size(attributes)
 
     def remove_entity(self, entity: int) -> None:
-        del self._attributes[entity]
-        del self._bytes[entity]
+        self._bytes -= _size(self._attributes.pop(entity))
 
     def of(self, entity: int) -> Mapping[str, bytes]:
         return self._attributes[entity]
 
     def set(self, entity: int, key: str, data: bytes) -> None:
         """Set an attribute. Raises RefusedError."""
-        before = self._attributes[entity].get(key)
-        now = self._bytes[entity]
-        size = now + _cost(key, data) - (0 if before is None else _cost(key, before))
-        self._check(now, size)
-        self._attributes[entity][key] = data
-        self._bytes[entity] = size
+        attributes = self._attributes[entity]
+        self.take_room(_size({key: data}) - _size({key: attributes[key]} if key in attributes else {}))
+        attributes[key] = data
 
-    def _check(self, now: int, wanted: int) -> None:
-        """Raise RefusedError unless an entity's attributes may grow from `now` bytes to `wanted`."""
-        if wanted > MAX_BYTES_PER_ENTITY:
-            raise RefusedError(
-                FULL,
-                f"The extended attributes of the entity would need {wanted} bytes, "
-                f"and {MAX_BYTES_PER_ENTITY} are allowed.",
-            )
-        if sum(self._bytes.values()) + wanted - now > MAX_BYTES:
-            raise RefusedError(FULL, f"All {MAX_BYTES} bytes for extended attributes are in use.")
+    def take_room(self, size: int) -> None:
+        """Count so many bytes more. Raises RefusedError if there is no room for them."""
+        if size > 0 and self._bytes + size > MAX_BYTES:
+            raise RefusedError(FULL, f"{MAX_BYTES} bytes of extended attributes are allowed, and {self._bytes} in use.")
+        self._bytes += size
 
 
 def _size(attributes: Mapping[str, bytes]) -> int:
-    return sum(_cost(key, data) for key, data in attributes.items())
-
-
-def _cost(key: str, data: bytes) -> int:
-    return len(key.encode(errors="surrogateescape")) + len(data) + _OVERHEAD_BYTES
+    return sum(
+        len(key.encode(errors="surrogateescape")) + len(data) + _OVERHEAD_BYTES for key, data in attributes.items()
+    )
 
 
 # Cameras.
@@ -527,9 +499,12 @@ class World:
         """Add an entity; return its ID. Raises RefusedError and ValueError."""
         check_room(ItemType.ENTITY, len(self.scene.entities))
         extended = {attribute.key: attribute.data for attribute in request.attributes}
-        self.extended_attributes.check_room(extended)
         number = self.scene.add_entity(request)
-        self.entity_added(number, extended)
+        try:
+            self.entity_added(number, extended)
+        except RefusedError:  # there is no room for these
+            self.scene.remove_entity(number)
+            raise
         return number
 
     def entity_added(self, entity: int, extended: Mapping[str, bytes]) -> None:
@@ -565,9 +540,9 @@ class World:
     def remove(self, key: Key) -> None:
         """Remove an existing item, after those that depend on it. Raises RefusedError."""
         kind, number = key
-        for other in self.items.dependents(key):
-            if self.has(*other):  # it may have been removed with another one
-                self.remove(other)
+        for other in reversed(self.items.dependents(key)):
+            self.items.remove(other)
+            self._notify_spies(False, other)
         if kind is ItemType.ENTITY:
             for attached in self.scene.objects_of(number):
                 self.remove((ItemType.OBJECT, attached))
@@ -588,8 +563,7 @@ class World:
         """Remove the items of a client."""
         keys = self.items.of_client(client)
         for key in sorted(keys, key=lambda key: key[0] is not ItemType.SPY):  # first, so that it is not sent the rest
-            if self.has(*key):
-                self.remove(key)
+            self.remove(key)
 
     def _notify_spies(self, is_added: bool, key: Key) -> None:
         kind, number = key

@@ -12,7 +12,7 @@ from typing import Any, cast
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, multiply, rotate, unit
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import VEHICLE, AddEntity, Attribute, AttributeValue
-from drone_bridge.simulator.device.world import RefusedError, World
+from drone_bridge.simulator.device.world import World
 from drone_bridge.simulator.emulator.physics import (
     GRAVITY,
     Body,
@@ -163,7 +163,12 @@ class SimulatedScene:
         return [ENGINE_OBJECTS + number for number in self.bodies[entity].engines]
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        return self.add_force(Turbulence(limits=_turbulence_limits(data, code=0), random=self._random))
+        try:
+            limits = wire.Turbulence.decode(data)
+        except MisfitError as error:
+            raise ValueError(f"The data are not a turbulence: {error}.") from error
+        check_turbulence(limits)
+        return self.add_force(Turbulence(limits=limits, random=self._random))
 
     def add_force(self, force: Force) -> int:
         """Add a force; return its ID as an object."""
@@ -181,31 +186,6 @@ class SimulatedScene:
         self.forces.pop(number, None)
         for body in self.bodies.values():
             body.engines.pop(number - ENGINE_OBJECTS, None)
-
-    def object_data(self, number: int, attribute: int) -> bytes:
-        """See Scene. Only the limits of turbulence exist."""
-        return self._turbulence(number, attribute).limits.encode()
-
-    def set_object(self, number: int, attribute: int, data: bytes) -> None:
-        turbulence = self._turbulence(number, attribute)
-        turbulence.limits = _turbulence_limits(data, code=2)
-
-    def _turbulence(self, number: int, attribute: int) -> Turbulence:
-        force = self.forces.get(number)
-        if attribute != wire.PARAMETERS or not isinstance(force, Turbulence):
-            raise RefusedError(1, f"Object {number} has no attribute {attribute}.")
-        return force
-
-
-def _turbulence_limits(data: bytes, code: int) -> wire.Turbulence:
-    try:
-        limits = wire.Turbulence.decode(data)
-        check_turbulence(limits)
-    except MisfitError as error:
-        raise RefusedError(code, f"The data are not a turbulence: {error}.") from error
-    except ValueError as error:
-        raise RefusedError(code, str(error)) from error
-    return limits
 
 
 # What is there at the start: the vehicle, and example scenes.

@@ -155,8 +155,6 @@ class Forwarder:
 
     def begin(self, client: Client, request: Request) -> Response | Asking:
         """Return the answer, or what gets it from services."""
-        if isinstance(request, sim.ViewCamera) and self._is_forwarded(ItemType.CAMERA, request.id):
-            return Error(0, "A camera of the simulator behind the bridge has streams only.")
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
             return self.answer_here(client, request)
