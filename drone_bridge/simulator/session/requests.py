@@ -14,12 +14,9 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, I
 from drone_bridge.simulator.session.conversation import Conversation, Success
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, refusal
+from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure
 
 _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
-# Codes of CSTREAM.
-_NO_CAMERA = 0
-_OWN_ENTITY = 2
 
 
 def ask(talk: Conversation, request: sim.Request) -> Procedure[Any]:
@@ -191,25 +188,25 @@ def add_camera(
     added = yield from talk.keeper.add(camera)
     for target in targets:
         items.add(CameraStream(camera, target, period))
-    yield from talk.keeper.ask_for_camera_streams()
+    yield from talk.keeper.renew_camera_streams()
     return added.id
 
 
 def set_camera(talk: Conversation, camera: int, changes: Iterable[sim.SetCamera]) -> Procedure[None]:
-    """Set attributes of an existing camera; the CUAUV server crashes on CSET of an unknown one."""
+    """Set attributes of a camera that was added here: the CUAUV server crashes on CSET of one that is not there."""
     made = _some(changes)
-    yield from _try_stream(talk, camera, _LAST_ID)  # which refuses one that is not there
+    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
+    if not isinstance(ours, Camera):
+        raise ValueError(f"Camera {camera} was not added by this bridge, which sets its own ones only.")
     # That server takes a pose about the principal axes, though CADD takes it about the model.
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)
     if is_moved and (yield from _is_cuauv_server(talk)):
-        body_to_model = yield from _body_to_model_under(talk, camera)
+        body_to_model = talk.entities.known_rotation(ours.camera.entity)
     yield from talk.exchange.request_all(*(in_body(change, body_to_model) for change in made))
-    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
-    if isinstance(ours, Camera):
-        for change in made:
-            ours.change(change)
-        talk.keeper.place(ours)
+    for change in made:
+        ours.change(change)
+    talk.keeper.place(ours)
 
 
 def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
@@ -220,32 +217,6 @@ def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
     elif change.attribute == CameraAttribute.POSITION:
         value = body_to_model.vector_in_body(value)
     return sim.SetCamera(change.id, change.attribute, value)
-
-
-def _try_stream(talk: Conversation, camera: int, target: int) -> Procedure[sim.Error | None]:
-    """Stream an entity by a camera for a moment; return what the simulator has against it."""
-    request = sim.StreamCamera(camera, 0, target)
-    (answer,) = yield from talk.exchange.ask(request)
-    if isinstance(answer, sim.Error) and answer.code == _NO_CAMERA:
-        raise refusal(request, answer)
-    if isinstance(answer, sim.Added):
-        yield from talk.exchange.ask(sim.Remove(answer.type, answer.id))
-    return answer if isinstance(answer, sim.Error) else None
-
-
-def _body_to_model_under(talk: Conversation, camera: int) -> Procedure[BodyToModel]:
-    """Return the rotation from principal axes to model of the entity that a camera is on, none if unknown.
-
-    Raises ValueError when the camera is on the vehicle, and that is not known of the vehicle yet.
-    """
-    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
-    if isinstance(ours, Camera):
-        return talk.entities.known_rotation(ours.camera.entity)
-    for entity in {talk.vehicle, *talk.entities.body_to_model}:  # those that may be turned against their models
-        error = yield from _try_stream(talk, camera, entity)
-        if error and error.code == _OWN_ENTITY:  # no camera streams the entity that it is on
-            return talk.entities.known_rotation(entity)
-    return NO_ROTATION
 
 
 def stream_camera(talk: Conversation, camera: int, target: int, period: int) -> Procedure[int]:
