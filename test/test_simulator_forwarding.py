@@ -66,9 +66,6 @@ def test_what_is_listed_is_there_and_what_is_gone_is_listed_no_longer(server):
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
     assert server.ask(sim.GetEntity(VEHICLE, 0)) == sim.Error(0, "The state of this entity is not known.")
     assert server.ask(sim.GetEntity(BUOY, 0)).code == 0
-    refused = sim.Error(0, "The bridge behind this server does not answer.")
-    for attribute, value in ((1, (1.0, 0.0, 0.0)), (4, (0.0, 0.0, 1.0)), (1, (0.0, 0.0, 0.0))):
-        assert server.ask(sim.SetEntity(VEHICLE, attribute, value)) == refused
 
 
 def test_without_a_state_w_does_not_undo_v(server):

@@ -363,14 +363,13 @@ def test_an_entity_has_one_name():
 
 
 def test_lines_of_entities_name_their_topics():
-    lines = ["", "3:Red Buoy render=red_buoy radius=0.15", "4 tf=gate", "5:boat odom=/boat/odom", "6 pose=/p"]
+    lines = ["", "3:Red Buoy render=red_buoy radius=0.15", "5:boat odom=/boat/odom", "6 pose=/p"]
     with pytest.raises(ValueError, match="Buoy"):
         read_entity_plans(lines)  # a name ends with the first space
-    red, gate, boat, bare = read_entity_plans([line.replace("Red ", "") for line in lines])
+    red, boat, bare = read_entity_plans([line.replace("Red ", "") for line in lines])
     assert (red.number, red.pose, red.twist) == (3, "entities/buoy/pose", "entities/buoy/twist")
     assert (red.render, red.radius) == ("red_buoy", 0.15)
-    assert (gate.name, gate.tf, gate.pose) == ("entity_4", "gate", "")
-    assert (boat.odom, bare.pose, bare.twist) == ("/boat/odom", "/p", "")
+    assert (boat.odom, bare.name, bare.pose, bare.twist) == ("/boat/odom", "entity_6", "/p", "")
 
 
 @pytest.mark.parametrize(
@@ -378,7 +377,7 @@ def test_lines_of_entities_name_their_topics():
     [
         (["x:buoy"], "for the ID"),
         (["1:a", "1:b"], "names 1 twice"),
-        (["1 tf=a pose=b"], "more than one"),
+        (["1 odom=a pose=b"], "both odom and pose"),
         (["1 colour=red"], "allowed are pose"),
         (["1 radius=0"], "a positive number"),
     ],

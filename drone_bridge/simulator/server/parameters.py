@@ -18,10 +18,7 @@ PARAMETERS = (
         "entities",
         [""],
         "Additional entities: an ID and a name, as 3:buoy, for entities/buoy/pose and twist; optionally pose=<topic>, "
-        "twist=<topic>, odom=<topic>, tf=<frame>, render=<tag>, radius=<m>.",
-    ),
-    ParameterDeclaration(
-        "odom_frame", "odom", "The tf frame, without the prefix, in which entities from tf are located."
+        "twist=<topic>, odom=<topic>, render=<tag>, radius=<m>.",
     ),
     ParameterDeclaration(
         "bridge",

@@ -54,8 +54,6 @@ MAX_PER_TURN = 50
 #: For how long a bridge is not called that has left a call unanswered. DDS itself takes 20 s to find that a node was
 #: killed, if that happened right after it was discovered.
 SILENT_S = 5.0
-#: Simulated time counts as stopped after this time without a change.
-CLOCK_STOPPED_AFTER_S = 0.5
 #: How often to look whether the vehicle's state is known, and for a bridge whose simulator has to run or pause.
 WATCH_PERIOD_S = 0.5
 _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
@@ -136,7 +134,7 @@ class SimulatorSession(Session):
         self.is_vehicle_unknown = False
         self._parameter, self._offers, self._simulated_s = parameter, offers, simulated_s
         self._out: list[Action] = []
-        self._now_s = self._settled_s = self._silent_until_s = self._clock_moved_s = -math.inf
+        self._now_s = self._settled_s = self._silent_until_s = -math.inf
         self._forwarder = Forwarder(
             entities,
             parameter,
@@ -315,12 +313,8 @@ class SimulatorSession(Session):
         """Note the time, so that no state grows old in the middle of a step or a request."""
         self._now_s = now_s
         world_s = self._simulated_s()
-        if world_s is None or world_s != self._scene.now_s:
-            self._clock_moved_s = now_s
         self._scene.now_s = now_s if world_s is None else world_s
-        forwarder = self._forwarder
-        forwarder.now_s = now_s
-        forwarder.is_clock_stopped = now_s - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
+        self._forwarder.now_s = now_s
         self._commands.end_silent(now_s)
 
     def _done(self, now_s: float) -> Actions:
