@@ -5,8 +5,8 @@ import math
 
 import pytest
 from session_talk import published
-from simulator_peer import STILL, STREAMED, UPRIGHT
 from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NORTH, SET, STOPPED, VEHICLE, SimulatorTalk
+from simulator_world import STILL, STREAMED, UPRIGHT
 
 from drone_bridge.session.session import Close, Send
 from drone_bridge.simulator import codec as sim
