@@ -9,7 +9,6 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.world import UNSUPPORTED
 from drone_bridge.simulator.session.forwarding import Follow
-from drone_bridge.simulator.session.simulator import SILENT_S
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 BUOY, MISSING = 3, 99
@@ -80,7 +79,6 @@ def test_without_a_state_w_does_not_undo_v(server):
 def test_whether_the_world_runs_follows_the_simulator_s_own_answers(server):
     runs_already = {"success": False, "code": 0, "message": "The simulator is not paused."}
     for response, is_running in ((None, False), (NO_SIMULATOR, False), (runs_already, True), ({"success": True}, True)):
-        server.run(SILENT_S)
         server.bridge.responses = {"pause": {"success": True}}
         assert server.ask(sim.Pause()) == sim.Ok()
         assert not server.is_running

@@ -24,7 +24,6 @@ from drone_bridge.simulator.session.simulator import (
     MAX_AHEAD_BYTES,
     MAX_CLIENTS,
     MAX_PER_TURN,
-    SILENT_S,
     WATCH_PERIOD_S,
 )
 from drone_bridge.simulator.session.velocity_commands import NEUTRAL, STANDING
@@ -447,33 +446,14 @@ def test_after_the_end_no_other_call_follows(world):
     assert not world.calls
 
 
-def test_a_service_that_does_not_answer_is_an_error_and_is_left_alone_for_a_while(slow):
+def test_a_service_that_does_not_answer_in_time_is_an_error_and_its_late_answer_nobodys(slow):
     slow.client.send(ASKING)
     slow.run(slow.parameters["request_timeout"] + 0.01)
     assert answers(slow.client) == [sim.Error(0, "The service has not answered in time.")]
-    assert len(slow.calls) == 1
-    slow.client.send(ASKING)  # as if there were no bridge
-    assert [type(each) for each in answers(slow.client)] == [sim.Error]
-    assert len(slow.calls) == 1
-    slow.run(SILENT_S)
-    slow.client.send(ASKING)
-    assert len(slow.calls) == 2
-
-
-@pytest.mark.parametrize("is_late_answer", [False, True])
-def test_a_service_is_called_again_once_it_answers_late_or_its_bridge_comes_or_goes(slow, is_late_answer):
-    slow.client.send(ASKING)
-    slow.run(slow.parameters["request_timeout"] + 0.01)
-    slow.client.news()
-    if is_late_answer:
-        slow.answer()
-        assert not slow.client.news()  # it was answered already
-    else:
-        slow.do(slow.session.bridge_changed)
     slow.client.send(ASKING)
     slow.answer()
-    if slow.calls:
-        slow.answer()
+    assert not slow.client.news()
+    slow.answer()
     assert answers(slow.client) == [TOLD]
 
 
