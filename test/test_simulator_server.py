@@ -15,8 +15,8 @@ from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
 
-VEHICLE, BUOY, GATE = 0, 3, 4
-STATES = {VEHICLE: (0.0, 1.0, 0.0), BUOY: (2.0, 0.0, 0.0), GATE: (0.0, 0.0, -5.0)}  # north, east, down
+VEHICLE, BUOY = 0, 3
+STATES = {VEHICLE: (0.0, 1.0, 0.0), BUOY: (2.0, 0.0, 0.0)}  # north, east, down
 
 
 @contextlib.contextmanager

@@ -97,7 +97,6 @@ __all__ = [
     "REQUESTS",
     "RESPONSES",
     "STREAMED",
-    "TCP_PORT",
     "VEHICLE",
     "AddCamera",
     "AddEntity",
@@ -921,7 +920,6 @@ class GetObject(Request, id=18, name="OGET", answer=ObjectGot, is_in_cuauv=False
 
 
 DEFAULT_PORT = 7772
-TCP_PORT = DEFAULT_PORT  # its name of old
 VEHICLE = 0  # the ID of the entity that is there from the start
 MAX_BODY_BYTES = 16 << 20  # of what is read
 MAX_REQUEST_BYTES = 1024  # of the body of a request: the CUAUV server closes on a longer one
