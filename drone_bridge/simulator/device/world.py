@@ -168,7 +168,7 @@ class Scene(Protocol):
         """Add an entity without its extended attributes; return its ID. Raises RefusedError and ValueError."""
 
     def remove_entity(self, entity: int) -> None:
-        """Remove an entity and what is attached to it. Raises RefusedError."""
+        """Remove an entity. Raises RefusedError."""
 
     def position(self, entity: int) -> Vector:
         """Return the position of an entity, m."""
@@ -191,7 +191,7 @@ class Scene(Protocol):
     def radius(self, entity: int) -> float:
         """Return the radius of the sphere that stands for the entity in cameras and triggers, m."""
 
-    # Objects: forces on all entities, and engines on one each. A scene that derives from this one has none.
+    # Objects: forces on all entities. A scene that derives from this one has none.
 
     @property
     def object_classes(self) -> Sequence[str]:
@@ -206,10 +206,6 @@ class Scene(Protocol):
     def has_object(self, number: int) -> bool:
         """Return whether there is such an object."""
         return False
-
-    def objects_of(self, entity: int) -> Sequence[int]:
-        """Return the IDs of the objects attached to an entity."""
-        return ()
 
     def add_object(self, class_name: str, data: bytes) -> int:
         """Add an object of an existing class; return its ID. Raises RefusedError."""
@@ -544,8 +540,6 @@ class World:
             self.items.remove(other)
             self._notify_spies(False, other)
         if kind is ItemType.ENTITY:
-            for attached in self.scene.objects_of(number):
-                self.remove((ItemType.OBJECT, attached))
             self.scene.remove_entity(number)
             self.extended_attributes.remove_entity(number)
         elif kind is ItemType.OBJECT:

@@ -18,16 +18,12 @@ from drone_bridge.simulator.emulator.physics import (
     Body,
     Buoyancy,
     DragPlane,
-    Engine,
     Force,
     Turbulence,
     check_turbulence,
     total,
 )
 from drone_bridge.wire.layouts import MisfitError
-
-ENGINE_OBJECTS = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on
-
 
 #: What Body calls attributes that it has as they are on the wire.
 _FIELDS: dict[int, str] = {
@@ -57,7 +53,7 @@ class SimulatedScene:
         self.forces: dict[int, Force] = {}
         self.steps = 0
         self._step_s, self._report, self._random = step_s, report, turbulence or random.Random()
-        self._entities, self._forces, self._engines = count(), count(), count()  # the next numbers
+        self._entities, self._forces = count(), count()  # the next numbers
         self._stopped: set[int] = set()  # entities that were reported once as having been stopped
 
     # Time.
@@ -150,17 +146,14 @@ class SimulatedScene:
     def radius(self, entity: int) -> float:
         return self.bodies[entity].radius
 
-    # Objects: forces, and engines of bodies, whose IDs are offset by 2^31.
+    # Objects: the forces. No message tells the IDs of engines, and REMOVE takes those of forces.
 
     @property
     def objects(self) -> tuple[int, ...]:
-        return (*self.forces, *(number for entity in self.bodies for number in self.objects_of(entity)))
+        return tuple(self.forces)
 
     def has_object(self, number: int) -> bool:
-        return number in self.objects
-
-    def objects_of(self, entity: int) -> list[int]:
-        return [ENGINE_OBJECTS + number for number in self.bodies[entity].engines]
+        return number in self.forces
 
     def add_object(self, class_name: str, data: bytes) -> int:
         try:
@@ -176,16 +169,8 @@ class SimulatedScene:
         self.forces[number] = force
         return number
 
-    def attach(self, entity: int, engine: Engine) -> int:
-        """Attach an engine to an entity; return its ID as an object."""
-        number = next(self._engines)
-        self.bodies[entity].engines[number] = engine
-        return ENGINE_OBJECTS + number
-
     def remove_object(self, number: int) -> None:
-        self.forces.pop(number, None)
-        for body in self.bodies.values():
-            body.engines.pop(number - ENGINE_OBJECTS, None)
+        del self.forces[number]
 
 
 # What is there at the start: the vehicle, and example scenes.
@@ -214,7 +199,7 @@ _POST_RADIUS = 0.1  # m
 
 
 def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuaternion = IDENTITY) -> None:
-    """Add the vehicle (entity 0), gravity (force 0), and the vehicle's buoyancy (engine 0) and drag (engines 1 to n).
+    """Add the vehicle (entity 0), gravity (force 0), and the vehicle's buoyancy and drag.
 
     `btom`: from the vehicle's body frame to its model frame, which is level at the start and looks north.
     """
@@ -225,9 +210,9 @@ def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuate
         raise ValueError("The vehicle has to come before any other entity.")
     to_body = conjugate(body.btom)
     scene.add_force(Force(acceleration=(0.0, 0.0, GRAVITY)))
-    scene.attach(number, Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
+    body.engines.append(Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
     for centre, normal, coefficient, area in _DRAG_PLANES:
-        scene.attach(number, DragPlane(rotate(to_body, centre), rotate(to_body, normal), coefficient, area))
+        body.engines.append(DragPlane(rotate(to_body, centre), rotate(to_body, normal), coefficient, area))
 
 
 def add_buoys(world: World, scene: SimulatedScene) -> None:
