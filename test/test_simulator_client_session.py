@@ -96,16 +96,6 @@ def test_a_simulator_without_a_vehicle_is_useful_too():
     assert talk.outcome(talk.ask(requests.run, 0, False, TIMEOUT_S)).is_success
 
 
-def test_a_simulator_that_refuses_to_reassure_holds_up_nobody():
-    talk = SimulatorTalk(body_to_model=ZEROS)
-    talk.world.answers[sim.Reassure] = sim.Error(0)
-    talk.connect()
-    running, listing = talk.ask(requests.run, 0, False, TIMEOUT_S), talk.ask(requests.list_entities)
-    talk.run(1.0)
-    assert talk.outcome(running).is_success
-    assert talk.outcome(listing).is_success
-
-
 # What is published.
 
 

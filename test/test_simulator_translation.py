@@ -133,17 +133,6 @@ def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
     assert xyz(odometry.twist.twist.angular) == near(0, 0, -1)
 
 
-def test_others_have_the_same_in_poses_and_twists():
-    moving = state(x=(1, 2, 3), v=(0, 5, 0), q=EAST, w=(0, 0, 1))
-    translation = Translation(FrameNames(), frame="buoy")
-    pose, twist = translation.pose(moving, STAMP), translation.twist(moving, STAMP)
-    assert (pose.header.frame_id, twist.header.frame_id) == ("odom", "buoy")
-    assert pose.header.stamp == twist.header.stamp == STAMP
-    assert xyz(pose.pose.position) == (2, 1, -3)
-    assert forward(of_message(pose.pose.orientation)) == near(1, 0, 0)
-    assert (xyz(twist.twist.linear), xyz(twist.twist.angular)) == (near(5, 0, 0), near(0, 0, -1))
-
-
 def test_an_imu_without_a_known_heading_says_so_until_that_is_known():
     translation = Translation(FrameNames())
     for is_known, first in ((False, -1.0), (True, 0.0)):

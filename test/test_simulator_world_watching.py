@@ -192,14 +192,6 @@ def test_errors_of_streams_are_the_noted_ones(simulator):
     assert simulator.code(sim.StreamExtended(9, 1, ("a",))) == 1
 
 
-def test_cameras_come_before_entities_and_triggers_as_from_the_cuauv_server(simulator):
-    target = simulator.add(entity((1, 0, 0)))
-    simulator.add(sim.AddTrigger(sim.CollisionTrigger(VEHICLE, target, 5)))
-    simulator.add(sim.StreamEntity(VEHICLE, 1, (X,)))
-    simulator.add(sim.StreamCamera(camera_on(simulator), 1, target))
-    assert [type(event) for event in simulator.step()] == [sim.CameraData, sim.EntityData, sim.Triggered]
-
-
 @pytest.mark.parametrize(("is_real", "right_m"), [(False, 0.0), (True, -1.0)])
 def test_the_cuauv_server_places_a_camera_that_is_set_about_the_principal_axes(is_real, right_m):
     turned = OfflineSimulator(btom=(0.5**0.5, 0.0, 0.0, 0.5**0.5))  # the principal axes look to the model's right
