@@ -16,7 +16,6 @@ from drone_bridge.session.session import AFTER_STALLS, SETTLING_S, Call, Close, 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.device.requests import MAX_UNREAD_BYTES
-from drone_bridge.simulator.device.world import FULL, MAX_ITEMS
 from drone_bridge.simulator.session.forwarding import MAY_BE_OLD, REFUSED_COMMANDS, UNSTEERED
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity
 from drone_bridge.simulator.session.simulator import (
@@ -616,19 +615,6 @@ def test_a_camera_of_the_bridge_s_simulator_takes_the_id_of_an_own_one_and_ends_
     assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 0)
     world.move()
     assert not world.client.news()
-
-
-def test_what_there_is_no_room_for_here_does_not_stay_in_the_bridge_s_simulator(world):
-    world.bridge.responses = {"add_trigger": {**DONE, "id": 0}, "remove": DONE}
-    request = sim.AddTrigger(sim.SweepCollisionTrigger(0, 3))
-    for number in range(MAX_ITEMS):
-        world.bridge.responses["add_trigger"] = {**DONE, "id": number}
-        assert world.ask(request) == sim.Added(ItemType.TRIGGER, number)
-    world.bridge.asked.clear()
-    world.bridge.responses["add_trigger"] = {**DONE, "id": MAX_ITEMS}
-    assert world.ask(request).code == FULL
-    assert [name for name, _ in world.bridge.asked] == ["add_trigger", "remove"]
-    assert world.bridge.asked[-1][1].id == MAX_ITEMS
 
 
 def test_spies_learn_of_entities_that_the_bridge_s_simulator_has_and_loses(world):

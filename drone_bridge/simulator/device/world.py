@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from drone_bridge.motion.wxyz import (
-    IDENTITY,
     Vector,
     WxyzQuaternion,
     conjugate,
@@ -280,19 +279,12 @@ class Camera(Item):
     x: Vector  # in the entity's model frame, m
     focal_length: float
     is_enabled: bool
-    world_q: WxyzQuaternion = IDENTITY  # as of the last update
-    world_x: Vector = (0.0, 0.0, 0.0)
 
-    def update(self, entity_x: Vector, entity_q: WxyzQuaternion) -> None:
-        """Move with its entity, whose model frame is given."""
-        dx, dy, dz = rotate(entity_q, self.x)
-        self.world_x = entity_x[0] + dx, entity_x[1] + dy, entity_x[2] + dz
-        self.world_q = multiply(entity_q, self.q)
-
-    def view(self, target: Vector, radius: float) -> View:
-        """Return where a sphere appears."""
-        towards = tuple(there - here for there, here in zip(target, self.world_x, strict=True))
-        depth, right, down = rotate(conjugate(self.world_q), towards)
+    def view(self, entity_x: Vector, entity_q: WxyzQuaternion, target: Vector, radius: float) -> View:
+        """Return where a sphere appears, with the pose of the model of the camera's entity."""
+        camera_x = (here + shift for here, shift in zip(entity_x, rotate(entity_q, self.x), strict=True))
+        towards = tuple(there - here for there, here in zip(target, camera_x, strict=True))
+        depth, right, down = rotate(conjugate(multiply(entity_q, self.q)), towards)
         if depth == 0:
             return 0.0, 0.0, 0.0, 0.0
         scale = self.focal_length / depth
@@ -365,7 +357,7 @@ class CameraStream(Stream):
         return frozenset({self.on})
 
     def after_step(self, number: int, world: World) -> Response | None:
-        if not world.is_enabled(self.camera) or not world.scene.is_current(self.target):
+        if not world.camera(self.camera).is_enabled or not world.scene.is_current(self.target):
             return None
         return super(CameraStream, self).after_step(number, world)
 
@@ -573,28 +565,16 @@ class World:
     # Cameras.
 
     def camera(self, number: int) -> Camera:
-        """Return an existing camera at its current pose."""
-        camera = self._camera(number)
-        if camera.is_enabled:
-            self.aim(camera)
-        return camera
-
-    def aim(self, camera: Camera) -> None:
-        """Move a camera to its entity, if the entity's state is known."""
-        if self.scene.is_current(camera.entity):
-            camera.update(self.scene.position(camera.entity), self.scene.model_attitude(camera.entity))
-
-    def is_enabled(self, camera: int) -> bool:
-        return self._camera(camera).is_enabled
-
-    def view(self, camera: int, target: int) -> View:
-        """Return where an entity appears; a disabled camera stays where it was disabled."""
-        return self.camera(camera).view(self.scene.position(target), self.scene.radius(target))
-
-    def _camera(self, number: int) -> Camera:
+        """Return an existing camera."""
         camera = self.items.of(ItemType.CAMERA)[number]
         assert isinstance(camera, Camera)
         return camera
+
+    def view(self, camera: int, target: int) -> View:
+        """Return where an entity appears."""
+        scene, seeing = self.scene, self.camera(camera)
+        pose = scene.position(seeing.entity), scene.model_attitude(seeing.entity)
+        return seeing.view(*pose, scene.position(target), scene.radius(target))
 
 
 # Running and pausing the world.

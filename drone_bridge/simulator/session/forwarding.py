@@ -276,11 +276,7 @@ class Forwarder:
                     self.world.extended_attributes.set(request.id, request.key, request.data)
         elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
             owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
-            try:
-                self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
-            except RefusedError:  # there are too many
-                yield from self.remove_all([(ItemType(answered.type), answered.id)])
-                raise
+            self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
         return answered
 
     def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:
