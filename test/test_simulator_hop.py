@@ -131,15 +131,6 @@ def test_what_is_added_is_in_the_simulator_until_it_is_removed(world, simulator,
     assert isinstance(simulator.ask(sim.Remove(kind, added.id)), sim.Error)
 
 
-def test_a_camera_of_the_simulator_is_set_there(world, simulator):
-    camera = world.ask(sim.AddCamera(VEHICLE, LEVEL, (0.1, 0.2, 0.3), 1.5)).id
-    assert world.ask(sim.SetCamera(camera, CameraAttribute.FOCAL_LENGTH, 2.5)) == sim.Ok()
-    simulator.add(sim.StreamCamera(camera, 1, BUOY))
-    simulator.get(sim.SetEntity(BUOY, Attribute.POSITION, (2.1, 0.2, 0.3)))
-    view = next(event for event in simulator.step() if isinstance(event, sim.CameraData))
-    assert (view.depth, view.radius) == pytest.approx((2.0, 0.2 * 2.5 / 2.0))
-
-
 def test_the_simulator_runs_and_pauses_as_clients_request(world, simulator):
     control = simulator.context.control
     assert world.ask(sim.Run(0)) == sim.Ok()
