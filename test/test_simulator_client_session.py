@@ -2,6 +2,7 @@
 """What simulator_bridge says to a simulator over all of its connections: the session alone, in no time."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from session_talk import published
@@ -745,6 +746,19 @@ def test_adding_a_camera_recreates_the_streams_of_the_others(talk):
     assert of_cameras(talk) == [("stream", 0), ("remove", 0), ("stream", 0), ("stream", 1)]
     talk.say("streams", sim.CameraData(2, 0.0, 0.0, 0.0, 1.0))
     assert talk.published(Reported)[-1].camera == (1, "down", BUOY)
+
+
+def test_a_camera_that_comes_back_with_its_entity_recreates_the_streams_of_the_others(talk):
+    talk.world.entities[9] = dict(STILL)
+    talk.run(1.1)
+    there = talk.outcome(talk.ask(requests.add_camera, "there", replace(FRONT, entity=BUOY), (9,), 1)).result
+    vehicle = talk.world.entities.pop(VEHICLE)
+    talk.run(1.1)
+    before = len(of_cameras(talk))
+    talk.world.entities[VEHICLE] = vehicle
+    talk.run(1.1)
+    assert len(talk.of(sim.AddCamera)) == 3
+    assert ("stream", there) in of_cameras(talk)[before:]
 
 
 @pytest.mark.parametrize("who", ["here", "by others"])

@@ -594,13 +594,17 @@ def test_items_in_the_bridge_s_simulator_end_with_their_client(world):
     assert not other.news()
 
 
-def test_a_camera_of_the_bridge_s_simulator_has_no_attributes_that_no_camera_has(world):
+def test_a_camera_of_the_bridge_s_simulator_is_set_there_by_what_cameras_have_and_nowhere_else(world):
     world.bridge.responses = {"add_camera": {**DONE, "id": 4}, "set_camera": DONE}
     assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 4)
     for unknown in (4, 255):
         assert world.ask(sim.SetCamera(4, unknown, b"data")).code == 1
-    assert world.ask(sim.SetCamera(4, sim.CameraAttribute.ENABLED, False)) == sim.Ok()
+    change = sim.SetCamera(4, sim.CameraAttribute.ENABLED, False)
+    assert world.ask(change) == sim.Ok()
     assert len(world.bridge.asked) == 2
+    world.bridge.responses.clear()  # as when the bridge is gone
+    assert world.ask(change) == sim.Error(0, "No node offers the service set_camera.")
+    assert world.ask(sim.StreamCamera(4, 1, VEHICLE)) == sim.Error(0, "No node offers the service stream_camera.")
 
 
 def test_a_camera_of_the_bridge_s_simulator_takes_the_id_of_an_own_one_and_ends_its_streams():

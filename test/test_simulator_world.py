@@ -240,6 +240,8 @@ def test_removing_an_entity_removes_what_depends_on_it(simulator):
     ]
     assert sorted(gone) == sorted(keys.items())
     assert gone[-1] == (sim.ItemType.ENTITY, keys[sim.ItemType.ENTITY])
+    kinds = [kind for kind, _ in gone]
+    assert kinds.index(sim.ItemType.CAMERA_STREAM) < kinds.index(sim.ItemType.CAMERA)
     assert not simulator.world.items.of(sim.ItemType.CAMERA)
     assert simulator.step() == []
 
