@@ -63,5 +63,5 @@ def test_states_grow_old_by_the_time_on_clock(ros):
         odometry = ros.publisher(Odometry, "odom", 10)
         with repeating(lambda number: clock.publish(Clock(clock=time_from_seconds(100.0)))):
             wait_until(lambda: odometry.publish(Odometry()) or place(client, VEHICLE), "a state", period_s=0.02)
-        with repeating(lambda number: clock.publish(Clock(clock=time_from_seconds(200.0)))):
+        with repeating(lambda number: clock.publish(Clock(clock=time_from_seconds(200.0 + 100.0 * number)))):
             wait_until(lambda: place(client, VEHICLE) is None, "that the state is old")
