@@ -5,7 +5,7 @@
 |---|---|
 | streams of entities, cameras, triggers | at the beginning, when they were added here, and when an entity that they \
 depend on comes |
-| streams of cameras | once their camera is there, and anew whenever a camera or an entity has come or gone here |
+| streams of cameras | once their camera is there, and anew when a camera was added or removed here, or an entity removed |
 
 The CUAUV server stores its cameras in an array. When one is added or removed the others move, but their streams keep
 dangling pointers: they repeat what was seen last, or send garbage.
@@ -36,15 +36,13 @@ class ItemKeeper:
         exchange, request = self._exchange, item.request
         exchange.check(request)
         self.items.add(item)
-        is_added = False
         try:
             (answer,) = yield from exchange.wait_for(self._send(item))
             if isinstance(answer, sim.Error):
                 raise refusal(request, answer)
-            is_added = True
-        finally:  # who hears of no success is not to find it there later
-            if not is_added:
-                self.items.drop(item)
+        except Exception:  # who hears of no success is not to find it there later
+            self.items.drop(item)
+            raise
         if isinstance(item, Camera):
             self.place(item)
         assert isinstance(answer, sim.Added)

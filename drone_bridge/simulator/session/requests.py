@@ -98,15 +98,13 @@ def stream_entity(talk: Conversation, entity: int, name: str, period: int) -> Pr
     """Publish the states of an entity; return the stream's ID."""
     was_named = entity in talk.entities.names
     talk.simulation.name(entity, name)
-    is_published = False
     try:
-        number = yield from _publish(talk, entity, period)
-        is_published = True
-    finally:
-        if not is_published and not was_named:
+        return (yield from _publish(talk, entity, period))
+    except Exception:
+        if not was_named:
             talk.entities.forget(entity)
             talk.exchange.publish(talk.simulation.scene)
-    return number
+        raise
 
 
 def _publish(talk: Conversation, entity: int, period: int) -> Procedure[int]:
