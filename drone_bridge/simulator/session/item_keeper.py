@@ -5,7 +5,7 @@
 |---|---|
 | streams of entities, cameras, triggers | at the beginning, when they were added here, and when an entity that they \
 depend on comes |
-| streams of cameras | once their camera is there, and anew when a camera was added or removed here, or an entity removed |
+| streams of cameras | once their camera is there, and anew when a camera was added or removed, or an entity removed |
 
 The CUAUV server stores its cameras in an array. When one is added or removed the others move, but their streams keep
 dangling pointers: they repeat what was seen last, or send garbage.
