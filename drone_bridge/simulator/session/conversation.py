@@ -102,8 +102,6 @@ class Conversation:
         self.streams = Streams(exchange, simulation, self.heading)
         #: How many runs were completed, and how often the simulation was paused here.
         self.completed_runs = self.pauses = 0
-        #: None: not known yet.
-        self.is_cuauv_server: bool | None = None
         #: Whether it goes on after SPY; and whether the simulator has answered.
         self.has_begun = False
         self.is_proven = False

@@ -16,8 +16,6 @@ from drone_bridge.simulator.session.desired_items import Camera, CameraStream, D
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
 from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure
 
-_LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
-
 
 def ask(talk: Conversation, request: sim.Request) -> Procedure[Any]:
     """Send one request, and return its answer."""
@@ -162,15 +160,7 @@ def add_object(talk: Conversation, request: sim.AddObject) -> Procedure[int]:
     Its ID is the one by which it is removed: the CUAUV server returns a count from 0, and its force 0 is gravity.
     """
     number: int = (yield from talk.exchange.request(request)).id
-    return number + 1 if (yield from _is_cuauv_server(talk)) else number
-
-
-def _is_cuauv_server(talk: Conversation) -> Procedure[bool]:
-    """Find out whether this is the CUAUV server, which accepts the removal of unknown triggers."""
-    if talk.is_cuauv_server is None:
-        (answer,) = yield from talk.exchange.ask(sim.Remove(ItemType.TRIGGER, _LAST_ID))
-        talk.is_cuauv_server = isinstance(answer, sim.Ok)
-    return talk.is_cuauv_server
+    return number + 1 if (yield from talk.exchange.is_cuauv_server()) else number
 
 
 # Cameras.
@@ -199,7 +189,7 @@ def set_camera(talk: Conversation, camera: int, changes: Iterable[sim.SetCamera]
     # That server takes a pose about the principal axes, though CADD takes it about the model.
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)
-    if is_moved and (yield from _is_cuauv_server(talk)):
+    if is_moved and (yield from talk.exchange.is_cuauv_server()):
         body_to_model = talk.entities.known_rotation(ours.camera.entity)
     yield from talk.exchange.request_all(*(in_body(change, body_to_model) for change in made))
     for change in made:
