@@ -94,7 +94,7 @@ def test_a_server_that_dies_of_clients_that_just_close_survives_the_bridge(ros, 
     odom = ros.subscribe(Odometry, "odom")
     for _ in range(3):
         with bridge(emulator, body_to_model=[1.0, 0.0, 0.0, 0.0]):
-            odom.forget()
+            odom.clear()
             odom.wait()
     rude = connect(emulator)
     rude.add(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
