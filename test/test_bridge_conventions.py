@@ -3,6 +3,7 @@
 
 import re
 import socket
+import sys
 import threading
 from collections.abc import Sequence
 
@@ -11,13 +12,12 @@ import yaml
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import GetState
 from nav_msgs.msg import Odometry
-from processes import TIMEOUT_S, Process
+from processes import TIMEOUT_S, Process, when_listening
 from rcl_interfaces.msg import Parameter
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.parameter import parameter_value_to_python
 from ros_session import nanoseconds, wait_until
 from rosgraph_msgs.msg import Clock
-from simulator_peer import SimulatorPeer
 from testbed_peer import TestbedPeer, bridge
 from tf2_msgs.msg import TFMessage
 
@@ -143,11 +143,12 @@ def test_a_node_whose_parameter_is_refused_stays_up_and_starts_once_it_is_set(ro
         wait_until(lambda: state_of(ros, "robot_bridge") == "active", "the node to start by itself")
 
 
-def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ros, monkeypatch, closing):
+def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ros, monkeypatch, start_child):
     """In this process, where a bridge can be held up at that moment, until the call has been accepted or refused.
 
     If the call takes so long to come that the link's thread has stood still, it is refused as one that may have waited.
     """
+    simulator = when_listening(start_child(sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0))
     is_said, is_submitted = threading.Event(), threading.Event()
     inform, post = Reports.inform, LinkLoop.post
 
@@ -163,7 +164,7 @@ def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ro
 
     monkeypatch.setattr(Reports, "inform", inform_and_wait)
     monkeypatch.setattr(LinkLoop, "post", post_and_tell)
-    ros.run(SimulatorBridge, port=closing(SimulatorPeer()).port)
+    ros.run(SimulatorBridge, port=simulator.port)
     assert is_said.wait(TIMEOUT_S)
     answer = ros.call(SimulatorRequest, "simulator_bridge/reassure", SimulatorRequest.Request())
     assert answer.success or MAY_HAVE_WAITED in answer.message

@@ -43,20 +43,10 @@ def test_removing_a_camera_removes_its_streams(are_configured):
     assert items.find(sim.ItemType.ENTITY_STREAM, 2) is other
 
 
-def test_configured_items_are_requested_again_when_an_entity_goes():
-    configured, service = EntityStream(1, 1), EntityStream(1, 1)
-    items = desired(configured)
-    items.add(service)
-    items.mark_added(configured, 0)
-    items.mark_added(service, 1)
-    items.removed(sim.ItemType.ENTITY, 1)
-    assert list(items) == [configured]
-    assert configured.id is None
-
-
-def test_configured_items_come_back_in_another_world_whoever_removed_the_entity():
-    stream, trigger = EntityStream(1, 1), EntityStream(2, 1)
+def test_configured_items_stay_desired_when_an_entity_goes_and_others_do_not():
+    stream, trigger, service = EntityStream(1, 1), EntityStream(2, 1), EntityStream(1, 1)
     items = desired(stream, trigger)
+    items.add(service)
     items.mark_added(stream, 0)
     items.removed(sim.ItemType.ENTITY, 1, is_ours=True)
     assert list(items) == [stream, trigger]

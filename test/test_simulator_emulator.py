@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from offline_simulator import entity
-from processes import Process, when_listening
-from ros_session import wait_until
+from processes import when_listening
 from simulator_client import SimulatorClient
 
 from drone_bridge.simulator import codec as sim
@@ -25,38 +23,16 @@ def emulate(start_child):
     return lambda *arguments: when_listening(start_child(*COMMAND, *arguments))
 
 
-@pytest.fixture(scope="module")
-def shared():
-    """A simulator for all tests that need no special one."""
-    with Process(*COMMAND, "--verbose") as child:
-        yield when_listening(child)
-
-
-@pytest.fixture
-def simulator(shared):
-    """The shared simulator: paused, nobody connected, nothing in the world but the vehicle."""
-    with SimulatorClient(shared.port) as client:
-        client.ask(sim.Pause())
-        for number in client.get(sim.ListEntities()).ids:
-            if number != VEHICLE:
-                client.get(sim.Remove(sim.ItemType.ENTITY, number))
-        port = client.socket.getsockname()[1]
-    # Who came before this one is in the output before it, and what has been said is read up to here.
-    shared.wait_for_line(rf"^127\.0\.0\.1:{port} is gone: ")
-    wait_until(lambda: shared.count_lines("^connected to ") == shared.count_lines(" is gone: "), "nobody connected")
-    shared.lines.clear()
-    return shared
-
-
 @pytest.fixture
 def connect(closing):
     return lambda emulator, **options: closing(SimulatorClient(emulator.port, **options))
 
 
-def test_a_run_makes_exactly_its_steps_and_then_tells_everybody(simulator, connect):
-    alice, bob = connect(simulator), connect(simulator)
+def test_a_run_makes_exactly_its_steps_and_then_tells_everybody_and_a_pause_ends_it_silently(emulate, connect):
+    emulator = emulate()
+    alice, bob = connect(emulator), connect(emulator)
     bob.settle()
-    alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
+    stream = alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
     for steps in (7, 1):
         alice.get(sim.Run(steps))
         alice.collect_until(sim.Completed)
@@ -64,44 +40,30 @@ def test_a_run_makes_exactly_its_steps_and_then_tells_everybody(simulator, conne
         alice.events.clear()
         bob.wait_for(sim.Completed)
     assert alice.code(sim.Pause()) == 0
-
-
-def test_a_pause_ends_a_run_silently(simulator, connect):
-    alice, bob = connect(simulator), connect(simulator)
-    bob.settle()
+    alice.get(sim.Remove(sim.ItemType.ENTITY_STREAM, stream))
     alice.get(sim.Run(10**15))
-    assert alice.code(sim.Run(1)) == 0
-    assert bob.code(sim.Run(0)) == 0
+    assert bob.code(sim.Run(1)) == 0
     bob.get(sim.Pause())
     for client in (alice, bob):
         client.settle()
         assert client.events == []
-    alice.get(sim.Run(1))
-    alice.wait_for(sim.Completed)
 
 
 # Clients that misbehave, and clients that go.
 
 
-def test_garbage_costs_its_sender_the_connection_and_nobody_else(simulator, connect):
-    alice, bob = connect(simulator), connect(simulator)
-    alice.settle()
-    bob.settle()
-    bob.send_bytes(b"GET / HTTP/1.1\r\n\r\n" * 2000)
-    bob.wait_until_closed()
-    simulator.wait_for_line("is gone: The client .*of type 71")
-    alice.settle()
-
-
-def test_a_client_that_reads_nothing_is_given_up_and_the_world_goes_on(simulator, connect):
-    alice, bob = connect(simulator), connect(simulator, receive_buffer=4096)
+def test_who_sends_garbage_or_reads_nothing_is_given_up_and_the_world_goes_on(emulate, connect):
+    emulator = emulate()
+    alice, bob, eve = connect(emulator), connect(emulator, receive_buffer=4096), connect(emulator)
+    eve.send_bytes(b"GET / HTTP/1.1\r\n\r\n" * 2000)
+    eve.wait_until_closed()
+    emulator.wait_for_line("is gone: The client .*of type 71")
     alice.add(sim.StreamEntity(VEHICLE, 1, (X,)))
-    number = alice.add(entity())
-    with SimulatorClient(simulator.port, max_request_bytes=1 << 20) as writer:
-        writer.get(sim.SetExtended(number, "big", bytes(500_000)))
     alice.get(sim.Run(0))
-    bob.send_bytes_until_closed(sim.frame(sim.GetExtended(number, "big")) * 10)
-    simulator.wait_for_line("is gone: it has left more than")
+    with SimulatorClient(emulator.port, max_request_bytes=1 << 20) as writer:
+        writer.get(sim.SetExtended(VEHICLE, "big", bytes(500_000)))
+    bob.send_bytes_until_closed(sim.frame(sim.GetExtended(VEHICLE, "big")) * 10)
+    emulator.wait_for_line("is gone: it has left more than")
     alice.settle()
     alice.events.clear()  # what was said before
     alice.wait_for(sim.EntityData)
@@ -125,6 +87,7 @@ def test_it_ends_cleanly_and_tells_each_client(emulate, connect):
     clients[0].add(sim.StreamEntity(VEHICLE, 1, tuple(sim.Attribute)))
     for client in clients:
         client.settle()
+    connect(emulator).settle()  # and neither reads nor closes
     emulator.send()
     for client in clients:
         client.wait_for(sim.Completed)
@@ -132,12 +95,6 @@ def test_it_ends_cleanly_and_tells_each_client(emulate, connect):
     assert emulator.wait() == 0
     emulator.wait_for_line(r"^ended: \d+ steps, .* vehicle at ")
     assert "Traceback" not in emulator.output
-
-
-def test_it_ends_with_a_client_that_neither_reads_nor_closes(emulate, connect):
-    emulator = emulate("--running")
-    connect(emulator).settle()
-    assert emulator.stop() == 0
 
 
 # As the real server.
@@ -193,13 +150,9 @@ def out_of_band(found):
     return [(kind, len(body)) for kind, body in found if kind >= 128]
 
 
-def test_a_recorded_client_gets_the_recorded_answers(emulate, connect):
-    found = replay(connect(emulate("--quirks", "none")))
-    assert in_band(found) == in_band(RECORDED)
-
-
 def test_a_recorded_client_gets_what_the_recorded_server_sent_in_its_order(emulate, connect):
     """Another drag, and no acceleration counted one and a half times: within two centimetres all the same."""
+    assert in_band(replay(connect(emulate()))) == in_band(RECORDED)
     found = replay(connect(emulate("--quirks", "real")))
     assert in_band(found) == in_band(RECORDED)
     assert out_of_band(found) == out_of_band(RECORDED)

@@ -10,8 +10,7 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import Attribute, CameraAttribute
+from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.server.sources import PairedSource
 from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene
@@ -19,8 +18,6 @@ from drone_bridge.simulator.topics import (
     Translation,
     axes,
     entity_state,
-    service_calls,
-    services,
     set_velocity,
     twist_from_velocity,
     velocity_from_twist,
@@ -93,56 +90,6 @@ def test_non_finite_numbers_and_invalid_rotations_are_refused(bad):
     pose.pose.orientation.w = bad
     with pytest.raises(ValueError, match="length"):
         translation().wire_pose(pose)
-
-
-# Requests, through the service and back.
-
-
-def turbulence(current):
-    return sim.AddObject(sim.Turbulence.CLASS, current.encode())
-
-
-def test_eadd_comes_out_of_the_bridge_as_it_went_into_the_server():
-    source = random.Random(1)
-    attributes = (sim.ExtendedAttribute("render", b"ball"), sim.ExtendedAttribute("raw", b"\xff\0"))
-    request = sim.AddEntity(
-        2.0, 0.3, (1.0, 2.0, 3.0), random_rotation(source), (4.0, 5.0, 6.0), random_rotation(source), False, attributes
-    )
-    sent = services.wire_add_entity(service_calls.spawn(request))
-    assert (sent.mass, sent.radius, sent.corporeal, sent.attributes) == (2.0, 0.3, False, attributes)
-    for name in ("inertia", "body_to_model", "position", "orientation"):
-        assert getattr(sent, name) == pytest.approx(getattr(request, name)), name
-
-
-def test_cameras_and_triggers_come_out_of_the_bridge_as_they_went_into_the_server():
-    source = random.Random(2)
-    camera = sim.AddCamera(0, random_rotation(source), (0.1, 0.2, 0.3), 1.5, False)
-    sent = services.wire_add_camera(service_calls.add_camera(camera))
-    assert (sent.entity, sent.focal_length, sent.enabled) == (0, 1.5, False)
-    assert [sent.orientation, sent.position] == [pytest.approx(camera.orientation), pytest.approx(camera.position)]
-    for attribute, value in (
-        (CameraAttribute.ORIENTATION, random_rotation(source)),
-        (CameraAttribute.POSITION, (1.0, 2.0, 3.0)),
-        (CameraAttribute.FOCAL_LENGTH, 2.5),
-        (CameraAttribute.ENABLED, True),
-    ):
-        asked = service_calls.set_camera(sim.SetCamera(4, attribute, value))
-        (change,) = services.wire_set_camera(asked)
-        assert (change.id, change.attribute, change.value) == (4, attribute, pytest.approx(value))
-    for trigger in (
-        sim.CollisionTrigger(1, 2, -1.0),
-        sim.SweepCollisionTrigger(1, 2),
-        sim.PathTrigger(1, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0), 0.5),
-    ):
-        assert services.wire_trigger(service_calls.add_trigger(sim.AddTrigger(trigger))) == trigger
-    current = sim.Turbulence(
-        (-1.0, 2.0, 3.0), (1.0, 2.0, 4.0), -0.5, 0.25, (-3.0, 0.0, -1.0), (3.0, 0.5, 0.0), 0.0, 1.0
-    )
-    assert services.wire_add_turbulence(service_calls.add_turbulence(turbulence(current))) == turbulence(current)
-    disordered = sim.Turbulence((0.0, 0.0, 1.0), (0.0, 0.0, -1.0), 0.0, 0.0, *((0.0,) * 3,) * 2, 0.0, 0.0)
-    with pytest.raises(ValueError, match="has to be nowhere above"):
-        services.wire_add_turbulence(service_calls.add_turbulence(turbulence(disordered)))
-    assert services.wire_set_attribute(service_calls.set_attribute(sim.SetExtended(1, "key", b"text"))).data == b"text"
 
 
 # Where states come from.

@@ -40,7 +40,6 @@ class Steered(ServedWorld):
     def have_bridge(self, is_there, **responses):
         services = {"run": DONE, "pause": DONE, "set_entity_state": DONE, "get_entity_state": AT_REST, **responses}
         self.bridge.responses = services if is_there else {}
-        self.do(self.session.bridge_changed)
 
     def wait(self, seconds):
         """Let time pass, in which the session says what it has to say."""

@@ -22,10 +22,10 @@ _UNIT_TOLERANCE = 0.1
 
 
 class FrameTree:
-    """Keeps what it is given, and of a node hears tf from when it is first used. For the executor."""
+    """Hears the tf of a node, from when it is first used. For the executor."""
 
-    def __init__(self, node: Node | None = None) -> None:
-        self._node = node  # until it is listening
+    def __init__(self, node: Node) -> None:
+        self._node: Node | None = node  # until it is listening
         self._by_child: dict[str, TransformStamped] = {}
 
     def seen_from(self, base: str, frame: str) -> Placed | None:
@@ -52,14 +52,6 @@ class FrameTree:
             has_room = len(self._by_child) < _MAX_FRAMES or each.child_frame_id in self._by_child
             if is_place and is_turn and has_room:
                 self._by_child[each.child_frame_id] = each
-
-    def chain(self, base: str, frame: str) -> list[TransformStamped]:
-        """Return the transforms from a frame upwards, those above the other one left out."""
-        chain: list[TransformStamped] = []
-        while frame != base and (above := self._by_child.get(frame)) and len(chain) < _LONGEST_CHAIN:
-            chain.append(above)
-            frame = above.header.frame_id
-        return chain
 
     def _ancestors(self, frame: str) -> dict[str, Placed]:
         """Return the frame and all above it, nearest first, each with where the frame is in it."""

@@ -23,19 +23,17 @@ or a uint8 where it says *key*.
 | 2 EADD | mass, radius, inertia, btom (quaternion), x, q, corporeal (uint8), list (uint8) of key and bytes | ADDED |
 | 3 ESET | id, attribute (uint8), value | OK |
 | 4 EGET | id, attribute | EGOT |
-| 5 OCLASSES, 6 OLIST | | type 10: list of strings; OLISTED |
+| 5 OCLASSES, 9 CLIST | not documented | not documented |
+| 6 OLIST, 8 OSET, 12 CVIEW, 18 OGET | not documented | OLISTED, OK, CGOT, OGOT |
 | 7 OADD | class (string), what the class wants; `turbulence`: 16 d | ADDED |
-| 8 OSET, 18 OGET | id, attribute, bytes; id, attribute | OK; OGOT |
-| 9 CLIST | | type 11: list of ids |
 | 10 CADD | entity, q, x, f (d), enabled | ADDED |
 | 11 CSET | id, attribute, value | OK |
-| 12 CVIEW | camera, entity | CGOT |
 | 13 TADD | type, configuration: collision (a, b, distance), sweep (a, b), bytecode, path (entity, start, end, distance) | ADDED |
 | 14 ESTREAM, 21 EXSTREAM | id, period, list (uint8) of attributes, or of keys | ADDED, then EDATA, EXDATA |
 | 15 CSTREAM, 16 CBCAST | camera, period, entity; camera | ADDED, then CDATA; ADDED |
 | 17 CONFIG | | CONFIGED |
 | 19 EXSET, 20 EXGET | id, key, bytes; id, key | OK; EXGOT |
-| 22 SPY | | ADDED, then SPIED |
+| 22 SPY | | ADDED (or OK), then SPIED |
 | 33 REASSURE | | OK |
 | 254 RUN | steps (uint64), 0 forever | OK, then COMPLETED |
 | 255 PAUSE | | OK |
@@ -47,9 +45,9 @@ Attributes of entities: 0 x, 1 v, 2 a, 3 q, 4 w (d each), 5 corporeal. Of camera
 | 0 OK, 255 COMPLETED | |
 | 1 ERROR | code (uint32), text; instead of any answer |
 | 2 ADDED | type (uint8), id |
-| 3 ELISTED, 5 OLISTED | list of ids (uint32) |
-| 4 EGOT, 6 OGOT | attribute, value |
-| 7 CGOT | x, y, radius, depth (f) |
+| 3 ELISTED | list of ids (uint32) |
+| 4 EGOT | attribute, value |
+| 5 OLISTED, 6 OGOT, 7 CGOT | not documented |
 | 8 CONFIGED | frequency, speed (d), non-real-time, desired thrusters (uint8) |
 | 9 EXGOT | key, bytes |
 | 129 EDATA | stream, list (uint8) of attribute and value |
@@ -58,18 +56,14 @@ Attributes of entities: 0 x, 1 v, 2 a, 3 q, 4 w (d each), 5 corporeal. Of camera
 | 128 TRIGGERED, 131 UNTRIGGERED, 132 PSTART, 133 PFAIL, 134 PEND | trigger |
 | 136 SPIED | added (uint8), type, id (uint8 by the document, uint32 in programs; both are read) |
 
-The document leaves open what 5, 6, 8, 9, 12 and 18 and their answers look like; the layouts above are ours. Types 10
-and 11 are not in it at all.
+What is not documented is bytes here: its meaning is up to the two ends.
 """  # noqa: E501 -- tables
 
 import struct
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
-from operator import itemgetter
 from typing import Annotated, Any, ClassVar
 
 from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, EventT, LocalProtocolError
@@ -90,7 +84,6 @@ from drone_bridge.wire.layouts import (
     UInt32,
     UInt64,
     is_one_of,
-    pack,
 )
 from drone_bridge.wire.messages import Message
 from drone_bridge.wire.stream import StreamConnection
@@ -101,11 +94,9 @@ __all__ = [
     "MAX_OUTSTANDING",
     "MAX_REQUEST_BYTES",
     "NEED_DATA",
-    "PARAMETERS",
     "REQUESTS",
     "RESPONSES",
     "STREAMED",
-    "TCP_PORT",
     "VEHICLE",
     "AddCamera",
     "AddEntity",
@@ -121,7 +112,6 @@ __all__ = [
     "CameraData",
     "CameraGot",
     "CameraValue",
-    "CamerasListed",
     "ClientConnection",
     "CollisionTrigger",
     "Completed",
@@ -143,7 +133,6 @@ __all__ = [
     "ListEntities",
     "ListObjectClasses",
     "ListObjects",
-    "ObjectClassesListed",
     "ObjectGot",
     "ObjectsListed",
     "Ok",
@@ -260,8 +249,8 @@ class Request(Message):
         return False
 
     def is_answered_by(self, response: Response) -> bool:
-        """Return whether a response of the expected type, other than Error, can be the answer to this request."""
-        return self.ADDS is None or getattr(response, "type", None) == self.ADDS
+        """Return whether a response other than Error can be the answer to this request."""
+        return isinstance(response, self.ANSWER) and self.ADDS in (None, getattr(response, "type", None))
 
 
 # The world: running it, items, and the answers that many requests share.
@@ -322,7 +311,13 @@ class Remove(Request, id=0, name="REMOVE", answer=Ok):
 
 @dataclass(frozen=True, slots=True)
 class Spy(Request, id=22, name="SPY", answer=Added, adds=ItemType.SPY, is_in_cuauv=False):
-    """SPY (22): notify this client of all added and removed items."""
+    """SPY (22): notify this client of all added and removed items.
+
+    The document says that REMOVE ends it, so something has been ADDED; it does not say so, and OK is taken as well.
+    """
+
+    def is_answered_by(self, response: Response) -> bool:
+        return isinstance(response, Ok) or Request.is_answered_by(self, response)
 
 
 @dataclass(frozen=True, slots=True)
@@ -563,11 +558,10 @@ class GetEntity(Request, id=4, name="EGET", answer=EntityGot):
         return isinstance(response, EntityGot) and response.attribute == self.attribute
 
 
-# Streams of entity attributes: most of the traffic, so the bodies of each stream are read by one struct.
+# Streams of entity attributes.
 
 
-_ID_AND_COUNT = struct.Struct(">IB")
-_ATTRIBUTE = Numbers("B")
+_STREAM, _ATTRIBUTE = Numbers("I"), Numbers("B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,60 +573,6 @@ class StreamEntity(Request, id=14, name="ESTREAM", answer=Added, adds=ItemType.E
     attributes: Annotated[tuple[int, ...], ListOf("B", UInt8)]  # at most 255
 
 
-class EntityDataLayout:
-    """The body of EntityData for given attributes, as one struct.
-
-    Raises KeyError for an attribute that the document does not have, as its width is not known.
-    """
-
-    __slots__ = ("_attributes", "_expected", "_layout", "_marks", "_values")
-
-    def __init__(self, attributes: tuple[int, ...]) -> None:
-        self._attributes = attributes
-        form, places, marks, position = ">IB", [], [1], 2
-        for attribute in attributes:
-            value = VALUES[attribute]
-            form += f"B{value.form}"
-            marks.append(position)
-            first = position + 1
-            position = first + value.width
-            places.append(first if value.width == 1 else slice(first, position))
-        self._layout = struct.Struct(form)
-        self._values: Any = (
-            itemgetter(*places) if len(places) > 1 else lambda numbers: tuple(map(numbers.__getitem__, places))
-        )
-        self._marks = itemgetter(*marks)  # where the number of attributes and their IDs are
-        self._expected = (len(attributes), *attributes) if attributes else 0
-
-    @property
-    def size(self) -> int:
-        """The size of the body, bytes."""
-        return self._layout.size
-
-    def decode(self, buffer: bytes | bytearray, start: int) -> "EntityData | None":
-        """Decode a body of this size from `start`; return None if it has other attributes."""
-        numbers = self._layout.unpack_from(buffer, start)
-        if self._marks(numbers) != self._expected:
-            return None
-        return EntityData(numbers[0], self._attributes, self._values(numbers))
-
-    def encode(self, stream: int, values: Sequence[AttributeValue]) -> bytes:
-        """Return the body. Raises LocalProtocolError for values that don't fit the attributes."""
-        if not isinstance(values, tuple | list) or len(values) != len(self._attributes):
-            raise LocalProtocolError(f"The values for {len(self._attributes)} attributes are {values!r:.200}.")
-        numbers: list[Any] = [stream, len(values)]
-        for attribute, value in zip(self._attributes, values, strict=True):
-            numbers.append(attribute)
-            numbers.extend(VALUES[attribute].flat(value, f"value of attribute {attribute}"))
-        return pack(self._layout, numbers, "EntityData")
-
-
-@lru_cache(maxsize=256)
-def entity_data_layout(attributes: tuple[int, ...]) -> EntityDataLayout:
-    """Return the cached layout for some attributes. Raises KeyError."""
-    return EntityDataLayout(attributes)
-
-
 @dataclass(frozen=True, slots=True)
 class EntityData(Response, id=129):
     """EDATA (129): the attributes of an entity after a step, in the order of the request."""
@@ -642,20 +582,20 @@ class EntityData(Response, id=129):
     values: tuple[AttributeValue, ...]
 
     def encode(self) -> bytes:
-        try:
-            layout = entity_data_layout(tuple(self.attributes))
-        except (KeyError, TypeError) as error:
-            raise LocalProtocolError(
-                f"The attributes of EntityData are {self.attributes!r:.200}; there are 0 to {max(VALUES)}."
-            ) from error
-        return layout.encode(self.id, self.values)
+        attributes, values = self.attributes, self.values
+        if not (isinstance(attributes, tuple) and isinstance(values, tuple) and len(values) == len(attributes)):
+            raise LocalProtocolError(f"The values for attributes {attributes!r:.200} are {values!r:.200}.")
+        data = _STREAM.pack(self.id, "id of EntityData") + _ATTRIBUTE.pack(len(attributes), "number of attributes")
+        for attribute, value in zip(attributes, values, strict=True):
+            if not is_one_of(attribute, tuple(VALUES)):
+                raise LocalProtocolError(f"There is no attribute {attribute!r:.200}, only 0 to {max(VALUES)}.")
+            data += _ATTRIBUTE.pack(attribute, "attribute") + VALUES[attribute].pack(value, f"value of {attribute}")
+        return data
 
     @classmethod
     def read(cls, reader: Reader) -> "EntityData":
-        """Decode a body with any attributes. The connection has a faster way for known streams."""
-        stream, count = reader.numbers(_ID_AND_COUNT)
-        attributes, values = [], []
-        for _ in range(count):
+        stream, attributes, values = _STREAM.read(reader, "id"), [], []
+        for _ in range(_ATTRIBUTE.read(reader, "count of attributes")):
             attribute = _ATTRIBUTE.read(reader, "attribute")
             if attribute not in VALUES:
                 raise MisfitError(f"there is no attribute {attribute}, so its size is unknown")
@@ -664,10 +604,8 @@ class EntityData(Response, id=129):
         return cls(stream, tuple(attributes), tuple(values))
 
 
-# Cameras: they see where entities appear, not what they look like. The document leaves some bodies open, and no known
-# server implements those. They are laid out here in its style: CLIST is empty, and answered with type 11, which the
-# document leaves free, as no response of its own lists cameras; CVIEW is the ID of a camera and of an entity, and CGOT
-# has what CDATA has after the ID of the stream; CBCAST is what the document describes as CBSTART, the ID of a camera.
+# Cameras: they see where entities appear, not what they look like. The bodies of CLIST, CVIEW and CGOT are not
+# documented, so they are bytes here; CBCAST is what the document describes as CBSTART.
 
 
 class CameraAttribute(IntEnum):
@@ -691,15 +629,10 @@ _VALUES = {
 
 
 @dataclass(frozen=True, slots=True)
-class CamerasListed(Response, id=11):
-    """Type 11: the IDs of all cameras."""
-
-    ids: Ids
-
-
-@dataclass(frozen=True, slots=True)
-class ListCameras(Request, id=9, name="CLIST", answer=CamerasListed, is_in_cuauv=False):
+class ListCameras(Request, id=9, name="CLIST", is_in_cuauv=False):
     """CLIST (9): list cameras."""
+
+    body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -727,20 +660,16 @@ class SetCamera(Request, id=11, name="CSET", answer=Ok):
 
 @dataclass(frozen=True, slots=True)
 class CameraGot(Response, id=7):
-    """CGOT (7): where an entity appears; as CameraData, without a stream."""
+    """CGOT (7): where an entity appears."""
 
-    x: Float32
-    y: Float32
-    radius: Float32
-    depth: Float32  # m
+    body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewCamera(Request, id=12, name="CVIEW", answer=CameraGot, is_in_cuauv=False):
     """CVIEW (12): get where an entity appears."""
 
-    id: UInt32
-    target: UInt32  # the ID of an entity
+    body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -906,12 +835,7 @@ class PathEnded(Response, id=134):
 
 
 # Objects: the forces and engines that act on entities. The document gives the body of OADD alone, and no known server
-# implements the others. OCLASSES and OLIST are empty; OCLASSES is answered with type 10, which the document leaves
-# free, as no response of its own can carry names; OSET and OGET name an object and an attribute, of which 0 is what the
-# class takes in OADD.
-
-
-PARAMETERS = 0  # the attribute of an object that holds what its class takes in OADD
+# implements the others, whose bodies are bytes here.
 
 
 @dataclass(frozen=True, slots=True)
@@ -936,27 +860,24 @@ class Turbulence(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectClassesListed(Response, id=10):
-    """Type 10: the classes of objects that can be added."""
-
-    names: Annotated[tuple[str, ...], ListOf("I", Name)]
-
-
-@dataclass(frozen=True, slots=True)
-class ListObjectClasses(Request, id=5, name="OCLASSES", answer=ObjectClassesListed, is_in_cuauv=False):
+class ListObjectClasses(Request, id=5, name="OCLASSES", is_in_cuauv=False):
     """OCLASSES (5): list the classes of objects that can be added."""
+
+    body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectsListed(Response, id=5):
     """OLISTED (5): the IDs of all objects."""
 
-    ids: Ids
+    body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
 class ListObjects(Request, id=6, name="OLIST", answer=ObjectsListed, is_in_cuauv=False):
     """OLIST (6): list objects."""
+
+    body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -978,38 +899,27 @@ class AddObject(Request, id=7, name="OADD", answer=Added, adds=ItemType.OBJECT):
 class SetObject(Request, id=8, name="OSET", answer=Ok, is_in_cuauv=False):
     """OSET (8): set an attribute of an object."""
 
-    id: UInt32
-    attribute: UInt8
-    data: RestOfBody
-
-    def moves(self, entity: int) -> bool:
-        return True
+    body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectGot(Response, id=6):
     """OGOT (6): an attribute of an object."""
 
-    attribute: UInt8
-    data: RestOfBody
+    body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
 class GetObject(Request, id=18, name="OGET", answer=ObjectGot, is_in_cuauv=False):
     """OGET (18): get an attribute of an object."""
 
-    id: UInt32
-    attribute: UInt8 = PARAMETERS
-
-    def is_answered_by(self, response: Response) -> bool:
-        return isinstance(response, ObjectGot) and response.attribute == self.attribute
+    body: RestOfBody = b""
 
 
 # The two ends of a connection.
 
 
 DEFAULT_PORT = 7772
-TCP_PORT = DEFAULT_PORT  # its name of old
 VEHICLE = 0  # the ID of the entity that is there from the start
 MAX_BODY_BYTES = 16 << 20  # of what is read
 MAX_REQUEST_BYTES = 1024  # of the body of a request: the CUAUV server closes on a longer one
@@ -1026,8 +936,6 @@ REQUESTS: dict[int, type[Request]] = _by_id(Request)
 RESPONSES: dict[int, type[Response]] = _by_id(Response)
 
 _HEADER = struct.Struct(">BI")  # type ID, bytes of the body
-_STREAM_ID = struct.Struct(">I")
-_MAX_KNOWN_STREAMS = 1024  # more than that, and the peer makes them up
 
 
 @dataclass(frozen=True, slots=True)
@@ -1058,7 +966,6 @@ class _Connection(StreamConnection[EventT]):
     def __init__(self, max_body_bytes: int) -> None:
         super().__init__()
         self._max_body_bytes = max_body_bytes
-        self._layouts: dict[int, EntityDataLayout] = {}  # of the last EntityData, by stream
 
     def _measure(self, *header: int) -> tuple[str, int]:
         kind, length = header
@@ -1073,22 +980,11 @@ class _Connection(StreamConnection[EventT]):
         return message.__name__, length
 
     def _read_message(self, header: tuple[int, ...], start: int, end: int) -> Any:
-        kind, length = header
-        if kind != EntityData.ID or self._kinds is REQUESTS:
-            return self._taken(self._kinds[kind].decode(bytes(memoryview(self._buffer)[start:end])))
-        if length >= _STREAM_ID.size:
-            layout = self._layouts.get(_STREAM_ID.unpack_from(self._buffer, start)[0])
-            if layout and layout.size == length and (known := layout.decode(self._buffer, start)):
-                return known
-        data = EntityData.decode(bytes(memoryview(self._buffer)[start:end]))
-        if len(self._layouts) >= _MAX_KNOWN_STREAMS:
-            self._layouts.clear()
-        self._layouts[data.id] = entity_data_layout(data.attributes)
-        return data
+        return self._taken(self._kinds[header[0]].decode(bytes(memoryview(self._buffer)[start:end])))
 
     @abstractmethod
     def _taken(self, message: Any) -> Any:
-        """Return the event of a message, other than EntityData, that has arrived. Raises what `_fail` returns."""
+        """Return the event of a message that has arrived. Raises what `_fail` returns."""
 
 
 class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
@@ -1152,9 +1048,7 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
         if not self._requests:
             raise self._fail(f"sent {type(response).__name__}, and no request was open")
         request = self._requests[0]
-        if not isinstance(response, Error) and not (
-            isinstance(response, request.ANSWER) and request.is_answered_by(response)
-        ):
+        if not isinstance(response, Error) and not request.is_answered_by(response):
             raise self._fail(f"answered {request!r} with {response!r}"[:1000])
         self._requests.popleft()
         return Answer(request, response)
@@ -1194,7 +1088,7 @@ class ServerConnection(_Connection[Request | ConnectionClosed]):
         if not self._requests:
             raise LocalProtocolError(f"{kind.__name__} is an answer, and no request is open.")
         request = self._requests[0]
-        if kind is not Error and not (kind is request.ANSWER and request.is_answered_by(response)):
+        if kind is not Error and not request.is_answered_by(response):
             raise LocalProtocolError(f"{response!r} is not an answer to {request!r}.")
         data = frame(response)
         self._requests.popleft()

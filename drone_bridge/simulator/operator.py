@@ -208,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
-    parser = OperatorParser("simulator", "A client of the underwater simulator.", sim.TCP_PORT, "the simulator")
+    parser = OperatorParser("simulator", "A client of the underwater simulator.", sim.DEFAULT_PORT, "the simulator")
     return parser.parse_args(arguments)
 
 

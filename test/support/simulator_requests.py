@@ -39,6 +39,7 @@ FIELDS = {
     "attributes": st.lists(st.integers(0, 6), max_size=7).map(tuple),
     "class_name": st.sampled_from(["turbulence", "x"]),
     "data": BYTES | TURBULENCE.map(lambda some: some.encode()),
+    "body": BYTES,
     "key": KEYS,
     "keys": st.lists(KEYS, max_size=3).map(tuple),
     "period": st.integers(0, 2),

@@ -5,7 +5,7 @@ from random import Random
 from types import SimpleNamespace
 
 from session_talk import SessionTalk
-from simulator_peer import STILL, World
+from simulator_world import STILL, World
 
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.session.arbiter import Decision, Rank

@@ -9,11 +9,11 @@ from drone_bridge.ros.common_parameters import (
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.simulated_time import time_parameters
-from drone_bridge.simulator.codec import TCP_PORT
+from drone_bridge.simulator.codec import DEFAULT_PORT
 from drone_bridge.simulator.session.conversation import AUTO, NONE, POLL, SPY
 
 PARAMETERS = (
-    *common_parameters(TCP_PORT, "The simulator's port.", roles=("connect",), silence_warning_s=2.5),
+    *common_parameters(DEFAULT_PORT, "The simulator's port.", roles=("connect",), silence_warning_s=2.5),
     ParameterDeclaration(
         "request_timeout",
         2.0,
@@ -41,7 +41,7 @@ PARAMETERS = (
         "item_events",
         AUTO,
         "How additions and removals are detected: with SPY (spy), by polling (poll), not at all (none), or with SPY "
-        "unless a simulator has closed the connection on it, and then by polling (auto).",
+        "unless the connection before ended on it, and then by polling (auto). poll saves a CUAUV server the attempt.",
         choices=(AUTO, SPY, POLL, NONE),
     ),
     ParameterDeclaration(

@@ -197,21 +197,14 @@ def remove(context: Context, client: Client, request: wire.Remove) -> wire.Respo
 
 def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wire.Response:
     """Add an entity, whose attitude is that of the body frame. Error 0: impossible values."""
-    try:
-        number = context.world.add_entity(request)
-    except ValueError as error:
-        raise RefusedError(0, str(error)) from error
-    return wire.Added(ItemType.ENTITY, number)
+    return wire.Added(ItemType.ENTITY, context.world.add_entity(request))
 
 
 def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wire.Response:
     """Set an attribute. Error 0: no such entity; 1: no such attribute."""
     expect(context, ItemType.ENTITY, request.id)
     expect_attribute(request.attribute, code=1)
-    try:
-        context.world.scene.set_attribute(request.id, request.attribute, request.value)
-    except ValueError as error:
-        raise RefusedError(INVALID, str(error)) from error
+    context.world.scene.set_attribute(request.id, request.attribute, request.value)
     return wire.Ok()
 
 
@@ -256,19 +249,6 @@ def add_object(context: Context, client: Client, request: wire.AddObject) -> wir
     return wire.Added(ItemType.OBJECT, context.world.add_object(request.class_name, request.data))
 
 
-def set_object(context: Context, client: Client, request: wire.SetObject) -> wire.Response:
-    """Set an attribute of an object. Error 0: no such object; 1: no such attribute; 2: impossible value."""
-    expect(context, ItemType.OBJECT, request.id)
-    context.world.scene.set_object(request.id, request.attribute, request.data)
-    return wire.Ok()
-
-
-def get_object(context: Context, client: Client, request: wire.GetObject) -> wire.Response:
-    """Return an attribute of an object. Errors as for setting one."""
-    expect(context, ItemType.OBJECT, request.id)
-    return wire.ObjectGot(request.attribute, context.world.scene.object_data(request.id, request.attribute))
-
-
 # Cameras.
 
 
@@ -277,13 +257,12 @@ def add_camera(context: Context, client: Client, request: wire.AddCamera) -> wir
     expect(context, ItemType.ENTITY, request.entity)
     camera = Camera(
         entity=request.entity,
-        q=_rotation(request.orientation),
+        q=unit(request.orientation),
         x=_vector(request.position),
         focal_length=_finite(request.focal_length),
         is_enabled=request.enabled,
         depends_on=frozenset({(ItemType.ENTITY, request.entity)}),
     )
-    context.world.aim(camera)
     return wire.Added(ItemType.CAMERA, context.world.add(ItemType.CAMERA, camera))
 
 
@@ -298,7 +277,7 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
     # The CUAUV server takes these relative to the body frame, though it takes those of CADD relative to the model's.
     from_frame = context.world.scene.body_to_model(camera.entity) if context.is_real else IDENTITY
     if request.attribute == wire.CameraAttribute.ORIENTATION:
-        camera.q = multiply(from_frame, _rotation(cast(WxyzQuaternion, value)))
+        camera.q = multiply(from_frame, unit(cast(WxyzQuaternion, value)))
     elif request.attribute == wire.CameraAttribute.POSITION:
         camera.x = rotate(from_frame, _vector(cast(Vector, value)))
     elif request.attribute == wire.CameraAttribute.FOCAL_LENGTH:
@@ -308,12 +287,6 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
     return wire.Ok()
 
 
-def view_camera(context: Context, client: Client, request: wire.ViewCamera) -> wire.Response:
-    """Return where an entity appears. Errors as for a stream of it."""
-    _expect_view(context, request.id, request.target)
-    return wire.CameraGot(*context.world.view(request.id, request.target))
-
-
 def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCamera) -> wire.Response:
     """Add a broadcast, which has no effect, as there is no shared memory. Error 0: no such camera."""
     expect(context, ItemType.CAMERA, request.id)
@@ -321,25 +294,22 @@ def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCa
     return wire.Added(ItemType.CAMERA_BROADCAST, context.world.add(ItemType.CAMERA_BROADCAST, broadcast))
 
 
-def _expect_view(context: Context, camera: int, target: int) -> None:
-    expect(context, ItemType.CAMERA, camera)
-    expect(context, ItemType.ENTITY, target, code=1)
-    if context.world.camera(camera).entity == target:
-        raise RefusedError(2, f"Camera {camera} is on entity {target}, and so can't see it.")
-
-
 # Streams.
 
 
 def stream_camera(context: Context, client: Client, request: wire.StreamCamera) -> wire.Response:
     """Add a camera stream. Error 0: no such camera; 1: no such entity; 2: the camera is on that entity."""
-    _expect_view(context, request.id, request.target)
+    expect(context, ItemType.CAMERA, request.id)
+    expect(context, ItemType.ENTITY, request.target, code=1)
+    entity = context.world.camera(request.id).entity
+    if entity == request.target:
+        raise RefusedError(2, f"Camera {request.id} is on entity {entity}, and so can't see it.")
     stream = CameraStream(
         client=client,
         depends_on=frozenset({(ItemType.CAMERA, request.id), (ItemType.ENTITY, request.target)}),
         period=request.period,
         camera=request.id,
-        on=context.world.camera(request.id).entity,
+        on=entity,
         target=request.target,
     )
     return wire.Added(ItemType.CAMERA_STREAM, context.world.add(ItemType.CAMERA_STREAM, stream))
@@ -435,20 +405,13 @@ def _path(context: Context, client: Client, asked: wire.PathTrigger) -> Item:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise RefusedError(INVALID, f"The numbers must be finite, not {value:g}.")
+        raise ValueError(f"The numbers must be finite, not {value:g}.")
     return value
 
 
 def _vector(values: Sequence[float]) -> Vector:
     x, y, z = map(_finite, values)
     return x, y, z
-
-
-def _rotation(values: Sequence[float]) -> WxyzQuaternion:
-    try:
-        return unit(values)
-    except ValueError as error:
-        raise RefusedError(INVALID, str(error)) from error
 
 
 # All of them.
@@ -472,19 +435,9 @@ _HANDLERS: dict[type[wire.Request], Handler] = {
     wire.GetEntity: get_entity,
     wire.SetExtended: set_extended,
     wire.GetExtended: get_extended,
-    wire.ListObjectClasses: lambda context, client, request: wire.ObjectClassesListed(
-        tuple(context.world.scene.object_classes)
-    ),
-    wire.ListObjects: lambda context, client, request: wire.ObjectsListed(tuple(context.world.scene.objects)),
     wire.AddObject: add_object,
-    wire.SetObject: set_object,
-    wire.GetObject: get_object,
-    wire.ListCameras: lambda context, client, request: wire.CamerasListed(
-        tuple(context.world.items.of(ItemType.CAMERA))
-    ),
     wire.AddCamera: add_camera,
     wire.SetCamera: set_camera,
-    wire.ViewCamera: view_camera,
     wire.BroadcastCamera: broadcast_camera,
     wire.StreamCamera: stream_camera,
     wire.StreamEntity: stream_entity,
@@ -497,10 +450,14 @@ def answer(context: Context, client: Client, request: wire.Request) -> wire.Resp
     """Carry out a request, and return the answer."""
     if context.is_real and isinstance(request, wire.Remove) and request.type not in request.REMOVED_BY_CUAUV:
         return wire.Ok()  # it does nothing about them
+    if (handler := _HANDLERS.get(type(request))) is None:
+        return wire.Error(UNSUPPORTED, f"{request.NAME} is not documented.")
     try:
-        response = _HANDLERS[type(request)](context, client, request)
+        response = handler(context, client, request)
     except RefusedError as error:
         return error.answer
+    except ValueError as error:  # impossible numbers
+        return wire.Error(0 if isinstance(request, wire.AddEntity | wire.AddObject) else INVALID, str(error))
     if context.is_real and isinstance(request, wire.AddObject):
         # The CUAUV server returns a separate count, but removes by the IDs of forces, of which gravity is 0.
         response = wire.Added(ItemType.OBJECT, context.objects_added)

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from drone_bridge.motion.wxyz import (
-    IDENTITY,
     Vector,
     WxyzQuaternion,
     conjugate,
@@ -107,7 +106,6 @@ class Items:
         default_factory=lambda: {kind: {} for kind in ItemType if kind not in (ItemType.ENTITY, ItemType.OBJECT)}
     )
     _next: dict[ItemType, int] = field(default_factory=lambda: dict.fromkeys(ItemType, 0))
-    _dependents: dict[Key, set[Key]] = field(default_factory=dict)
 
     def of(self, kind: ItemType) -> dict[int, Item]:
         """Return the items of a type, by ID."""
@@ -120,21 +118,19 @@ class Items:
             number = self._next[kind]
         self._next[kind] = max(self._next[kind], number + 1)
         self._items[kind][number] = item
-        for dependency in item.depends_on:
-            self._dependents.setdefault(dependency, set()).add((kind, number))
         return number
 
     def remove(self, key: Key) -> None:
         kind, number = key
-        for dependency in self._items[kind].pop(number).depends_on:
-            others = self._dependents[dependency]
-            others.remove(key)
-            if not others:
-                del self._dependents[dependency]
+        del self._items[kind][number]
 
     def dependents(self, key: Key) -> list[Key]:
-        """Return the items that depend on this one, by type and ID."""
-        return sorted(self._dependents.get(key, ()))
+        """Return the items that depend on this one, each after what it depends on."""
+        gone = {key: None}
+        if key[0] in (ItemType.ENTITY, ItemType.CAMERA):  # on no other
+            for kind, items in self._items.items():  # cameras, which others depend on, come first
+                gone |= {(kind, number): None for number, item in items.items() if item.depends_on & gone.keys()}
+        return list(gone)[1:]
 
     def of_client(self, client: Client) -> list[Key]:
         return [
@@ -171,7 +167,7 @@ class Scene(Protocol):
         """Add an entity without its extended attributes; return its ID. Raises RefusedError and ValueError."""
 
     def remove_entity(self, entity: int) -> None:
-        """Remove an entity and what is attached to it. Raises RefusedError."""
+        """Remove an entity. Raises RefusedError."""
 
     def position(self, entity: int) -> Vector:
         """Return the position of an entity, m."""
@@ -194,7 +190,7 @@ class Scene(Protocol):
     def radius(self, entity: int) -> float:
         """Return the radius of the sphere that stands for the entity in cameras and triggers, m."""
 
-    # Objects: forces on all entities, and engines on one each. A scene that derives from this one has none.
+    # Objects: forces on all entities. A scene that derives from this one has none.
 
     @property
     def object_classes(self) -> Sequence[str]:
@@ -210,10 +206,6 @@ class Scene(Protocol):
         """Return whether there is such an object."""
         return False
 
-    def objects_of(self, entity: int) -> Sequence[int]:
-        """Return the IDs of the objects attached to an entity."""
-        return ()
-
     def add_object(self, class_name: str, data: bytes) -> int:
         """Add an object of an existing class; return its ID. Raises RefusedError."""
         raise RefusedError(UNSUPPORTED, "There are no objects.")
@@ -222,19 +214,10 @@ class Scene(Protocol):
         """Remove an object. Raises RefusedError."""
         raise RefusedError(UNSUPPORTED, "There are no objects.")
 
-    def object_data(self, number: int, attribute: int) -> bytes:
-        """Return an attribute of an object. Raises RefusedError."""
-        raise RefusedError(UNSUPPORTED, "There are no objects.")
-
-    def set_object(self, number: int, attribute: int, data: bytes) -> None:
-        """Set an attribute of an object. Raises RefusedError."""
-        raise RefusedError(UNSUPPORTED, "There are no objects.")
-
 
 # Extended attributes.
 
 
-MAX_BYTES_PER_ENTITY = 1 << 20
 MAX_BYTES = 64 << 20  # of all entities together
 _OVERHEAD_BYTES = 64  # per attribute, besides its name and data
 
@@ -244,52 +227,36 @@ class ExtendedAttributes:
 
     def __init__(self) -> None:
         self._attributes: dict[int, dict[str, bytes]] = {}  # by entity
-        self._bytes: dict[int, int] = {}  # by entity
-
-    def check_room(self, attributes: Mapping[str, bytes]) -> None:
-        """Raise RefusedError unless there is room for another entity with these."""
-        self._check(0, _size(attributes))
+        self._bytes = 0
 
     def add_entity(self, entity: int, attributes: Mapping[str, bytes]) -> None:
         """Add an entity. Raises RefusedError."""
-        self.check_room(attributes)
+        self.take_room(_size(attributes))
         self._attributes[entity] = dict(attributes)
-        self._bytes[entity] = _size(attributes)
 
     def remove_entity(self, entity: int) -> None:
-        del self._attributes[entity]
-        del self._bytes[entity]
+        self._bytes -= _size(self._attributes.pop(entity))
 
     def of(self, entity: int) -> Mapping[str, bytes]:
         return self._attributes[entity]
 
     def set(self, entity: int, key: str, data: bytes) -> None:
         """Set an attribute. Raises RefusedError."""
-        before = self._attributes[entity].get(key)
-        now = self._bytes[entity]
-        size = now + _cost(key, data) - (0 if before is None else _cost(key, before))
-        self._check(now, size)
-        self._attributes[entity][key] = data
-        self._bytes[entity] = size
+        attributes = self._attributes[entity]
+        self.take_room(_size({key: data}) - _size({key: attributes[key]} if key in attributes else {}))
+        attributes[key] = data
 
-    def _check(self, now: int, wanted: int) -> None:
-        """Raise RefusedError unless an entity's attributes may grow from `now` bytes to `wanted`."""
-        if wanted > MAX_BYTES_PER_ENTITY:
-            raise RefusedError(
-                FULL,
-                f"The extended attributes of the entity would need {wanted} bytes, "
-                f"and {MAX_BYTES_PER_ENTITY} are allowed.",
-            )
-        if sum(self._bytes.values()) + wanted - now > MAX_BYTES:
-            raise RefusedError(FULL, f"All {MAX_BYTES} bytes for extended attributes are in use.")
+    def take_room(self, size: int) -> None:
+        """Count so many bytes more. Raises RefusedError if there is no room for them."""
+        if size > 0 and self._bytes + size > MAX_BYTES:
+            raise RefusedError(FULL, f"{MAX_BYTES} bytes of extended attributes are allowed, and {self._bytes} in use.")
+        self._bytes += size
 
 
 def _size(attributes: Mapping[str, bytes]) -> int:
-    return sum(_cost(key, data) for key, data in attributes.items())
-
-
-def _cost(key: str, data: bytes) -> int:
-    return len(key.encode(errors="surrogateescape")) + len(data) + _OVERHEAD_BYTES
+    return sum(
+        len(key.encode(errors="surrogateescape")) + len(data) + _OVERHEAD_BYTES for key, data in attributes.items()
+    )
 
 
 # Cameras.
@@ -312,19 +279,12 @@ class Camera(Item):
     x: Vector  # in the entity's model frame, m
     focal_length: float
     is_enabled: bool
-    world_q: WxyzQuaternion = IDENTITY  # as of the last update
-    world_x: Vector = (0.0, 0.0, 0.0)
 
-    def update(self, entity_x: Vector, entity_q: WxyzQuaternion) -> None:
-        """Move with its entity, whose model frame is given."""
-        dx, dy, dz = rotate(entity_q, self.x)
-        self.world_x = entity_x[0] + dx, entity_x[1] + dy, entity_x[2] + dz
-        self.world_q = multiply(entity_q, self.q)
-
-    def view(self, target: Vector, radius: float) -> View:
-        """Return where a sphere appears."""
-        towards = tuple(there - here for there, here in zip(target, self.world_x, strict=True))
-        depth, right, down = rotate(conjugate(self.world_q), towards)
+    def view(self, entity_x: Vector, entity_q: WxyzQuaternion, target: Vector, radius: float) -> View:
+        """Return where a sphere appears, with the pose of the model of the camera's entity."""
+        camera_x = (here + shift for here, shift in zip(entity_x, rotate(entity_q, self.x), strict=True))
+        towards = tuple(there - here for there, here in zip(target, camera_x, strict=True))
+        depth, right, down = rotate(conjugate(multiply(entity_q, self.q)), towards)
         if depth == 0:
             return 0.0, 0.0, 0.0, 0.0
         scale = self.focal_length / depth
@@ -397,7 +357,7 @@ class CameraStream(Stream):
         return frozenset({self.on})
 
     def after_step(self, number: int, world: World) -> Response | None:
-        if not world.is_enabled(self.camera) or not world.scene.is_current(self.target):
+        if not world.camera(self.camera).is_enabled or not world.scene.is_current(self.target):
             return None
         return super(CameraStream, self).after_step(number, world)
 
@@ -527,9 +487,12 @@ class World:
         """Add an entity; return its ID. Raises RefusedError and ValueError."""
         check_room(ItemType.ENTITY, len(self.scene.entities))
         extended = {attribute.key: attribute.data for attribute in request.attributes}
-        self.extended_attributes.check_room(extended)
         number = self.scene.add_entity(request)
-        self.entity_added(number, extended)
+        try:
+            self.entity_added(number, extended)
+        except RefusedError:  # there is no room for these
+            self.scene.remove_entity(number)
+            raise
         return number
 
     def entity_added(self, entity: int, extended: Mapping[str, bytes]) -> None:
@@ -565,12 +528,10 @@ class World:
     def remove(self, key: Key) -> None:
         """Remove an existing item, after those that depend on it. Raises RefusedError."""
         kind, number = key
-        for other in self.items.dependents(key):
-            if self.has(*other):  # it may have been removed with another one
-                self.remove(other)
+        for other in reversed(self.items.dependents(key)):
+            self.items.remove(other)
+            self._notify_spies(False, other)
         if kind is ItemType.ENTITY:
-            for attached in self.scene.objects_of(number):
-                self.remove((ItemType.OBJECT, attached))
             self.scene.remove_entity(number)
             self.extended_attributes.remove_entity(number)
         elif kind is ItemType.OBJECT:
@@ -588,8 +549,7 @@ class World:
         """Remove the items of a client."""
         keys = self.items.of_client(client)
         for key in sorted(keys, key=lambda key: key[0] is not ItemType.SPY):  # first, so that it is not sent the rest
-            if self.has(*key):
-                self.remove(key)
+            self.remove(key)
 
     def _notify_spies(self, is_added: bool, key: Key) -> None:
         kind, number = key
@@ -605,28 +565,16 @@ class World:
     # Cameras.
 
     def camera(self, number: int) -> Camera:
-        """Return an existing camera at its current pose."""
-        camera = self._camera(number)
-        if camera.is_enabled:
-            self.aim(camera)
-        return camera
-
-    def aim(self, camera: Camera) -> None:
-        """Move a camera to its entity, if the entity's state is known."""
-        if self.scene.is_current(camera.entity):
-            camera.update(self.scene.position(camera.entity), self.scene.model_attitude(camera.entity))
-
-    def is_enabled(self, camera: int) -> bool:
-        return self._camera(camera).is_enabled
-
-    def view(self, camera: int, target: int) -> View:
-        """Return where an entity appears; a disabled camera stays where it was disabled."""
-        return self.camera(camera).view(self.scene.position(target), self.scene.radius(target))
-
-    def _camera(self, number: int) -> Camera:
+        """Return an existing camera."""
         camera = self.items.of(ItemType.CAMERA)[number]
         assert isinstance(camera, Camera)
         return camera
+
+    def view(self, camera: int, target: int) -> View:
+        """Return where an entity appears."""
+        scene, seeing = self.scene, self.camera(camera)
+        pose = scene.position(seeing.entity), scene.model_attitude(seeing.entity)
+        return seeing.view(*pose, scene.position(target), scene.radius(target))
 
 
 # Running and pausing the world.

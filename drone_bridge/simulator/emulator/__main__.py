@@ -21,7 +21,7 @@ from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.programs.options import ProgramParser, add_address, add_choice, add_run, positive, read_by
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
-from drone_bridge.simulator.codec import TCP_PORT, VEHICLE
+from drone_bridge.simulator.codec import DEFAULT_PORT, VEHICLE
 from drone_bridge.simulator.device.requests import Context, Quirks
 from drone_bridge.simulator.device.world import RunControl, Timing, World
 from drone_bridge.simulator.emulator.scene import SCENES, SimulatedScene, add_default_environment
@@ -45,7 +45,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     add_default_environment(world, scene, options.btom)
     SCENES[options.scene](world, scene)
     context = Context(world, RunControl(), timing, options.quirks is Quirks.REAL)
-    server = Server(context, scene, trajectory, is_verbose=options.verbose, is_fragile=options.fragile)
+    server = Server(context, scene, trajectory, is_fragile=options.fragile)
     server.record()
     if options.running:
         context.control.run(0)
@@ -83,7 +83,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
     parser = ProgramParser("emulate", "simulator", "An emulated underwater simulator.", "after --duration")
     link = parser.add_argument_group("link")
-    add_address(link, TCP_PORT)
+    add_address(link, DEFAULT_PORT)
     add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server behaves")
     link.add_argument(
         "--fragile",
@@ -112,7 +112,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     run_options.add_argument("--non-real-time", action="store_true", help="step as fast as possible")
     run_options.add_argument("--running", action="store_true", help="do not start paused")
-    run_options.add_argument("--verbose", action="store_true", help="also report each request")
     return parser.parse_args(arguments)
 
 

@@ -49,7 +49,7 @@ class Body:
     w: Vector = ZERO  # body frame, rad/s
     is_corporeal: bool = True  # else no force acts on it
     is_pushed: bool = False  # `a` was set from outside, and acts in the next step, in addition to forces
-    engines: dict[int, Engine] = field(default_factory=dict)  # by number
+    engines: list[Engine] = field(default_factory=list)
     x_before: Vector = field(init=False)  # the last step
 
     def __post_init__(self) -> None:
@@ -85,12 +85,12 @@ class Body:
                 self.v = _sum(self.v, self.a, duration)
             if self.is_corporeal:
                 self._push(force, duration / 2)
-                self._run(self.engines.values(), duration / 2)
+                self._run(self.engines, duration / 2)
             self.x = _sum(self.x, self.v, duration)
             if any(self.w):
                 self._spin(duration)
             if self.is_corporeal:  # in the opposite order, which cancels the effect of the order
-                self._run(reversed(self.engines.values()), duration / 2)
+                self._run(reversed(self.engines), duration / 2)
                 self._push(force, duration / 2)
             self.a = _divided(_sum(self.v, v, -1.0), duration)
             is_computable = self._is_finite

@@ -12,22 +12,18 @@ from typing import Any, cast
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, multiply, rotate, unit
 from drone_bridge.simulator import codec as wire
 from drone_bridge.simulator.codec import VEHICLE, AddEntity, Attribute, AttributeValue
-from drone_bridge.simulator.device.world import RefusedError, World
+from drone_bridge.simulator.device.world import World
 from drone_bridge.simulator.emulator.physics import (
     GRAVITY,
     Body,
     Buoyancy,
     DragPlane,
-    Engine,
     Force,
     Turbulence,
     check_turbulence,
     total,
 )
 from drone_bridge.wire.layouts import MisfitError
-
-ENGINE_OBJECTS = 1 << 31  # forces and engines both count from 0: as objects, engines come from here on
-
 
 #: What Body calls attributes that it has as they are on the wire.
 _FIELDS: dict[int, str] = {
@@ -57,7 +53,7 @@ class SimulatedScene:
         self.forces: dict[int, Force] = {}
         self.steps = 0
         self._step_s, self._report, self._random = step_s, report, turbulence or random.Random()
-        self._entities, self._forces, self._engines = count(), count(), count()  # the next numbers
+        self._entities, self._forces = count(), count()  # the next numbers
         self._stopped: set[int] = set()  # entities that were reported once as having been stopped
 
     # Time.
@@ -150,20 +146,22 @@ class SimulatedScene:
     def radius(self, entity: int) -> float:
         return self.bodies[entity].radius
 
-    # Objects: forces, and engines of bodies, whose IDs are offset by 2^31.
+    # Objects: the forces. No message tells the IDs of engines, and REMOVE takes those of forces.
 
     @property
     def objects(self) -> tuple[int, ...]:
-        return (*self.forces, *(number for entity in self.bodies for number in self.objects_of(entity)))
+        return tuple(self.forces)
 
     def has_object(self, number: int) -> bool:
-        return number in self.objects
-
-    def objects_of(self, entity: int) -> list[int]:
-        return [ENGINE_OBJECTS + number for number in self.bodies[entity].engines]
+        return number in self.forces
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        return self.add_force(Turbulence(limits=_turbulence_limits(data, code=0), random=self._random))
+        try:
+            limits = wire.Turbulence.decode(data)
+        except MisfitError as error:
+            raise ValueError(f"The data are not a turbulence: {error}.") from error
+        check_turbulence(limits)
+        return self.add_force(Turbulence(limits=limits, random=self._random))
 
     def add_force(self, force: Force) -> int:
         """Add a force; return its ID as an object."""
@@ -171,41 +169,8 @@ class SimulatedScene:
         self.forces[number] = force
         return number
 
-    def attach(self, entity: int, engine: Engine) -> int:
-        """Attach an engine to an entity; return its ID as an object."""
-        number = next(self._engines)
-        self.bodies[entity].engines[number] = engine
-        return ENGINE_OBJECTS + number
-
     def remove_object(self, number: int) -> None:
-        self.forces.pop(number, None)
-        for body in self.bodies.values():
-            body.engines.pop(number - ENGINE_OBJECTS, None)
-
-    def object_data(self, number: int, attribute: int) -> bytes:
-        """See Scene. Only the limits of turbulence exist."""
-        return self._turbulence(number, attribute).limits.encode()
-
-    def set_object(self, number: int, attribute: int, data: bytes) -> None:
-        turbulence = self._turbulence(number, attribute)
-        turbulence.limits = _turbulence_limits(data, code=2)
-
-    def _turbulence(self, number: int, attribute: int) -> Turbulence:
-        force = self.forces.get(number)
-        if attribute != wire.PARAMETERS or not isinstance(force, Turbulence):
-            raise RefusedError(1, f"Object {number} has no attribute {attribute}.")
-        return force
-
-
-def _turbulence_limits(data: bytes, code: int) -> wire.Turbulence:
-    try:
-        limits = wire.Turbulence.decode(data)
-        check_turbulence(limits)
-    except MisfitError as error:
-        raise RefusedError(code, f"The data are not a turbulence: {error}.") from error
-    except ValueError as error:
-        raise RefusedError(code, str(error)) from error
-    return limits
+        del self.forces[number]
 
 
 # What is there at the start: the vehicle, and example scenes.
@@ -234,7 +199,7 @@ _POST_RADIUS = 0.1  # m
 
 
 def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuaternion = IDENTITY) -> None:
-    """Add the vehicle (entity 0), gravity (force 0), and the vehicle's buoyancy (engine 0) and drag (engines 1 to n).
+    """Add the vehicle (entity 0), gravity (force 0), and the vehicle's buoyancy and drag.
 
     `btom`: from the vehicle's body frame to its model frame, which is level at the start and looks north.
     """
@@ -245,9 +210,9 @@ def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuate
         raise ValueError("The vehicle has to come before any other entity.")
     to_body = conjugate(body.btom)
     scene.add_force(Force(acceleration=(0.0, 0.0, GRAVITY)))
-    scene.attach(number, Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
+    body.engines.append(Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
     for centre, normal, coefficient, area in _DRAG_PLANES:
-        scene.attach(number, DragPlane(rotate(to_body, centre), rotate(to_body, normal), coefficient, area))
+        body.engines.append(DragPlane(rotate(to_body, centre), rotate(to_body, normal), coefficient, area))
 
 
 def add_buoys(world: World, scene: SimulatedScene) -> None:

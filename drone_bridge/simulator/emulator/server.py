@@ -109,14 +109,12 @@ class Server:
         scene: SimulatedScene,
         trajectory: TrajectoryFile | None = None,
         *,
-        is_verbose: bool = False,
         is_fragile: bool = False,
     ) -> None:
         """`is_fragile`: notice late that a client has closed, and die if its connection breaks meanwhile."""
         self._context = context
         self._scene = scene
         self._trajectory = trajectory
-        self._is_verbose = is_verbose
         self._is_fragile = is_fragile
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._is_leaving = False
@@ -186,12 +184,6 @@ class Server:
 
     def _answer(self, connection: Connection, request: Request) -> Response:
         response = answer(self._context, connection, request)
-        if self._is_verbose:
-            name = type(request).__name__
-            if isinstance(response, Error):
-                print_event(f"{connection} was refused {name}: {response.message}")
-            else:
-                print_event(f"{connection} was granted {name}")
         if connection.is_real and isinstance(request, Run) and not isinstance(response, Error):
             self._step()  # the CUAUV server's first step can overtake its answer
         return response

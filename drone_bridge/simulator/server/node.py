@@ -98,7 +98,7 @@ class SimulatorServer(ProtocolNode):
         """Prepare to call the services of a bridge; an empty name is none."""
         bridges = {self.resolve_service_name(bridge)} if bridge else set()
         # As the services of a killed node stay in DDS's graph for much longer.
-        watch = BridgeWatch(self, lambda: bridges, self._bridge_changed)
+        watch = BridgeWatch(self, lambda: bridges, lambda: None)
         self._caller = ServiceCaller(
             self,
             {name: f"{bridge}/{name}" for name in SERVICES} if bridge else {},
@@ -163,10 +163,6 @@ class SimulatorServer(ProtocolNode):
     def _hold_changed(self) -> None:
         if session := self._session:
             self.post(session.hold_changed, is_kept=True)
-
-    def _bridge_changed(self) -> None:
-        if session := self._session:
-            self.post(session.bridge_changed, is_kept=True)
 
     def _take_state(self, entity: int, state: EntityState) -> None:
         if session := self._session:

@@ -3,10 +3,10 @@
 
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
-from drone_bridge.simulator.codec import TCP_PORT
+from drone_bridge.simulator.codec import DEFAULT_PORT
 
 PARAMETERS = (
-    *common_parameters(TCP_PORT, "The port to listen on for clients.", ("listen",), 60.0),
+    *common_parameters(DEFAULT_PORT, "The port to listen on for clients.", ("listen",), 60.0),
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
     ParameterDeclaration("vehicle", 0, "The ID of the entity whose state is on odom.", range=(0, 0x7FFFFFFF)),
@@ -18,10 +18,7 @@ PARAMETERS = (
         "entities",
         [""],
         "Additional entities: an ID and a name, as 3:buoy, for entities/buoy/pose and twist; optionally pose=<topic>, "
-        "twist=<topic>, odom=<topic>, tf=<frame>, render=<tag>, radius=<m>.",
-    ),
-    ParameterDeclaration(
-        "odom_frame", "odom", "The tf frame, without the prefix, in which entities from tf are located."
+        "twist=<topic>, odom=<topic>, render=<tag>, radius=<m>.",
     ),
     ParameterDeclaration(
         "bridge",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources: subscriptions to the states of entities: odometry, poses and twists, tf. For the executor."""
+"""Sources: subscriptions to the states of entities: odometry, poses and twists. For the executor."""
 
 from collections import deque
 from collections.abc import Callable
@@ -11,16 +11,13 @@ from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Imu
-from tf2_msgs.msg import TFMessage
 
-from drone_bridge.ros.frame_tree import FrameTree, all_static
 from drone_bridge.ros.time import seconds_between, stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.simulator.topics import (
     EntityState,
     Translation,
-    state_at,
     with_motion,
     with_specific_force,
     with_twist,
@@ -108,11 +105,7 @@ class Sources:
     def __init__(self, node: VehicleNode, translation: Translation, on_state: OnState) -> None:
         """`on_state` gets each state."""
         self._node, self._translation, self._on_state = node, translation, on_state
-        self._frames = FrameTree()
-        self._by_frame: dict[str, int] = {}
         self._before: dict[int, tuple[EntityState, Time]] = {}
-        self._prefix: str = node.parameters["frame_prefix"]
-        self._world = f"{self._prefix}{node.parameters['odom_frame']}"
         #: Of entities added while the node runs: their names and subscriptions.
         self._followed: dict[int, tuple[str, list[Subscription[Any]]]] = {}
         self._wanted: deque[tuple[int, str | None]] = deque()
@@ -161,12 +154,7 @@ class Sources:
     def open(self, plan: EntityPlan) -> None:
         """Subscribe to another entity."""
         entity = plan.number
-        if plan.tf:
-            if not self._by_frame:
-                self._take(TFMessage, "/tf", self._take_tf)
-                self._node.make_subscription(TFMessage, "/tf_static", self._frames.keep, all_static())
-            self._by_frame[f"{self._prefix}{plan.tf}"] = entity
-        elif plan.odom:
+        if plan.odom:
             read = self._translation.wire_odometry
             self._take(Odometry, plan.odom, lambda m: self._moved(entity, read(m), m.header.stamp, has_velocity=True))
         else:
@@ -236,13 +224,3 @@ class Sources:
             state = with_motion(state, before[0], duration_s, has_velocity=has_velocity)
         self._before[entity] = (state, stamp)
         self._on_state(entity, state)
-
-    def _take_tf(self, message: TFMessage) -> None:
-        self._frames.keep(message)
-        moved = {each.child_frame_id for each in message.transforms}
-        for frame, entity in self._by_frame.items():
-            stamps = [
-                each.header.stamp for each in self._frames.chain(self._world, frame) if each.child_frame_id in moved
-            ]
-            if stamps and (placed := self._frames.seen_from(self._world, frame)):
-                self._moved(entity, state_at(*placed), stamps[0], has_velocity=False)

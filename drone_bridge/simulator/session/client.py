@@ -13,8 +13,8 @@ answer takes longer than `request_timeout`, or what comes can't be read |
 
 There are two connections, for requests and for streams, which live and die together. Both are closed for writing first,
 as real simulators die of SIGPIPE when they write twice to a connection that is gone. Real ones also close a connection
-on SPY: where `item_events` leaves that open, one that does so, or does not answer, is connected to without SPY from
-then on. What somebody asks for has an outcome when the simulator has answered, or when the connections end.
+on SPY: where `item_events` leaves that open, one that does so, or does not answer, is connected to without SPY the
+next time. What somebody asks for has an outcome when the simulator has answered, or when the connections end.
 
 A simulator has proved useful when it has answered: one that never does is connected to ever less often.
 """
@@ -203,7 +203,7 @@ class ClientSession(Session):
         conversation = self._conversation
         assert conversation
         exchange, self._conversation = conversation.exchange, None
-        self._may_know_spy &= not isinstance(exchange.streams.oldest, sim.Spy)
+        self._may_know_spy = not isinstance(exchange.streams.oldest, sim.Spy)
         exchange.now_s = now_s
         if exchange.requests.peer is not gone:
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]

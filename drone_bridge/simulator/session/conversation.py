@@ -102,8 +102,6 @@ class Conversation:
         self.streams = Streams(exchange, simulation, self.heading)
         #: How many runs were completed, and how often the simulation was paused here.
         self.completed_runs = self.pauses = 0
-        #: None: not known yet.
-        self.is_cuauv_server: bool | None = None
         #: Whether it goes on after SPY; and whether the simulator has answered.
         self.has_begun = False
         self.is_proven = False
@@ -296,7 +294,7 @@ class Conversation:
         self.is_proven = isinstance(answer, sim.Ok)
         self.heading.quiet_since_s = max(self.heading.stepped_s, exchange.now_s)
         yield from keeper.settle(sent)
-        yield from keeper.ask_for_camera_streams()
+        yield from keeper.renew_camera_streams()
         (listed,) = yield from exchange.wait_for(listing)
         if isinstance(listed, sim.EntitiesListed):
             self._known = set(listed.ids[:MAX_ENTITIES])
@@ -362,18 +360,20 @@ class Conversation:
 
     def _note_spied(self, event: sim.Spied) -> Procedure[None]:
         is_entity = event.type == ItemType.ENTITY
-        self.streams.report(Reported(event, self.entities.label(event.id) if is_entity else ""))
+        if is_entity and not event.is_added and event.id not in self._known:
+            return  # it was removed here
+        self.streams.report(Reported(event, self.entities.names.get(event.id, "") if is_entity else ""))
         if not event.is_added:
+            self._known -= {event.id} if is_entity else set()
             yield from self.keeper.forget(event.type, event.id)
-        if is_entity and event.is_added:
+        elif is_entity:
             if len(self._known) < MAX_ENTITIES:
                 self._known.add(event.id)
             yield from self.keeper.restore(event.id)
-        elif is_entity:
-            self._known.discard(event.id)
-            self.entities.former_names.pop(event.id, None)
 
     def removed(self, kind: int, number: int) -> Procedure[None]:
         """Note that an item was removed at our request."""
-        is_known = kind == ItemType.ENTITY and number in self._known
-        yield from self.keeper.forget(kind, number, is_ours=True, is_known=is_known)
+        if kind == ItemType.ENTITY and number in self._known:
+            yield from self._note_spied(sim.Spied(False, kind, number))
+        else:
+            yield from self.keeper.forget(kind, number, is_ours=True)

@@ -66,8 +66,6 @@ class CameraStream(DesiredItem):
         label = f"entity {target} in camera {self.camera_name or camera}"
         super().__init__(ItemType.CAMERA_STREAM, label, {target} | (own.entities if own else set()))
         self.camera, self.target, self.period = camera, target, period
-        #: How often cameras had come or gone when it was asked for; None: since its camera is there, it was not.
-        self.camera_moves: int | None = None
 
     @property
     def camera_id(self) -> int | None:
@@ -129,8 +127,6 @@ class DesiredItems:
         """Prepare for a new connection to the same simulation, in which cameras stay."""
         self._added.clear()
         for item in self._all:
-            if isinstance(item, CameraStream):
-                item.camera_moves = None
             if isinstance(item, Camera) and item.id is not None:
                 self._added[item.kind, item.id] = item
             else:

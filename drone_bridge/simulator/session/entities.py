@@ -27,8 +27,6 @@ class Entities:
         self.vehicle = vehicle
         #: By entity; they are tf frames, without prefix, and parts of topics as well.
         self.names: dict[int, str] = {}
-        #: Of those that were removed here, until that is reported.
-        self.former_names: dict[int, str] = {}
         #: Whose states are published.
         self.open: set[int] = set()
         #: Rotations from principal axes to models, where known.
@@ -40,7 +38,6 @@ class Entities:
         """Have those that parameters name, and no others."""
         for entity in self.names.keys() - {self.vehicle, *self._configured}:
             self.forget(entity)
-        self.former_names.clear()
         self.names[self.vehicle] = VEHICLE_NAME
         self.open.add(self.vehicle)
         for entity, name in self._configured.items():
@@ -77,10 +74,6 @@ class Entities:
             self.names.pop(entity, None)
             self.body_to_model.pop(entity, None)
             self.open.discard(entity)
-
-    def label(self, entity: int) -> str:
-        """Return the name of an entity, or the one that it had; empty without."""
-        return self.names.get(entity) or self.former_names.get(entity, "")
 
     @property
     def is_heading_known(self) -> bool:

@@ -2,8 +2,8 @@
 """Exchange: requests to a simulator over its connections, and procedures that wait for their answers. Pure.
 
 There is one connection for requests and one for streams, which real servers interleave wrongly on a single one. Answers
-carry no ID: they come in the order of the requests of
-their connection, so that after one that does not come nothing can be matched any more.
+carry no ID: they come in the order of the requests of their connection, so that after one that does not come nothing
+can be matched any more.
 
 A Procedure is a generator that asks for several things, one after the other. It yields what it waits for: a Pending
 request, or the time until which something else may happen. Nothing of it happens but by `Conversation`, which goes on
@@ -18,7 +18,17 @@ from typing import Any, TypeVar
 
 from drone_bridge.session.session import Action, Note, Publish, Send
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import NEED_DATA, Answer, ClientConnection, Error, ItemType, Remove, Request, Response
+from drone_bridge.simulator.codec import (
+    MAX_REQUEST_BYTES,
+    NEED_DATA,
+    Answer,
+    ClientConnection,
+    Error,
+    ItemType,
+    Remove,
+    Request,
+    Response,
+)
 from drone_bridge.simulator.session.published import RoundTrip
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.printable import printable
@@ -27,7 +37,8 @@ NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
 _STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER, ItemType.SPY)
 _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
 OUTDATED = "This process has stood still since that was asked for: call it again."
-_EMPTY = "The CUAUV server closes the connection on an empty key or value."
+_LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
+_UNUSUAL = f"The CUAUV server closes the connection on empty keys and values, and above {MAX_REQUEST_BYTES} bytes."
 
 OnAnswer = Callable[[Response], None]
 ResultT = TypeVar("ResultT")
@@ -80,7 +91,7 @@ class Channel:
         """`timeout_s` applies to each answer."""
         self.peer = peer
         self._timeout_s = timeout_s
-        self._connection = ClientConnection()
+        self._connection = ClientConnection(max_request_bytes=sim.MAX_BODY_BYTES)
         self._pending: deque[Pending] = deque()  # as long as the connection allows
         self._answered_s = -math.inf  # or since when this process listens again
 
@@ -167,6 +178,7 @@ class Exchange:
         self.asked_s = -math.inf
         self.out = out
         self._vehicle, self._check_hold = vehicle, check_hold
+        self._is_cuauv_server: bool | None = None  # not known yet
 
     def note(self, counter: str, sentence: str = "", *, is_ongoing: bool = False) -> None:
         """Have something counted and, with a sentence, logged."""
@@ -209,15 +221,12 @@ class Exchange:
     def check(self, request: Request) -> None:
         """Raise ValueError for a request that somebody asked for, and that is not to be sent.
 
-        It moves a vehicle that is held, or was asked for before this process stood still, or the CUAUV server closes
-        the connection on it.
+        It moves a vehicle that is held, or was asked for before this process stood still.
         """
         if request.moves(self._vehicle):
             self._check_hold(request.NAME)
             if self.asked_s < self.resumed_s:
                 raise ValueError(OUTDATED)
-        if not all(request.texts):
-            raise ValueError(_EMPTY)
 
     # Procedures.
 
@@ -244,7 +253,17 @@ class Exchange:
         """Send requests that somebody asked for together, and return their answers. Raises REFUSALS."""
         for request in requests:
             self.check(request)
+        is_unusual = any(len(each.encode()) > MAX_REQUEST_BYTES or not all(each.texts) for each in requests)
+        if is_unusual and (yield from self.is_cuauv_server()):
+            raise ValueError(_UNUSUAL)
         return (yield from self.answers_to(*requests))
+
+    def is_cuauv_server(self) -> Procedure[bool]:
+        """Find out whether this is the CUAUV server, which accepts the removal of unknown triggers."""
+        if self._is_cuauv_server is None:
+            (answer,) = yield from self.ask(Remove(ItemType.TRIGGER, _LAST_ID))
+            self._is_cuauv_server = isinstance(answer, sim.Ok)
+        return self._is_cuauv_server
 
     def request(self, request: Request) -> Procedure[Any]:
         """Send a request that somebody asked for, and return its answer. Raises REFUSALS."""

@@ -41,7 +41,6 @@ from drone_bridge.simulator.session.velocity_commands import STEERED, VelocityCo
 
 HELD = "The vehicle is held."
 MAY_BE_OLD = "The server has just stood still, and the request may be old: send it again."
-LOST_BRIDGE = "The bridge behind this server does not answer."
 _NO_ANSWER, _NOT_CALLED = "The service has not answered in time.", "The service could not be called."
 #: In the bridge's simulator, by types of its items that a client adds there.
 _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
@@ -118,7 +117,7 @@ class Forwarder:
         out: list[Action],
     ) -> None:
         """Begin with a world that runs; `out` gets actions, the rest is as for SimulatorSession."""
-        self._calls, self._offers, self._admits, self._out = calls, offers, admits, out
+        self._calls, self.offers, self._admits, self._out = calls, offers, admits, out
         self._vehicle: int = parameter("vehicle")
         self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
         self.world, self.control = World(self.scene), RunControl()
@@ -131,11 +130,10 @@ class Forwarder:
         self.commands = VelocityCommands(
             lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), out
         )
-        #: The time, whether the request may be old, and whether simulated time stands still: set by the session.
-        self.now_s, self.may_be_old, self.is_clock_stopped = 0.0, False, False
+        #: The time, and whether the request may be old: set by the session.
+        self.now_s, self.may_be_old = 0.0, False
         #: Whether clients have run or paused the world without the simulator knowing.
         self.is_run_pending = False
-        self._had_bridge = False
 
     @property
     def has_bridge(self) -> bool:
@@ -147,32 +145,29 @@ class Forwarder:
         """Whether our own world is paused. A simulator behind a bridge takes velocities while paused."""
         return not self.control.is_running and not self.has_bridge
 
-    def offers(self, service: str) -> bool:
-        """Return whether a service is there."""
-        is_offered = self._offers(service)
-        self._had_bridge |= is_offered
-        return is_offered
-
     def begin(self, client: Client, request: Request) -> Response | Asking:
         """Return the answer, or what gets it from services."""
-        if isinstance(request, sim.ViewCamera) and self._is_forwarded(ItemType.CAMERA, request.id):
-            return Error(0, "A camera of the simulator behind the bridge has streams only.")
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
             return self.answer_here(client, request)
         if self.offers(service):
             return _BY_SERVICES.get(type(request), Forwarder._pass_on)(self, client, request)
-        return self._without_service(request, service) or self.answer_here(client, request)
+        if isinstance(request, sim.ListEntities):
+            return self._listed(())
+        if isinstance(request, sim.GetExtended) and self.scene.is_silent(request.id):
+            return Error(0, NO_EXTENDED)  # which visualizers ask for before they draw
+        if isinstance(request, sim.Remove):
+            is_elsewhere = request.type == ItemType.ENTITY
+        else:  # all that is left about cameras is about those in the simulator
+            is_elsewhere = isinstance(request, sim.SetCamera | sim.StreamCamera) and self.world.has(
+                ItemType.CAMERA, request.id
+            )
+        return Error(0, f"No node offers the service {service}.") if is_elsewhere else self.answer_here(client, request)
 
     # Without services.
 
     def answer_here(self, client: Client, request: Request) -> Response:
         """Answer of what is known here."""
-        if self.is_clock_stopped:  # which this node can't change
-            if isinstance(request, sim.Run):
-                return Error(0, "The time on /clock stands still, and can't be advanced from here.")
-            if isinstance(request, sim.Pause):
-                return Error(0, "The simulator is not running.")
         if self._is_steering(request) and self.scene.has_entity(self._vehicle):
             try:
                 self._steer(client, cast(sim.SetEntity, request))
@@ -211,23 +206,6 @@ class Forwarder:
             is_here = request.class_name != sim.Turbulence.CLASS
         return is_here
 
-    def _without_service(self, request: Request, service: str) -> Response | None:
-        """Return the answer to what only a service can do, or None if it can be done here."""
-        if isinstance(request, sim.ListEntities):
-            return self._listed(())
-        if self._is_steering(request) and self._had_bridge and not self.offers("set_entity_state"):
-            return Error(0, LOST_BRIDGE)
-        if isinstance(request, sim.GetExtended) and self.scene.has_source(request.id):
-            is_silent = not self.scene.is_current(request.id)
-            return Error(0, NO_EXTENDED) if is_silent else None  # which visualizers ask for before they draw
-        is_there = isinstance(request, sim.AddEntity)
-        is_there |= isinstance(request, sim.SetCamera | sim.StreamCamera) and self._is_forwarded(
-            ItemType.CAMERA, request.id
-        )
-        if isinstance(request, sim.Remove):
-            is_there |= request.type == ItemType.ENTITY and self.scene.has_entity(request.id)
-        return Error(0, f"No node offers the service {service}.") if is_there else None
-
     def _is_steering(self, request: Request) -> bool:
         return isinstance(request, sim.SetEntity) and request.id == self._vehicle and request.attribute in STEERED
 
@@ -243,7 +221,7 @@ class Forwarder:
             raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
         if any(value):
             self._check_moves()
-            if request.attribute == Attribute.VELOCITY and not self.scene.is_current(self._vehicle):
+            if not self.scene.is_current(self._vehicle):  # for w as well, as its client may have set v
                 sentence = "The vehicle can't be steered, as its orientation is unknown."
                 self._out.append(Note(UNSTEERED, sentence))
                 raise RefusedError(0, UNKNOWN_STATE)
@@ -298,11 +276,7 @@ class Forwarder:
                     self.world.extended_attributes.set(request.id, request.key, request.data)
         elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
             owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
-            try:
-                self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
-            except RefusedError:  # there are too many
-                yield from self.remove_all([(ItemType(answered.type), answered.id)])
-                raise
+            self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
         return answered
 
     def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:

@@ -59,6 +59,10 @@ class MirroredScene(Scene):
         """Return whether the entity has topics."""
         return entity in self._entities and self._entities[entity].has_source
 
+    def is_silent(self, entity: int) -> bool:
+        """Return whether the entity has topics, and its state is unknown or outdated."""
+        return self.has_source(entity) and not self.is_current(entity)
+
     def is_configured(self, entity: int) -> bool:
         """Return whether the entity is there with or without a bridge."""
         return entity in self._entities and self._entities[entity].is_configured

@@ -14,12 +14,7 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, I
 from drone_bridge.simulator.session.conversation import Conversation, Success
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, refusal
-
-_LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
-# Codes of CSTREAM.
-_NO_CAMERA = 0
-_OWN_ENTITY = 2
+from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure
 
 
 def ask(talk: Conversation, request: sim.Request) -> Procedure[Any]:
@@ -101,15 +96,13 @@ def stream_entity(talk: Conversation, entity: int, name: str, period: int) -> Pr
     """Publish the states of an entity; return the stream's ID."""
     was_named = entity in talk.entities.names
     talk.simulation.name(entity, name)
-    is_published = False
     try:
-        number = yield from _publish(talk, entity, period)
-        is_published = True
-    finally:
-        if not is_published and not was_named:
+        return (yield from _publish(talk, entity, period))
+    except Exception:
+        if not was_named:
             talk.entities.forget(entity)
             talk.exchange.publish(talk.simulation.scene)
-    return number
+        raise
 
 
 def _publish(talk: Conversation, entity: int, period: int) -> Procedure[int]:
@@ -167,15 +160,7 @@ def add_object(talk: Conversation, request: sim.AddObject) -> Procedure[int]:
     Its ID is the one by which it is removed: the CUAUV server returns a count from 0, and its force 0 is gravity.
     """
     number: int = (yield from talk.exchange.request(request)).id
-    return number + 1 if (yield from _is_cuauv_server(talk)) else number
-
-
-def _is_cuauv_server(talk: Conversation) -> Procedure[bool]:
-    """Find out whether this is the CUAUV server, which accepts the removal of unknown triggers."""
-    if talk.is_cuauv_server is None:
-        (answer,) = yield from talk.exchange.ask(sim.Remove(ItemType.TRIGGER, _LAST_ID))
-        talk.is_cuauv_server = isinstance(answer, sim.Ok)
-    return talk.is_cuauv_server
+    return number + 1 if (yield from talk.exchange.is_cuauv_server()) else number
 
 
 # Cameras.
@@ -191,25 +176,25 @@ def add_camera(
     added = yield from talk.keeper.add(camera)
     for target in targets:
         items.add(CameraStream(camera, target, period))
-    yield from talk.keeper.ask_for_camera_streams()
+    yield from talk.keeper.renew_camera_streams()
     return added.id
 
 
 def set_camera(talk: Conversation, camera: int, changes: Iterable[sim.SetCamera]) -> Procedure[None]:
-    """Set attributes of an existing camera; the CUAUV server crashes on CSET of an unknown one."""
+    """Set attributes of a camera that was added here: the CUAUV server crashes on CSET of one that is not there."""
     made = _some(changes)
-    yield from _try_stream(talk, camera, _LAST_ID)  # which refuses one that is not there
+    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
+    if not isinstance(ours, Camera):
+        raise ValueError(f"Camera {camera} was not added by this bridge, which sets its own ones only.")
     # That server takes a pose about the principal axes, though CADD takes it about the model.
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)
-    if is_moved and (yield from _is_cuauv_server(talk)):
-        body_to_model = yield from _body_to_model_under(talk, camera)
+    if is_moved and (yield from talk.exchange.is_cuauv_server()):
+        body_to_model = talk.entities.known_rotation(ours.camera.entity)
     yield from talk.exchange.request_all(*(in_body(change, body_to_model) for change in made))
-    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
-    if isinstance(ours, Camera):
-        for change in made:
-            ours.change(change)
-        talk.keeper.place(ours)
+    for change in made:
+        ours.change(change)
+    talk.keeper.place(ours)
 
 
 def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
@@ -220,32 +205,6 @@ def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
     elif change.attribute == CameraAttribute.POSITION:
         value = body_to_model.vector_in_body(value)
     return sim.SetCamera(change.id, change.attribute, value)
-
-
-def _try_stream(talk: Conversation, camera: int, target: int) -> Procedure[sim.Error | None]:
-    """Stream an entity by a camera for a moment; return what the simulator has against it."""
-    request = sim.StreamCamera(camera, 0, target)
-    (answer,) = yield from talk.exchange.ask(request)
-    if isinstance(answer, sim.Error) and answer.code == _NO_CAMERA:
-        raise refusal(request, answer)
-    if isinstance(answer, sim.Added):
-        yield from talk.exchange.ask(sim.Remove(answer.type, answer.id))
-    return answer if isinstance(answer, sim.Error) else None
-
-
-def _body_to_model_under(talk: Conversation, camera: int) -> Procedure[BodyToModel]:
-    """Return the rotation from principal axes to model of the entity that a camera is on, none if unknown.
-
-    Raises ValueError when the camera is on the vehicle, and that is not known of the vehicle yet.
-    """
-    ours = talk.keeper.items.find(ItemType.CAMERA, camera)
-    if isinstance(ours, Camera):
-        return talk.entities.known_rotation(ours.camera.entity)
-    for entity in {talk.vehicle, *talk.entities.body_to_model}:  # those that may be turned against their models
-        error = yield from _try_stream(talk, camera, entity)
-        if error and error.code == _OWN_ENTITY:  # no camera streams the entity that it is on
-            return talk.entities.known_rotation(entity)
-    return NO_ROTATION
 
 
 def stream_camera(talk: Conversation, camera: int, target: int, period: int) -> Procedure[int]:

@@ -20,8 +20,8 @@ until it is gone: then zero is commanded, and it does not steer |
 | runs | each state of an entity is a step of it, and streamed | by PAUSE, or the last step of a RUN |
 | is paused | nothing is streamed or commanded; where there is a bridge, its simulator decides that | by RUN |
 
-A service that has not answered in time is not called, nor any other of that bridge, for SILENT_S, unless it answers
-late, or the bridge goes or comes back. A velocity that it has given the vehicle that late is ended at once.
+A service is asked for `request_timeout`, and not at all once its bridge is known to have gone. A velocity that one has
+given the vehicle too late is ended at once.
 
 What was received before this process stood still, or right after that, as it may have waited meanwhile, moves the
 vehicle no more, unless it is zero, whenever its turn comes.
@@ -51,11 +51,6 @@ MAX_CLIENTS = 32
 MAX_AHEAD_BYTES = 1 << 20
 #: Requests of one client that are answered before others have their turn.
 MAX_PER_TURN = 50
-#: For how long a bridge is not called that has left a call unanswered. DDS itself takes 20 s to find that a node was
-#: killed, if that happened right after it was discovered.
-SILENT_S = 5.0
-#: Simulated time counts as stopped after this time without a change.
-CLOCK_STOPPED_AFTER_S = 0.5
 #: How often to look whether the vehicle's state is known, and for a bridge whose simulator has to run or pause.
 WATCH_PERIOD_S = 0.5
 _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
@@ -132,16 +127,16 @@ class SimulatorSession(Session):
             simulated_s: returns the simulated time, which may stand still; None where time is the session's own.
         """
         self.state = WAITING
-        #: Whether clients are connected, and the vehicle's state is not known.
+        #: Whether clients are connected, and neither a topic nor a service says where the vehicle is.
         self.is_vehicle_unknown = False
-        self._parameter, self._offers, self._simulated_s = parameter, offers, simulated_s
+        self._parameter, self._simulated_s = parameter, simulated_s
         self._out: list[Action] = []
-        self._now_s = self._settled_s = self._silent_until_s = self._clock_moved_s = -math.inf
+        self._now_s = self._settled_s = -math.inf
         self._forwarder = Forwarder(
             entities,
             parameter,
             calls,
-            offers=self._is_offered,
+            offers=offers,
             admits=admits,
             out=self._out,
         )
@@ -205,7 +200,6 @@ class SimulatorSession(Session):
             self._serve(self._behind.popleft())
         for question, (asking, served, until_s) in tuple(self._waiting.items()):
             if now_s >= until_s:
-                self._silent_until_s = now_s + SILENT_S
                 del self._waiting[question]
                 self._go_on(asking, served, Answer(False, "", has_come=False))
         if now_s >= self._watch_s and self._forwarder.is_run_pending and self._forwarder.has_bridge:
@@ -253,18 +247,11 @@ class SimulatorSession(Session):
     def answered(self, question: Question, answer: Answer, now_s: float) -> Actions:
         """Take what came of a Call, perhaps too late."""
         self._begin(now_s)
-        if answer.response is not None:
-            self._silent_until_s = -math.inf
         if waiting := self._waiting.pop(question, None):
             self._go_on(waiting.asking, waiting.served, answer)
         elif question.steers and answer.is_success:  # nobody ends that, as its client has got an error
             self._commands.stop_anyway()
         return self._done(now_s)
-
-    def bridge_changed(self, now_s: float) -> Actions:
-        """Take that the bridge has come back, or gone."""
-        self._silent_until_s = -math.inf
-        return []
 
     # Topics.
 
@@ -315,12 +302,8 @@ class SimulatorSession(Session):
         """Note the time, so that no state grows old in the middle of a step or a request."""
         self._now_s = now_s
         world_s = self._simulated_s()
-        if world_s is None or world_s != self._scene.now_s:
-            self._clock_moved_s = now_s
         self._scene.now_s = now_s if world_s is None else world_s
-        forwarder = self._forwarder
-        forwarder.now_s = now_s
-        forwarder.is_clock_stopped = now_s - self._clock_moved_s > CLOCK_STOPPED_AFTER_S
+        self._forwarder.now_s = now_s
         self._commands.end_silent(now_s)
 
     def _done(self, now_s: float) -> Actions:
@@ -337,7 +320,8 @@ class SimulatorSession(Session):
             self.since_s = self.heard_s = None
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
-            self.is_vehicle_unknown = bool(clients) and not self._scene.is_current(self._parameter("vehicle"))
+            is_unknown = not self._scene.is_current(self._parameter("vehicle"))
+            self.is_vehicle_unknown = bool(clients) and is_unknown and not self._forwarder.offers("get_entity_state")
         self._set_due(now_s)
         actions = list(self._out)
         self._out.clear()
@@ -410,9 +394,6 @@ class SimulatorSession(Session):
             served.answer(response)
             if answer:
                 self._serve(served.peer)
-
-    def _is_offered(self, service: str) -> bool:
-        return self._now_s >= self._silent_until_s and self._offers(service)
 
     def _complete(self) -> None:
         for client in self._clients.all():

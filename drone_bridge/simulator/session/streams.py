@@ -88,7 +88,7 @@ class Streams:
             return
         self._exchange.out.append(_MESSAGE)
         camera = (stream.camera_id or 0, stream.camera_name, stream.target)
-        self.report(Reported(data, self._entities.label(stream.target), camera))
+        self.report(Reported(data, self._entities.names.get(stream.target, ""), camera))
 
     def _count_unknown(self) -> None:
         """Count a message of a stream that nobody asked for."""

@@ -164,13 +164,10 @@ STILL = Velocity(_ZERO, _ZERO)
 
 
 def _shortened(vector: Vector, longest: float) -> Vector:
-    if math.hypot(*vector) <= longest:
+    if (length := math.hypot(*vector)) <= longest:
         return vector
-    # The largest number first: lengths may be infinite, and then no ratio is left.
-    largest = max(map(abs, vector))
-    x, y, z = (part / largest for part in vector)
-    scale = longest / math.hypot(x, y, z)
-    return x * scale, y * scale, z * scale
+    x, y, z = (part * (longest / length) for part in vector)  # zeros where the length is beyond numbers
+    return x, y, z
 
 
 def velocity_from_twist(twist: Twist) -> Velocity:

@@ -29,14 +29,13 @@ PlanT = TypeVar("PlanT")
 
 @dataclass(frozen=True, slots=True)
 class EntityPlan:
-    """An entity of the server, and its topics or tf frame."""
+    """An entity of the server, and its topics."""
 
     number: int
     name: str
     odom: str = ""
     pose: str = ""
     twist: str = ""
-    tf: str = ""  # the frame, without prefix
     render: str = ""
     radius: float = 1.0  # m
 
@@ -77,12 +76,12 @@ def _numbered(line: str, text: str) -> tuple[int, str]:
 
 
 def _read_entity(line: str, first: str, *rest: str) -> EntityPlan:
-    readers: dict[str, Callable[[str], Any]] = dict.fromkeys(("pose", "twist", "odom", "tf", "render"), str)
+    readers: dict[str, Callable[[str], Any]] = dict.fromkeys(("pose", "twist", "odom", "render"), str)
     number, name = _numbered(line, first)
     values = _values(line, rest, {**readers, "radius": _radius})
-    if sum(key in values for key in ("odom", "pose", "tf")) > 1:
-        raise ValueError(f"{printable(line)!r} has more than one of odom, pose and tf.")
-    if not values.keys() & {"odom", "pose", "tf"}:
+    if values.keys() >= {"odom", "pose"}:
+        raise ValueError(f"{printable(line)!r} has both odom and pose.")
+    if not values.keys() & {"odom", "pose"}:
         topic = f"entities/{topic_token(name, 'entity')}"
         values = {"pose": f"{topic}/pose", "twist": f"{topic}/twist", **values}
     return EntityPlan(number, name, **values)

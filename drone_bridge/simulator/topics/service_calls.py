@@ -2,7 +2,7 @@
 """What clients of the server request, as calls of the services of simulator_bridge; and the responses, as answers.
 
 A row of the table has the service, what makes its request of the wire's, and what makes the wire's answer of its
-response. The wire's axes become ROS's, and the other way round.
+response. The wire's axes become ROS's, and the other way round. A quaternion may have any length on the wire, but 0.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from geometry_msgs.msg import Vector3
 from drone_bridge import srv
 from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
-from drone_bridge.motion.wxyz import WxyzQuaternion
+from drone_bridge.motion.wxyz import WxyzQuaternion, unit
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
 from drone_bridge.simulator.topics import EntityState, attribute_message, axes, wire_state
@@ -43,7 +43,7 @@ def remove(request: sim.Remove) -> srv.RemoveItem.Request:
 
 def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
     """EADD, without a name: one that a server before this one has given would be of another entity."""
-    btom = BodyToModel(request.body_to_model)
+    btom = BodyToModel(unit(request.body_to_model))
     call = srv.Spawn.Request(
         mass=request.mass,
         radius=request.radius,
@@ -55,7 +55,7 @@ def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
     )
     for attribute in call.attributes:
         attribute.text = ""  # a call has text or data, and data hold anything
-    call.pose = pose_message(axes.world(*request.position), axes.orientation(btom.model(request.orientation)))
+    call.pose = pose_message(axes.world(*request.position), axes.orientation(btom.model(unit(request.orientation))))
     return call
 
 
@@ -68,7 +68,7 @@ def set_state(request: sim.SetEntity, orientation: Quaternion | None = None) -> 
     assert isinstance(value, tuple)
     if request.attribute == Attribute.ORIENTATION:
         call.set_orientation = True
-        call.pose.orientation = quaternion_message(axes.orientation(value))
+        call.pose.orientation = quaternion_message(axes.orientation(unit(value)))
         return call
     x, y, z = value
     if request.attribute == Attribute.POSITION:
@@ -106,7 +106,7 @@ def add_camera(request: sim.AddCamera) -> srv.AddCamera.Request:
     """CADD; the bridge picks an unused name."""
     return srv.AddCamera.Request(
         entity_id=request.entity,
-        pose=pose_message(axes.body(*request.position), axes.rotation(request.orientation)),
+        pose=pose_message(axes.body(*request.position), axes.rotation(unit(request.orientation))),
         focal_length=request.focal_length,
         enabled=request.enabled,
     )
@@ -122,7 +122,7 @@ def set_camera(request: sim.SetCamera) -> srv.SetCamera.Request:
     else:
         assert isinstance(value, tuple)
         if request.attribute == CameraAttribute.ORIENTATION:
-            call.set_orientation, call.pose.orientation = True, quaternion_message(axes.rotation(value))
+            call.set_orientation, call.pose.orientation = True, quaternion_message(axes.rotation(unit(value)))
         else:
             x, y, z = value
             call.set_position, call.pose.position = True, point_message(axes.body(x, y, z))

@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator for tests, which decide on every message but the answers that all simulators give."""
-
-import contextlib
-import socket
-import threading
-
-from patience import wait_until
+"""World: what is simulated for tests, which decide on every message but the answers that all simulators give."""
 
 from drone_bridge.motion.wxyz import multiply
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
-from drone_bridge.wire.events import RemoteProtocolError
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 STILL = {
@@ -22,12 +15,6 @@ STILL = {
     Attribute.CORPOREAL: True,
 }
 STREAMED = (0, 1, 2, 3, 4)
-
-
-class _Client:
-    def __init__(self, connected):
-        self.socket = connected
-        self.connection = sim.ServerConnection(max_body_bytes=sim.MAX_REQUEST_BYTES)
 
 
 class World:
@@ -76,68 +63,3 @@ class World:
                 self.entities[number] = dict(STILL)
             return sim.Added(request.ADDS, number)
         return sim.Ok() if request.ANSWER is sim.Ok else sim.Error(9, "The test gave no answer.")
-
-
-class SimulatorPeer(World):
-    """Listens on a free port, and serves clients, each in a thread. Closes on SPY, as the real one does."""
-
-    def __init__(self):
-        self.clients = []
-        self._world = threading.Lock()  # while a request changes it, or a new one begins
-        self.begin_anew()
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
-        self._threads = [threading.Thread(target=self._accept)]
-        self._threads[0].start()
-
-    # Serving.
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                connected, _ = self._listener.accept()
-                connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                client = _Client(connected)
-                self.clients.append(client)
-                self._threads.append(threading.Thread(target=self._serve, args=[client]))
-                self._threads[-1].start()
-
-    def _serve(self, client):
-        try:
-            self._read(client)
-        finally:
-            self.clients.remove(client)
-
-    def _read(self, client):
-        with client.socket, contextlib.suppress(OSError, RemoteProtocolError):
-            while data := client.socket.recv(65536):
-                client.connection.receive_data(data)
-                while (request := client.connection.next_event()) is not sim.NEED_DATA:
-                    if type(request) in self.closes_on:
-                        client.socket.shutdown(socket.SHUT_RDWR)
-                        break
-                    self._answer(client, request)
-
-    def _answer(self, client, request):
-        with self._world:
-            answer = self.usual_answer(request)
-        client.socket.sendall(client.connection.send(answer))
-
-    # What a test does.
-
-    def hang_up(self):
-        """Close all connections."""
-        clients = list(self.clients)
-        for client in clients:
-            with contextlib.suppress(OSError):
-                client.socket.shutdown(socket.SHUT_RDWR)
-        wait_until(lambda: not any(client in self.clients for client in clients), "the end of the connections")
-
-    def close(self):
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self._threads[0].join()
-        self.hang_up()
-        for thread in self._threads:
-            thread.join()
