@@ -142,8 +142,8 @@ class Backoff:
 # Connects to a host by name, with retries, for a thread that can be cancelled.
 
 
-#: The longest delay after a port of this machine refused: asking costs nobody anything, and a vehicle waits.
-LONGEST_LOCAL_DELAY_S = 1.0
+#: The longest delay after a port refused: its machine is there, its program may be about to be, and a vehicle waits.
+LONGEST_REFUSED_DELAY_S = 1.0
 
 
 class Connector(ABC):
@@ -169,7 +169,6 @@ class Connector(ABC):
         self._owns_cancellation = cancellation is None
         self._on_failure = on_failure
         self.backoff = backoff or Backoff()
-        self._was_refused_here = False  # the last attempt, by this machine
 
     @property
     def port(self) -> int:
@@ -193,15 +192,14 @@ class Connector(ABC):
                 raise
             except LinkError as error:
                 delay_s = self.backoff.next_delay_s()
-                if self._was_refused_here:
-                    delay_s = min(delay_s, LONGEST_LOCAL_DELAY_S)
+                if isinstance(error.__cause__, ConnectionRefusedError):
+                    delay_s = min(delay_s, LONGEST_REFUSED_DELAY_S)
                 self._on_failure(str(error), delay_s)
                 if self._cancellation.wait(delay_s):
                     raise LinkCancelledError("Connecting was cancelled.") from error
 
     def _connect_once(self) -> socket.socket:
         """Try every address once, without delay. Raises LinkError and LinkCancelledError."""
-        self._was_refused_here = False
         try:
             return self._connect_to_any(self._resolve())
         except OSError as error:
@@ -224,7 +222,6 @@ class Connector(ABC):
             except OSError as error:
                 connecting.close()
                 failure = error
-                self._was_refused_here = isinstance(error, ConnectionRefusedError) and _is_own(family, address)
             except LinkCancelledError:
                 connecting.close()
                 raise
@@ -257,13 +254,3 @@ class Connector(ABC):
         if isinstance(answer, OSError):
             raise answer
         return answer
-
-
-def _is_own(family: int, address: Any) -> bool:
-    """Return whether a socket address is one of this machine."""
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((address[0], 0, *address[2:]))
-    except OSError:
-        return False
-    return True

@@ -30,7 +30,6 @@ from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, Reports
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.link_statistics import LinkStatistics
-from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.simulated_time import clock_conflict, is_time_simulated
@@ -53,8 +52,6 @@ START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED = "undelivered_commands"
 
-#: A peer that has been connected for less may not have answered yet what has to be agreed with it first.
-OPENING_S = 3.0
 #: The condition of a peer that can't be reached.
 UNREACHABLE = "unreachable_peer"
 
@@ -99,7 +96,6 @@ class VehicleNode(EntityOwner):
         )
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
-        self._namesakes = Namesakes(self)
         self.hold = Hold(self, "~/held" if self.is_server else "held")
         #: How the vehicle moves, by its own account.
         self.observed = ObservedMotion(elapsed_s)
@@ -379,11 +375,8 @@ class VehicleNode(EntityOwner):
         if self._leaving.locked():
             self.statistics.counts[UNDELIVERED] += 1  # who commands it may end a moment later
         elif reason := self.undeliverable():
-            self.reports.count_and_warn_ongoing(
-                UNDELIVERED,
-                f"Commands on {topic} reach no vehicle: {reason}",
-                is_usual_at_start=self.statistics.liveness.open_for_s < OPENING_S,
-            )
+            sentence = f"Commands on {topic} reach no vehicle: {reason}"
+            self.reports.count_and_warn_ongoing(UNDELIVERED, sentence, is_usual_at_start=True)
         else:
             self.reports.end_ongoing(UNDELIVERED)
 
@@ -415,7 +408,6 @@ class VehicleNode(EntityOwner):
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
-        self.reports.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
         if not self.says_silence:
             self.reports.notice_silence()
         self.hold.report()
