@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.link_statistics import LinkStatistics
-from drone_bridge.ros.log_limiter import FIRST_INTERVAL_S, ConditionLogLimiter, LogLimiter
+from drone_bridge.ros.log_limiter import FIRST_INTERVAL_S, LogLimiter, OngoingLogLimiter
 
 #: Programs that belong together are started in any order: for this long, one that is not there yet is no warning. When
 #: the condition that lasts is logged the third time, it is one.
@@ -38,7 +38,7 @@ class Reports:
         self._open_state = open_state
         self._warnings: defaultdict[str, LogLimiter] = defaultdict(LogLimiter)  # by count: one must not hide another
         self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
-        self._condition_limiter = ConditionLogLimiter()
+        self._ongoing: defaultdict[str, OngoingLogLimiter] = defaultdict(OngoingLogLimiter)  # by condition
         self.start_over(math.inf)
 
     def start_over(self, silence_limit_s: float) -> None:
@@ -69,7 +69,7 @@ class Reports:
         One that `is_usual_at_start` is no warning within START_S of the start.
         """
         self.statistics.last_error = sentence
-        if line := self._condition_limiter.admit(condition, sentence):
+        if line := self._ongoing[condition].admit(sentence):
             if is_usual_at_start and elapsed_s() - self._started_s < START_S:
                 self._logger.info(line)
             else:
@@ -82,7 +82,7 @@ class Reports:
 
     def end_ongoing(self, condition: str) -> None:
         """Note that a condition has ended, so that its next beginning is logged at once."""
-        self._condition_limiter.end(condition)
+        self._ongoing[condition].end()
 
     def update_condition(self, condition: str, problem: str | None, advice: str) -> None:
         """Report a problem while there is one; log it when it begins and then at growing intervals.
