@@ -19,15 +19,15 @@ def test_a_launch_file_sets_existing_parameters(path):
     for node in ElementTree.parse(path).iter("node"):
         if node.get("pkg") != "drone_bridge":
             continue
-        defaults = declared(node.get("exec"))
+        parameters = declared(node.get("exec"))
         for parameter in node.findall("param"):
             if OF_RCLPY.fullmatch(parameter.get("name", "")):
                 continue
             if "name" in parameter.attrib:
                 name = parameter.get("name")
-                assert name in defaults, f"{node.get('exec')} has no parameter {name}"
+                assert name in parameters, f"{node.get('exec')} has no parameter {name}"
                 # Without its type, text that looks like a number would become one.
-                assert TYPES[parameter.get("type")] is type(defaults[name]), f"{name} of {node.get('exec')}"
+                assert TYPES[parameter.get("type")] is type(parameters[name].default), f"{name} of {node.get('exec')}"
             else:
                 file = re.fullmatch(
                     r"\$\(find-pkg-share drone_bridge\)/(config/\w+\.yaml)|\$\(var \w+\)", parameter.get("from")
@@ -46,10 +46,10 @@ def test_a_parameter_file_names_existing_parameters_and_their_defaults(path):
     text = path.read_text()
     given = parameters_in(text)
     for node, parameters in parameters_in(COMMENTED_OUT.sub(r"\1", text)).items():
-        defaults = declared(node)
+        declarations = declared(node)
         for name, value in parameters.items():
-            assert name in defaults, f"{node} has no parameter {name}"
-            default = defaults[name]
+            assert name in declarations, f"{node} has no parameter {name}"
+            default = declarations[name].default
             if name in given[node]:
                 assert type(value) is type(default), f"{name}: {value!r} has another type than {default!r}"
             else:

@@ -35,7 +35,6 @@ class ParameterDeclaration:
     choices: tuple[Any, ...] = ()
     live: bool = False
     read_only: bool = False
-    at_start: bool = False  # it is read when the node starts, and can be given only then
     check: Callable[[Any], str | None] | None = None  # says in a sentence what is wrong with a value, if anything is
     replaces: tuple[str, ...] = ()
     """Parameters of before, or groups that end in a dot, without which a vehicle would move otherwise: refused."""
@@ -75,8 +74,6 @@ class ParameterDeclaration:
             return f"{self.name} is {value!r}, and has to be one of {', '.join(map(str, self.choices))}."
         if self.check and (problem := self.check(value)):
             return f"{self.name} {problem}"
-        if self.at_start and frozen:
-            return f"{self.name} can be given only when the node starts."
         if frozen and not self.live:
             return f"{self.name} can be changed only {frozen}."
         return None
@@ -201,11 +198,7 @@ def has_value(node: Node, parameter: "Parameter[Any]") -> bool:
     present = node.get_parameter(parameter.name)
     if _is_empty_list(present.value) and _is_empty_list(parameter.value):  # of whatever type: see `typed`
         return True
-    if present.type_ != parameter.type_:
-        return False
-    if isinstance(present.value, Iterable):  # arrays come as lists and as arrays
-        return list(present.value) == list(parameter.value)
-    return bool(present.value == parameter.value)
+    return bool(present.get_parameter_value() == parameter.get_parameter_value())
 
 
 def _is_empty_list(value: Any) -> bool:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 DIAGNOSTICS_PERIOD_S = 1.0
 #: What the name of a node's status on /diagnostics ends with, after the node's full name.
 LINK_STATUS = ": link"
-#: How often a node whose port is taken tries to start.
+#: How often a node that could not start reports that, and one whose port was taken tries again.
 START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED = "undelivered_commands"
@@ -108,7 +108,6 @@ class VehicleNode(EntityOwner):
         self._each_second: list[Callable[[], None]] = []
         self._start_failure: Exception | None = None  # of the last attempt to start by itself
         self._is_starting = False
-        self._next_start_s = 0.0  # by time.monotonic()
 
     # What a bridge has to provide.
 
@@ -204,7 +203,7 @@ class VehicleNode(EntityOwner):
             )
             self.get_logger().error(f"{self._start_failure or 'The start failed.'} {advice}")
             self._start_timer = self.create_timer(
-                DIAGNOSTICS_PERIOD_S, self._start_again, clock=Clock(clock_type=ClockType.STEADY_TIME)
+                START_PERIOD_S, self._start_again, clock=Clock(clock_type=ClockType.STEADY_TIME)
             )
         return True
 
@@ -222,7 +221,6 @@ class VehicleNode(EntityOwner):
             return False
         finally:
             self._is_starting = False
-            self._next_start_s = time.monotonic() + START_PERIOD_S
 
     def _settings(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the values of the parameters, and which values were refused."""
@@ -231,7 +229,7 @@ class VehicleNode(EntityOwner):
     def _start_again(self) -> None:
         """Report an unconfigured node, and try to start it where that may help."""
         is_unconfigured = not self.parameters.are_frozen
-        waits_for_port = isinstance(self._start_failure, LinkError) and time.monotonic() >= self._next_start_s
+        waits_for_port = isinstance(self._start_failure, LinkError)
         if is_unconfigured and (waits_for_port or self._settings() != self._tried_settings):
             is_unconfigured = not self._has_started()
         if is_unconfigured:
@@ -298,24 +296,23 @@ class VehicleNode(EntityOwner):
     @log_failure
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Destroy what configure created."""
-        self.cleanup.close()
-        self.parameters.freeze(UNCONFIGURED)
-        return TransitionCallbackReturn.SUCCESS
+        return self._undo(UNCONFIGURED)
 
     @log_failure
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate and clean up."""
-        self.leave()
-        self.cleanup.close()
-        self.parameters.freeze("finalized")
-        return TransitionCallbackReturn.SUCCESS
+        return self._undo("finalized")
 
     @log_failure
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Return to unconfigured after a transition that raised."""
+        return self._undo(UNCONFIGURED)
+
+    def _undo(self, state: str) -> TransitionCallbackReturn:
+        """Undo what activate and configure have done, whatever of it; `state` is the next one."""
         self.leave()
         self.cleanup.close()
-        self.parameters.freeze(UNCONFIGURED)
+        self.parameters.freeze(state)
         return TransitionCallbackReturn.SUCCESS
 
     def leave(self) -> None:

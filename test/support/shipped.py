@@ -32,9 +32,9 @@ DECLARING = {"recorder": "drone_bridge.tools.recording.settings", "web_bridge": 
 
 
 def declared(node):
-    """The defaults of a node's parameters, by name."""
+    """The declarations of a node's parameters, by name."""
     module = importlib.import_module(DECLARING.get(node, NODES[node]))
-    return {each.name: each.default for each in module.PARAMETERS}
+    return {each.name: each for each in module.PARAMETERS}
 
 
 def parameters_in(text):
