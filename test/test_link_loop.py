@@ -290,6 +290,18 @@ def test_posted_work_delays_a_tick_by_one_piece(loop, session, clock):
     assert names(session)[:4] == ["work", "work", "tick", "work"]
 
 
+def test_work_during_which_the_process_stood_still_is_the_last_of_what_was_posted(loop, session, clock, stage):
+    def stand_still(now_s):
+        clock.time_s += STALL_S
+        return session._called("work")
+
+    for _ in range(3):
+        loop.post(stand_still)
+    loop.turn()
+    assert names(session) == ["work", "resume"]
+    assert stage.counts == {DROPPED_BY_STALL: 1}
+
+
 def test_a_refusal_while_what_waited_is_dropped_keeps_no_session_from_resuming(loop, link, session, clock):
     link.waiting = [b"old", LinkRefusedError("Nobody listens."), b"older"]
     clock.time_s += STALL_S

@@ -272,7 +272,7 @@ class LinkLoop:
     def _do_posted(self) -> None:
         for posted in (self._kept, self._posted):
             for _ in range(len(posted)):
-                if (now_s := self._now()) is None:
+                if (now_s := self._now()) is None or not posted:  # dropped, as it stood still during the one before
                     return
                 self._act(posted.popleft()(now_s), now_s)
                 self._tick()
