@@ -10,7 +10,7 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from drone_bridge.wire.addresses import address_name
 
@@ -146,6 +146,9 @@ class Backoff:
 LONGEST_REFUSED_DELAY_S = 1.0
 
 
+ConnectedT = TypeVar("ConnectedT")
+
+
 class Connector(ABC):
     """Connects a socket to a peer, retrying forever. How depends on the transport."""
 
@@ -183,11 +186,11 @@ class Connector(ABC):
         if self._owns_cancellation:
             self._cancellation.close()
 
-    def _connect(self) -> socket.socket:
-        """Wait for a connected socket and return it. Raises LinkCancelledError."""
+    def _retried(self, connect: Callable[[], ConnectedT]) -> ConnectedT:
+        """Return what a function returns once it raises no LinkError. Raises LinkCancelledError."""
         while True:
             try:
-                return self._connect_once()
+                return connect()
             except LinkCancelledError:
                 raise
             except LinkError as error:
