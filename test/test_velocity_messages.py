@@ -89,8 +89,7 @@ def test_a_controller_publishes_the_type(is_stamped):
 
 @pytest.mark.parametrize("frame", ["odom", "map"])
 def test_the_worlds_x_is_to_the_right_of_a_body_that_looks_along_y(frame):
-    names = {"frame_prefix": "", "odom_frame": "odom", "map_frame": "map"}
-    frames = VelocityFrames(names, lambda: math.pi / 2)
+    frames = VelocityFrames("base_link", {"odom", "map"}, lambda: math.pi / 2)
     message = command(1.0, 0.5, 0.2, frame)
     message.twist.linear.z, message.twist.angular.x = 0.3, 0.1
     linear, angular = frames.in_body(message).linear, frames.in_body(message).angular

@@ -22,7 +22,7 @@ from drone_bridge.ros.qos import command_stream
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.vehicle_node import VehicleNode
-from drone_bridge.ros.velocity_messages import OtherTypes, VelocityFrames, cmd_vel_type
+from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity
 
 CommandT = TypeVar("CommandT")
@@ -92,7 +92,7 @@ class CommandTopics(Generic[CommandT]):
         if "linear.z" in follows and not self._has_landing_button:
             self.arbiter.sink = partial(_at, read_velocity, Vector3(), (0.0, 0.0, -LANDING_SPEED))
         parameters = self._node.parameters
-        turn = VelocityFrames(parameters, lambda: self._node.observed.yaw).in_body
+        turn = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         cmd_vel, is_velocity = cmd_vel_type(parameters), read_helm is None
         follows_stick = follows if is_velocity else ()
         # The helm is first in the executor.

@@ -31,16 +31,15 @@ def as_published(message: Any, publisher: Any, node: Node) -> Any:
 class VelocityFrames:
     """Turns the velocities that others give into the body's axes."""
 
-    def __init__(self, parameters: DeclaredParameters, yaw: Callable[[], float | None]) -> None:
-        """Know the frames of a bridge: of the world's those that it has, and `map` only if it says where odom is.
+    def __init__(self, body: str, worlds: Collection[str], yaw: Callable[[], float | None]) -> None:
+        """Prepare to turn.
 
-        `yaw` returns the body's heading, rad; None while it is not known.
+        Args:
+            body: the body's frame; an empty `frame_id` means it, too.
+            worlds: the frames with the axes by which `yaw` counts.
+            yaw: returns the body's heading, rad; None while it is not known.
         """
-        names = frame_names(parameters, FrameNames)
-        self._body, self._yaw = names.base_link, yaw  # an empty `frame_id` means the body, too
-        self._worlds = {names.odom} if "odom_frame" in parameters else set()
-        if "map_frame" in parameters and ("publish_map_to_odom" not in parameters or parameters["publish_map_to_odom"]):
-            self._worlds.add(names.map)
+        self._body, self._worlds, self._yaw = body, worlds, yaw
 
     def in_body(self, message: Twist | TwistStamped) -> Twist:
         """Return the velocity in the body's axes, or level ones with its heading. Raises ValueError with a sentence."""
@@ -58,6 +57,15 @@ class VelocityFrames:
         if yaw is None:
             raise ValueError(f"its frame_id is {frame}, and the heading of the vehicle in {frame} is not known now.")
         return Twist(linear=_turned(message.twist.linear, -yaw), angular=_turned(message.twist.angular, -yaw))
+
+
+def velocity_frames(parameters: DeclaredParameters, yaw: Callable[[], float | None]) -> VelocityFrames:
+    """Return the frames of a bridge: of the world's those that it has, and of `map` only if it says where odom is."""
+    names = frame_names(parameters, FrameNames)
+    worlds = {names.odom} if "odom_frame" in parameters else set()
+    if "map_frame" in parameters and ("publish_map_to_odom" not in parameters or parameters["publish_map_to_odom"]):
+        worlds.add(names.map)
+    return VelocityFrames(names.base_link, worlds, yaw)
 
 
 def _turned(vector: Vector3, angle: float) -> Vector3:
