@@ -44,18 +44,18 @@ class TcpPeer(Connector):
         self._peers = self._retried(self._connect_all)
 
     def files(self) -> Sequence[Selectable]:
-        return (self._connections.selector,)
+        return self._connections.files()
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link. Raises LinkClosedError once the peer has gone, or was disconnected."""
         received = self._connections.receive()
-        if received is None and not self._connections:
+        if received is None and not self._connections.has_peers:
             raise LinkClosedError(f"The connection to {address_name(self._host, self._port)} is closed.")
         return received
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send a piece on a connection, or the only one, whatever it is called. Raises LinkError without one."""
-        if not self._connections:
+        if not self._connections.has_peers:
             raise LinkError(f"Nothing can be sent to {address_name(self._host, self._port)}: there is no connection.")
         self._connections.send(data, self._named(to))
 
