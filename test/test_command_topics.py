@@ -12,6 +12,7 @@ from twists import twist
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_ages import CLOCK_TOLERANCE_S
 from drone_bridge.ros.command_topics import LANDING_SPEED, CommandTopics
+from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.arbiter import Rank
 
 TIMEOUT_S = 0.5
@@ -146,6 +147,20 @@ def test_a_command_says_which_frame_it_answers(node):
     assert node.arbiter.newest.stamp is None
 
 
+RAW = {"cmd_axes": CommandAxes(pitch=1.0), "cmd_rates": CommandRates(thrust=1.0)}
+
+
+@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED, HELM, *RAW])
+def test_what_waited_while_this_process_stood_still_is_refused(node, monkeypatch, topic):
+    ran_s = [0.1]
+    monkeypatch.setattr(PROCESS, "running_s", lambda: ran_s[0])
+    for _ in range(2):
+        assert node.send(topic, RAW.get(topic), forward=1.0) == NOTHING
+    assert "this process stood still until 0.10 s ago" in node.warned[-1]
+    ran_s[0] = math.inf
+    assert node.send(topic, RAW.get(topic), forward=1.0)[1]
+
+
 # What is no command for this vehicle.
 
 
@@ -203,11 +218,10 @@ def test_commands_beyond_the_vehicle_s_limits_are_counted(node):
 # Hold and helm.
 
 
-@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED, "cmd_axes", "cmd_rates"])
+@pytest.mark.parametrize("topic", [CMD_VEL, STAMPED, *RAW])
 def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(node, topic):
     def command():
-        raw = {"cmd_axes": CommandAxes(pitch=1.0), "cmd_rates": CommandRates(thrust=1.0)}
-        return node.send(topic, raw.get(topic), forward=1.0)[0]
+        return node.send(topic, RAW.get(topic), forward=1.0)[0]
 
     assert command() is Rank.COMMAND
     wakes = node.wakes

@@ -10,7 +10,10 @@ import pytest
 from processes import TIMEOUT_S, Process
 from rcl_interfaces.srv import ListParameters
 from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.service import Service
+from std_srvs.srv import Trigger
 
+from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.ros import service_responses as responses
 from drone_bridge.ros.service_responses import resend_if_lost
 
@@ -76,6 +79,24 @@ def test_other_errors_are_raised(ros, service):
     resend_if_lost(ros.node, service)
     with pytest.raises(rclpy_implementation.RCLError, match="out of memory"):
         service.send_response("answer", "header")
+
+
+def test_services_that_a_node_makes_late_are_patient_too(ros, free_port, monkeypatch):
+    """As those of one whose port was taken when it started."""
+    tries, sent = [], threading.Event()
+
+    def lose_first(self, response, header):
+        tries.append(response)
+        if len(tries) == 1:
+            warn()
+        else:
+            sent.set()
+
+    monkeypatch.setattr(Service, "send_response", lose_first)
+    node = ros.run(RobotBridge, port=free_port, autostart=False)
+    node.create_service(Trigger, "~/late", lambda request, response: response).send_response("answer", "header")
+    assert sent.wait(TIMEOUT_S)
+    assert tries == ["answer"] * 2
 
 
 #: A node whose first answer finds no reader.

@@ -2,16 +2,14 @@
 """Hold: what moves a vehicle no longer, and who may say so, over real DDS and on the wire."""
 
 import signal
-import time
 
 import pytest
 from dronegui_peer import DroneGuiPeer
 from geometry_msgs.msg import Twist, TwistStamped
-from processes import TIMEOUT_S, Process
+from processes import Process
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
 from twists import twist
 from web_viewer import Pilot, web_bridge
 
@@ -84,49 +82,6 @@ def nothing_moves(peer, packets=30):
     peer.forget()
     wait_until(lambda: len(peer.packets) >= packets, "packets")
     assert not any(map(is_moving, peer.packets))
-
-
-def test_hold_survives_the_death_of_the_bridge(ros, peer):
-    with start(peer) as process:
-        peer.wait()
-        hold(ros, True)
-        process.send(signal.SIGKILL)
-        process.wait()
-    with start(peer) as process:
-        process.wait_for_line("It was holding when it ended .the service hold was called., and still holds")
-        with stranger(ros):
-            nothing_moves(peer)
-            hold(ros, False)
-            peer.wait(is_moving)
-    peer.forget()
-    with start(peer) as process, stranger(ros):
-        peer.wait(is_moving)
-        assert not process.count_lines("still holds")
-
-
-def call_while_stopped(ros, process, seconds):
-    """Have a bridge stand still for so long; return the call of hold that was made at the beginning."""
-    client = ros.node.create_client(SetBool, "dronegui_bridge/hold")
-    assert client.wait_for_service(TIMEOUT_S)
-    # The service may not have found the client yet, and a request is lost then.
-    wait_until(lambda: ros.answer(client, SetBool.Request(data=False), 5.0), "a service that has found the client")
-    process.send(signal.SIGSTOP)
-    wait_until(process.is_stopped, "the bridge to stand still")
-    called = client.call_async(SetBool.Request(data=True))
-    time.sleep(seconds)
-    process.send(signal.SIGCONT)
-    return called
-
-
-def test_hold_that_was_called_while_the_bridge_stood_still_is_carried_out(ros, peer, bridge):
-    with stranger(ros):
-        peer.wait(is_moving)
-        called = call_while_stopped(ros, bridge, 3.0)
-        wait_until(called.done, "an answer")
-        assert called.result().success
-        peer.forget()
-        peer.wait(lambda packet: not is_moving(packet))  # after what was on its way
-        nothing_moves(peer)
 
 
 @pytest.mark.parametrize("way", ["release", "killed browser", "killed server"])

@@ -11,8 +11,8 @@ from drone_bridge.ros.log_limiter import (
     CONDITION_ENDS_AFTER_S,
     LINES_PER_S,
     LONGEST_INTERVAL_S,
-    ConditionLogLimiter,
     LogLimiter,
+    OngoingLogLimiter,
 )
 
 
@@ -35,58 +35,51 @@ def test_a_long_silence_saves_up_no_more_than_a_burst(clock):
     assert admitted == ["line"] * BURST + [None] * BURST
 
 
-def lines_of(limiter, clock, seconds, period_s=1.0, condition="nobody listens"):
+def lines_of(limiter, clock, seconds, period_s=1.0):
     """Meet a condition again and again, and return the seconds at which a line came of it."""
     begin_s, said_s = clock[0], []
     while clock[0] - begin_s < seconds:
-        if limiter.admit(condition, "Nobody listens."):
+        if limiter.admit("Nobody listens."):
             said_s.append(clock[0] - begin_s)
         clock[0] += period_s
     return said_s
 
 
 def test_a_condition_is_logged_when_it_begins_and_then_at_growing_intervals(clock):
-    assert lines_of(ConditionLogLimiter(), clock, 700) == [0, 10, 30, 70, 150, 310, 630]
+    assert lines_of(OngoingLogLimiter(), clock, 700) == [0, 10, 30, 70, 150, 310, 630]
 
 
 def test_the_intervals_grow_to_a_longest_one(clock):
-    said_s = lines_of(ConditionLogLimiter(), clock, 4000)
+    said_s = lines_of(OngoingLogLimiter(), clock, 4000)
     assert said_s[-1] - said_s[-2] == LONGEST_INTERVAL_S
 
 
 def test_an_ongoing_condition_is_logged_with_the_number_of_suppressed_lines(clock):
-    limiter = ConditionLogLimiter()
-    assert [limiter.admit("a", "It is so.") for _ in range(3)] == ["It is so.", None, None]
+    limiter = OngoingLogLimiter()
+    assert [limiter.admit("It is so.") for _ in range(3)] == ["It is so.", None, None]
     clock[0] += 10
-    assert limiter.admit("a", "It is so.") == "It is so. (2 lines suppressed)"
+    assert limiter.admit("It is so.") == "It is so. (2 lines suppressed)"
 
 
 def test_a_condition_that_has_ended_is_logged_at_once_when_it_begins_again(clock):
-    limiter = ConditionLogLimiter()
+    limiter = OngoingLogLimiter()
     lines_of(limiter, clock, 12)
-    limiter.end("nobody listens")
+    limiter.end()
     assert lines_of(limiter, clock, 2) == [0]
     clock[0] += CONDITION_ENDS_AFTER_S + 1
     assert lines_of(limiter, clock, 2) == [0]
 
 
-def test_conditions_do_not_keep_each_other_from_the_log(clock):
-    limiter = ConditionLogLimiter()
-    assert limiter.admit("a", "One.") == "One."
-    assert limiter.admit("b", "Another.") == "Another."
-
-
 def test_a_condition_that_begins_and_ends_without_pause_does_not_fill_the_log(clock):
-    limiter, said = ConditionLogLimiter(), []
+    limiter, said = OngoingLogLimiter(), []
     for _ in range(200):  # 20 times a second
-        said.append(limiter.admit("nobody listens", "Nobody listens."))
-        limiter.end("nobody listens")
+        said.append(limiter.admit("Nobody listens."))
+        limiter.end()
         clock[0] += 0.05
     lines = [line for line in said if line]
     assert lines[:BURST] == ["Nobody listens."] * BURST
     assert len(lines) == pytest.approx(BURST + 10 * LINES_PER_S, abs=1)
     assert lines[-1] == "Nobody listens. (19 lines suppressed)"
-    assert limiter.admit("another one", "It is so.") == "It is so."
 
 
 def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock, monkeypatch):
@@ -107,6 +100,6 @@ def test_what_is_no_matter_of_the_start_is_a_warning_at_once():
     reports = diagnostics.Reports(logger, "connected")
     reports.start_over(5.0)
     reports.warn_ongoing("refused", "It was refused.")
-    reports.count_and_warn_ongoing("undelivered", "It was held.")
+    reports.count_and_warn_ongoing("undelivered", "It was held.")  # one keeps no other from the log
     assert [call[0] for call in logger.method_calls] == ["warning", "warning"]
     assert reports.statistics.counts["undelivered"] == 1

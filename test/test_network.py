@@ -43,26 +43,21 @@ def activated(**before):
     return {PROFILE: profile, RANGE: reach}, shown.stderr
 
 
-@pytest.mark.parametrize("said", [{}, {RANGE: "LOCALHOST"}, {RANGE: "SYSTEM_DEFAULT"}, {RANGE: "nonsense"}])
-def test_the_activated_environment_stays_on_this_machine(said):
-    environment, _ = activated(**said)
-    assert Path(environment[PROFILE]).samefile(CLOSED[PROFILE])
-    assert environment[RANGE] == CLOSED[RANGE]
+@pytest.mark.parametrize(
+    ("asked", "profile", "reach"),
+    [
+        *((asked, CLOSED, "SYSTEM_DEFAULT") for asked in (None, "LOCALHOST", "SYSTEM_DEFAULT", "nonsense")),
+        ("SUBNET", OPEN, "SUBNET"),
+        ("OFF", CLOSED, "OFF"),
+    ],
+)
+def test_the_activated_environment_stays_on_this_machine_unless_asked_to_reach_further(asked, profile, reach):
+    environment, _ = activated(**({RANGE: asked} if asked else {}))
+    assert Path(environment[PROFILE]).samefile(profile[PROFILE])
+    assert environment[RANGE] == reach
     assert activated(**environment)[0] == environment
-
-
-def test_subnet_opens_the_activated_environment():
-    environment, _ = activated(**{RANGE: "SUBNET"})
-    assert Path(environment[PROFILE]).samefile(OPEN[PROFILE])
-    assert environment[RANGE] == "SUBNET"
     closed, _ = activated()
-    assert activated(**{**closed, RANGE: "SUBNET"})[0] == environment
-
-
-def test_discovery_can_be_turned_off():
-    environment, _ = activated(**{RANGE: "OFF"})
-    assert environment[RANGE] == "OFF"
-    assert Path(environment[PROFILE]).samefile(CLOSED[PROFILE])
+    assert activated(**{**closed, RANGE: reach})[0] == environment
 
 
 def test_a_users_own_profile_is_kept_and_they_are_told(tmp_path):

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shipped profiles of Fast DDS and the shipped policy, as files."""
 
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
 from ament_index_python.packages import get_package_share_directory
+
+from drone_bridge.ros import shared_memory
+from drone_bridge.ros.environment import profile_number
 
 CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
 PROFILE, RANGE, PEERS = "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"
@@ -19,12 +23,28 @@ def test_profiles_announce_no_types_for_which_others_would_ask_before_they_see_a
         assert named == {"fastdds.type_propagation": "disabled"}
 
 
+def test_seven_processes_with_stereo_images_have_room_in_a_container(monkeypatch):
+    """Docker gives it 64 MiB; a launch with view and recorder has five."""
+    monkeypatch.setenv(PROFILE, CLOSED[PROFILE])
+    assert profile_number("segment_size") > 2 * 1280 * 720 * 3
+
+    def shortage_beside(processes):
+        size, free = 64 << 20, (64 << 20) - processes * 9_000_000
+        monkeypatch.setattr(os, "statvfs", lambda _: os.statvfs_result((1, 1, size, free, free, 0, 0, 0, 0, 255)))
+        return shared_memory.shortage()
+
+    assert shortage_beside(6) is None
+    assert "of its 67 MB 4 MB are free, and a process of ROS needs 9 MB there" in shortage_beside(7)
+
+
 def test_the_closed_profile_differs_from_the_open_one_in_its_reach_alone():
     def tuned(profile):
         root = ElementTree.parse(profile).getroot()
         tags = ("segment_size", "healthy_check_timeout_ms", "sendBufferSize", "non_blocking_send", "count", "nanosec")
         return [element.text for tag in tags for element in root.iterfind(f".//{{*}}{tag}")]
 
+    peers = ElementTree.parse(CLOSED[PROFILE]).getroot().findtext(".//{*}maxInitialPeersRange")
+    assert peers == "120"  # of one machine that discover each other
     assert tuned(CLOSED[PROFILE]) == tuned(OPEN[PROFILE]) == ["8388608", "300", "212992", "true", "10", "500000000"]
 
 

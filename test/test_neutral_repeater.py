@@ -102,6 +102,14 @@ def test_while_the_vehicle_is_held_neutral_is_repeated_and_the_operator_refused(
     assert node.published[-1] == ("/cmd_vel", FORWARD)
 
 
+def test_a_server_that_comes_back_held_says_neutral_although_nobody_has_commanded(node):
+    node.hold.set(True)
+    node.rivals = 1
+    publisher = node.make_publisher(Twist, "cmd_vel", 1)
+    NeutralRepeater(node, (publisher,), lambda: (publisher, Twist()))
+    assert node.wait(3) == [ZERO] * 3
+
+
 def test_no_command_comes_after_the_neutral_one_of_a_hold_that_begins_meanwhile(node, word):
     def admits(topic):
         node.hold.set(True)  # the executor's turn comes when the link's thread has just asked

@@ -147,7 +147,7 @@ def test_only_landing_is_asked_for_on_hold_or_after_a_stall(node, why):
 def test_what_waited_for_the_link_through_a_stall_is_refused_but_a_landing_which_knows_when_it_was(monkeypatch, node):
     calls = [Call(node, name) for name in ("takeoff", LAND)]
     monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: True)
-    monkeypatch.setattr(request_services, "Clock", lambda: SimpleNamespace(now_s=lambda: 1e12))  # much later
+    monkeypatch.setattr(request_services, "elapsed_s", lambda: 1e12)  # much later
     node.statistics.liveness.is_open = True
     look(node)
     for call in calls:

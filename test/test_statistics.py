@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from drone_bridge.ros import diagnostics
 from drone_bridge.ros.diagnostics import HANGING, Reports
 from drone_bridge.ros.link_statistics import LinkStatistics
 from drone_bridge.ros.liveness import Liveness
@@ -86,26 +87,21 @@ class Peer:
     """A session's peer, as its link's thread sees it, and the silence of it that is reported."""
 
     def __init__(self, reports, clock):
-        self.session = SimpleNamespace(is_open=False, heard_s=None, since_s=None, hangs=0)
+        self.session = SimpleNamespace(is_open=False, heard_s=None, since_s=None)
         self._clock = clock
         reports.statistics.liveness = self.liveness = Liveness(self.session, lambda: clock[0])
-        self._limit_s = reports.statistics.silence_limit_s
 
     def connects(self):
         self.session.is_open, self.session.heard_s, self.session.since_s = True, None, self._clock[0]
-        self.liveness.look(self._limit_s)
+        self.liveness.look()
 
     def speaks(self):
         self.session.heard_s = self._clock[0]
-        self.liveness.look(self._limit_s)
+        self.liveness.look()
 
     def leaves(self):
         self.session.is_open, self.session.since_s = False, None
-        self.liveness.look(self._limit_s)
-
-    def is_given_up(self):
-        self.session.hangs += 1
-        self.leaves()
+        self.liveness.look()
 
 
 @pytest.fixture
@@ -141,7 +137,7 @@ class TestLiveness:
 
     @pytest.fixture
     def session(self):
-        return SimpleNamespace(is_open=False, heard_s=None, since_s=None, hangs=0)
+        return SimpleNamespace(is_open=False, heard_s=None, since_s=None)
 
     @pytest.fixture
     def pass_s(self, session):
@@ -155,7 +151,7 @@ class TestLiveness:
                 session.is_open, session.heard_s, session.since_s = connects, None, time_s[0] if connects else None
             if hears:
                 session.heard_s = time_s[0]
-            liveness.look(60.0)
+            liveness.look()
             return liveness.silence_s
 
         return passed
@@ -174,10 +170,10 @@ class TestLiveness:
         liveness = Liveness(session, lambda: 100.0)
         session.is_open, session.since_s = True, 100.0
         assert not liveness.is_open
-        liveness.look(60.0)
+        liveness.look()
         session.is_open = False
         assert liveness.is_open
-        liveness.look(60.0)
+        liveness.look()
         assert not liveness.is_open
 
     def test_a_peer_that_takes_the_place_of_another_is_another_connection(self, pass_s):
@@ -216,56 +212,47 @@ class TestSilence:
 
 
 class TestHangs:
-    """A peer that is given up for its silence, again and again."""
+    """A peer that is silent again and again."""
 
     @pytest.fixture
-    def hang(self, reports, peer, clock):
-        """hang() is one connection: it is opened, perhaps something is heard, and it is given up."""
+    def fall_silent(self, reports, peer, clock, monkeypatch):
+        """fall_silent() is one connection: it is opened, perhaps something is heard, and it is given up."""
+        monkeypatch.setattr(diagnostics, "elapsed_s", lambda: clock[0])
 
-        def hang(*, is_heard):
+        def fall_silent(*, is_heard):
             peer.connects()
             if is_heard:
                 peer.speaks()
+                reports.notice_silence()
             clock[0] += 3.0
             reports.notice_silence()
-            peer.is_given_up()
+            peer.leaves()
+            reports.notice_silence()
 
-        return hang
+        return fall_silent
 
-    def test_a_connection_that_ends_in_a_silence_is_one_and_any_other_is_none(self, peer, clock):
-        peer.connects()
-        clock[0] += 1.9
-        peer.leaves()
-        assert peer.liveness.hangs == 0
-        peer.connects()
-        peer.speaks()
-        clock[0] += 2.1
-        peer.leaves()
-        assert peer.liveness.hangs == 1
-
-    def test_a_connection_that_is_given_up_is_one_however_early_and_none_after_it_is(self, peer, clock):
-        """As by a session whose own limit is below the one for reports."""
-        peer.connects()
-        clock[0] += 1.0
-        peer.is_given_up()
-        assert peer.liveness.hangs == 1
-        peer.connects()
-        peer.speaks()
-        clock[0] += 1.0
-        peer.leaves()
-        assert peer.liveness.hangs == 1
-
-    def test_one_hang_is_one_however_many_connections_it_lasts(self, reports, hang):
-        hang(is_heard=True)
+    def test_one_hang_is_one_however_many_connections_it_lasts(self, reports, fall_silent):
+        fall_silent(is_heard=True)
         for _ in range(5):
-            hang(is_heard=False)
-        assert reports.statistics.liveness.hangs == 1
+            fall_silent(is_heard=False)
+        assert reports.statistics.counts["silences"] == 1
         assert HANGING not in reports.statistics.conditions
 
-    def test_the_third_one_is_an_error(self, reports, hang):
+    def test_the_third_one_is_an_error_until_it_is_heard_for_a_minute(self, reports, peer, fall_silent, clock):
         for _ in range(2):
-            hang(is_heard=True)
-            hang(is_heard=False)
+            fall_silent(is_heard=True)
+            fall_silent(is_heard=False)
             assert HANGING not in reports.statistics.conditions
-        hang(is_heard=True)
-        assert "has hung 3 times" in reports.statistics.conditions[HANGING].sentence
+        fall_silent(is_heard=True)
+        assert reports.statistics.conditions[HANGING] == (" has hung 3 times", DiagnosticStatus.ERROR)
+        peer.connects()
+        for _ in range(61):
+            assert HANGING in reports.statistics.conditions
+            peer.speaks()
+            reports.notice_silence()
+            clock[0] += 1.0
+        peer.speaks()
+        reports.notice_silence()
+        assert HANGING not in reports.statistics.conditions
+        fall_silent(is_heard=True)
+        assert HANGING not in reports.statistics.conditions

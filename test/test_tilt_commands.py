@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities and shares for drones that are steered by tilt: what they become, and what is said of them."""
+"""Velocities and shares for drones that are steered by tilt: what they become."""
 
 import pytest
 from commanded_node import commanded_nodes
@@ -39,14 +39,6 @@ def test_shares_beyond_full_deflection_are_clamped_and_counted(node):
 def test_velocities_that_the_drone_cannot_reach_are_counted(node, up, turn, is_within):
     node.send("cmd_vel", twist(up=up, left_turn=turn))
     assert node.counts.get("clamped_commands", 0) == (not is_within)
-
-
-def test_units_and_turns_that_are_too_fast_are_told_of_once(node):
-    for _ in range(3):
-        node.send("cmd_vel", twist(left_turn=2.0))
-    units, turns = node.logged
-    assert "in m/s and rad/s" in units
-    assert "asks for a turn of 2 rad/s, and this drone turns at 1.5 rad/s at most" in turns
 
 
 def test_a_stick_in_its_middle_is_flown_as_a_velocity_of_zero(node):

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wire log: what is in the files, of real sockets, and what becomes of them when things go wrong."""
 
-import json
 import os
 import socket
 import threading
 import time
 
 import pytest
-from mcap.reader import NonSeekingReader
 from patience import wait_until
 from tcp_peer import LONG_S
 
@@ -16,7 +14,7 @@ from drone_bridge.kind import Side
 from drone_bridge.net import tcp_connections, wire_log
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
-from drone_bridge.net.link_loop import Connected, Disconnected
+from drone_bridge.net.link_loop import Connected
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -95,20 +93,6 @@ def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(m
     assert log.ends == []
 
 
-def test_each_connection_of_a_node_has_a_number(make_log, closing):
-    log = make_log()
-    port = closing(TcpPort("127.0.0.1", 0, wire_log=log))
-    for number in range(2):
-        with socket.create_connection(("127.0.0.1", port.port)) as peer:
-            assert isinstance(hear(port), Connected)
-            peer.sendall(b"%d" % number)
-            hear(port)
-        assert isinstance(hear(port), Disconnected)
-    log.close()
-    found = [(entry.connection.number, entry.data) for entry in entries_of(*files_of(log)) if entry.data]
-    assert found == [(1, b"0"), (2, b"1")]
-
-
 def test_last_words_and_what_is_heard_while_it_leaves_are_logged(make_log, monkeypatch):
     monkeypatch.setattr(tcp_connections, "LEAVE_S", LONG_S)
     log = make_log(128 * MEBIBYTE)
@@ -150,26 +134,6 @@ def test_datagrams_are_logged_with_who_sent_them(make_log, closing):
         ("udp", theirs, own, US, b"command"),
         ("udp", own, theirs, THEM, b"command"),
     ]
-
-
-def test_the_mcap_library_reads_the_files(make_log):
-    log = make_log(64 * MEBIBYTE)
-    tap = log(*ENDS)
-    noise, flat = os.urandom(3 * MEBIBYTE), bytes(3 * MEBIBYTE)
-    for direction, data in ((SENT, b"one"), (RECEIVED, flat), (RECEIVED, memoryview(noise)), (SENT, b"two")):
-        tap(direction, data)
-    log.close()
-    (path,) = files_of(log)
-    with path.open("rb") as file:
-        read = [(channel.topic, message) for _, channel, message in NonSeekingReader(file).iter_messages()]
-        file.seek(0)
-        (metadata,) = NonSeekingReader(file).iter_metadata()
-    assert [topic for topic, _ in read] == ["connections", "sent", "received", "received", "sent"]
-    assert json.loads(read[0][1].data) == {"number": 1, "transport": "tcp", "own": ENDS[1], "peer": ENDS[2]}
-    assert [message.data for _, message in read[1:]] == [b"one", flat, noise, b"two"]
-    assert {message.sequence for _, message in read} == {1}
-    assert metadata.metadata["protocol"] == "robot"
-    assert path.stat().st_size < 4 * MEBIBYTE  # it is compressed
 
 
 def test_without_mcap_one_sentence_says_what_is_missing(make_log, monkeypatch):

@@ -10,7 +10,7 @@ import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from drone_bridge.wire.addresses import address_name
 
@@ -142,8 +142,11 @@ class Backoff:
 # Connects to a host by name, with retries, for a thread that can be cancelled.
 
 
-#: The longest delay after a port of this machine refused: asking costs nobody anything, and a vehicle waits.
-LONGEST_LOCAL_DELAY_S = 1.0
+#: The longest delay after a port refused: its machine is there, its program may be about to be, and a vehicle waits.
+LONGEST_REFUSED_DELAY_S = 1.0
+
+
+ConnectedT = TypeVar("ConnectedT")
 
 
 class Connector(ABC):
@@ -169,7 +172,6 @@ class Connector(ABC):
         self._owns_cancellation = cancellation is None
         self._on_failure = on_failure
         self.backoff = backoff or Backoff()
-        self._was_refused_here = False  # the last attempt, by this machine
 
     @property
     def port(self) -> int:
@@ -184,24 +186,23 @@ class Connector(ABC):
         if self._owns_cancellation:
             self._cancellation.close()
 
-    def _connect(self) -> socket.socket:
-        """Wait for a connected socket and return it. Raises LinkCancelledError."""
+    def _retried(self, connect: Callable[[], ConnectedT]) -> ConnectedT:
+        """Return what a function returns once it raises no LinkError. Raises LinkCancelledError."""
         while True:
             try:
-                return self._connect_once()
+                return connect()
             except LinkCancelledError:
                 raise
             except LinkError as error:
                 delay_s = self.backoff.next_delay_s()
-                if self._was_refused_here:
-                    delay_s = min(delay_s, LONGEST_LOCAL_DELAY_S)
+                if isinstance(error.__cause__, ConnectionRefusedError):
+                    delay_s = min(delay_s, LONGEST_REFUSED_DELAY_S)
                 self._on_failure(str(error), delay_s)
                 if self._cancellation.wait(delay_s):
                     raise LinkCancelledError("Connecting was cancelled.") from error
 
     def _connect_once(self) -> socket.socket:
         """Try every address once, without delay. Raises LinkError and LinkCancelledError."""
-        self._was_refused_here = False
         try:
             return self._connect_to_any(self._resolve())
         except OSError as error:
@@ -224,7 +225,6 @@ class Connector(ABC):
             except OSError as error:
                 connecting.close()
                 failure = error
-                self._was_refused_here = isinstance(error, ConnectionRefusedError) and _is_own(family, address)
             except LinkCancelledError:
                 connecting.close()
                 raise
@@ -257,13 +257,3 @@ class Connector(ABC):
         if isinstance(answer, OSError):
             raise answer
         return answer
-
-
-def _is_own(family: int, address: Any) -> bool:
-    """Return whether a socket address is one of this machine."""
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((address[0], 0, *address[2:]))
-    except OSError:
-        return False
-    return True

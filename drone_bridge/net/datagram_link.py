@@ -125,7 +125,7 @@ class DatagramPeer(Connector):
 
     def open(self) -> None:
         """Look the host up, and connect; retry until that works. Raises LinkCancelledError."""
-        opened = self._connect()
+        opened = self._retried(self._connect_once)
         self.backoff.reset()
         if self._socket:
             self._socket.close()  # until now there was something to send the last command by

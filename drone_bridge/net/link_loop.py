@@ -272,7 +272,7 @@ class LinkLoop:
     def _do_posted(self) -> None:
         for posted in (self._kept, self._posted):
             for _ in range(len(posted)):
-                if (now_s := self._now()) is None:
+                if (now_s := self._now()) is None or not posted:  # dropped, as it stood still during the one before
                     return
                 self._act(posted.popleft()(now_s), now_s)
                 self._tick()
@@ -336,15 +336,13 @@ class LinkLoop:
         if self._streams:
             return 0
         dropped = 0
-        while dropped < MAX_DRAINED:
+        for _ in range(MAX_DRAINED):
             try:
                 if self.link.receive() is None:
                     break
                 dropped += 1
-            except LinkRefusedError:
+            except LinkError:  # of what was sent; or the link is broken, which the next reading raises again
                 continue
-            except LinkError:
-                break  # which the next reading raises again
         return dropped
 
     def _lose(self) -> None:

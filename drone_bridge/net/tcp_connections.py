@@ -9,7 +9,7 @@ import select
 import selectors
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from drone_bridge.net.clock import elapsed_s
@@ -30,8 +30,7 @@ class TcpConnections:
 
     def __init__(self, options: StreamOptions | None = None, wire_log: MakeTap | None = None) -> None:
         self._options, self._wire_log = options or StreamOptions(), wire_log
-        #: Becomes readable when one of them does, or takes more of what it was sent.
-        self.selector = selectors.DefaultSelector()
+        self._selector = selectors.DefaultSelector()
         self._by_peer: dict[StreamPeer, TcpConnection] = {}
         self._ready: deque[TcpConnection] = deque()  # which have something to be read
         self._calls: list[Callable[[], None]] = []  # what else is to be done
@@ -40,16 +39,21 @@ class TcpConnections:
         self._has_looked = False  # since `receive` has last returned None
         self._read_before = 0  # chunks that were read since something else was to be done
 
-    def __len__(self) -> int:
-        """Return how many peers are connected."""
-        return len(self._by_peer)
+    @property
+    def has_peers(self) -> bool:
+        """Whether any peer is connected."""
+        return bool(self._by_peer)
+
+    def files(self) -> Sequence[Selectable]:
+        """Return what becomes readable when one of them does, or takes more of what it was sent."""
+        return (self._selector,)
 
     def watch(self, file: Selectable, call: Callable[[], None]) -> None:
         """Have a function called when another file is readable."""
-        self.selector.register(file.fileno(), selectors.EVENT_READ, lambda mask: self._calls.append(call))
+        self._selector.register(file.fileno(), selectors.EVENT_READ, lambda mask: self._calls.append(call))
 
     def unwatch(self, file: Selectable) -> None:
-        self.selector.unregister(file.fileno())
+        self._selector.unregister(file.fileno())
 
     def add(self, connected: socket.socket) -> StreamPeer | None:
         """Take over a connected socket, and return its peer; None if that has gone again."""
@@ -58,7 +62,7 @@ class TcpConnections:
         except OSError:
             return None
         self._by_peer[connection.peer] = connection
-        self.selector.register(connection.fileno(), selectors.EVENT_READ, partial(self._serve, connection))
+        self._selector.register(connection.fileno(), selectors.EVENT_READ, partial(self._serve, connection))
         self._events.append(Connected(connection.peer))
         return connection.peer
 
@@ -69,7 +73,7 @@ class TcpConnections:
                 self._has_looked = False
                 return None
             self._has_looked = True
-            for key, mask in self.selector.select(0):
+            for key, mask in self._selector.select(0):
                 key.data(mask)
             self._let_leave()
         while not self._events and self._ready:
@@ -83,7 +87,7 @@ class TcpConnections:
         return None
 
     def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
-        """Send a piece; to one that has gone, as the session is about to learn, nothing is."""
+        """Send a piece; to one that has gone, as the session is about to learn, nothing is. Nothing is raised."""
         if not (connection := self._by_peer.get(to)):
             return
         had_unsent = connection.has_unsent
@@ -129,7 +133,7 @@ class TcpConnections:
         for connection in self._leaving:
             connection.close()
         self._leaving.clear()
-        self.selector.close()
+        self._selector.close()
 
     def _serve(self, connection: TcpConnection, mask: int) -> None:
         if mask & selectors.EVENT_WRITE:
@@ -159,11 +163,11 @@ class TcpConnections:
 
     def _select(self, connection: TcpConnection) -> None:
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.has_unsent else 0)
-        self.selector.modify(connection.fileno(), events, partial(self._serve, connection))
+        self._selector.modify(connection.fileno(), events, partial(self._serve, connection))
 
     def _forget(self, connection: TcpConnection) -> None:
         del self._by_peer[connection.peer]
-        self.selector.unregister(connection.fileno())
+        self._selector.unregister(connection.fileno())
 
     def _leave(self, connection: TcpConnection) -> None:
         if connection.has_left() or len(self._leaving) >= MAX_LEAVING:

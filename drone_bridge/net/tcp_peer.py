@@ -6,16 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from drone_bridge.net import tcp
-from drone_bridge.net.connector import (
-    FIRST_DELAY_S,
-    Cancellation,
-    Connector,
-    LinkCancelledError,
-    LinkClosedError,
-    LinkError,
-    MakeTap,
-    Selectable,
-)
+from drone_bridge.net.connector import Cancellation, Connector, LinkClosedError, LinkError, MakeTap, Selectable
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_connections import TcpConnections
@@ -50,40 +41,21 @@ class TcpPeer(Connector):
 
     def open(self) -> None:
         """Connect, and retry until that works. Raises LinkCancelledError."""
-        self._peers.clear()
-        while not self._peers:
-            opened = [self._connect()]
-            try:
-                while len(opened) < self._count:
-                    opened.append(self._connect_once())
-            except (LinkError, LinkCancelledError) as error:
-                for connected in opened:
-                    connected.close()
-                if isinstance(error, LinkCancelledError):
-                    raise
-                self._on_failure(str(error), FIRST_DELAY_S)
-            else:
-                peers = [self._connections.add(connected) for connected in opened]
-                if None in peers:
-                    self._connections.disconnect_all()
-                    name = address_name(self._host, self._port)
-                    self._on_failure(f"{name} has closed the connection at once.", FIRST_DELAY_S)
-                else:
-                    self._peers = peers
+        self._peers = self._retried(self._connect_all)
 
     def files(self) -> Sequence[Selectable]:
-        return (self._connections.selector,)
+        return self._connections.files()
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link. Raises LinkClosedError once the peer has gone, or was disconnected."""
         received = self._connections.receive()
-        if received is None and not self._connections:
+        if received is None and not self._connections.has_peers:
             raise LinkClosedError(f"The connection to {address_name(self._host, self._port)} is closed.")
         return received
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send a piece on a connection, or the only one, whatever it is called. Raises LinkError without one."""
-        if not self._connections:
+        if not self._connections.has_peers:
             raise LinkError(f"Nothing can be sent to {address_name(self._host, self._port)}: there is no connection.")
         self._connections.send(data, self._named(to))
 
@@ -105,6 +77,22 @@ class TcpPeer(Connector):
     def _named(self, peer: Any) -> Any:
         """Return the peer of a connection; the only one's, whatever it is called."""
         return self._peers[0] if self._count == 1 else peer
+
+    def _connect_all(self) -> list[Any]:
+        """Open all connections, or none; return their peers. Raises LinkError and LinkCancelledError."""
+        opened: list[socket.socket] = []
+        try:
+            while len(opened) < self._count:
+                opened.append(self._connect_once())
+        except LinkError:
+            for connected in opened:
+                connected.close()
+            raise
+        peers = [self._connections.add(connected) for connected in opened]
+        if None in peers:
+            self._connections.disconnect_all()
+            raise LinkError(f"{address_name(self._host, self._port)} has closed the connection at once.")
+        return peers
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         tcp.connect(connecting, address, self._cancellation)

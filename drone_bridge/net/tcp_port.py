@@ -7,13 +7,12 @@ Who may stay is for the session to say, see `session.clients`.
 import errno
 import math
 import socket
-from collections.abc import Sequence
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import Backoff, MakeTap, Selectable
+from drone_bridge.net.connector import Backoff, MakeTap
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp import listening_socket
-from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
+from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_connections import TcpConnections
 
 #: What of a peer may wait in the system, where it grows old, and of what it does not read.
@@ -25,8 +24,8 @@ _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BACKLOG = 16
 
 
-class TcpPort:
-    """Listens from the beginning."""
+class TcpPort(TcpConnections):
+    """Listens from the beginning. To who has gone, as the session is about to learn, nothing is sent."""
 
     def __init__(
         self,
@@ -46,15 +45,15 @@ class TcpPort:
             wire_log: where to log the bytes of each connection.
             has_small_buffers: keep little in the system of what either side does not read: for small messages.
         """
+        self._listening = listening_socket(host, port, backlog=_BACKLOG)
+        super().__init__(options, wire_log)
         self.backoff = Backoff()
         self._has_small_buffers = has_small_buffers
-        self._listening = listening_socket(host, port, backlog=_BACKLOG)
         self._listening.setblocking(False)
         if has_small_buffers:  # connections inherit it
             self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
         self._accepts_from_s = math.inf  # when it accepts none
-        self._connections = TcpConnections(options, wire_log)
-        self._connections.watch(self._listening, self._accept)
+        self.watch(self._listening, self._accept)
 
     @property
     def port(self) -> int:
@@ -66,32 +65,17 @@ class TcpPort:
     def cancel(self) -> None:
         """Do nothing: nothing waits."""
 
-    def files(self) -> Sequence[Selectable]:
-        return (self._connections.selector,)
-
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
+        """See Link."""
         if self._accepts_from_s < math.inf and elapsed_s() >= self._accepts_from_s:
             self._accepts_from_s = math.inf
-            self._connections.watch(self._listening, self._accept)
-        return self._connections.receive()
-
-    def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
-        """Send a piece. Nothing is raised: the session learns of a stream that has ended."""
-        self._connections.send(data, to)
-
-    def has_unsent(self, peer: StreamPeer) -> bool:
-        """Return whether the system has not taken all of what a peer was sent, as that does not read."""
-        return self._connections.has_unsent(peer)
-
-    def disconnect(self, peer: StreamPeer) -> None:
-        self._connections.disconnect(peer)
-
-    def disconnect_all(self) -> None:
-        self._connections.disconnect_all()
+            self.watch(self._listening, self._accept)
+        return super().receive()
 
     def close(self) -> None:
+        """See Link."""
         self._listening.close()
-        self._connections.close()
+        super().close()
 
     def _accept(self) -> None:
         for _ in range(_BACKLOG):
@@ -100,8 +84,8 @@ class TcpPort:
             except OSError as error:
                 if error.errno in _OUT_OF_RESOURCES:  # the peer stays in the queue: asking at once would not help
                     self._accepts_from_s = elapsed_s() + ACCEPT_RETRY_S
-                    self._connections.unwatch(self._listening)
+                    self.unwatch(self._listening)
                 return
             if self._has_small_buffers:  # what nobody reads piles up here, where it is counted
                 connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-            self._connections.add(connected)
+            self.add(connected)

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from rclpy.node import Node
 
-from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.simulated_time import is_time_simulated
 from drone_bridge.ros.time import seconds_between
+from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: How far clocks may differ that are synchronized, s: a stamp that far ahead of our time counts as current.
 CLOCK_TOLERANCE_S = 0.1
@@ -24,25 +23,9 @@ class CommandAges:
     A command whose stamp is ahead of this machine's clock is refused, too, as its age can't be known.
     """
 
-    def __init__(
-        self,
-        node: Node,
-        topic: str,
-        parameters: DeclaredParameters,
-        *,
-        now: Callable[[], Time] | None = None,
-    ) -> None:
-        """Prepare to judge commands.
-
-        Args:
-            node: which has subscribed to the topic.
-            topic: of the commands.
-            parameters: the node's, `command_timeout` among them.
-            now: the clock of the stamps if it is not the node's; all publishers then get it from the vehicle.
-        """
-        self._logger = node.get_logger()
-        self._topic = topic
-        self._parameters = parameters
+    def __init__(self, node: VehicleNode, topic: str, now: Callable[[], Time] | None = None) -> None:
+        """Prepare; `now` is the clock of the stamps if it is not the node's: all publishers get it from the vehicle."""
+        self._node, self._topic = node, topic
         self._now = now or (lambda: node.get_clock().now().to_msg())
         #: Whether stamps come from the clock of a machine, and not from one that all share.
         self._are_by_machines = now is None and not is_time_simulated(node)
@@ -56,11 +39,11 @@ class CommandAges:
         stamp: Time | None = message.header.stamp if hasattr(message, "header") else None
         if stamp is None or stamp != Time():
             return stamp
-        if seconds_between(self._now(), stamp) <= self._parameters["command_timeout"]:
+        if seconds_between(self._now(), stamp) <= self._node.parameters["command_timeout"]:
             return stamp
         if not self._has_warned_of_zero:
             self._has_warned_of_zero = True
-            self._logger.warning(
+            self._node.get_logger().warning(
                 f"Commands on {self._topic} have a stamp of zero, which counts as none: their age is judged by their "
                 "arrival. This is logged once."
             )
@@ -70,7 +53,7 @@ class CommandAges:
         """Return why a command that has just arrived is refused, or None; `stamp` is from `stamp_of`."""
         if stamp is None:
             return None
-        allowed_s = self._parameters["command_timeout"]
+        allowed_s = self._node.parameters["command_timeout"]
         age_s = seconds_between(self._now(), stamp)
         if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:
             return f"it is stamped {-age_s:.3f} s ahead of this machine's clock, so that its age can't be known."

@@ -120,7 +120,7 @@ class CommandTopics(Generic[CommandT]):
         `command_timeout`. `Hold` decides whose are followed.
         """
         node, arbiter = self._node, self.arbiter
-        ages = CommandAges(node, topic, node.parameters, now=self._now)
+        ages = CommandAges(node, topic, self._now)
         settling = StreamSettling()
 
         def receive(message: Any) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters shared by bridges and servers. See docs/bridges.md."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 from drone_bridge.ros.frames import FrameNames
@@ -124,18 +124,13 @@ def read_allowed_peers(parameters: DeclaredParameters) -> AllowedPeers:
         raise ValueError(f"allowed_peers: {error}") from None
 
 
-def full_scale_parameters(
-    axes: Sequence[str], fields: Mapping[str, str] = _TWIST_FIELDS, default: float = 1.0
-) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that give the cmd_vel at which each axis is fully deflected.
-
-    `fields` are those of a Twist by axis, and `default` is in m/s or rad/s.
-    """
+def full_scale_parameters(axes: Sequence[str]) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters that give the cmd_vel, m/s or rad/s, at which each axis is fully deflected."""
     return tuple(
         ParameterDeclaration(
             f"full_scale.{axis}",
-            default,
-            f"The {fields[axis]} of cmd_vel at full {axis}.",
+            1.0,
+            f"The {_TWIST_FIELDS[axis]} of cmd_vel at full {axis}.",
             range=(1e-3, 1e3),
             live=True,
         )

@@ -3,9 +3,10 @@
 
 Warnings are rate-limited by the name of their count, so that one problem does not hide another. What lasts is logged
 when it begins and then at growing intervals, whether or not anybody subscribes. A peer is heard, silent (beyond the
-limit), or hanging (silent for the third time without having been heard for HEARD_WELL_S in between), which is an error.
+limit), or hanging (silent for the third time, and never heard for HEARD_WELL_S in between), which is an error.
 """
 
+import math
 from collections import defaultdict
 from typing import Any
 
@@ -13,16 +14,16 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.link_statistics import LinkStatistics
-from drone_bridge.ros.log_limiter import FIRST_INTERVAL_S, ConditionLogLimiter, LogLimiter
+from drone_bridge.ros.log_limiter import FIRST_INTERVAL_S, LogLimiter, OngoingLogLimiter
 
 #: Programs that belong together are started in any order: for this long, one that is not there yet is no warning. When
 #: the condition that lasts is logged the third time, it is one.
 START_S = 3 * FIRST_INTERVAL_S
 SILENCES = "silences"
-#: The condition of a peer that hangs again and again, from the third time on; it ends when it has been connected, and
-#: heard, for long enough.
+#: The condition of a peer that was silent again and again, from the third time on; it ends when it has been heard for
+#: long enough.
 HANGING = "hanging_peer"
-HANGS_OF_AN_ERROR = 3
+SILENCES_OF_AN_ERROR = 3
 HEARD_WELL_S = 60.0
 #: The condition that /clock has more than one publisher.
 CLOCKS = "clock"
@@ -37,16 +38,14 @@ class Reports:
         self._open_state = open_state
         self._warnings: defaultdict[str, LogLimiter] = defaultdict(LogLimiter)  # by count: one must not hide another
         self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
-        self._condition_limiter = ConditionLogLimiter()
-        self._was_silent = False
-        self._started_s = elapsed_s()
-        self.statistics = LinkStatistics(open_state)
+        self._ongoing: defaultdict[str, OngoingLogLimiter] = defaultdict(OngoingLogLimiter)  # by condition
+        self.start_over(math.inf)
 
     def start_over(self, silence_limit_s: float) -> None:
         """Reset the counts; a peer that is silent for longer than this limit is reported."""
-        self._started_s = elapsed_s()
+        self._started_s = self._heard_since_s = elapsed_s()
         self.statistics = LinkStatistics(self._open_state, silence_limit_s)
-        self._was_silent = False
+        self._was_silent, self._silences = False, 0  # since it was last heard for long enough
 
     def inform(self, sentence: str) -> None:
         """Log an expected event, rate-limited."""
@@ -70,7 +69,7 @@ class Reports:
         One that `is_usual_at_start` is no warning within START_S of the start.
         """
         self.statistics.last_error = sentence
-        if line := self._condition_limiter.admit(condition, sentence):
+        if line := self._ongoing[condition].admit(sentence):
             if is_usual_at_start and elapsed_s() - self._started_s < START_S:
                 self._logger.info(line)
             else:
@@ -83,7 +82,7 @@ class Reports:
 
     def end_ongoing(self, condition: str) -> None:
         """Note that a condition has ended, so that its next beginning is logged at once."""
-        self._condition_limiter.end(condition)
+        self._ongoing[condition].end()
 
     def update_condition(self, condition: str, problem: str | None, advice: str) -> None:
         """Report a problem while there is one; log it when it begins and then at growing intervals.
@@ -97,31 +96,27 @@ class Reports:
             self.statistics.end_condition(condition)
             self.end_ongoing(condition)
 
-    def _notice_hangs(self, is_silent: bool) -> None:
-        """Report a peer that hangs again and again, although it is connected in between."""
-        statistics, liveness = self.statistics, self.statistics.liveness
-        hangs = liveness.hangs + (is_silent and liveness.may_hang_anew)
-        if hangs >= HANGS_OF_AN_ERROR:
-            sentence = f"{statistics.peer} has hung {hangs} times"
-            if HANGING not in statistics.conditions:
-                self._logger.error(f"{sentence}, and was given up each time before: restart it.")
-            statistics.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)
-        if liveness.open_for_s > HEARD_WELL_S and not is_silent:
-            liveness.hangs = 0
-            statistics.end_condition(HANGING)
-
     def notice_silence(self) -> None:
         """Count and log the beginning of a silence, and log its end. To be called now and then."""
-        statistics = self.statistics
-        is_silent = statistics.is_silent
-        self._notice_hangs(is_silent)
+        statistics, now_s = self.statistics, elapsed_s()
+        is_silent, is_open = statistics.is_silent, statistics.liveness.is_open
+        if is_silent and not self._was_silent:
+            statistics.counts[SILENCES] += 1
+            self._silences += 1
+            if self._silences >= SILENCES_OF_AN_ERROR:
+                sentence = f"{statistics.peer} has hung {self._silences} times"
+                self._logger.error(f"{sentence}: restart it.")
+                statistics.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)
         if is_silent:
             sentence = f"{statistics.peer} is connected but has been silent for {statistics.liveness.silence_s:.0f} s."
-            if not self._was_silent:
-                statistics.counts[SILENCES] += 1
             self.warn_ongoing(SILENCES, sentence)
-        elif self._was_silent and statistics.liveness.is_open:
+        elif self._was_silent and is_open:
             self.inform(f"{statistics.peer} is heard.")
             self.end_ongoing(SILENCES)
-        if is_silent or statistics.liveness.is_open:  # that a link was opened again means nothing yet
+        if is_silent or not is_open:
+            self._heard_since_s = now_s
+        elif now_s - self._heard_since_s > HEARD_WELL_S:
+            self._silences = 0
+            statistics.end_condition(HANGING)
+        if is_silent or is_open:  # that a link was opened again means nothing yet
             self._was_silent = is_silent

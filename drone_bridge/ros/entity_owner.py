@@ -23,6 +23,7 @@ from rclpy.timer import Timer
 from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.ros.publishers import NO_EVENTS
+from drone_bridge.ros.service_responses import resend_if_lost
 from drone_bridge.ros.subscriptions import subscribe
 
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
@@ -119,6 +120,12 @@ class EntityOwner(LifecycleNode):
     ) -> None:
         """Create a service below the node's name."""
         self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
+
+    def create_service(self, *what: Any, **options: Any) -> Any:
+        """Create a service that loses no response, whenever that is, see `service_responses`."""
+        service = super().create_service(*what, **options)
+        resend_if_lost(self, service)
+        return service
 
     def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
         """Set parameters, ignoring those that already have their value, even if they can't be changed now.

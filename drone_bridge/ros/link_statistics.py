@@ -98,10 +98,9 @@ class LinkStatistics:
             problems: the counts that are a warning when they have grown during the period.
         """
         period = self.start_period()
-        grown = [problem for problem in problems if period.growth(problem)]
-        conditions = self.conditions.copy()
-        silence_s = self.liveness.silence_s
+        counts, conditions, silence_s = period.counts, self.conditions.copy(), self.liveness.silence_s
         is_silent = silence_s > self.silence_limit_s
+        grown = [problem for problem in problems if period.growth(problem)]
         is_warning = self.state != self.open_state or grown or is_silent
         levels = [condition.level for condition in conditions.values()]
         status = DiagnosticStatus(name=name, hardware_id=hardware_id)
@@ -109,29 +108,15 @@ class LinkStatistics:
         state = f"{self.state}, silent for {silence_s:.0f} s" if is_silent else self.state
         growing = [f"{', '.join(grown).replace('_', ' ')} growing"] if grown else []
         status.message = "; ".join([state, *(condition.sentence for condition in conditions.values()), *growing])
-        values = self._values(period, conditions, silence_s, rates, problems)
-        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
-        return status
-
-    def _values(
-        self,
-        period: Period,
-        conditions: dict[str, Condition],
-        silence_s: float,
-        rates: tuple[str, ...],
-        problems: tuple[str, ...],
-    ) -> dict[str, str]:
-        """Return what the status shows, in this order."""
-        counts = period.counts
         values = {"state": self.state, "peer": self.peer, "last_error": self.last_error}
         values[PEER_SILENT] = f"{silence_s:.1f}" if self.liveness.is_open else ""
         values |= {name: condition.sentence for name, condition in conditions.items()}
         values |= self.facts.copy()
         values |= {key: str(counts.get(key, 0)) for key in (*rates, *problems)}
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
-        for key in rates:
-            values[f"{key}_per_second"] = f"{period.growth(key) / period.length_s:.1f}"
+        values |= {f"{key}_per_second": f"{period.growth(key) / period.length_s:.1f}" for key in rates}
         # The IO thread may be just about to add to what is now the last period's.
         for key, (total, number) in period.durations_s.copy().items():
             values[f"{key}_ms"] = f"{1000 * total / number:.2f}"
-        return values
+        status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
+        return status

@@ -24,44 +24,29 @@ class Liveness:
     def __init__(self, session: Session | None = None, now_s: Callable[[], float] = elapsed_s) -> None:
         """`now_s` is the session's clock. Without a session there is no connection."""
         self._session, self._now_s = session, now_s
-        self._given_up = 0  # connections, by the session
         self._connected: tuple[float | None] | None = None  # since when; None without a connection
         self._heard_s: float | None = None
         self._since_s: float | None = None  # of the silence on the open connection; None: there is none
         self._before_s = 0.0  # silence on the connections before
-        #: How often the peer has hung: a connection was given up for its silence, or ended in one.
-        self.hangs = 0
-        #: Whether the peer was heard since it hung last: on the next connections it hangs still, unless it is heard.
-        self.may_hang_anew = True
 
-    def look(self, silence_limit_s: float) -> None:
-        """Follow the session; a peer that is silent for longer than the limit when its connection ends has hung."""
+    def look(self) -> None:
+        """Follow the session."""
         session = self._session
         assert session
         connected = (session.since_s,) if session.is_open else None
         if self._connected and connected != self._connected:
-            if self.may_hang_anew and (session.hangs > self._given_up or self.silence_s > silence_limit_s):
-                self.hangs += 1
-                self.may_hang_anew = False
             self._before_s, self._since_s = self.silence_s, None
-        self._given_up = session.hangs
         self._connected = connected
         if connected is None:
             return
         if session.heard_s is not None and session.heard_s != self._heard_s:
-            self._heard_s, self._before_s, self.may_hang_anew = session.heard_s, 0.0, True
+            self._heard_s, self._before_s = session.heard_s, 0.0
         self._since_s = session.since_s if session.heard_s is None else session.heard_s
 
     @property
     def is_open(self) -> bool:
         """Whether there is a connection, as the loop saw it when it last set the state for people."""
         return self._connected is not None
-
-    @property
-    def open_for_s(self) -> float:
-        """For how long there has been a connection; 0 without one."""
-        since_s = self._session.since_s if self._session else None
-        return 0.0 if since_s is None or not self.is_open else self._now_s() - since_s
 
     @property
     def silence_s(self) -> float:

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LogLimiter and ConditionLogLimiter: how much a peer, a controller or a lasting condition may write to the log.
+"""LogLimiter and OngoingLogLimiter: how much a peer, a controller or a lasting condition may write to the log.
 
-A LogLimiter admits a burst of lines, then one per second. A ConditionLogLimiter admits the line with which a condition
+A LogLimiter admits a burst of lines, then one per second. An OngoingLogLimiter admits the line with which a condition
 begins, then others at growing intervals. The next line that is admitted gives the number of those that were not. Any
 thread may call them: each has a lock of its own, and the caller logs the line once it is released.
 """
 
+import math
 import threading
 import time
-from collections import defaultdict
-from dataclasses import dataclass
 
 BURST = 5  # lines that may come at once, as a single fault often shows in more than one way
 LINES_PER_S = 1.0  # in the long run
@@ -32,67 +31,41 @@ class LogLimiter:
     def admit(self, line: str) -> str | None:
         """Return the line to log, or None."""
         with self._lock:
-            now_s = time.monotonic()
-            self._allowance = min(BURST, self._allowance + (now_s - self._updated_s) * LINES_PER_S)
-            self._updated_s = now_s
-            if self._allowance < 1:
+            if not self._is_due(time.monotonic()):
                 self._suppressed += 1
                 return None
-            self._allowance -= 1
-            suppressed, self._suppressed = self._suppressed, 0
-        return _with_suppressed(line, suppressed)
+            number, self._suppressed = self._suppressed, 0
+        return f"{line} ({number} line{'' if number == 1 else 's'} suppressed)" if number else line
+
+    def _is_due(self, now_s: float) -> bool:
+        """Return whether a line may be logged now; with the lock held."""
+        self._allowance = min(BURST, self._allowance + (now_s - self._updated_s) * LINES_PER_S)
+        self._updated_s = now_s
+        if self._allowance < 1:
+            return False
+        self._allowance -= 1
+        return True
 
 
-@dataclass(slots=True)
-class _Condition:
-    """An ongoing condition."""
-
-    due_s: float  # when it is logged next
-    interval_s: float
-    met_s: float  # when it was met last
-    suppressed: int = 0
-
-
-class ConditionLogLimiter:
+class OngoingLogLimiter(LogLimiter):
     """Logs an ongoing condition when it begins, and then at growing intervals. Thread-safe.
 
-    One that keeps beginning and ending is limited as other lines are, separately for each condition.
+    The beginnings of one that keeps beginning and ending are limited as other lines are.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._conditions: dict[str, _Condition] = {}
-        self._beginnings: defaultdict[str, LogLimiter] = defaultdict(LogLimiter)
+        super().__init__()
+        self._met_s = -math.inf  # last
+        self._due_s = self._interval_s = 0.0
 
-    def admit(self, condition: str, line: str) -> str | None:
-        """Return the line to log about a condition, or None.
+    def end(self) -> None:
+        """Note that the condition has ended, so that its next beginning is logged at once."""
+        self._met_s = -math.inf
 
-        Args:
-            condition: its name, one of a few: each is remembered.
-            line: what to say about it now.
-        """
-        with self._lock:
-            now_s = time.monotonic()
-            known = self._conditions.get(condition)
-            if known is None or now_s - known.met_s > CONDITION_ENDS_AFTER_S:
-                self._conditions[condition] = _Condition(now_s + FIRST_INTERVAL_S, FIRST_INTERVAL_S, now_s)
-                return self._beginnings[condition].admit(line)
-            known.met_s = now_s
-            if now_s < known.due_s:
-                known.suppressed += 1
-                return None
-            known.interval_s = min(2 * known.interval_s, LONGEST_INTERVAL_S)
-            known.due_s = now_s + known.interval_s
-            suppressed, known.suppressed = known.suppressed, 0
-        return _with_suppressed(line, suppressed)
-
-    def end(self, condition: str) -> None:
-        """Note that a condition has ended, so that its next beginning is logged at once."""
-        with self._lock:
-            self._conditions.pop(condition, None)
-
-
-def _with_suppressed(line: str, number: int) -> str:
-    if not number:
-        return line
-    return f"{line} ({number} line{'' if number == 1 else 's'} suppressed)"
+    def _is_due(self, now_s: float) -> bool:
+        begins, self._met_s = now_s - self._met_s > CONDITION_ENDS_AFTER_S, now_s
+        if not begins and now_s < self._due_s:
+            return False
+        self._interval_s = FIRST_INTERVAL_S if begins else min(2 * self._interval_s, LONGEST_INTERVAL_S)
+        self._due_s = now_s + self._interval_s
+        return super()._is_due(now_s) if begins else True

@@ -77,15 +77,14 @@ class NeutralRepeater:
         self._publishers = publishers
         self._neutral = neutral
         self._lock = threading.Lock()  # so that no repetition comes after a command
-        self._since_s: float | None = None  # None: the neutral command is not the newest
+        # Since when the neutral command is the newest, None if it is not. A hold of before begins with it.
+        self._since_s = time.monotonic() if node.hold.is_held else None
         self._published_s = 0.0
-        self._was_held = False
         self._published: deque[Any] = deque(maxlen=100)  # neutral commands: what is heard may be one of them
         folder = publishers[0].topic_name.rpartition("/")[0]
-        own = {publisher.topic_name for publisher in publishers}
+        self._own = {publisher.topic_name for publisher in publishers}
         others = {f"{folder}/{name}": kind for name, kind in COMMAND_TOPICS.items()}
         self._topics = {**others, **{publisher.topic_name: publisher.msg_type for publisher in publishers}}
-        self._counts = {topic: int(topic in own) for topic in self._topics}  # of publishers that are ours
         self._heard: set[str] = set()  # topics that are listened to
         for publisher in publishers:
             node.each_second(OtherTypes(node, publisher.topic_name, publisher.msg_type).warn_of_subscriptions)
@@ -116,20 +115,19 @@ class NeutralRepeater:
     def publish_neutral(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
         """Publish the neutral command, by default the one that the server makes, and repeat it from now on."""
         with self._lock:
-            now_s = time.monotonic()
             if self._since_s is None:
-                self._since_s = now_s
-            self._publish_neutral(now_s, (publisher, message) if publisher else self._neutral())
+                self._since_s = time.monotonic()
+            self._publish_neutral((publisher, message) if publisher else self._neutral())
 
-    def repeat(self) -> None:
-        """Publish the neutral command once more, if it is still the newest."""
+    def repeat(self, after_s: float = 0.0) -> None:
+        """Publish the neutral command once more, if it is still the newest, and not for so long after the last time."""
         with self._lock:
-            if self._since_s is not None:
-                self._publish_neutral(time.monotonic(), self._neutral())
+            if self._since_s is not None and time.monotonic() - self._published_s >= after_s:
+                self._publish_neutral(self._neutral())
 
-    def _publish_neutral(self, now_s: float, neutral: "tuple[Publisher[Any], Any] | None") -> None:
+    def _publish_neutral(self, neutral: "tuple[Publisher[Any], Any] | None") -> None:
         if neutral:
-            self._published_s = now_s
+            self._published_s = time.monotonic()
             self._published.append(neutral[1])
             self._publish(*neutral)
 
@@ -138,34 +136,21 @@ class NeutralRepeater:
 
     def _tick(self) -> None:
         """Repeat what is due. In the executor."""
-        is_held, was_held = self._node.hold.is_held, self._was_held
-        self._was_held = is_held
-        if is_held and not was_held and self._since_s is None:
-            self.publish_neutral()
         age_s = self.age_s
-        if age_s is None or (age_s > self._node.parameters["neutral_time"] and not is_held):
+        if age_s is None or (age_s > self._node.parameters["neutral_time"] and not self._node.hold.is_held):
             self._since_s = None
             self._end_listening()
             return
-        # Others are listened to before anything is published again.
-        is_new = False
-        for topic in self._rivals() - self._heard:
-            is_new = True
-            self._heard.add(topic)
-            subscription = self._node.create_subscription(
-                self._topics[topic], topic, self._take, qos_profile_sensor_data
+        count = self._node.count_publishers
+        # Where somebody else might publish, that is listened to before anything is published again.
+        new = {topic for topic in self._topics if count(topic) > (topic in self._own)} - self._heard
+        for topic in new:
+            self._node.keep_subscription(
+                self._node.create_subscription(self._topics[topic], topic, self._take, qos_profile_sensor_data)
             )
-            self._node.keep_subscription(subscription)
-        if is_new:
-            return
-        with self._lock:
-            now_s = time.monotonic()
-            if self._since_s is not None and now_s - self._published_s > PERIOD_S / 2:
-                self._publish_neutral(now_s, self._neutral())
-
-    def _rivals(self) -> set[str]:
-        """Return the topics on which somebody else might publish."""
-        return {topic for topic, own in self._counts.items() if self._node.count_publishers(topic) > own}
+        self._heard |= new
+        if not new or not self._published:
+            self.repeat(PERIOD_S / 2)
 
     def _take(self, message: Any) -> None:
         """Leave the vehicle to somebody else; what is as neutral as ours may be ours."""

@@ -103,5 +103,5 @@ class _Stage:
 
     def turned(self) -> None:
         statistics = self._node.statistics
-        self._liveness.look(statistics.silence_limit_s)
+        self._liveness.look()
         statistics.state, statistics.peer = self._session.state, self._session.peer

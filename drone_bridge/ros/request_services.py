@@ -6,12 +6,11 @@ from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock as RosClock
-from rclpy.clock import ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
-from drone_bridge.net.clock import Clock
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.session import Actions
@@ -28,7 +27,7 @@ class Request:
     def __init__(self, node: ProtocolNode, name: str) -> None:
         self.name = name
         #: When it was requested, by the clock of sessions.
-        self.asked_s = Clock().now_s()
+        self.asked_s = elapsed_s()
         self._executor = node.executor
         self.future: Future[tuple[bool, str]] = Future(executor=self._executor)
         #: What else came of it.
@@ -82,7 +81,7 @@ class RequestServices:
             ask: as in the constructor, if it is something else.
             moves: whether it is refused while the vehicle is held; landing never is.
         """
-        asked_s = Clock().now_s()
+        asked_s = elapsed_s()
         if name != LAND:
             if moves:
                 self._node.hold.check(name)
@@ -122,7 +121,7 @@ class RequestServices:
             if not over.done() and (self._is_decided() or looks_left <= 0):
                 over.set_result(None)
 
-        clock = RosClock(clock_type=ClockType.STEADY_TIME)
+        clock = Clock(clock_type=ClockType.STEADY_TIME)
         timer = self._node.create_timer(_LOOK_S, look, callback_group=self.group, clock=clock)
         await over
         self._node.destroy_timer(timer)

@@ -58,7 +58,6 @@ class ServiceCaller:
         self._clients = {name: node.make_client(kinds[name], service) for name, service in services.items()}
         # With the time of the call, by `elapsed_s`, and its waiter; the oldest first.
         self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
-        self._were_all_offered = False
         node.make_timer(CHECK_PERIOD_S, self._look)
 
     def call(self, name: str, finish: Finish, request: Any = None, *, moves: bool = True) -> None:
@@ -110,9 +109,6 @@ class ServiceCaller:
         are_known = all(self._clients[name].service_is_ready() for name in needed)
         advice = "its launch file starts it again" if are_known else "set target.* to the drone's own"
         self._node.reports.update_condition(MISSING, self.absence(needed) if needed else None, advice)
-        if self._optional != self._clients.keys() and not needed and not self._were_all_offered:
-            self._node.inform("The drone's services are available.")
-        self._were_all_offered = not needed
         running_s = PROCESS.running_s()  # an answer that came while this process stood still is taken first
         for name, pending in self._pending.items():
             for future, (called_s, _) in tuple(pending.items()):

@@ -42,7 +42,7 @@ class StallWatch:
         self.clock = clock
         self._ticked_s = clock()
         self._resumed_s = -math.inf
-        self._looks = threading.local()  # of each thread that asks whether to obey
+        self._looked_s = self._settled_s = -math.inf  # of `is_settling`
         self._thread: threading.Thread | None = None
         # Without a node nobody ticks, and then a gap between two questions says nothing.
         self._is_ticking = clock is not elapsed_s
@@ -67,19 +67,19 @@ class StallWatch:
 
     @property
     def is_settling(self) -> bool:
-        """Whether the process has just stood still, so that what arrives may have been waiting: obey no command.
+        """Whether the process has just stood still, so that a request may have been waiting. For the executor.
 
-        On a busy machine a thread may get its turn long after the process goes on again, and what it had read before,
-        or reads only then, is as old. So each thread settles from its own first look, if that comes in time.
+        On a busy machine that may get its turn long after the process goes on again, and what it had read before, or
+        reads only then, is as old. So it settles from its own first look, if that comes in time.
         """
-        running_s, now_s, looks = self.running_s(), self.clock(), self._looks
-        is_first = now_s - running_s > getattr(looks, "looked_s", -math.inf)
-        looks.looked_s = now_s
+        running_s, now_s = self.running_s(), self.clock()
+        is_first = now_s - running_s > self._looked_s
+        self._looked_s = now_s
         if running_s > LATE_TURN_S:
             return False
         if is_first:
-            looks.settled_s = now_s + SETTLING_S
-        return bool(now_s < looks.settled_s)
+            self._settled_s = now_s + SETTLING_S
+        return now_s < self._settled_s
 
     def start(self) -> None:
         """Tick in a thread of its own, from now on. May be called again, also in a forked process."""

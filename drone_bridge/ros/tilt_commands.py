@@ -56,22 +56,12 @@ class TiltCommands(CommandTopics[Velocity | Shares]):
         """
         super().__init__(node, now, holds_zero=True, has_landing_button=has_landing_button)
         self._drone = drone
-        self._has_warned_of_units = self._has_warned_of_turns = False
         self.take_velocities(self._read_velocity, FOLLOWED_AXES)
         self.take_axes(_limited)
 
     def _read_velocity(self, twist: Twist) -> tuple[Velocity, bool]:
         """Read a finite cmd_vel: linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103)."""
         drone, turn, climb = self._drone, twist.angular.z, twist.linear.z
-        if not self._has_warned_of_units:
-            self._has_warned_of_units = True
-            self._node.inform("cmd_vel is followed in m/s and rad/s. Shares of full tilt, as in 0.2, go to cmd_axes.")
-        if abs(turn) > drone.max_yaw_rate and not self._has_warned_of_turns:
-            self._has_warned_of_turns = True
-            self._node.warn(
-                f"cmd_vel asks for a turn of {turn:g} rad/s, and this drone turns at {drone.max_yaw_rate:g} rad/s at "
-                "most (drone.max_yaw_rate). This is logged once."
-            )
         within = abs(turn) <= drone.max_yaw_rate and abs(climb) <= drone.max_climb
         return Velocity(twist.linear.x, twist.linear.y, climb, turn), within
 

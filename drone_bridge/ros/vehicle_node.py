@@ -30,7 +30,6 @@ from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, Reports
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.link_statistics import LinkStatistics
-from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.simulated_time import clock_conflict, is_time_simulated
@@ -48,13 +47,11 @@ if TYPE_CHECKING:
 DIAGNOSTICS_PERIOD_S = 1.0
 #: What the name of a node's status on /diagnostics ends with, after the node's full name.
 LINK_STATUS = ": link"
-#: How often a node whose port is taken tries to start.
+#: How often a node that could not start reports that, and one whose port was taken tries again.
 START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
 UNDELIVERED = "undelivered_commands"
 
-#: A peer that has been connected for less may not have answered yet what has to be agreed with it first.
-OPENING_S = 3.0
 #: The condition of a peer that can't be reached.
 UNREACHABLE = "unreachable_peer"
 
@@ -99,7 +96,6 @@ class VehicleNode(EntityOwner):
         )
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
-        self._namesakes = Namesakes(self)
         self.hold = Hold(self, "~/held" if self.is_server else "held")
         #: How the vehicle moves, by its own account.
         self.observed = ObservedMotion(elapsed_s)
@@ -112,7 +108,6 @@ class VehicleNode(EntityOwner):
         self._each_second: list[Callable[[], None]] = []
         self._start_failure: Exception | None = None  # of the last attempt to start by itself
         self._is_starting = False
-        self._next_start_s = 0.0  # by time.monotonic()
 
     # What a bridge has to provide.
 
@@ -208,7 +203,7 @@ class VehicleNode(EntityOwner):
             )
             self.get_logger().error(f"{self._start_failure or 'The start failed.'} {advice}")
             self._start_timer = self.create_timer(
-                DIAGNOSTICS_PERIOD_S, self._start_again, clock=Clock(clock_type=ClockType.STEADY_TIME)
+                START_PERIOD_S, self._start_again, clock=Clock(clock_type=ClockType.STEADY_TIME)
             )
         return True
 
@@ -226,7 +221,6 @@ class VehicleNode(EntityOwner):
             return False
         finally:
             self._is_starting = False
-            self._next_start_s = time.monotonic() + START_PERIOD_S
 
     def _settings(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the values of the parameters, and which values were refused."""
@@ -235,7 +229,7 @@ class VehicleNode(EntityOwner):
     def _start_again(self) -> None:
         """Report an unconfigured node, and try to start it where that may help."""
         is_unconfigured = not self.parameters.are_frozen
-        waits_for_port = isinstance(self._start_failure, LinkError) and time.monotonic() >= self._next_start_s
+        waits_for_port = isinstance(self._start_failure, LinkError)
         if is_unconfigured and (waits_for_port or self._settings() != self._tried_settings):
             is_unconfigured = not self._has_started()
         if is_unconfigured:
@@ -302,24 +296,23 @@ class VehicleNode(EntityOwner):
     @log_failure
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Destroy what configure created."""
-        self.cleanup.close()
-        self.parameters.freeze(UNCONFIGURED)
-        return TransitionCallbackReturn.SUCCESS
+        return self._undo(UNCONFIGURED)
 
     @log_failure
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Deactivate and clean up."""
-        self.leave()
-        self.cleanup.close()
-        self.parameters.freeze("finalized")
-        return TransitionCallbackReturn.SUCCESS
+        return self._undo("finalized")
 
     @log_failure
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Return to unconfigured after a transition that raised."""
+        return self._undo(UNCONFIGURED)
+
+    def _undo(self, state: str) -> TransitionCallbackReturn:
+        """Undo what activate and configure have done, whatever of it; `state` is the next one."""
         self.leave()
         self.cleanup.close()
-        self.parameters.freeze(UNCONFIGURED)
+        self.parameters.freeze(state)
         return TransitionCallbackReturn.SUCCESS
 
     def leave(self) -> None:
@@ -379,11 +372,8 @@ class VehicleNode(EntityOwner):
         if self._leaving.locked():
             self.statistics.counts[UNDELIVERED] += 1  # who commands it may end a moment later
         elif reason := self.undeliverable():
-            self.reports.count_and_warn_ongoing(
-                UNDELIVERED,
-                f"Commands on {topic} reach no vehicle: {reason}",
-                is_usual_at_start=self.statistics.liveness.open_for_s < OPENING_S,
-            )
+            sentence = f"Commands on {topic} reach no vehicle: {reason}"
+            self.reports.count_and_warn_ongoing(UNDELIVERED, sentence, is_usual_at_start=True)
         else:
             self.reports.end_ongoing(UNDELIVERED)
 
@@ -415,7 +405,6 @@ class VehicleNode(EntityOwner):
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
-        self.reports.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
         if not self.says_silence:
             self.reports.notice_silence()
         self.hold.report()

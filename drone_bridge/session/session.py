@@ -158,8 +158,6 @@ class Session(ABC):
     heard_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
-    #: How many connections were ended here for the peer's silence.
-    hangs: int = 0
     #: Whether the peer has proved useful: one that comes and goes without that is waited for ever longer.
     is_proven: bool = True
     #: What was requested before is old: the process stood still then, or there was no link. Set by the loop.

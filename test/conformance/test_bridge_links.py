@@ -8,8 +8,6 @@ import socket
 import time
 
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from diagnostics import values_of
 from processes import TIMEOUT_S
 from relay import CUT, FLOOD, GARBAGE, HALF_OPEN
 from ros_session import repeating
@@ -17,54 +15,7 @@ from vehicle_pair import BridgePair, assert_neutral, assert_nothing_moved, each_
 
 from drone_bridge.kind import Side, load
 
-SILENCE_S = 1.2  # longer than any of the vehicles leaves between two words, or is given up at
-
 kind, pair = each_kind(), shared(BridgePair)
-
-
-def test_a_vehicle_that_hangs_for_the_third_time_is_an_error(pair, ros):
-    """Although it is connected in between; datagrams have no connection to give up.
-
-    First of all, as another fault may make it hang as well.
-    """
-    if not pair.kind.is_stream:
-        return
-    node = pair.node
-    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-
-    def wait_for(is_silent):
-        """Return the next status while it is, or is not, silent."""
-
-        def is_wanted(report):
-            values = values_of(report)
-            if not report.status[0].name.startswith(node.strip("/")) or values["state"] != "connected":
-                return False
-            if not values["peer_silent_s"]:  # nothing has been heard on the new link yet
-                return False
-            # A link that ends before the bridge has noticed the silence did not end because of it.
-            has_noticed = report.status[0].level != DiagnosticStatus.OK
-            is_long = float(values["peer_silent_s"]) > SILENCE_S
-            return is_long and has_noticed if is_silent else not is_long
-
-        return reports.wait(is_wanted).status[0]
-
-    pair.drive()
-    assert ros.set_parameters(node, silence_warning=SILENCE_S)[0].successful
-    try:
-        silent = []
-        for _ in range(3):
-            wait_for(is_silent=False)
-            pair.relay.spoil(HALF_OPEN)
-            silent.append(wait_for(is_silent=True))
-            pair.relay.heal()  # which ends the connection
-        assert [silent[0].level, silent[2].level] == [DiagnosticStatus.WARN, DiagnosticStatus.ERROR]
-        assert "has hung" in silent[2].message
-    finally:
-        pair.relay.heal()
-        pair.stop()
-        ros.set_parameters(node, silence_warning=5.0)
-    pair.drive()
-    pair.program.wait_for_line("ERROR.*has hung [3-6] times")
 
 
 @pytest.mark.parametrize("fault", [HALF_OPEN, GARBAGE, FLOOD, CUT])

@@ -2,6 +2,7 @@
 """Launch files, executables and parameter files, as they are shipped."""
 
 import configparser
+import importlib
 from pathlib import Path
 
 import pytest
@@ -16,16 +17,24 @@ def by_name(paths):
     return pytest.mark.parametrize("path", paths, ids=lambda path: path.name)
 
 
-def executables():
-    """The names in lib/drone_bridge, by section of setup.cfg."""
+def executables(section):
+    """The modules of what is in lib/drone_bridge by name, from a section of setup.cfg."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    sections = config["options.entry_points"].items()
-    return {section: {line.split("=")[0].strip() for line in lines.strip().split("\n")} for section, lines in sections}
+    lines = config["options.entry_points"][section].strip().split("\n")
+    return {name.strip(): main.strip().partition(":")[0] for name, _, main in (line.partition("=") for line in lines)}
 
 
-NODES = executables()["drone_bridge.nodes"]
-EXECUTABLES = NODES | executables()["drone_bridge.programs"]
+NODES = executables("drone_bridge.nodes")
+EXECUTABLES = NODES | executables("drone_bridge.programs")
+#: Where the parameters are of nodes whose module does not have them.
+DECLARING = {"recorder": "drone_bridge.tools.recording.settings", "web_bridge": "drone_bridge.tools.web.node"}
+
+
+def declared(node):
+    """The declarations of a node's parameters, by name."""
+    module = importlib.import_module(DECLARING.get(node, NODES[node]))
+    return {each.name: each for each in module.PARAMETERS}
 
 
 def parameters_in(text):

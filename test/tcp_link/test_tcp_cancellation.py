@@ -67,7 +67,3 @@ def test_operations_after_cancellation_end_at_once(cancellation, connector, peer
     assert cancellation.wait(LONG_S)
     with pytest.raises(LinkCancelledError):
         connector(peer_listener.getsockname()[1]).open()
-
-
-def test_waiting_without_cancellation_ends_in_time(cancellation):
-    assert not cancellation.wait(0.05)

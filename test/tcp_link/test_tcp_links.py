@@ -42,11 +42,9 @@ def hear(link):
     return wait_until(link.receive, "something on the link", period_s=0.001)
 
 
-def test_both_are_links_of_streams(port):
+def test_both_are_links_of_streams(port, peer):
     assert isinstance(port, StreamLink)
-    peer = TcpPeer("127.0.0.1", 1, lambda sentence, delay_s: None)
     assert isinstance(peer, StreamLink)
-    peer.close()
 
 
 def test_a_stream_begins_has_chunks_of_a_bounded_size_and_ends(port, connect):
@@ -88,13 +86,6 @@ def test_who_connects_is_heard_however_much_another_one_says(port, connect, clos
     heard = []
     wait_until(lambda: heard.append(hear(port)) or isinstance(heard[-1], Connected), "the other one", period_s=1e-4)
     assert len(heard) < 10_000 / 8 - 1
-
-
-def test_each_piece_is_sent_to_its_peer(port, connect):
-    (first, first_peer), (second, second_peer) = connect(), connect()
-    port.send(b"one", first_peer)
-    port.send(b"two", second_peer)
-    assert (first.recv(10), second.recv(10)) == (b"one", b"two")
 
 
 def test_one_that_does_not_read_blocks_nobody_and_is_given_up(port, connect):

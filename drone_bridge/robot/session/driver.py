@@ -236,7 +236,7 @@ class DriverSession(Session):
                 conversation.tick(now_s, self._wall_ms())
             except SilentRobotError as silence:
                 self._out.append(Note("lost_connections", str(silence)))
-                return self._ended(str(silence), now_s, is_silent=True)
+                return self._ended(str(silence), now_s)
             conversation.drive(self._arbiter.decide(now_s).command or STOPPED, now_s)
             conversation.flush(self._encoded, self._send, now_s)
             self.heard_s = conversation.heard_s
@@ -281,7 +281,7 @@ class DriverSession(Session):
         self._out.append(Note("rejected_input", sentence))
         return self._ended(sentence, now_s, is_gone=is_gone)
 
-    def _ended(self, reason: str, now_s: float, *, is_gone: bool = False, is_silent: bool = False) -> Actions:
+    def _ended(self, reason: str, now_s: float, *, is_gone: bool = False) -> Actions:
         """Say the last packets, as far as there is a connection, and answer all who wait."""
         conversation = self._conversation
         assert conversation
@@ -294,7 +294,6 @@ class DriverSession(Session):
         self._out.append(Publish(self._listed(conversation)))
         for name in tuple(self._problems):
             self._note(name, None)
-        self.hangs += is_silent
         self._conversation, self.undrivable = None, None
         self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
         self._set_due(now_s)

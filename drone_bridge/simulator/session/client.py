@@ -178,7 +178,7 @@ class ClientSession(Session):
             if now_s < channel.due_s:
                 continue
             self._out.append(Note("lost_connections", channel.overdue()))
-            return self._ended(channel.overdue(), now_s, is_silent=True)
+            return self._ended(channel.overdue(), now_s)
         self._steering.turn(exchange, conversation.heading.attitude)
         conversation.turn()
         if conversation.has_begun and not self.is_open:
@@ -198,7 +198,7 @@ class ClientSession(Session):
         self._out.append(Note("rejected_input", sentence))
         return self._ended(str(error), now_s, gone=gone)
 
-    def _ended(self, reason: str, now_s: float, *, gone: Any = None, is_silent: bool = False) -> Actions:
+    def _ended(self, reason: str, now_s: float, *, gone: Any = None) -> Actions:
         """Say zero, as far as there is a connection, close all of them, and answer all who wait."""
         conversation = self._conversation
         assert conversation
@@ -209,7 +209,6 @@ class ClientSession(Session):
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]
         self._out += [Close(channel.peer) for channel in exchange.channels if channel.peer is not gone]
         conversation.end(reason)
-        self.hangs += is_silent
         self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
         self.due_s = math.inf
         return self._done()

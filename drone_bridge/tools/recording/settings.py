@@ -21,16 +21,15 @@ def _problem_with_pattern(text: str) -> str | None:
 
 
 PARAMETERS = (
-    ParameterDeclaration("bag", "", "Directory to create; default bag_<date>_<time> here.", at_start=True),
-    ParameterDeclaration("topics", [""], "Topics to record; none: all that are not hidden.", at_start=True),
+    ParameterDeclaration("bag", "", "Directory to create; default bag_<date>_<time> here."),
+    ParameterDeclaration("topics", [""], "Topics to record; none: all that are not hidden."),
     ParameterDeclaration(
         "exclude",
         "",
         "Regular expression; topics in whose name it is found are left out.",
-        at_start=True,
         check=_problem_with_pattern,
     ),
-    ParameterDeclaration("compression", "none", "Of the bag.", at_start=True, choices=("none", "zstd")),
+    ParameterDeclaration("compression", "none", "Of the bag.", choices=("none", "zstd")),
 )
 
 

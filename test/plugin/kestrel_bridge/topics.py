@@ -10,15 +10,18 @@ from geometry_msgs.msg import PointStamped, QuaternionStamped, Twist, TwistStamp
 from sensor_msgs.msg import BatteryState
 
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
-from drone_bridge.ros.common_parameters import full_scale_parameters
 from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import set_quaternion
 from kestrel_bridge.codec import FULL, State, Steer
 
 #: The fields of a Twist by axis of the wire.
 AXES = {"left": "linear.y", "forward": "linear.x", "up": "linear.z", "turn": "angular.z"}
-FULL_SCALE = tuple(full_scale_parameters((axis,), AXES, default=1.5 if axis == "turn" else 2.0)[0] for axis in AXES)
+FULL_SCALE = tuple(
+    ParameterDeclaration(f"full_scale.{axis}", default, f"{AXES[axis]} at full {axis}.", range=(1e-3, 1e3), live=True)
+    for axis, default in zip(AXES, (2.0, 2.0, 2.0, 1.5), strict=True)
+)
 
 
 def steer_from_twist(twist: Twist, full_scale: dict[str, float]) -> tuple[Steer, bool]:
