@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.task import Future
 
 pytest.importorskip("foxglove", reason="rosdep has no key for it")
 
@@ -16,9 +17,11 @@ from websockets.exceptions import ConnectionClosedOK
 from websockets.protocol import State
 
 from drone_bridge.tools.web import calls
+from drone_bridge.tools.web import fleet as fleets
 from drone_bridge.tools.web.clients import _value_like
 from drone_bridge.tools.web.outbox import Backlog, Outbox
 from drone_bridge.tools.web.relay import Relay
+from drone_bridge.tools.web.vehicles import Vehicle
 
 KIND = Parameter.Type
 
@@ -101,3 +104,16 @@ def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypa
     for _ in range(calls.MAX_PENDING + 1):
         with pytest.raises(RuntimeError, match="No answer within"):
             under_way.ask("/silent", SetBool, SetBool.Request())
+
+
+def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile():
+    fleet, answers, asked = fleets.Fleet(Mock(), Mock()), [], []
+    fleet.vehicles = [Vehicle("/cmd_vel_stamped", "robot_bridge", holds=("/robot_bridge/hold",))]
+    client = fleet._clients["/robot_bridge/hold"] = Mock()
+    client.call_async = lambda request: asked.append(Future()) or asked[-1]
+    for _ in range(fleets.MAX_CALLS + 1):
+        fleet.hold("/cmd_vel_stamped", True, answers.append)
+    client.remove_pending_request.assert_called_once_with(asked[0])
+    for success, message in ((False, "the link is down"), (True, "")):
+        asked[1 + success].set_result(SetBool.Response(success=success, message=message))
+    assert answers == ["/robot_bridge/hold: the link is down", ""]
