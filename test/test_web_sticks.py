@@ -15,6 +15,7 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import TIMEOUT_S, module_ros, repeating, wait_until
 from sensor_msgs.msg import Image
+from std_srvs.srv import Trigger
 from web_boxes import boxes, contains, faults, overlap
 from web_page import grows, press_twice, take_the_helm
 from web_viewer import Pilot, web_bridge
@@ -226,6 +227,22 @@ def test_an_emergency_is_called_so_unless_the_drone_is_on_the_ground_and_says_wh
     press_twice(page, RESET)
     peer.wait(lambda packet: packet.presses("reset"))
     page.wait(says("reset"))  # after the reset it lies on the ground
+
+
+def test_a_vehicle_in_a_namespace_within_keeps_its_buttons_to_itself(page, ros):
+    taken = ros.node.create_subscription(TwistStamped, "/other/cmd_vel_stamped", print, 1)
+    service = ros.node.create_service(Trigger, "/other/takeoff", lambda _, response: response)
+    is_there = "document.querySelector('[data-call=\"/other/takeoff\"]') !== null"
+    try:
+        page.click("[data-vehicle=other]")
+        page.wait(is_there)
+        page.click("[data-vehicle=dronegui]")
+        page.wait(f"document.querySelector('{TAKEOFF}') !== null")
+        assert not page.evaluate(is_there)
+    finally:
+        ros.node.destroy_service(service)
+        ros.node.destroy_subscription(taken)
+    page.wait("document.querySelectorAll('[data-vehicle]').length === 1")
 
 
 # A camera, and how the drone lies: the bridge of this drone knows neither.

@@ -16,6 +16,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from http import HTTPStatus
 from typing import Any, ClassVar
+from urllib.parse import unquote
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
@@ -268,7 +269,7 @@ class FrontDoor:
     async def _answer_to(self, request: Request) -> Response | None:
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
-        make = self._documents.get(request.path.partition("?")[0])
+        make = self._documents.get(unquote(request.path.partition("?")[0]))
         if not is_websocket:
             # Files of the page are no secret, and a page without the secret says so itself.
             if refusal and (make or not self._access.secret):
