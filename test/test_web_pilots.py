@@ -40,6 +40,9 @@ class Page:
     def leave(self):
         self._requests.put_nowait("")
 
+    async def close(self, code, reason):
+        self.refusals.append(reason)
+
     async def send(self, text):
         message = json.loads(text)
         if message["op"] == "vehicles":
@@ -378,6 +381,17 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch,
         await talking
 
     asyncio.run(converse())
+
+
+def test_beyond_a_number_of_pages_one_more_reads_why_it_is_refused(clock, monkeypatch):
+    monkeypatch.setattr(pilots, "MAX_PILOTS", 1)
+
+    async def run(server):
+        late = Page()
+        await server.pilots(late, True)
+        assert late.refusals == ["1 pages are connected already."]
+
+    conversation(run)
 
 
 def test_all_requests_beyond_a_bound_are_dropped_until_the_next_token_but_a_stop(clock):

@@ -19,7 +19,7 @@ from websockets.protocol import State
 from drone_bridge.tools.web import calls
 from drone_bridge.tools.web import fleet as fleets
 from drone_bridge.tools.web.clients import _value_like
-from drone_bridge.tools.web.outbox import Backlog, Outbox
+from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.relay import Relay
 from drone_bridge.tools.web.vehicles import Vehicle
 
@@ -58,7 +58,7 @@ def test_what_does_not_fit_goes_as_it_is_for_the_node_to_refuse(kind, before, va
 def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     subscribed = []
     relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told))
-    outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
+    outbox = Outbox(lambda: None)
     request = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
     assert relay._subscribe(json.dumps(request), 1, outbox) == is_taken
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
@@ -83,7 +83,7 @@ def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed_bu
     async def converse():
         follow = asyncio.Event()
         relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told), follow.wait)
-        outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
+        outbox = Outbox(lambda: None)
         viewer = Viewer()
         taking = asyncio.ensure_future(relay._take_from_viewer(viewer, None, 1, outbox, True))
         for requests in (1, 2):

@@ -12,8 +12,9 @@ import gzip
 import hashlib
 import json
 import logging
+import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from http import HTTPStatus
 from typing import Any, ClassVar
 from urllib.parse import unquote
@@ -23,7 +24,6 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed, NegotiationError
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
-from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from drone_bridge.net.connector import LinkError
@@ -44,12 +44,11 @@ MAX_MESSAGE_BYTES = 2**20
 PING_PERIOD_S = 5.0
 PING_TIMEOUT_S = 15.0
 OPEN_TIMEOUT_S = 5.0
-MAX_SILENCE_S = 5.0
-"""Of somebody who is not needed, while others wait."""
+MAX_STALL_S = 60
+"""Of somebody who takes nothing of what waits: pings would wait behind it."""
 MESSAGE_TIMEOUT_S = 5.0
 """From the first fragment of a message to its last one."""
 MAX_FRAGMENTS = 1024
-MAX_METHOD_BYTES = 16
 CLOSE_TIMEOUT_S = 1.0
 #: The page runs its own code only, and talks to us only.
 CONTENT_SECURITY_POLICY = (
@@ -71,17 +70,13 @@ class _Connection(ServerConnection):
     open_ones: int = 0
     waiting: ClassVar[dict["_Connection", None]] = {}
     """Those that have not become a WebSocket yet, the oldest first."""
-    method: bytes = b""
-    """Of the request."""
-    heard_s: float = 0.0
-    """When it was made, or its last whole message came, by the clock of the event loop."""
-    _first_bytes: bytes = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cls = type(self)
         cls.open_ones += 1
-        self.heard_s = self.loop.time()
         cls.waiting[self] = None
+        stream = transport.get_extra_info("socket")
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * MAX_STALL_S)
         super().connection_made(transport)
         # Viewers and pilots are fewer (MAX_VIEWERS, MAX_PILOTS), so those that fill it have not come in yet.
         if cls.open_ones > MAX_CONNECTIONS:
@@ -97,17 +92,6 @@ class _Connection(ServerConnection):
     def admit(self) -> None:
         """Note that this is a WebSocket, which never makes room."""
         self.waiting.pop(self, None)
-
-    def data_received(self, data: bytes) -> None:
-        if not self.method:
-            self._first_bytes += data
-            method, space, rest = self._first_bytes.partition(b" ")
-            if not space and len(method) <= MAX_METHOD_BYTES:
-                return
-            self.method, self._first_bytes = method or b"-", b""
-            # The library reads GET only (websockets 16), and ends anything else without a word.
-            data = b"GET " + rest
-        super().data_received(data)
 
 
 async def messages_from(connection: ServerConnection) -> AsyncIterator[str | bytes]:
@@ -128,19 +112,7 @@ async def messages_from(connection: ServerConnection) -> AsyncIterator[str | byt
         finally:
             if deadline:
                 deadline.cancel()
-        if isinstance(connection, _Connection):
-            connection.heard_s = loop.time()
         yield parts[0] if len(parts) == 1 else type(parts[0])().join(parts)
-
-
-async def make_room(dispensable: Iterable[ServerConnection]) -> bool:
-    """Close the one silent for longest, unless all have sent something lately. Returns whether."""
-    silent = [each for each in dispensable if isinstance(each, _Connection) and each.state is State.OPEN]
-    longest = min(silent, key=lambda each: each.heard_s, default=None)
-    if longest is None or longest.loop.time() - longest.heard_s < MAX_SILENCE_S:
-        return False
-    await longest.close(CloseCode.TRY_AGAIN_LATER, "Others wait, and nothing came from here.")
-    return True
 
 
 class FrontDoor:
@@ -254,19 +226,6 @@ class FrontDoor:
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Hand out a file or an explanation; None lets a WebSocket through."""
-        assert isinstance(connection, _Connection)
-        if connection.method not in (b"GET", b"HEAD"):
-            refusal = _response(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"Files are read with GET and HEAD.")
-            refusal.headers["Allow"] = "GET, HEAD"
-            return refusal
-        answer = await self._answer_to(request)
-        if answer is None:
-            connection.admit()
-        elif connection.method == b"HEAD":
-            answer.body = b""
-        return answer
-
-    async def _answer_to(self, request: Request) -> Response | None:
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
         make = self._documents.get(unquote(request.path.partition("?")[0]))
@@ -280,6 +239,8 @@ class FrontDoor:
             return _file(request)
         if refusal:
             return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
+        assert isinstance(connection, _Connection)
+        connection.admit()
         return None
 
     async def _dispatch(self, connection: ServerConnection) -> None:

@@ -27,7 +27,7 @@ from websockets.frames import CloseCode
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.tools.web.access import VIEW_ONLY
-from drone_bridge.tools.web.front_door import make_room, messages_from
+from drone_bridge.tools.web.front_door import messages_from
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
@@ -138,8 +138,7 @@ class Pilots:
 
     async def __call__(self, connection: ServerConnection, may_steer: bool) -> None:
         """Serve a page until it leaves."""
-        idle = [pilot.connection for pilot in self._pilots.values() if not pilot.vehicle]
-        if len(self._pilots) >= MAX_PILOTS and not await make_room(idle):
+        if len(self._pilots) >= MAX_PILOTS:
             await connection.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_PILOTS} pages are connected already.")
             return
         number = next(self._numbers)
