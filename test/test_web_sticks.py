@@ -67,6 +67,12 @@ def ahead(packet):
     return packet.state["pitch"] < 0.0
 
 
+def wait_for_hover(peer):
+    """Wait for a packet from now on that moves nothing."""
+    peer.forget()
+    peer.wait(lambda packet: packet.is_hover)
+
+
 def push_until(browser, peer, moves, press, let_go):
     """Push until the drone is told so: a page that this machine held up for 0.3 s has to let go first."""
     deadline_s = time.monotonic() + TIMEOUT_S
@@ -133,7 +139,16 @@ def test_each_key_moves_the_drone_along_one_axis_alone(helm, peer):
         press, let_go = (functools.partial(helm.key, key, down=down) for down in (True, False))
         push_until(helm, peer, lambda packet, told=told: directions(packet) == told, press, let_go)
         let_go()
-        peer.wait(lambda packet: packet.is_hover)
+        wait_for_hover(peer)
+
+
+def test_a_stick_that_is_released_and_who_looks_away_stop_the_drone(helm, peer):
+    push_until(helm, peer, ahead, lambda: helm.grab(".stick.right", up=50), helm.drop)
+    helm.drop()
+    wait_for_hover(peer)
+    push_forward(helm, peer)
+    helm.evaluate("window.dispatchEvent(new Event('blur'))")
+    wait_for_hover(peer)
 
 
 def set_feel(browser, name, value):
