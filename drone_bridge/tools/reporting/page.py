@@ -15,7 +15,7 @@ from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.story import Picture, Story
 
 _JPEG_QUALITY = 80
-#: Bytes of a pixel, and what OpenCV calls the way from an encoding to its own blue, green, red; None: it is that already.
+#: Bytes of a pixel, and what OpenCV calls the way from an encoding to its own blue, green, red; None: it is that.
 _TO_BGR = {
     "rgb8": (3, "COLOR_RGB2BGR"),
     "bgr8": (3, None),
