@@ -43,7 +43,8 @@ MAX_MESSAGE_BYTES = 2**20
 """Of what a viewer sends: the request of a service at most."""
 PING_PERIOD_S = 5.0
 PING_TIMEOUT_S = 15.0
-OPEN_TIMEOUT_S = 5.0
+REQUEST_TIMEOUT_S = 5.0
+"""From a connection to its request; the answer may take longer: a recording is read for it."""
 MAX_STALL_S = 60
 """Of somebody who takes nothing of what waits: pings would wait behind it."""
 MESSAGE_TIMEOUT_S = 5.0
@@ -78,6 +79,7 @@ class _Connection(ServerConnection):
         stream = transport.get_extra_info("socket")
         stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * MAX_STALL_S)
         super().connection_made(transport)
+        self._request_due = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.abort)
         # Viewers and pilots are fewer (MAX_VIEWERS, MAX_PILOTS), so those that fill it have not come in yet.
         if cls.open_ones > MAX_CONNECTIONS:
             longest = next(iter(cls.waiting))
@@ -86,12 +88,17 @@ class _Connection(ServerConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         type(self).open_ones -= 1
+        self._request_due.cancel()
         self.waiting.pop(self, None)
         super().connection_lost(exc)
 
     def admit(self) -> None:
         """Note that this is a WebSocket, which never makes room."""
         self.waiting.pop(self, None)
+
+    def note_request(self) -> None:
+        """Note that the request has come."""
+        self._request_due.cancel()
 
 
 async def messages_from(connection: ServerConnection) -> AsyncIterator[str | bytes]:
@@ -206,7 +213,7 @@ class FrontDoor:
             compression=None,  # pictures do not get smaller, and it takes memory for each viewer
             max_size=MAX_MESSAGE_BYTES,
             max_queue=4,
-            open_timeout=OPEN_TIMEOUT_S,
+            open_timeout=None,
             ping_interval=PING_PERIOD_S,
             ping_timeout=PING_TIMEOUT_S,
             close_timeout=CLOSE_TIMEOUT_S,
@@ -226,6 +233,8 @@ class FrontDoor:
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Hand out a file or an explanation; None lets a WebSocket through."""
+        assert isinstance(connection, _Connection)
+        connection.note_request()
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
         make = self._documents.get(unquote(request.path.partition("?")[0]))
@@ -239,7 +248,6 @@ class FrontDoor:
             return _file(request)
         if refusal:
             return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
-        assert isinstance(connection, _Connection)
         connection.admit()
         return None
 
