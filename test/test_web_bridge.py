@@ -28,6 +28,7 @@ from drone_bridge.tools.interfaces import message_text
 from drone_bridge.tools.web import front_door
 from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.front_door import MAX_CONNECTIONS
+from drone_bridge.tools.web.pilots import Pilots
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -241,7 +242,7 @@ def test_a_request_has_to_come_in_time_and_its_answer_may_take_longer(monkeypatc
         is_asked.set()
         return may_answer.wait(TIMEOUT_S)
 
-    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, None)
+    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots(print, print, print))
     door.offer("history/ünï.json", make)
     port, answers = door.open(), []
     reading = threading.Thread(target=lambda: answers.append(get(f"127.0.0.1:{port}/", "/history/%C3%BCn%C3%AF.json")))

@@ -14,9 +14,9 @@ import json
 import logging
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -30,6 +30,9 @@ from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import Access
+
+if TYPE_CHECKING:
+    from drone_bridge.tools.web.pilots import Pilots
 
 FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
 #: What older clients, and Lichtblick, offer: the same protocol by its name of before.
@@ -125,18 +128,19 @@ async def messages_from(connection: ServerConnection) -> AsyncIterator[str | byt
 class FrontDoor:
     """A thread with an event loop, in which the address is served."""
 
-    def __init__(self, access: Access, port: int, viewer: Handler, pilot: Handler) -> None:
-        """Prepare; a connection that is let in is given to `viewer` or to `pilot`."""
+    def __init__(self, access: Access, port: int, viewer: Handler, pilots: "Pilots") -> None:
+        """Prepare; a connection that is let in is given to `viewer` or to `pilots`, who are watched all the while."""
         self._access = access
         self._port = port
-        self._handlers = {FOXGLOVE_SUBPROTOCOL: viewer, OLDER_SUBPROTOCOL: viewer, HELM_SUBPROTOCOL: pilot}
+        self._handlers: dict[Subprotocol, Handler] = dict.fromkeys((FOXGLOVE_SUBPROTOCOL, OLDER_SUBPROTOCOL), viewer)
+        self._handlers[HELM_SUBPROTOCOL] = pilots
         # The first one tells a page why it is not let in: of a WebSocket that is refused, it does not hear the reason.
         self._documents: dict[str, Callable[[], Any]] = {"/access.json": dict}
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._ready = threading.Event()
         self._failure: LinkError | None = None
-        self._background: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._pilots = pilots
         self._thread = threading.Thread(target=self._run, name="front door", daemon=True)
         self._logger = logging.getLogger("drone_bridge.web")
         self._logger.addHandler(logging.NullHandler())  # what strangers send does not belong in our log
@@ -146,10 +150,6 @@ class FrontDoor:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Where all of it runs; other threads use call_soon_threadsafe()."""
         return self._loop
-
-    def run_alongside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a coroutine as long as the address is served."""
-        self._background.append(work)
 
     def offer(self, name: str, make: Callable[[], Any]) -> None:
         """Hand out what is made, in a thread of its own, as JSON under this name, to those who may connect."""
@@ -192,17 +192,15 @@ class FrontDoor:
             self._ready.set()
             return
         self._port = server.sockets[0].getsockname()[1]
-        tasks = [asyncio.ensure_future(work()) for work in self._background]
+        watching = asyncio.ensure_future(self._pilots.watch())
         self._ready.set()
         stop = asyncio.ensure_future(self._stopping.wait())
-        await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            task.cancel()
+        await asyncio.wait([stop, watching], return_when=asyncio.FIRST_COMPLETED)
+        watching.cancel()
         server.close()
         await server.wait_closed()
-        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(outcome, Exception):
-                raise outcome
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
 
     async def _listen(self) -> Server:
         server: Server = await serve(

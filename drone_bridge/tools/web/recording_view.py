@@ -112,7 +112,6 @@ class RecordingView(ServerListener):
         self._reading = threading.Lock()
         pilots = Pilots(lambda *_: None, lambda *_: None, Time)
         self._door = FrontDoor(access, port, self.relay, pilots)
-        self._door.run_alongside(pilots.watch)
         self._door.offer("events.json", self._events_document)
         for topic in self._feeds:
             self._door.offer(f"history{topic.name}.json", functools.partial(self._history_document, topic.name))
