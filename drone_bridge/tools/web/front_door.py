@@ -14,14 +14,14 @@ import json
 import logging
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import unquote
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
-from websockets.exceptions import ConnectionClosed, NegotiationError
+from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 from websockets.typing import Subprotocol
@@ -207,7 +207,7 @@ class FrontDoor:
             self._dispatch,
             sock=listening_socket(self._access.host or ANY_INTERFACE, self._port, BACKLOG),
             process_request=self._answer,
-            select_subprotocol=self._select,
+            subprotocols=list(self._handlers),
             compression=None,  # pictures do not get smaller, and it takes memory for each viewer
             max_size=MAX_MESSAGE_BYTES,
             max_queue=4,
@@ -220,14 +220,6 @@ class FrontDoor:
             create_connection=_Connection,
         )
         return server
-
-    def _select(self, _: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol:
-        """Choose what is spoken. A version that we don't know gets a conversation, too: to report that."""
-        known = next((each for each in self._handlers if each in offered), None)
-        other = next((each for each in offered if each.startswith("foxglove.")), None)
-        if not (known or other):
-            raise NegotiationError(f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
-        return known or other or HELM_SUBPROTOCOL
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Hand out a file or an explanation; None lets a WebSocket through."""
@@ -250,18 +242,9 @@ class FrontDoor:
         return None
 
     async def _dispatch(self, connection: ServerConnection) -> None:
-        handler = self._handlers.get(connection.subprotocol) if connection.subprotocol else None
+        assert connection.subprotocol  # or it was refused
         with contextlib.suppress(ConnectionClosed):
-            if handler:
-                await handler(connection, self._may_change(connection))
-                return
-            reason = (
-                f"This server speaks {FOXGLOVE_SUBPROTOCOL} and {OLDER_SUBPROTOCOL}, and your client "
-                f"{connection.subprotocol:.60}: update drone_bridge, or take a client of these versions (docs/view.md)."
-            )
-            await connection.send(json.dumps({"op": "serverInfo", "name": "drone_bridge", "capabilities": []}))
-            await connection.send(json.dumps({"op": "status", "level": 2, "message": reason}))
-            await connection.close(CloseCode.PROTOCOL_ERROR, f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
+            await self._handlers[connection.subprotocol](connection, self._may_change(connection))
 
     def _may_change(self, connection: ServerConnection) -> bool:
         headers = connection.request.headers if connection.request else {}
