@@ -117,3 +117,22 @@ def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile(
     for success, message in ((False, "the link is down"), (True, "")):
         asked[1 + success].set_result(SetBool.Response(success=success, message=message))
     assert answers == ["/robot_bridge/hold: the link is down", ""]
+
+
+def test_who_only_observes_commands_is_no_vehicle():
+    topics = {"/a/cmd_vel_stamped": ["geometry_msgs/msg/TwistStamped"]}
+
+    def vehicles(*names):
+        node = Mock()
+        node.get_subscriptions_info_by_topic = lambda topic: [
+            SimpleNamespace(node_namespace="/a", node_name=name, topic_type="geometry_msgs/msg/TwistStamped")
+            for name in names
+            if topic in topics
+        ]
+        node.get_publishers_info_by_topic.return_value = []
+        fleet = fleets.Fleet(node, Mock())
+        fleet.look(topics, {})
+        return [each.node for each in fleet.vehicles]
+
+    assert vehicles("recorder", "web_bridge") == []
+    assert vehicles("recorder", "x_driver") == ["x_driver"]

@@ -253,7 +253,7 @@ class Plot {
     this.element.classList.toggle("last", isLast);
     this.#plot?.destroy();
     this.#plot = undefined;
-    this.refresh();
+    this.#draw();
   }
 
   /** What came last is of another time. */

@@ -12,6 +12,7 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from drone_bridge.ros.neutral_repeater import OBSERVERS
 from drone_bridge.ros.publishers import NO_EVENTS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import UNWATCHED
@@ -134,17 +135,16 @@ class Fleet:
     def _vehicle_at(
         self, topic: str, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]
     ) -> Vehicle | None:
-        """Return what is steered by a topic, if anybody listens."""
+        """Return what is steered by a topic, if anybody listens who does not only observe."""
         full_names = {
             f"{taker.node_namespace.rstrip('/')}/{taker.node_name}": taker.node_name
             for taker in self._node.get_subscriptions_info_by_topic(topic)
-            if taker.topic_type == COMMAND_TYPE
+            if taker.topic_type == COMMAND_TYPE and taker.node_name not in OBSERVERS
         }
         nodes = sorted(full_names.values())
         if not nodes:
             return None
-        # A recorder listens, too.
-        bridges = [node for node in nodes if node.endswith("_bridge") and node != self._node.get_name()]
+        bridges = [node for node in nodes if node.endswith("_bridge")]
         helms = [f"{full}/{HELM_TOPIC}" for full in sorted(full_names)]
         helms = [name for name in helms if COMMAND_TYPE in topics.get(name, ())]
         holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]
