@@ -102,10 +102,10 @@ def is_published(publisher: Any, data: bytes) -> bool:
 
 
 def viewers_who_do_not_read(folder: Path, *, short: bool) -> str:
-    """Look at raw images of 5.5 MiB by a page of which eight viewers take nothing; they may take 32 MiB together."""
+    """Look at raw images of 5.5 MiB by a page of which eight viewers take nothing."""
     picture = Image(height=1200, width=1600, encoding="rgb8", step=4800, data=array.array("B", bytes(5760000)))
     data = serialize_message(picture)
-    with contextlib.closing(RosSession()) as session, web_bridge(viewers_memory=32) as process:
+    with contextlib.closing(RosSession()) as session, web_bridge() as process:
         publisher = session.node.create_publisher(Image, "/large/image_raw", BEST_EFFORT)
         with contextlib.ExitStack() as open_ones:
 

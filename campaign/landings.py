@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landings on a rover that drives each of its patterns, 20 by seed: how many are good, and how near the middle.
+"""Landings on a rover that drives each of its patterns, 20 by seed: how many are good, and how near the middle."""
 
-python campaign/landings.py [--short] [--use-camera]
-"""
-
+import argparse
 import re
 import sys
 
@@ -48,4 +46,8 @@ def main(short: bool, *, use_camera: bool = False) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main("--short" in sys.argv, use_camera="--use-camera" in sys.argv))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true", help="two landings on each")
+    parser.add_argument("--use-camera", action="store_true", help="by the images alone")
+    options = parser.parse_args()
+    sys.exit(main(options.short, use_camera=options.use_camera))

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flights to a red sphere 4 to 12 m away in 20 worlds by seed, answered at once and in lockstep: how many reach it.
+"""Flights to a red sphere 4 to 12 m away in 20 worlds by seed, answered at once and in lockstep: how many reach it."""
 
-python campaign/targets.py [--short]
-"""
-
+import argparse
 import re
 import sys
 
@@ -37,4 +35,6 @@ def main(short: bool) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main("--short" in sys.argv))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--short", action="store_true", help="two worlds each")
+    sys.exit(main(parser.parse_args().short))

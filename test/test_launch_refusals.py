@@ -56,7 +56,7 @@ NODE = '<node pkg="launch_test" exec="show"'
         (3, '<let name="a" value="b" if="perhaps"/>', r"if: 'perhaps' is none of true, 1, false and 0"),
         (3, '<node pkg="launch_test" exec="shwo"/>', r".* no executable 'shwo', did you mean 'show'\?; in .*: show"),
         (3, '<executable cmd="no_such_program"/>', r"there is no executable 'no_such_program'"),
-        (3, '<executable cmd="show \'a $(dirname)\'"/>', r"a quote in 'show 'a ' is not closed; .*"),
+        (3, '<executable cmd="show \'a $(dirname)"/>', r"a quote in 'show 'a \$\(dirname\)' is not closed"),
         (3, '<executable cmd="true" on_exit="shutdown"/>', r"the attribute 'on_exit' of <executable> is not .*"),
         (3, '<executable cmd="true" respawn="often"/>', r"'often' is neither true nor false"),
         (3, f'{NODE} namespace="a//b"/>', r"'/a//b' is not a namespace; .*"),

@@ -21,9 +21,9 @@ from std_msgs.msg import String
 
 from drone_bridge.msg import CommandRates
 from drone_bridge.tools.cli import main
+from drone_bridge.tools.interfaces import message_text, type_hash
 from drone_bridge.tools.recording.background import MESSAGE_OVERHEAD, BackgroundWriter
 from drone_bridge.tools.recording.bag import Bag, BagError, Topic
-from drone_bridge.tools.recording.definitions import find_definition
 
 OFFER = QoSProfile(
     depth=5,
@@ -36,7 +36,7 @@ OFFER = QoSProfile(
 
 
 def make_topic(name="/text", type_name="std_msgs/msg/String"):
-    return Topic(name, find_definition(type_name), [OFFER])
+    return Topic(name, type_name, message_text(type_name), type_hash(type_name), [OFFER])
 
 
 def string_cdr(text):
@@ -139,7 +139,7 @@ def test_metadata_is_what_every_rosbag2_since_humble_reads(tmp_path):
     metadata = listed["/text"]["topic_metadata"]
     assert metadata["type"] == "std_msgs/msg/String"
     assert metadata["serialization_format"] == "cdr"
-    assert metadata["type_description_hash"] == topic.definition.type_hash
+    assert metadata["type_description_hash"] == topic.type_hash
     assert yaml.safe_load(metadata["offered_qos_profiles"]) == [
         {
             "history": 1,

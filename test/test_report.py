@@ -19,7 +19,7 @@ from written_bags import write_bag
 from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage, BagTopic
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.reporting.command import write_report
-from drone_bridge.tools.reporting.story import MAX_POINTS, PICTURES, numbers_in, read_story, thinned
+from drone_bridge.tools.reporting.story import MAX_POINTS, PICTURES, Picture, numbers_in, read_story, thinned
 
 pytest.importorskip("plotly", reason="rosdep has no key for it")
 from drone_bridge.tools.reporting import figures
@@ -99,11 +99,14 @@ def test_a_compressed_picture_goes_into_the_page_as_it_is(story):
     assert data_uri(story.pictures["/camera/compressed"][0]).startswith("data:image/jpeg;base64,/9hub3Qg")
 
 
-def test_an_image_of_an_unknown_encoding_is_left_out(story):
-    picture = story.pictures["/camera/image_raw"][0]
-    assert data_uri(picture).startswith("data:image/jpeg;base64,")
-    object.__setattr__(picture.message, "encoding", "bayer_rggb8")
-    assert data_uri(picture) is None
+@pytest.mark.parametrize(
+    ("encoding", "width", "is_shown"),
+    [("rgb8", 3, True), ("mono8", 3, True), ("bgr8", 1, True), ("rgba8", 3, False), ("bayer_rggb8", 3, False)],
+)
+def test_an_image_is_shown_by_its_encoding_however_long_its_rows_are(encoding, width, is_shown):
+    message = Image(height=2, width=width, step=9, encoding=encoding, data=bytes(18))
+    uri = data_uri(Picture(0.0, "sensor_msgs/msg/Image", message))
+    assert (uri or "").startswith("data:image/jpeg;base64,") == is_shown
 
 
 def test_a_topic_that_can_t_be_decoded_is_left_out_and_the_page_says_why(tmp_path):

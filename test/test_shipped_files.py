@@ -17,30 +17,6 @@ from drone_bridge.tools.launch.parse import load
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
 
-# What the XML front end of ROS 2 Humble, the oldest supported, knows: the attributes that launch 1.0 and launch_ros
-# 0.19 read from each tag; they refuse any other. Newer releases know all of these as well. Not in it: on_exit, and
-# substitutions that compare text.
-CONDITION = {"if", "unless"}
-PROCESS = {"cwd", "launch-prefix", "output", "respawn", "respawn_delay", "shell"}
-KNOWN_TO_HUMBLE = {
-    "launch": {"version"},
-    "arg": {"name", "default", "description", "value"},  # value inside include
-    "choice": {"value"},
-    "let": {"name", "value"} | CONDITION,
-    "group": {"scoped", "forwarding"} | CONDITION,
-    "include": {"file"} | CONDITION,
-    "push_ros_namespace": {"namespace"} | CONDITION,
-    "set_env": {"name", "value"} | CONDITION,
-    "unset_env": {"name"} | CONDITION,
-    "executable": {"cmd", "name"} | PROCESS | CONDITION,
-    "node": {"pkg", "exec", "name", "namespace", "exec_name", "args", "ros_args"} | PROCESS | CONDITION,
-    "env": {"name", "value"},
-    "param": {"name", "value", "type", "from", "allow_substs"},
-    "remap": {"from", "to"},
-}
-SUBSTITUTIONS_OF_HUMBLE = {
-    *("var", "env", "anon", "dirname", "find-pkg-share", "find-pkg-prefix", "find-exec", "exec-in-pkg"),
-}
 # The arguments that every launch file takes, beside the addresses and ports of its own.
 COMMON_ARGUMENTS = {
     *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix"),
@@ -50,15 +26,6 @@ COMMON_ARGUMENTS = {
 
 
 # Launch files.
-
-
-@by_name([*LAUNCH_FILES, *PARTS])
-def test_a_launch_file_uses_only_what_humble_knows(path):
-    for element in ElementTree.parse(path).iter():
-        assert element.tag in KNOWN_TO_HUMBLE
-        assert set(element.attrib) <= KNOWN_TO_HUMBLE[element.tag], f"<{element.tag}>"
-        for text in element.attrib.values():
-            assert set(re.findall(r"\$\(([\w-]+)", text)) <= SUBSTITUTIONS_OF_HUMBLE, text
 
 
 def started(path, folder, **given):

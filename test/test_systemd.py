@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit of docs/deploy.md: what its end means for a vehicle, and where systemd runs, that it starts and ends."""
+"""The unit of docs/deploy.md: what its end means for a vehicle, and when it is started again."""
 
 import contextlib
 import json
@@ -19,11 +19,11 @@ from robot_peer import RobotPeer
 from ros_session import wait_until
 
 from drone_bridge.robot.codec import ConnectionClosed, SkidSteerUpdate
+from drone_bridge.tools.cli import REFUSED
+from drone_bridge.tools.demo.composition import INTERRUPTED
 
 ROOT = Path(__file__).parent.parent
 UNIT = ROOT / "config" / "systemd" / "drone_bridge@.service"
-INSTALLED = Path("/run/systemd/system", UNIT.name)  # a restart of the machine removes it
-AS_ROOT = [] if os.geteuid() == 0 else ["sudo", "-n"]
 #: `ros2 launch` by its source (launch_service.py, execute_local.py): SIGINT is passed on, and nodes are waited for; at
 #: SIGTERM it ends alone.
 ROS2 = f"""#!{sys.executable}
@@ -49,6 +49,12 @@ def test_what_is_kept_for_a_restart_is_gone_after_the_next_boot():
     """As /run is: systemd.exec(5), RuntimeDirectory."""
     assert (service()["RuntimeDirectory"], service()["RuntimeDirectoryPreserve"]) == ("drone_bridge", "yes")
     assert "ROS_HOME=/run/drone_bridge" in service()["Environment"].split()
+
+
+def test_the_unit_is_started_again_but_after_an_interrupt_or_with_a_file_that_is_refused():
+    unit = service()
+    assert (unit["Restart"], unit["RestartPreventExitStatus"]) == ("on-failure", str(REFUSED))
+    assert unit["SuccessExitStatus"] == str(INTERRUPTED)
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGTERM], ids=["the unit's signal", "SIGTERM"])
@@ -86,74 +92,9 @@ def test_a_vehicle_gets_neutral_before_systemd_kills_what_is_left(ros, tmp_path,
     assert (speeds[-1] == 0) == (number is None)
 
 
-def system(*command, text=None):
-    return subprocess.run(
-        [*AS_ROOT, *command], input=text, capture_output=True, text=True, timeout=60, check=False
-    ).stdout.strip()
-
-
-def can_start_units():
-    return INSTALLED.parent.is_dir() and system("id", "-u") == "0"
-
-
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
 def test_systemd_understands_the_unit(tmp_path):
     shutil.copy(UNIT, tmp_path)
     verify = ["systemd-analyze", "verify", "--man=no", tmp_path / "drone_bridge@rover.service"]
     done = subprocess.run(verify, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
-
-
-@pytest.fixture
-def unit(domain):
-    """unit(text) installs the unit for a launch file of this text, with this environment, and returns its name."""
-    name, made = f"test_{os.getpid()}", []
-
-    def install(launch_file):
-        ours = f"'. {ROOT}/env/activate && exec drone-bridge launch"
-        text, changes = re.subn(r"'\. /opt/.* exec ros2 launch --noninteractive", ours, UNIT.read_text())
-        assert changes == 1
-        # Whoever owns the clone, which may lie below /home.
-        text = text.replace("User=drone_bridge", f"User={ROOT.owner()}").replace("ProtectHome=true", "")
-        text = text.replace("[Service]", f"[Service]\nEnvironment=ROS_DOMAIN_ID={os.environ['ROS_DOMAIN_ID']}")
-        system("mkdir", "--parents", "/etc/drone_bridge")
-        for path, content in ((INSTALLED, text), (f"/etc/drone_bridge/{name}.launch.xml", launch_file)):
-            system("tee", path, text=content)
-            made.append(path)
-        system("systemctl", "daemon-reload")
-        return f"drone_bridge@{name}"
-
-    yield install
-    system("systemctl", "stop", f"drone_bridge@{name}")
-    system("rm", "--force", *made)
-    system("rmdir", "--ignore-fail-on-non-empty", "/etc/drone_bridge")
-    system("systemctl", "daemon-reload")
-    system("systemctl", "reset-failed", f"drone_bridge@{name}")
-
-
-def told(unit):
-    lines = system("systemctl", "show", "--property=Result", "--property=ExecMainStatus", unit).splitlines()
-    return dict(line.split("=") for line in lines)
-
-
-@pytest.mark.skipif(not can_start_units(), reason="systemd does not run here, or nobody may start its units")
-def test_the_unit_steers_comes_back_when_killed_and_releases_the_vehicle_when_stopped(unit):
-    with Process(executable("robot_emulator"), "--port", "0", "--no-discovery") as robot:
-        port = robot.wait_for_line(r"listening on .*:(\d+)")[1]
-        file = "$(find-pkg-share drone_bridge)/launch/robot.launch.xml"
-        argument = f'<arg name="robot_port" value="{port}"/>'
-        name = unit(f'<launch><include file="{file}">{argument}</include></launch>')
-        system("systemctl", "start", name)
-        robot.wait_for_count(r"\] bound subsystem 0", 1)
-        system("systemctl", "kill", "--kill-whom=main", "--signal=KILL", name)
-        robot.wait_for_count(r"\] bound subsystem 0", 2)
-        system("systemctl", "stop", name)
-        robot.wait_for_line("unbound subsystem 0")
-    assert told(name) == {"Result": "success", "ExecMainStatus": "130"}
-
-
-@pytest.mark.skipif(not can_start_units(), reason="systemd does not run here, or nobody may start its units")
-def test_the_unit_is_not_started_again_with_a_file_that_is_invalid(unit):
-    name = unit("<launch><unknown/></launch>")
-    system("systemctl", "start", "--wait", name)  # until it has ended
-    assert told(name) == {"Result": "exit-code", "ExecMainStatus": "2"}

@@ -6,7 +6,7 @@ import gzip
 import json
 import re
 import socket
-import time
+import threading
 import urllib.error
 import urllib.request
 
@@ -25,9 +25,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from drone_bridge.msg import ControllerState
 from drone_bridge.tools.interfaces import message_text
-from drone_bridge.tools.web.front_door import MAX_CONNECTIONS, MAX_SILENCE_S
-from drone_bridge.tools.web.pilots import MAX_PILOTS
-from drone_bridge.tools.web.relay import MAX_VIEWERS
+from drone_bridge.tools.web import front_door
+from drone_bridge.tools.web.access import Access
+from drone_bridge.tools.web.front_door import MAX_CONNECTIONS
+from drone_bridge.tools.web.pilots import Pilots
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -233,6 +234,32 @@ def test_idle_connections_and_half_requests_lock_nobody_out(bridge):
         viewer.connection.ping().wait(TIMEOUT_S)
 
 
+def test_a_request_has_to_come_in_time_and_its_answer_may_take_longer(monkeypatch):
+    monkeypatch.setattr(front_door, "REQUEST_TIMEOUT_S", 2.0)
+    is_asked, may_answer = threading.Event(), threading.Event()
+
+    def make():
+        is_asked.set()
+        return may_answer.wait(TIMEOUT_S)
+
+    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots(print, print, print))
+    door.offer("history/ünï.json", make)
+    port, answers = door.open(), []
+    reading = threading.Thread(target=lambda: answers.append(get(f"127.0.0.1:{port}/", "/history/%C3%BCn%C3%AF.json")))
+    reading.start()
+    try:
+        assert is_asked.wait(TIMEOUT_S)
+        with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as half:
+            half.sendall(b"GET / HTTP/1.1\r\nHost: ")
+            with contextlib.suppress(ConnectionResetError):
+                assert half.recv(1) == b""
+        may_answer.set()
+        reading.join(TIMEOUT_S)
+        assert answers == [(200, "true")]
+    finally:
+        door.close()
+
+
 def fragment(opcode, payload=b""):
     """Return a masked frame that is not the last one of its message."""
     return bytes([opcode, 0x80 | len(payload), 0, 0, 0, 0]) + payload
@@ -301,32 +328,6 @@ def test_a_port_in_use_is_reported_in_a_sentence():
         assert process.wait() == 1
         assert process.wait_for_line(rf"Can't listen on 127.0.0.1:{port}: Address already in use. Another port")
         process.end()
-
-
-def test_a_full_house_drops_who_has_said_nothing_for_longest(ros):
-    publisher = ros.node.create_publisher(String, "/latched", LATCHED)
-    publisher.publish(String(data="seen"))
-    ros.node.create_subscription(TwistStamped, "/robot/cmd_vel_stamped", print, 1)
-    with web_bridge() as process, contextlib.ExitStack() as open_ones:
-        viewers = [open_ones.enter_context(Viewer(process.address)) for _ in range(MAX_VIEWERS)]
-        viewers[0].subscribe("/latched")
-        pilots = [open_ones.enter_context(Pilot(process.address)) for _ in range(MAX_PILOTS)]
-        pilots[0].take("/robot/cmd_vel_stamped")
-        with pytest.raises(ConnectionClosed, match="pages are connected already"):
-            open_ones.enter_context(Pilot(process.address)).next_token()
-        silent_since_s = time.monotonic()
-        wait_until(lambda: time.monotonic() - silent_since_s > MAX_SILENCE_S, "the time that the silent have")
-        pilots[0].send(op="take", vehicle="/robot/cmd_vel_stamped")
-        newcomer = open_ones.enter_context(Viewer(process.address))
-        newcomer.wait_for(lambda: newcomer.info, "the greeting")
-        open_ones.enter_context(Pilot(process.address)).next_token()
-        for dropped in (viewers[1], pilots[1]):
-            with pytest.raises(ConnectionClosed, match="Others wait"):
-                dropped.wait_for(lambda: False, "the end")
-        viewers[0].next_of("/latched")
-        for each in (*pilots, *viewers):
-            with contextlib.suppress(OSError):  # those who do not read would say goodbye for 1 s each
-                each.connection.socket.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.parametrize("garbage", ["", "{", "[]", b"", b"\x02", b"\xff" * 50, json.dumps({"op": "subscribe"})])

@@ -2,29 +2,41 @@
 """The page in a real browser, to look into what runs: a status that is true, topics, plots, layers, goals."""
 
 import json
-import math
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import browser as chromium
 import pytest
+import rclpy
 import yaml
 from composition import launch
-from geometry_msgs.msg import Point, PointStamped, Pose, PoseArray, PoseStamped, Quaternion
-from nav_msgs.msg import OccupancyGrid, Path
+from geometry_msgs.msg import PointStamped, PoseStamped
 from ports import free_ports
-from sensor_msgs.msg import LaserScan, NavSatFix, PointCloud2, PointField
-from std_msgs.msg import Bool, Header
-from web_page import address_of
+from ros_session import wait_until
+from std_msgs.msg import Bool, String
+from web_page import address_of, grows
+from web_viewer import Viewer
 
+from drone_bridge.tools.bags.bag import Bag
+
+STRING = "std_msgs/msg/String"
 LAMP = "document.querySelector('[data-cell=connection] .lamp')?.classList.contains('%s') ?? false"
 
 browser = chromium.module_browser()
 
 
 @pytest.fixture(scope="module")
-def composition():
+def folder(tmp_path_factory):
+    """Where web_bridge runs, and so where its bags are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("here"))
+        yield Path.cwd()
+
+
+@pytest.fixture(scope="module")
+def composition(folder):
     options = {"emulate": True, "control": True, "rover_pattern": "circular", "view": True, "view_port": 0}
     with launch("landing.launch.xml", telemetry_port=free_ports(1)[0], **options) as composition:
         composition.address = address_of(composition)
@@ -88,6 +100,64 @@ def test_a_topic_opens_to_its_values_and_a_number_of_it_is_plotted(page):
     assert first not in page.evaluate(names)
     page.evaluate("[...document.querySelectorAll('#plots button')].find(each => each.innerText === 'Reset').click()")
     page.wait("localStorage.length === 0 || !Object.keys(localStorage).some(key => key.startsWith('plots'))")
+
+
+def test_of_a_topic_with_two_types_the_other_one_is_shown_when_the_first_goes(page, composition, ros):
+    bools = ros.node.create_publisher(Bool, "/mixed", 1)
+    open_tab(page, 2)
+    shown = "document.querySelector('[data-topic-row=\"/mixed\"] .topic-type')?.innerText"
+    page.wait(f"{shown} === 'std_msgs/msg/Bool'")
+    context = rclpy.Context()  # no participant has two types on a topic
+    rclpy.init(context=context)
+    try:
+        rclpy.create_node("other", context=context).create_publisher(String, "/mixed", 1)
+        with Viewer(composition.address) as viewer:
+            viewer.wait_for(lambda: viewer.channels.get("/mixed", {}).get("schemaName") == STRING, "the other type")
+        assert page.evaluate(f"{shown} === 'std_msgs/msg/Bool'")
+        ros.node.destroy_publisher(bools)
+        page.wait(f"{shown} === '{STRING}'")
+    finally:
+        rclpy.shutdown(context=context)
+
+
+def picture(page, plot):
+    return page.evaluate(f"document.querySelector('{plot} canvas').toDataURL()")
+
+
+def test_plots_pause_and_zoom(page, composition):
+    plot = "[data-plot=Altitude]"
+    page.evaluate("""localStorage.setItem("plots /", '[{"quantity": "Altitude"}]')""")  # no other one moves it
+    page.open(composition.address)
+    pause = "[...document.querySelectorAll('#plots button')].find(each => /Pause|Resume/.test(each.innerText))"
+    grows(page, plot, "points")
+    page.evaluate(f"{pause}.click()")
+    paused = picture(page, plot)
+    grows(page, plot, "points", 20)
+    assert picture(page, plot) == paused
+    page.evaluate(f"{pause}.click()")
+    wait_until(lambda: picture(page, plot) != paused, "the plot to go on")
+    scale = f"document.querySelector('{plot}').dataset.seconds"
+    page.wait(f"Number({scale}) > 1")
+    before = float(page.evaluate(scale))
+    page.grab(f"{plot} .u-over", right=20)
+    page.drop()
+    page.wait(f"Number({scale}) < {before / 2}")
+    zoomed = page.evaluate(scale)
+    grows(page, plot, "points", 20)
+    assert page.evaluate(scale) == zoomed
+    page.evaluate(f"document.querySelector('{plot} .u-over').dispatchEvent(new MouseEvent('dblclick'))")
+    page.wait(f"Number({scale}) > {before / 2}")
+    page.evaluate("localStorage.clear()")
+
+
+def test_the_recorder_writes_a_bag(page, folder):
+    for is_pressed in ("true", "false"):
+        page.click(".record")
+        page.wait(f"document.querySelector('.record').getAttribute('aria-pressed') === '{is_pressed}'")
+        wait_until(lambda: [each for each in folder.glob("bag_*/*.mcap") if each.stat().st_size > 10_000], "messages")
+    (bag,) = folder.glob("bag_*")
+    with Bag(bag) as recorded:
+        assert recorded.count > 0
 
 
 def test_a_form_publishes_once_and_what_moves_the_vehicle_needs_its_helm(page, ros):
@@ -156,25 +226,6 @@ def test_parameters_tell_what_was_changed_and_come_out_as_yaml(page):
     parameters = yaml.safe_load(page.evaluate("document.querySelector('[data-yaml]').dataset.yaml"))
     assert parameters["/web_bridge"]["ros__parameters"]["max_turn_rate"] == 0.5
     assert {"/telemetry_bridge", "/drone_controller"} <= parameters.keys()
-
-
-def layers():
-    """A message of each type that the scene draws, and that has a wheel."""
-    header = Header(frame_id="base_link")
-    pose = Pose(position=Point(x=1.0), orientation=Quaternion(w=1.0))
-    cloud = PointCloud2(header=header, height=1, width=2, point_step=12, row_step=24, data=bytes(24))
-    cloud.fields = [PointField(name=name, offset=4 * at, datatype=7, count=1) for at, name in enumerate("xyz")]
-    grid = OccupancyGrid(header=header, data=[0, 100, -1, 50])
-    grid.info.width = grid.info.height = 2
-    grid.info.resolution = 0.5
-    return {
-        "/scan": LaserScan(header=header, angle_increment=0.1, range_max=9.0, ranges=[1.0, math.nan, 2.0]),
-        "/points": cloud,
-        "/plan": Path(header=header, poses=[PoseStamped(header=header, pose=pose)] * 2),
-        "/poses": PoseArray(header=header, poses=[pose]),
-        "/map": grid,
-        "/fix": NavSatFix(header=header, latitude=50.0, longitude=14.0),
-    }
 
 
 def test_a_tap_on_the_ground_sets_a_goal_where_somebody_takes_it(page, ros):

@@ -40,6 +40,9 @@ class Page:
     def leave(self):
         self._requests.put_nowait("")
 
+    async def close(self, code, reason):
+        self.refusals.append(reason)
+
     async def send(self, text):
         message = json.loads(text)
         if message["op"] == "vehicles":
@@ -165,47 +168,36 @@ def test_a_stop_that_is_not_answered_within_a_second_is_a_problem_until_it_is(cl
     conversation(run)
 
 
-def test_no_neutral_follows_the_hold_of_a_stop_as_a_helm_would_end_by_it_after_resume(clock):
+def test_each_neutral_of_a_stop_is_followed_by_its_hold_as_a_helm_would_end_by_it_after_resume(clock):
     async def run(server):
         await server.ask(op="take", vehicle=TOPIC)
         server.done.clear()
         await server.ask(op="stop")
-        assert (set(server.done), server.done[-1]) == ({"neutral", "hold"}, "hold")
-        server.done.clear()
-        server.pilots._insist(clock[0] + 0.1)
-        assert server.done == []
-        server.pilots._insist(clock[0] + 0.6)
-        assert server.done == ["neutral", "hold"]
+        for tenth in (1, 2):
+            server.pilots._insist(clock[0] + tenth / 10)
+        assert server.done == ["neutral", "hold"] * 3
         await server.answer("")
+        server.pilots._insist(clock[0] + 1.0)
+        assert server.done == ["neutral", "hold"] * 3
         clock[0] += 2.0
-        for request in ("release", "stop"):  # both are neutral on the helm of a vehicle that is held
-            server.done.clear()
+        server.done.clear()
+        for request in ("stop", "release"):  # both are neutral on the helm of a vehicle that is held
             await server.ask(op=request)
-            assert (set(server.done), server.done[-1]) == ({"neutral", "hold"}, "hold")
             await server.answer("")
             clock[0] += 2.0
+        assert server.done == ["neutral", "hold", "neutral", "neutral", "hold"]
+        await server.ask(op="take", vehicle=TOPIC)
         await server.ask(op="stop")
         server.done.clear()
-        await server.ask(op="stop")  # so soon, neutral goes at once, and the call in its turn
+        clock[0] += 0.04
+        await server.ask(op="release")
+        await server.ask(op="stop")  # so soon, it is the next token's turn
         assert server.done == ["neutral"]
-        server.pilots._insist(clock[0] + 0.6)
-        assert server.done == ["neutral", "neutral", "hold"]
-        server.done.clear()
+        await server.answer("")  # to the call before that neutral
+        server.pilots._insist(clock[0] + 0.1)
         await server.ask(op="resume", vehicle=TOPIC)
-        assert server.done == ["resume"]
-
-    conversation(run)
-
-
-def test_the_answer_to_an_earlier_stop_does_not_keep_the_hold_from_following_the_neutral_of_a_later_one(clock):
-    async def run(server):
-        await server.ask(op="stop")
-        clock[0] += 0.1
-        await server.ask(op="stop")
-        await server.answer("")
-        server.done.clear()
-        server.pilots._insist(clock[0] + 0.6)
-        assert server.done == ["neutral", "hold"]
+        server.pilots._insist(clock[0] + 0.2)
+        assert server.done == ["neutral", "neutral", "hold", "resume"]
 
     conversation(run)
 
@@ -215,7 +207,7 @@ def test_neutral_is_all_that_stops_a_vehicle_of_another_make_and_does_not_end(cl
         await server.see(OF_ANOTHER_MAKE)
         await server.ask(op="stop")
         server.done.clear()
-        for tenth in range(3):
+        for tenth in (1, 2, 3):
             server.pilots._insist(clock[0] + tenth / 10)
         assert server.done == ["neutral"] * 3
 
@@ -389,6 +381,17 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch,
         await talking
 
     asyncio.run(converse())
+
+
+def test_beyond_a_number_of_pages_one_more_reads_why_it_is_refused(clock, monkeypatch):
+    monkeypatch.setattr(pilots, "MAX_PILOTS", 1)
+
+    async def run(server):
+        late = Page()
+        await server.pilots(late, True)
+        assert late.refusals == ["1 pages are connected already."]
+
+    conversation(run)
 
 
 def test_all_requests_beyond_a_bound_are_dropped_until_the_next_token_but_a_stop(clock):

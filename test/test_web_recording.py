@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bag in the page: what happened in it, and playing it from anywhere."""
 
+import math
 import time
 
 import browser as chromium
+import nav_msgs.msg
 import numpy as np
 import pytest
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped, Quaternion, TransformStamped
+from nav_msgs.msg import OccupancyGrid
 from processes import Process, executable
 from rcl_interfaces.msg import Log
 from rosbags.typesys import Stores, get_typestore
-from sensor_msgs.msg import BatteryState
-from std_msgs.msg import Bool
+from sensor_msgs.msg import BatteryState, LaserScan, NavSatFix, PointCloud2, PointField
+from std_msgs.msg import Bool, Header
 from tf2_msgs.msg import TFMessage
 from web_boxes import faults
 from written_bags import offer, write_bag
@@ -45,6 +48,25 @@ def markers():
     return made(f"{marker}Array", [made(marker, header, "", kind, kind, add, *shape, *look) for kind in range(12)])
 
 
+def layers():
+    """A message of each other type that the scene draws."""
+    header = Header(frame_id="base_link")
+    pose = Pose(position=Point(x=1.0), orientation=Quaternion(w=1.0))
+    cloud = PointCloud2(header=header, height=1, width=2, point_step=12, row_step=24, data=bytes(24))
+    cloud.fields = [PointField(name=name, offset=4 * at, datatype=7, count=1) for at, name in enumerate("xyz")]
+    grid = OccupancyGrid(header=header, data=[0, 100, -1, 50])
+    grid.info.width = grid.info.height = 2
+    grid.info.resolution = 0.5
+    return {
+        "/scan": LaserScan(header=header, angle_increment=0.1, range_max=9.0, ranges=[1.0, math.nan, 2.0]),
+        "/points": cloud,
+        "/plan": nav_msgs.msg.Path(header=header, poses=[PoseStamped(header=header, pose=pose)] * 2),
+        "/poses": PoseArray(header=header, poses=[pose]),
+        "/map": grid,
+        "/fix": NavSatFix(header=header, latitude=50.0, longitude=14.0),
+    }
+
+
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory):
     """20 s of a battery that sinks by 1 % each second, with a gap, a warning and a landing."""
@@ -57,6 +79,7 @@ def bag(tmp_path_factory):
         if not 50 <= tenth < 90:
             messages.append(("/battery_state", time_ns, BatteryState(percentage=0.9 - tenth / 1000)))
     messages += [("/markers", BEGIN + second * SECOND, markers()) for second in range(3)]
+    messages += [(topic, BEGIN, message) for topic, message in layers().items()]
     messages.append(("/rosout", BEGIN + 12 * SECOND, Log(level=30, name="telemetry_bridge", msg="It is windy.")))
     messages.append(("/landed", BEGIN + 15 * SECOND, Bool(data=True)))
     messages.sort(key=lambda each: each[1])
@@ -100,6 +123,11 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             browser.wait("document.querySelector('#scene').dataset.models === '1'")  # which was not recorded
             drawn = "document.querySelector('[data-layer=\"/markers\"]')?.dataset.objects"
             browser.wait(f"Number({drawn}) === 12")
+            browser.evaluate(
+                "document.querySelectorAll('[data-layer] input').forEach((each) => each.checked || each.click())"
+            )
+            for layer in layers():
+                browser.wait(f"Number(document.querySelector('[data-layer=\"{layer}\"]')?.dataset.objects) > 0")
             browser.click(".play")
             browser.wait("document.querySelector('#timeline').dataset.playing === 'false'")
             browser.evaluate(

@@ -13,15 +13,12 @@ from drone_bridge.tools.web.outbox import (
     FRAGMENT_BYTES,
     LARGE_BYTES,
     MAX_CONTROL_BYTES,
-    MAX_SMALL,
+    MAX_LARGE_BYTES,
+    MAX_SMALL_BYTES,
     MAX_SUBSCRIPTIONS,
     OVERHEAD_BYTES,
-    STALL_S,
-    Backlog,
     Frame,
-    Message,
     Outbox,
-    OverflowingError,
 )
 from drone_bridge.tools.web.recording import Recording
 
@@ -104,28 +101,23 @@ def test_the_first_link_is_a_picture():
 
 
 class Box(Outbox):
-    """An outbox with subscriptions 1 to 9 to the channels 11 to 19, and what it was told to do."""
+    """An outbox with subscriptions 1 to 9 to the channels 11 to 19."""
 
-    def __init__(self, backlog=None):
-        self.woken, self.overflowed = 0, False
-        super().__init__(backlog or Backlog(2**26), wake=self._count, on_overflow=self._overflow)
+    def __init__(self):
+        self.woken = 0
+        super().__init__(self._count)
         for number in range(1, 10):
             assert self.subscribe(number, 10 + number) == ""
 
     def _count(self):
         self.woken += 1
 
-    def _overflow(self):
-        self.overflowed = True
-
     def receive(self, subscription, data):
-        message = Message(data)
-        self.put(10 + subscription, message)
-        return message
+        self.put(10 + subscription, data, 0)
 
     def empty(self):
         """Return what is sent, as (subscription, data)."""
-        return [(frame.subscription, frame.message.data) for frame in iter(self.pop, None)]
+        return [(frame.subscription, frame.data) for frame in iter(self.pop, None)]
 
 
 PICTURE = b"x" * LARGE_BYTES
@@ -146,75 +138,48 @@ def test_small_messages_go_before_pictures_in_order_and_what_is_said_about_chann
     outbox.receive(2, b"small")
     outbox.receive(3, b"other")
     for frame in ('{"op": "advertise"}', b"\x03answer"):
-        outbox.put_control(frame)
+        assert outbox.put_control(frame)
     said = [(None, '{"op": "advertise"}'), (None, b"\x03answer")]
     assert outbox.empty() == [*said, (2, b"small"), (3, b"other"), (1, PICTURE)]
 
 
 def test_a_frame_has_the_subscription_and_the_time_in_front_of_the_message_whole_or_in_pieces():
     header = bytes([1, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0])
-    assert Frame(Message(b"small", 9), 7).content() == header + b"small"
+    assert Frame(b"small", 7, 9).content() == header + b"small"
     data = bytes(range(256)) * 3000
-    taken = []
-    pieces = list(Frame(Message(data, 9), 7).fragments(lambda: taken.append(1)))
+    pieces = list(Frame(data, 7, 9).fragments())
     assert b"".join(pieces) == header + data
     assert max(map(len, pieces)) <= FRAGMENT_BYTES
-    assert len(taken) == len(pieces) - 1 == 3
 
 
-def test_the_queue_is_bounded():
+def test_what_waits_is_bounded_and_one_picture_of_any_size_may():
     outbox = Box()
-    for _ in range(MAX_SMALL + 10):
-        outbox.receive(1, b"small")
-    assert len(outbox.empty()) == MAX_SMALL
-    outbox.put_control("x" * (MAX_CONTROL_BYTES - OVERHEAD_BYTES))
-    with pytest.raises(OverflowingError):
-        outbox.put_control("x")
-
-
-def test_a_message_is_counted_once_however_many_viewers_it_waits_for():
-    backlog = Backlog(10 * (LARGE_BYTES + OVERHEAD_BYTES))
-    outboxes = [Box(backlog) for _ in range(20)]
-    message = Message(PICTURE)
-    for outbox in outboxes:
-        outbox.put(11, message)
-        outbox.pop()  # and it is on its way, slowly
-    assert backlog.size == message.size
-    for outbox in outboxes[1:]:
-        outbox.pop()
-    assert backlog.size == message.size
-    outboxes[0].close()
-    assert backlog.size == 0
-
-
-def test_beyond_the_bound_for_all_nothing_is_taken_and_who_takes_nothing_is_dropped():
-    backlog = Backlog(3 * (LARGE_BYTES + OVERHEAD_BYTES))
-    stopped, alive = Box(backlog), Box(backlog)
-    stopped.receive(1, PICTURE)
-    alive.receive(1, PICTURE)
-    alive.receive(2, PICTURE)
-    alive.receive(3, PICTURE)
-    assert (stopped.overflowed, alive.overflowed) == (False, False)
-    assert backlog.size <= backlog.max_bytes
-    stopped.taken_s -= STALL_S
-    alive.receive(3, PICTURE)
-    assert (stopped.overflowed, alive.overflowed) == (True, False)
-    stopped.close()
-    alive.receive(3, PICTURE)
-    assert [number for number, _ in alive.empty()] == [1, 2, 3]
-    assert backlog.size == 0
+    for number in range(MAX_SMALL_BYTES // OVERHEAD_BYTES):
+        outbox.receive(1, b"%08d" % number)
+    assert outbox.put_control("x" * (MAX_CONTROL_BYTES - OVERHEAD_BYTES))
+    assert not outbox.put_control("x")
+    _, *small = outbox.empty()
+    assert small[-1] == (1, b"%08d" % number)
+    assert len(small) == MAX_SMALL_BYTES // (OVERHEAD_BYTES + 8)
+    huge, half = b"x" * (2 * MAX_LARGE_BYTES), b"x" * (MAX_LARGE_BYTES // 2)
+    for camera, picture, waiting in ((1, huge, [1]), (1, huge, [1]), (2, PICTURE, [1]), (1, half, [1]), (2, half, [1])):
+        outbox.receive(camera, picture)
+        assert list(outbox._large) == waiting
+    outbox.receive(2, PICTURE)
+    outbox.receive(1, huge)  # there is no room for that, and what it replaces is old
+    assert outbox.empty() == [(2, PICTURE)]
+    assert (outbox._large_bytes, outbox._small_bytes, outbox._control_bytes) == (0, 0, 0)
 
 
 def test_what_waits_goes_with_the_subscription():
-    backlog = Backlog(2**20)
-    outbox = Box(backlog)
+    outbox = Box()
     outbox.receive(1, PICTURE)
     assert outbox.unsubscribe(1) == 11
     assert outbox.unsubscribe(1) is None
     outbox.receive(1, PICTURE)
     outbox.receive(2, PICTURE)
     outbox.withdraw(12)
-    assert backlog.size == 0
+    assert outbox.empty() == []
     assert outbox.channels() == list(range(13, 20))
 
 

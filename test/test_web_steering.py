@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steering through web_bridge by a pilot who is no browser: what is published, and what stops a vehicle."""
 
+import signal
 import threading
+import time
 
 import pytest
 from geometry_msgs.msg import TwistStamped
 from ros_session import TIMEOUT_S, module_ros, wait_until
 from web_viewer import Network, Pilot, web_bridge
+
+from drone_bridge.tools.web.helm import MAX_AGE_S
 
 TOPIC = "/rover/cmd_vel_stamped"
 #: Given out while a command would be in force twice over.
@@ -111,6 +115,27 @@ def test_a_network_that_stops_stops_the_vehicle_and_delayed_commands_move_nothin
         pilot.steer(x=1.0)  # the stick is still held
         pilot.wait_for(lambda: pilot.refusals, "a refusal")
         assert_nothing_more_moves(bridge, commands)
+
+
+def test_a_server_that_is_stopped_and_goes_on_moves_nothing(bridge, pilot, commands):
+    steer_until_it_moves(pilot, commands)
+    bridge.send(signal.SIGSTOP)
+    try:
+        for _ in range(20):
+            pilot.steer(token=pilot.token, x=1.0)
+        time.sleep(2 * MAX_AGE_S)
+    finally:
+        went_on_s = time.time()
+        bridge.send(signal.SIGCONT)
+    pilot.wait_for(lambda: pilot.refusals, "a refusal")
+    commands.wait(is_moving=False)
+    # What it had received when it was stopped has the stamp of then, and a bridge refuses it.
+    assert not [each for each in commands.moving if stamp_s(each) >= went_on_s]
+    assert_nothing_more_moves(bridge, commands)
+
+
+def stamp_s(message):
+    return message.header.stamp.sec + message.header.stamp.nanosec / 1e9
 
 
 def test_the_server_s_end_stops_the_vehicle(ros, commands):

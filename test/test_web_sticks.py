@@ -15,6 +15,7 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import TIMEOUT_S, module_ros, repeating, wait_until
 from sensor_msgs.msg import Image
+from std_srvs.srv import Trigger
 from web_boxes import boxes, contains, faults, overlap
 from web_page import grows, press_twice, take_the_helm
 from web_viewer import Pilot, web_bridge
@@ -64,6 +65,12 @@ def helm(page):
 
 def ahead(packet):
     return packet.state["pitch"] < 0.0
+
+
+def wait_for_hover(peer):
+    """Wait for a packet from now on that moves nothing."""
+    peer.forget()
+    peer.wait(lambda packet: packet.is_hover)
 
 
 def push_until(browser, peer, moves, press, let_go):
@@ -132,7 +139,16 @@ def test_each_key_moves_the_drone_along_one_axis_alone(helm, peer):
         press, let_go = (functools.partial(helm.key, key, down=down) for down in (True, False))
         push_until(helm, peer, lambda packet, told=told: directions(packet) == told, press, let_go)
         let_go()
-        peer.wait(lambda packet: packet.is_hover)
+        wait_for_hover(peer)
+
+
+def test_a_stick_that_is_released_and_who_looks_away_stop_the_drone(helm, peer):
+    push_until(helm, peer, ahead, lambda: helm.grab(".stick.right", up=50), helm.drop)
+    helm.drop()
+    wait_for_hover(peer)
+    push_forward(helm, peer)
+    helm.evaluate("window.dispatchEvent(new Event('blur'))")
+    wait_for_hover(peer)
 
 
 def set_feel(browser, name, value):
@@ -226,6 +242,22 @@ def test_an_emergency_is_called_so_unless_the_drone_is_on_the_ground_and_says_wh
     press_twice(page, RESET)
     peer.wait(lambda packet: packet.presses("reset"))
     page.wait(says("reset"))  # after the reset it lies on the ground
+
+
+def test_a_vehicle_in_a_namespace_within_keeps_its_buttons_to_itself(page, ros):
+    taken = ros.node.create_subscription(TwistStamped, "/other/cmd_vel_stamped", print, 1)
+    service = ros.node.create_service(Trigger, "/other/takeoff", lambda _, response: response)
+    is_there = "document.querySelector('[data-call=\"/other/takeoff\"]') !== null"
+    try:
+        page.click("[data-vehicle=other]")
+        page.wait(is_there)
+        page.click("[data-vehicle=dronegui]")
+        page.wait(f"document.querySelector('{TAKEOFF}') !== null")
+        assert not page.evaluate(is_there)
+    finally:
+        ros.node.destroy_service(service)
+        ros.node.destroy_subscription(taken)
+    page.wait("document.querySelectorAll('[data-vehicle]').length === 1")
 
 
 # A camera, and how the drone lies: the bridge of this drone knows neither.

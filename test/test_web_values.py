@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.task import Future
 
 pytest.importorskip("foxglove", reason="rosdep has no key for it")
 
@@ -16,9 +17,11 @@ from websockets.exceptions import ConnectionClosedOK
 from websockets.protocol import State
 
 from drone_bridge.tools.web import calls
+from drone_bridge.tools.web import fleet as fleets
 from drone_bridge.tools.web.clients import _value_like
-from drone_bridge.tools.web.outbox import Backlog, Outbox
+from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.tools.web.relay import Relay
+from drone_bridge.tools.web.vehicles import Vehicle
 
 KIND = Parameter.Type
 
@@ -55,7 +58,7 @@ def test_what_does_not_fit_goes_as_it_is_for_the_node_to_refuse(kind, before, va
 def test_a_viewer_subscribes_by_numbers_without_a_fraction(number, is_taken):
     subscribed = []
     relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told))
-    outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
+    outbox = Outbox(lambda: None)
     request = {"op": "subscribe", "subscriptions": [{"id": number, "channelId": number}]}
     assert relay._subscribe(json.dumps(request), 1, outbox) == is_taken
     assert repr(subscribed) == repr([(1, 3, True)] * is_taken)
@@ -80,7 +83,7 @@ def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed_bu
     async def converse():
         follow = asyncio.Event()
         relay = Relay("127.0.0.1", 1, lambda *told: subscribed.append(told), follow.wait)
-        outbox = Outbox(Backlog(2**20), wake=lambda: None, on_overflow=lambda: None)
+        outbox = Outbox(lambda: None)
         viewer = Viewer()
         taking = asyncio.ensure_future(relay._take_from_viewer(viewer, None, 1, outbox, True))
         for requests in (1, 2):
@@ -101,3 +104,35 @@ def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypa
     for _ in range(calls.MAX_PENDING + 1):
         with pytest.raises(RuntimeError, match="No answer within"):
             under_way.ask("/silent", SetBool, SetBool.Request())
+
+
+def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile():
+    fleet, answers, asked = fleets.Fleet(Mock(), Mock()), [], []
+    fleet.vehicles = [Vehicle("/cmd_vel_stamped", "robot_bridge", holds=("/robot_bridge/hold",))]
+    client = fleet._clients["/robot_bridge/hold"] = Mock()
+    client.call_async = lambda request: asked.append(Future()) or asked[-1]
+    for _ in range(fleets.MAX_CALLS + 1):
+        fleet.hold("/cmd_vel_stamped", True, answers.append)
+    client.remove_pending_request.assert_called_once_with(asked[0])
+    for success, message in ((False, "the link is down"), (True, "")):
+        asked[1 + success].set_result(SetBool.Response(success=success, message=message))
+    assert answers == ["/robot_bridge/hold: the link is down", ""]
+
+
+def test_who_only_observes_commands_is_no_vehicle():
+    topics = {"/a/cmd_vel_stamped": ["geometry_msgs/msg/TwistStamped"]}
+
+    def vehicles(*names):
+        node = Mock()
+        node.get_subscriptions_info_by_topic = lambda topic: [
+            SimpleNamespace(node_namespace="/a", node_name=name, topic_type="geometry_msgs/msg/TwistStamped")
+            for name in names
+            if topic in topics
+        ]
+        node.get_publishers_info_by_topic.return_value = []
+        fleet = fleets.Fleet(node, Mock())
+        fleet.look(topics, {})
+        return [each.node for each in fleet.vehicles]
+
+    assert vehicles("recorder", "web_bridge") == []
+    assert vehicles("recorder", "x_driver") == ["x_driver"]

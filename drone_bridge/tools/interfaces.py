@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The interfaces that are installed on this machine: the text that defines a type, and its Python class."""
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ INTEGERS = (
     *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
 )
 PRIMITIVE_TYPES = frozenset((*FLOATS_AND_TEXT, *INTEGERS))
-#: Pictures and the like, which have no place in a table.
+#: Pictures and the like.
 BULKY_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")
 
 
@@ -130,6 +131,19 @@ def import_interface(type_name: str, kind: str = "msg") -> Any:
     except Exception as error:  # whatever a broken installation raises
         raise UnknownTypeError(f"The installed Python module of '{type_name}' can't be used: {error}") from None
     return interface
+
+
+def type_hash(type_name: str) -> str:
+    """Return the type hash of an installed message type (REP 2016), RIHS01_...; empty where none was computed.
+
+    That is so on distributions before Iron. Raises UnknownTypeError as message_text() does.
+    """
+    try:
+        description = json.loads(interface_file(type_name, ".json").read_bytes())
+        hashes = {entry["type_name"]: entry["hash_string"] for entry in description["type_hashes"]}
+        return str(hashes[type_name])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _with_dependencies(

@@ -88,7 +88,7 @@ export class Actions {
   #servicesOf(isWanted: (name: string, type: string) => boolean): string[] {
     const { prefix } = this.fleet.subject;
     const fitting = [...this.stream.services].filter(([service, { type }]) => {
-      const words = service.startsWith(prefix) ? service.slice(prefix.length).split("/") : [];
+      const words = this.fleet.isIn(prefix, service) ? service.slice(prefix.length).split("/") : [];
       return words.length > 0 && words.length <= 2 && isWanted(words.at(-1)!, type) && !service.startsWith(`${this.stream.node}/`);
     });
     return fitting.map(([service]) => service).sort((a, b) => b.split("/").length - a.split("/").length || a.localeCompare(b));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cameras, as many as there are, drawn no more often than the screen and this machine can.
 
-import { h, panel, setText, setValue } from "./dom";
+import { h, panel, setValue } from "./dom";
 import type { Fleet } from "./fleet";
 import { drawPicture } from "./pictures";
 import type { Arrival, Stream } from "./stream";
@@ -77,6 +77,8 @@ class Camera {
   #note = h("span.note", {}, WAITING);
   #newest?: Arrival;
   #shown?: Arrival;
+  /** Why there is no picture of it. */
+  #problem = WAITING;
   #isDrawing = false;
   #drawn = 0;
   #end: () => void;
@@ -95,7 +97,7 @@ class Camera {
     this.#timer = window.setInterval(() => {
       const rate = this.#drawn ? ` · ${this.#drawn} Hz` : "";
       const silentS = this.#shown ? stream.silentS(this.#shown) : 0;
-      setValue(this.#note, this.#shown ? `${this.#canvas.width} × ${this.#canvas.height}${rate}` : WAITING, silentS);
+      setValue(this.#note, this.#shown ? `${this.#canvas.width} × ${this.#canvas.height}${rate}` : this.#problem, silentS);
       this.element.classList.toggle("stale", silentS > 0);
       this.#drawn = 0;
     }, 1000);
@@ -119,7 +121,7 @@ class Camera {
       this.#drawn += 1;
       this.element.dataset["frames"] = String(Number(this.element.dataset["frames"] ?? 0) + 1);
     } catch (error) {
-      setText(this.#note, String(error));
+      this.#problem = (error as Error).message;
     }
     this.#isDrawing = false;
     if (this.#newest) void this.#draw();

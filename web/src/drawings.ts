@@ -159,6 +159,8 @@ function grid({ info: { width, height, resolution, origin }, data }: Message): O
   return map;
 }
 
+const NO_FIX = -1;
+
 /** Where a receiver has been, east and north of its first fix. Its frame is the receiver's own, which the track is not in. */
 function track(): Drawing {
   const group = new Group();
@@ -167,7 +169,7 @@ function track(): Drawing {
   return {
     group,
     take: ({ value: { latitude, longitude, altitude, status } }) => {
-      if (status.status < 0 || ![latitude, longitude].every(Number.isFinite)) return;
+      if (status.status === NO_FIX || ![latitude, longitude].every(Number.isFinite)) return;
       const up = Number.isFinite(altitude) ? altitude : 0;
       first ??= { latitude, longitude, altitude: up };
       const radians = Math.PI / 180;

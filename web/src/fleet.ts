@@ -37,11 +37,17 @@ export class Fleet extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
+  /** Whether a topic or a service is in a namespace, and not in that of another vehicle within it. */
+  isIn(prefix: string, name: string): boolean {
+    const isWithin = (other: string): boolean => other.length > prefix.length && other.startsWith(prefix) && name.startsWith(other);
+    return name.startsWith(prefix) && !this.subjects.some((other) => isWithin(other.prefix));
+  }
+
   /** The topics of the subject, or of another one, by their names below its namespace. */
   topics(prefix = this.subject.prefix): Map<string, string> {
     const topics = new Map<string, string>();
     for (const [topic, channel] of this.#stream.topics) {
-      if (topic.startsWith(prefix)) topics.set(topic.slice(prefix.length), channel.schemaName);
+      if (this.isIn(prefix, topic)) topics.set(topic.slice(prefix.length), channel.schemaName);
     }
     return topics;
   }

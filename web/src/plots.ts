@@ -109,7 +109,7 @@ export class Plots {
 
   #listTopics(): void {
     const chosen = this.#topic.value;
-    const topics = [...this.stream.topics].filter(([, { schema }]) => numericPaths(this.stream.definitions(schema)).length > 0).map(([topic]) => topic).sort();
+    const topics = [...this.stream.topics.keys()].filter((topic) => this.#numbersOf(topic).length > 0).sort();
     // Those of the vehicle that is looked at come first.
     const { prefix } = this.fleet.subject;
     topics.sort((a, b) => Number(b.startsWith(prefix)) - Number(a.startsWith(prefix)));
@@ -118,9 +118,17 @@ export class Plots {
     this.#listPaths();
   }
 
+  /** The paths of a topic's numbers; none of a type that can't be read here, as one that an .idl file defines. */
+  #numbersOf(topic: string): string[] {
+    try {
+      return numericPaths(this.stream.definitions(this.stream.topics.get(topic)!.schema));
+    } catch {
+      return [];
+    }
+  }
+
   #listPaths(): void {
-    const channel = this.stream.topics.get(this.#topic.value);
-    const paths = channel ? numericPaths(this.stream.definitions(channel.schema)) : [];
+    const paths = this.#numbersOf(this.#topic.value);
     const first = paths.filter((path) => !/stamp\.|covariance/.test(path));
     this.#path.replaceChildren(...[...first, ...paths.filter((path) => !first.includes(path))].map((path) => h("option", { value: path }, path)));
   }
@@ -245,7 +253,7 @@ class Plot {
     this.element.classList.toggle("last", isLast);
     this.#plot?.destroy();
     this.#plot = undefined;
-    this.refresh();
+    this.#draw();
   }
 
   /** What came last is of another time. */

@@ -64,6 +64,7 @@ export class Playback {
 
 /** Sends "playback" and, after a jump, "seek" events of a recording; sends "status" and "graph" events when the connection, or what there is, changes. */
 export class Stream extends EventTarget {
+  /** Of a topic with several types, the one that was there first. */
   readonly topics = new Map<string, Channel>();
   readonly services = new Map<string, Service>();
   /** What the server allows: "clientPublish", say. */
@@ -78,6 +79,7 @@ export class Stream extends EventTarget {
   playback?: Playback;
   #client?: FoxgloveClient;
   #socket?: WebSocket;
+  #channels = new Map<number, Channel>();
   #subscriptions = new Map<string, Subscription>();
   #topicOf = new Map<number, string>();
   #readers = new Map<string, MessageReader>();
@@ -107,21 +109,25 @@ export class Stream extends EventTarget {
       this.dispatchEvent(new Event("graph"));
     });
     client.on("advertise", (channels) => {
-      for (const channel of channels) this.topics.set(channel.topic, channel);
+      for (const channel of channels) {
+        this.#channels.set(channel.id, channel);
+        if (!this.topics.has(channel.topic)) this.topics.set(channel.topic, channel);
+      }
       for (const channel of channels) this.#follow(channel.topic);
       this.dispatchEvent(new Event("graph"));
     });
     client.on("unadvertise", (ids) => {
       for (const id of ids) {
-        for (const [topic, channel] of this.topics) {
-          if (channel.id !== id) continue;
-          this.topics.delete(topic);
-          const subscription = this.#subscriptions.get(topic);
-          if (subscription?.id !== undefined) {
-            this.#topicOf.delete(subscription.id);
-            subscription.id = undefined;
-          }
-        }
+        const topic = this.#channels.get(id)?.topic ?? "";
+        this.#channels.delete(id);
+        if (this.topics.get(topic)?.id !== id) continue;
+        const subscription = this.#subscriptions.get(topic);
+        if (subscription?.id !== undefined) this.#topicOf.delete(subscription.id);
+        if (subscription) subscription.id = undefined;
+        const other = [...this.#channels.values()].find((channel) => channel.topic === topic);
+        if (other) this.topics.set(topic, other);
+        else this.topics.delete(topic);
+        this.#follow(topic);
       }
       this.dispatchEvent(new Event("graph"));
     });
@@ -255,6 +261,7 @@ export class Stream extends EventTarget {
 
   #onClose(): void {
     this.topics.clear();
+    this.#channels.clear();
     this.services.clear();
     this.#topicOf.clear();
     for (const subscription of this.#subscriptions.values()) subscription.id = undefined;

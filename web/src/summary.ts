@@ -11,6 +11,7 @@ import type { Link, Links } from "./links";
 import type { Arrival, Stream } from "./stream";
 
 const PERIOD_MS = 500;
+const ODOMETRY = "nav_msgs/msg/Odometry";
 
 export class Summary {
   readonly element: HTMLElement;
@@ -48,14 +49,15 @@ export class Summary {
     const { prefix } = this.fleet.subject;
     const topics = this.fleet.topics();
     this.#activity.follow(this.fleet.subject, topics);
-    const shown = [prefix, topics.has("odom"), topics.has("height")].join();
+    const odometry = topics.get("odom") === ODOMETRY;
+    const shown = [prefix, odometry, topics.has("height")].join();
     if (shown === this.#shown) return;
     this.#shown = shown;
     for (const end of this.#ends) end();
     this.#odometry = this.#height = undefined;
     const { stream } = this;
     this.#ends = [
-      stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival)),
+      ...(odometry ? [stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival))] : []),
       stream.subscribe(`${prefix}height`, (arrival) => (this.#height = arrival)),
     ];
   }
@@ -64,8 +66,8 @@ export class Summary {
     this.#showConnection();
     const { level, text, source } = this.health.verdict;
     this.#cells.health.show(level, text, source);
-    this.#showPosition();
     this.#showDoing();
+    this.#showPosition();
   }
 
   #showConnection(): void {

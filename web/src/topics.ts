@@ -12,6 +12,7 @@ const TREE_PERIOD_MS = 200;
 const LARGE = new Set(["sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"]);
 
 interface Row {
+  type: string;
   element: HTMLDetailsElement;
   rate: HTMLElement;
   count: number;
@@ -44,7 +45,7 @@ export class Topics {
   #arrange(): void {
     const filter = this.#filter.value.trim().toLowerCase();
     for (const [topic, row] of this.#rows) {
-      if (this.stream.topics.has(topic)) continue;
+      if (this.stream.topics.get(topic)?.schemaName === row.type) continue;
       row.end?.();
       row.element.remove();
       this.#rows.delete(topic);
@@ -78,7 +79,7 @@ export class Topics {
     const rate = h("span.number", { title: isLarge ? "Large messages: measured only while open" : "" }, isLarge ? "" : "…");
     const element = h("details.topic", { "data-topic-row": topic },
       h("summary", {}, h("span.topic-name", {}, topic), rate, h("span.topic-type", {}, type)));
-    const row: Row = { element, rate, count: 0, bytes: 0, isLarge };
+    const row: Row = { type, element, rate, count: 0, bytes: 0, isLarge };
     element.addEventListener("toggle", () => {
       if (element.open && !row.opened) this.#open(topic, row);
       this.#follow(topic, row);

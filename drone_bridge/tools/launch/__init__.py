@@ -10,6 +10,7 @@ Where this differs from `ros2 launch`, on purpose:
 
 - a tag, attribute, substitution or launch argument that is not known is refused, never ignored;
 - a parameter file or executable that does not exist is refused before the start;
+- quotes in a command line may enclose a substitution, and white space alone is no argument;
 - there are no log files, so all output goes to the screen, whatever `output` says;
 - processes are stopped one after the other, the last one started first;
 - the exit status tells how it went (see `processes`).

@@ -52,6 +52,7 @@ def _tag(required: str = "", optional: str = "", children: Mapping[str, _Tag] = 
 _CONDITION = "if unless "
 _PROCESS = _CONDITION + "output respawn respawn_delay "
 
+# Humble's launch 1.0 and launch_ros 0.19, the oldest supported, know all of it.
 _ACTIONS: dict[str, _Tag] = {
     "arg": _tag("name", _CONDITION + "default description", {"choice": _tag("value")}),
     "let": _tag("name value", _CONDITION),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The substitutions, $(...), of launch files. `_Reader` performs them as it reads; KNOWN has what each stands for."""
 
+import re
 import shlex
 import shutil
 import uuid
@@ -49,34 +50,16 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 def split_command(text: str, scope: Scope) -> list[str]:
     """Split a command line at the spaces of its text, as a shell would; what is substituted is never split."""
-    words: list[str] = []
-    word: str | None = None  # the one that goes on
-    for part in _Reader(text, scope).parts() or [Part("", False)]:
-        if part.is_substituted:
-            word = (word or "") + part.text
-            continue
-        try:
-            tokens = shlex.split(part.text)
-        except ValueError:
-            raise SubstitutionError(
-                f"a quote in '{part.text}' is not closed; quotes cannot enclose a substitution"
-            ) from None
-        if not tokens:
-            words.append(word or "")
-            word = None
-            continue
-        if part.text[0].isspace() and word is not None:
-            words.append(word)
-            word = None
-        first, *rest = tokens
-        word = (word or "") + first
-        if rest:
-            words += [word, *rest[:-1]]
-            word = rest[-1]
-        if part.text[-1].isspace():
-            words.append(word)
-            word = None
-    return words if word is None else [*words, word]
+    parts = _Reader(text, scope).parts()
+    marked = "".join(f"\0{number}\0" if part.is_substituted else part.text for number, part in enumerate(parts))
+    try:
+        words = shlex.split(marked)
+    except ValueError:
+        raise SubstitutionError(f"a quote in '{text}' is not closed") from None
+    return [_MARK.sub(lambda mark: parts[int(mark[1])].text, word) for word in words]
+
+
+_MARK = re.compile("\0([0-9]+)\0")  # XML has no such character
 
 
 class _Reader:

@@ -11,8 +11,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosReliability
 
 from drone_bridge.tools.bags.bag import BagTopic
-from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
-from drone_bridge.tools.recording.definitions import find_definition
+from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, type_hash
 
 DEFAULT_DEPTH = 10
 # For the history of several publishers together, such as the latched transforms of many nodes.
@@ -55,7 +54,7 @@ def make_publishers(
             continue
         try:
             message_class = import_interface(topic.type_name)
-            installed = find_definition(topic.type_name).type_hash
+            installed = type_hash(topic.type_name)
         except UnknownTypeError as error:
             skip(f"'{topic.name}' is skipped: {error}")
             continue

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recorder is made of: message definitions, the bag on disk, the thread that writes it, the node."""
+"""What the recorder is made of: the bag on disk, the thread that writes it, the node."""

@@ -15,7 +15,7 @@ from mcap.writer import CompressionType, Writer
 from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 
-from drone_bridge.tools.recording.definitions import MessageDefinition
+from drone_bridge.tools.interfaces import InterfaceText
 
 # Version 9 writes QoS with names, which Humble can't read; 8 is read by all.
 METADATA_VERSION = 8
@@ -32,7 +32,10 @@ class Topic:
     """One topic of a bag."""
 
     name: str
-    definition: MessageDefinition
+    type_name: str
+    """package/msg/Name"""
+    definition: InterfaceText
+    type_hash: str
     offers: Sequence[QoSProfile] = ()
     received: int = 0
     lost: int = 0
@@ -86,12 +89,12 @@ class Bag:
 
     def add(self, topic: Topic) -> None:
         """Add a topic, so that it is listed. write() does this by itself."""
-        definition = topic.definition
-        if definition.type_name not in self._schemas:
-            schema = self._writer.register_schema(definition.type_name, definition.encoding, definition.text.encode())
-            self._schemas[definition.type_name] = schema
-        facts = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": definition.type_hash}
-        topic.channel = self._writer.register_channel(topic.name, "cdr", self._schemas[definition.type_name], facts)
+        if topic.type_name not in self._schemas:
+            definition = topic.definition
+            schema = self._writer.register_schema(topic.type_name, definition.encoding, definition.text.encode())
+            self._schemas[topic.type_name] = schema
+        facts = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": topic.type_hash}
+        topic.channel = self._writer.register_channel(topic.name, "cdr", self._schemas[topic.type_name], facts)
         self._topics.append(topic)
 
     def write(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes) -> None:
@@ -156,10 +159,10 @@ class Bag:
                 {
                     "topic_metadata": {
                         "name": topic.name,
-                        "type": topic.definition.type_name,
+                        "type": topic.type_name,
                         "serialization_format": "cdr",
                         "offered_qos_profiles": _qos_text(topic.offers),
-                        "type_description_hash": topic.definition.type_hash,
+                        "type_description_hash": topic.type_hash,
                     },
                     "message_count": self._counts[topic],
                 }

@@ -13,10 +13,9 @@ from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.subscriptions import UNWATCHED, Polled, arrived
-from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface
+from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text, type_hash
 from drone_bridge.tools.recording.arrival import ArrivalClock
 from drone_bridge.tools.recording.bag import Topic
-from drone_bridge.tools.recording.definitions import find_definition
 from drone_bridge.tools.recording.settings import Settings
 
 DISCOVERY_PERIOD_S = 0.2
@@ -124,13 +123,13 @@ class Recorder(Node):
             return
         for type_name in dict.fromkeys(publisher.topic_type for publisher in publishers):
             try:
-                definition = find_definition(type_name)
+                definition = message_text(type_name)
                 message_class = import_interface(type_name)
             except UnknownTypeError as error:
                 self._refuse(name, type_name, str(error))
                 continue
             offers = offers_of(publishers, type_name)
-            topic = Topic(name, definition, offers)
+            topic = Topic(name, type_name, definition, type_hash(type_name), offers)
             request = request_for(offers, BULKY_DEPTH if type_name in BULKY_TYPES else SUBSCRIPTION_DEPTH)
             subscription = self._subscribe(topic, message_class, request)
             self.recorded[name] = RecordedTopic(topic, message_class, request, subscription)
@@ -141,7 +140,7 @@ class Recorder(Node):
     def _review(self, recorded: RecordedTopic, publishers: Sequence[TopicEndpointInfo]) -> None:
         """Adapt to publishers that came later, and name those that can't be recorded."""
         topic = recorded.topic
-        recorded_type = topic.definition.type_name
+        recorded_type = topic.type_name
         for publisher in publishers:
             if publisher.topic_type != recorded_type:
                 self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{recorded_type}'")

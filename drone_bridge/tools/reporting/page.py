@@ -15,13 +15,13 @@ from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.story import Picture, Story
 
 _JPEG_QUALITY = 80
-#: What OpenCV calls the way from an encoding to its own blue, green, red; None: it is that already.
+#: Bytes of a pixel, and what OpenCV calls the way from an encoding to its own blue, green, red; None: it is that.
 _TO_BGR = {
-    "rgb8": "COLOR_RGB2BGR",
-    "bgr8": None,
-    "rgba8": "COLOR_RGBA2BGR",
-    "bgra8": "COLOR_BGRA2BGR",
-    "mono8": "COLOR_GRAY2BGR",
+    "rgb8": (3, "COLOR_RGB2BGR"),
+    "bgr8": (3, None),
+    "rgba8": (4, "COLOR_RGBA2BGR"),
+    "bgra8": (4, "COLOR_BGRA2BGR"),
+    "mono8": (1, "COLOR_GRAY2BGR"),
 }
 _STYLE = """
 :root { color-scheme: light dark; --line: #8884; }
@@ -162,12 +162,11 @@ def _jpeg(image: Any) -> bytes | None:
 
     if image.encoding not in _TO_BGR or not image.height or not image.width:
         return None
-    if len(image.data) != image.height * image.step or image.step < image.width:
+    channels, conversion = _TO_BGR[image.encoding]
+    if len(image.data) != image.height * image.step or image.step < image.width * channels:
         return None  # the publisher has put less, or more, into it than it says
     rows = np.asarray(image.data).reshape(image.height, image.step)
-    channels = image.step // image.width
     pixels = np.ascontiguousarray(rows[:, : image.width * channels]).reshape(image.height, image.width, channels)
-    conversion = _TO_BGR[image.encoding]
     bgr = cv2.cvtColor(pixels, getattr(cv2, conversion)) if conversion else pixels
     worked, encoded = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY])
     return encoded.tobytes() if worked else None

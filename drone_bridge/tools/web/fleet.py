@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vehicles of the graph that follow velocities, and the publishers that move them."""
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
@@ -11,6 +12,7 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from drone_bridge.ros.neutral_repeater import OBSERVERS
 from drone_bridge.ros.publishers import NO_EVENTS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import UNWATCHED
@@ -32,6 +34,8 @@ from drone_bridge.tools.web.vehicles import (
 )
 
 MAX_VEHICLES = 64
+MAX_CALLS = 50
+"""Of a service that have no answer yet: STOP calls it ten times per second."""
 
 
 class Fleet:
@@ -46,7 +50,7 @@ class Fleet:
         self._on_held = on_held
         self._publishers: dict[str, Any] = {}
         self._clients: dict[str, Any] = {}  # by service, made before they are needed: STOP waits for no discovery
-        self._asked: dict[str, Any] = {}
+        self._asked: dict[str, deque[Any]] = {}
         self._subscriptions_to_held: dict[str, Any] = {}
         self.vehicles: list[Vehicle] = []
 
@@ -109,7 +113,7 @@ class Fleet:
 
         def take(service: str, future: Any) -> None:
             left.discard(service)
-            error = future.exception() if not future.cancelled() else "the call was repeated"
+            error = future.exception()
             if error or not future.result().success:
                 answer(f"{service}: {error or future.result().message}")
             elif not left:
@@ -119,28 +123,28 @@ class Fleet:
             answer("this vehicle is gone")
         for service in services:
             client = self._clients[service]
-            if (before := self._asked.pop(service, None)) and not before.done():
-                client.remove_pending_request(before)
             if not client.service_is_ready():
                 answer(f"{service} is not there")
                 continue
-            self._asked[service] = client.call_async(SetBool.Request(data=is_held))
-            self._asked[service].add_done_callback(lambda future, service=service: take(service, future))
+            calls = self._asked.setdefault(service, deque())
+            calls.append(client.call_async(SetBool.Request(data=is_held)))
+            calls[-1].add_done_callback(lambda future, service=service: take(service, future))
+            if len(calls) > MAX_CALLS:
+                client.remove_pending_request(calls.popleft())
 
     def _vehicle_at(
         self, topic: str, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]
     ) -> Vehicle | None:
-        """Return what is steered by a topic, if anybody listens."""
+        """Return what is steered by a topic, if anybody listens who does not only observe."""
         full_names = {
             f"{taker.node_namespace.rstrip('/')}/{taker.node_name}": taker.node_name
             for taker in self._node.get_subscriptions_info_by_topic(topic)
-            if taker.topic_type == COMMAND_TYPE
+            if taker.topic_type == COMMAND_TYPE and taker.node_name not in OBSERVERS
         }
         nodes = sorted(full_names.values())
         if not nodes:
             return None
-        # A recorder listens, too.
-        bridges = [node for node in nodes if node.endswith("_bridge") and node != self._node.get_name()]
+        bridges = [node for node in nodes if node.endswith("_bridge")]
         helms = [f"{full}/{HELM_TOPIC}" for full in sorted(full_names)]
         helms = [name for name in helms if COMMAND_TYPE in topics.get(name, ())]
         holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]

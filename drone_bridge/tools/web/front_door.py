@@ -12,23 +12,27 @@ import gzip
 import hashlib
 import json
 import logging
+import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote
 
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
-from websockets.exceptions import ConnectionClosed, NegotiationError
+from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
-from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import Access
+
+if TYPE_CHECKING:
+    from drone_bridge.tools.web.pilots import Pilots
 
 FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
 #: What older clients, and Lichtblick, offer: the same protocol by its name of before.
@@ -42,13 +46,13 @@ MAX_MESSAGE_BYTES = 2**20
 """Of what a viewer sends: the request of a service at most."""
 PING_PERIOD_S = 5.0
 PING_TIMEOUT_S = 15.0
-OPEN_TIMEOUT_S = 5.0
-MAX_SILENCE_S = 5.0
-"""Of somebody who is not needed, while others wait."""
+REQUEST_TIMEOUT_S = 5.0
+"""From a connection to its request; the answer may take longer: a recording is read for it."""
+MAX_STALL_S = 60
+"""Of somebody who takes nothing of what waits: pings would wait behind it."""
 MESSAGE_TIMEOUT_S = 5.0
 """From the first fragment of a message to its last one."""
 MAX_FRAGMENTS = 1024
-MAX_METHOD_BYTES = 16
 CLOSE_TIMEOUT_S = 1.0
 #: The page runs its own code only, and talks to us only.
 CONTENT_SECURITY_POLICY = (
@@ -70,18 +74,15 @@ class _Connection(ServerConnection):
     open_ones: int = 0
     waiting: ClassVar[dict["_Connection", None]] = {}
     """Those that have not become a WebSocket yet, the oldest first."""
-    method: bytes = b""
-    """Of the request."""
-    heard_s: float = 0.0
-    """When it was made, or its last whole message came, by the clock of the event loop."""
-    _first_bytes: bytes = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cls = type(self)
         cls.open_ones += 1
-        self.heard_s = self.loop.time()
         cls.waiting[self] = None
+        stream = transport.get_extra_info("socket")
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * MAX_STALL_S)
         super().connection_made(transport)
+        self._request_due = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.abort)
         # Viewers and pilots are fewer (MAX_VIEWERS, MAX_PILOTS), so those that fill it have not come in yet.
         if cls.open_ones > MAX_CONNECTIONS:
             longest = next(iter(cls.waiting))
@@ -90,6 +91,7 @@ class _Connection(ServerConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         type(self).open_ones -= 1
+        self._request_due.cancel()
         self.waiting.pop(self, None)
         super().connection_lost(exc)
 
@@ -97,16 +99,9 @@ class _Connection(ServerConnection):
         """Note that this is a WebSocket, which never makes room."""
         self.waiting.pop(self, None)
 
-    def data_received(self, data: bytes) -> None:
-        if not self.method:
-            self._first_bytes += data
-            method, space, rest = self._first_bytes.partition(b" ")
-            if not space and len(method) <= MAX_METHOD_BYTES:
-                return
-            self.method, self._first_bytes = method or b"-", b""
-            # The library reads GET only (websockets 16), and ends anything else without a word.
-            data = b"GET " + rest
-        super().data_received(data)
+    def note_request(self) -> None:
+        """Note that the request has come."""
+        self._request_due.cancel()
 
 
 async def messages_from(connection: ServerConnection) -> AsyncIterator[str | bytes]:
@@ -127,36 +122,25 @@ async def messages_from(connection: ServerConnection) -> AsyncIterator[str | byt
         finally:
             if deadline:
                 deadline.cancel()
-        if isinstance(connection, _Connection):
-            connection.heard_s = loop.time()
         yield parts[0] if len(parts) == 1 else type(parts[0])().join(parts)
-
-
-async def make_room(dispensable: Iterable[ServerConnection]) -> bool:
-    """Close the one silent for longest, unless all have sent something lately. Returns whether."""
-    silent = [each for each in dispensable if isinstance(each, _Connection) and each.state is State.OPEN]
-    longest = min(silent, key=lambda each: each.heard_s, default=None)
-    if longest is None or longest.loop.time() - longest.heard_s < MAX_SILENCE_S:
-        return False
-    await longest.close(CloseCode.TRY_AGAIN_LATER, "Others wait, and nothing came from here.")
-    return True
 
 
 class FrontDoor:
     """A thread with an event loop, in which the address is served."""
 
-    def __init__(self, access: Access, port: int, viewer: Handler, pilot: Handler) -> None:
-        """Prepare; a connection that is let in is given to `viewer` or to `pilot`."""
+    def __init__(self, access: Access, port: int, viewer: Handler, pilots: "Pilots") -> None:
+        """Prepare; a connection that is let in is given to `viewer` or to `pilots`, who are watched all the while."""
         self._access = access
         self._port = port
-        self._handlers = {FOXGLOVE_SUBPROTOCOL: viewer, OLDER_SUBPROTOCOL: viewer, HELM_SUBPROTOCOL: pilot}
+        self._handlers: dict[Subprotocol, Handler] = dict.fromkeys((FOXGLOVE_SUBPROTOCOL, OLDER_SUBPROTOCOL), viewer)
+        self._handlers[HELM_SUBPROTOCOL] = pilots
         # The first one tells a page why it is not let in: of a WebSocket that is refused, it does not hear the reason.
         self._documents: dict[str, Callable[[], Any]] = {"/access.json": dict}
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._ready = threading.Event()
         self._failure: LinkError | None = None
-        self._background: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        self._pilots = pilots
         self._thread = threading.Thread(target=self._run, name="front door", daemon=True)
         self._logger = logging.getLogger("drone_bridge.web")
         self._logger.addHandler(logging.NullHandler())  # what strangers send does not belong in our log
@@ -166,10 +150,6 @@ class FrontDoor:
     def loop(self) -> asyncio.AbstractEventLoop:
         """Where all of it runs; other threads use call_soon_threadsafe()."""
         return self._loop
-
-    def run_alongside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Run a coroutine as long as the address is served."""
-        self._background.append(work)
 
     def offer(self, name: str, make: Callable[[], Any]) -> None:
         """Hand out what is made, in a thread of its own, as JSON under this name, to those who may connect."""
@@ -212,28 +192,26 @@ class FrontDoor:
             self._ready.set()
             return
         self._port = server.sockets[0].getsockname()[1]
-        tasks = [asyncio.ensure_future(work()) for work in self._background]
+        watching = asyncio.ensure_future(self._pilots.watch())
         self._ready.set()
         stop = asyncio.ensure_future(self._stopping.wait())
-        await asyncio.wait([stop, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        for task in tasks:
-            task.cancel()
+        await asyncio.wait([stop, watching], return_when=asyncio.FIRST_COMPLETED)
+        watching.cancel()
         server.close()
         await server.wait_closed()
-        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-            if isinstance(outcome, Exception):
-                raise outcome
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
 
     async def _listen(self) -> Server:
         server: Server = await serve(
             self._dispatch,
             sock=listening_socket(self._access.host or ANY_INTERFACE, self._port, BACKLOG),
             process_request=self._answer,
-            select_subprotocol=self._select,
+            subprotocols=list(self._handlers),
             compression=None,  # pictures do not get smaller, and it takes memory for each viewer
             max_size=MAX_MESSAGE_BYTES,
             max_queue=4,
-            open_timeout=OPEN_TIMEOUT_S,
+            open_timeout=None,
             ping_interval=PING_PERIOD_S,
             ping_timeout=PING_TIMEOUT_S,
             close_timeout=CLOSE_TIMEOUT_S,
@@ -243,32 +221,13 @@ class FrontDoor:
         )
         return server
 
-    def _select(self, _: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol:
-        """Choose what is spoken. A version that we don't know gets a conversation, too: to report that."""
-        known = next((each for each in self._handlers if each in offered), None)
-        other = next((each for each in offered if each.startswith("foxglove.")), None)
-        if not (known or other):
-            raise NegotiationError(f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
-        return known or other or HELM_SUBPROTOCOL
-
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Hand out a file or an explanation; None lets a WebSocket through."""
         assert isinstance(connection, _Connection)
-        if connection.method not in (b"GET", b"HEAD"):
-            refusal = _response(HTTPStatus.METHOD_NOT_ALLOWED, "text/plain", b"Files are read with GET and HEAD.")
-            refusal.headers["Allow"] = "GET, HEAD"
-            return refusal
-        answer = await self._answer_to(request)
-        if answer is None:
-            connection.admit()
-        elif connection.method == b"HEAD":
-            answer.body = b""
-        return answer
-
-    async def _answer_to(self, request: Request) -> Response | None:
+        connection.note_request()
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
-        make = self._documents.get(request.path.partition("?")[0])
+        make = self._documents.get(unquote(request.path.partition("?")[0]))
         if not is_websocket:
             # Files of the page are no secret, and a page without the secret says so itself.
             if refusal and (make or not self._access.secret):
@@ -279,21 +238,13 @@ class FrontDoor:
             return _file(request)
         if refusal:
             return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
+        connection.admit()
         return None
 
     async def _dispatch(self, connection: ServerConnection) -> None:
-        handler = self._handlers.get(connection.subprotocol) if connection.subprotocol else None
+        assert connection.subprotocol  # or it was refused
         with contextlib.suppress(ConnectionClosed):
-            if handler:
-                await handler(connection, self._may_change(connection))
-                return
-            reason = (
-                f"This server speaks {FOXGLOVE_SUBPROTOCOL} and {OLDER_SUBPROTOCOL}, and your client "
-                f"{connection.subprotocol:.60}: update drone_bridge, or take a client of these versions (docs/view.md)."
-            )
-            await connection.send(json.dumps({"op": "serverInfo", "name": "drone_bridge", "capabilities": []}))
-            await connection.send(json.dumps({"op": "status", "level": 2, "message": reason}))
-            await connection.close(CloseCode.PROTOCOL_ERROR, f"The subprotocol {FOXGLOVE_SUBPROTOCOL} is needed.")
+            await self._handlers[connection.subprotocol](connection, self._may_change(connection))
 
     def _may_change(self, connection: ServerConnection) -> bool:
         headers = connection.request.headers if connection.request else {}

@@ -23,7 +23,7 @@ from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros.subscriptions import UNWATCHED, Polled, arrived
-from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, message_text
+from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text
 
 MAX_CHANNELS = 1024
 #: Old pictures are worthless, and take much memory.
@@ -31,9 +31,6 @@ DEPTH_OF_PICTURES = 2
 DEPTH = 100
 #: What was logged before somebody looked is kept: so many lines.
 LOG, LOG_LINES = "/rosout", 1000
-PICTURES = frozenset(
-    {"sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2"},
-)
 TAKING_PERIOD_S = 0.02
 Publish = Callable[[int, int | None, bytes, int], None]
 """Sends a message: of which channel, to which viewer (None: all), its bytes, and its time in ns."""
@@ -223,7 +220,7 @@ class Graph:
     def _create(self, feed: Feed, reliable: bool, send: Callable[..., None], *, latched: bool) -> Any:
         profile = QoSProfile(
             history=HistoryPolicy.KEEP_LAST,
-            depth=DEPTH_OF_PICTURES if feed.type_name in PICTURES else DEPTH,
+            depth=DEPTH_OF_PICTURES if feed.type_name in BULKY_TYPES else DEPTH,
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
@@ -234,7 +231,7 @@ class Graph:
                 send(*waiting)
 
         callback: Any = take if HAS_MESSAGE_INFO else lambda data: take(data, {})
-        is_stream = not latched and feed.type_name not in PICTURES
+        is_stream = not latched and feed.type_name not in BULKY_TYPES
         subscription = self._node.create_subscription(
             feed.message_class,
             feed.topic,

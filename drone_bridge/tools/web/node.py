@@ -99,7 +99,6 @@ class WebBridge(Node):
         self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
         self._door.offer("takers.json", self._graph.takers)
-        self._door.run_alongside(self._pilots.watch)
         try:
             port = self._door.open()
         except CannotListenError as error:

@@ -27,7 +27,7 @@ from websockets.frames import CloseCode
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.tools.web.access import VIEW_ONLY
-from drone_bridge.tools.web.front_door import make_room, messages_from
+from drone_bridge.tools.web.front_door import messages_from
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
 from drone_bridge.tools.web.vehicles import AXES, Vehicle
@@ -41,8 +41,8 @@ NEVER_DROPPED = ("stop", "release")
 MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
 """After which the same refusal is reported again."""
-STOP_PERIOD_S = 0.5
-"""After which a vehicle that has not reported its hold is called again, for as long as it takes."""
+STOP_PERIOD_S = TOKEN_PERIOD_S / 2
+"""After which a vehicle that has not reported its hold is told to stop again, with the next token, until it has."""
 STOP_TIMEOUT_S = 1.0
 """After which the page says that it has not stopped yet."""
 HELM_TAKEN_S = 1.0
@@ -138,8 +138,7 @@ class Pilots:
 
     async def __call__(self, connection: ServerConnection, may_steer: bool) -> None:
         """Serve a page until it leaves."""
-        idle = [pilot.connection for pilot in self._pilots.values() if not pilot.vehicle]
-        if len(self._pilots) >= MAX_PILOTS and not await make_room(idle):
+        if len(self._pilots) >= MAX_PILOTS:
             await connection.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_PILOTS} pages are connected already.")
             return
         number = next(self._numbers)
@@ -305,14 +304,13 @@ class Pilots:
             _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
 
     # STOP. Neutral on the helm's topic is there at once, and locks all others out until that helm counts as ended, and
-    # so the vehicle is held; the service makes it last. It is called after neutral, and no neutral follows: that would
-    # be a helm whose end holds the vehicle once more after it was resumed.
+    # so the vehicle is held; the service makes it last. It is called after each neutral: that would be a helm whose end
+    # holds the vehicle once more after it was resumed.
 
     def _stop(self, pilot: Pilot, topics: list[str]) -> None:
         if not topics:
             raise RefusedError("There is no vehicle here that could be stopped.")
         for topic in topics:
-            self._send_command(topic, NEUTRAL, self._now())
             self._helm.halt(topic)
             self._stops.setdefault(topic, Stop(pilot.name, self._vehicles[topic], time.time())).press(elapsed_s())
         self._insist(elapsed_s())
@@ -322,14 +320,11 @@ class Pilots:
         """Repeat what stops the vehicles that are not held yet, or never can be."""
         for topic, stop in self._stops.items():
             vehicle = self._vehicles.get(topic)
-            if vehicle is None or stop.is_confirmed:
+            if vehicle is None or stop.is_confirmed or now_s - stop.asked_s < STOP_PERIOD_S:
                 continue
-            stop.vehicle = vehicle
-            is_due = now_s - stop.asked_s >= STOP_PERIOD_S
-            if is_due or not vehicle.has_helm:
-                self._send_command(topic, NEUTRAL, self._now())
-            if is_due and vehicle.holds:
-                stop.asked_s = now_s
+            stop.vehicle, stop.asked_s = vehicle, now_s
+            self._send_command(topic, NEUTRAL, self._now())
+            if vehicle.holds:
                 self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, stop))
                 if now_s - stop.pressed_s > STOP_TIMEOUT_S:
                     self._announce()  # that it has not stopped, and why

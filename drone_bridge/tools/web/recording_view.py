@@ -34,7 +34,7 @@ from drone_bridge.kind import kinds
 from drone_bridge.ros.urdf import put_before_frames
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagTopic
 from drone_bridge.tools.bags.events import Event, events
-from drone_bridge.tools.interfaces import UnknownTypeError, message_text
+from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, message_text
 from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.playing.publishers import is_latched
 from drone_bridge.tools.web.access import Access
@@ -112,7 +112,6 @@ class RecordingView(ServerListener):
         self._reading = threading.Lock()
         pilots = Pilots(lambda *_: None, lambda *_: None, Time)
         self._door = FrontDoor(access, port, self.relay, pilots)
-        self._door.run_alongside(pilots.watch)
         self._door.offer("events.json", self._events_document)
         for topic in self._feeds:
             self._door.offer(f"history{topic.name}.json", functools.partial(self._history_document, topic.name))
@@ -169,12 +168,11 @@ class RecordingView(ServerListener):
             self.relay.publish(channel, viewer, feed.last, self.player.position_ns)
 
     def _events_document(self) -> Any:
-        if self._events is None:
-            try:
-                with Bag(self._bag.path) as bag:  # one reader is in use by the player
-                    self._events = events(bag)
-            except BagError:
+        with self._reading:
+            if self._events is None:
                 self._events = []
+                with contextlib.suppress(BagError), Bag(self._bag.path) as bag:  # one reader is in use by the player
+                    self._events = events(bag)
         return {**self._span(), "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
 
     def _history_document(self, topic: str) -> Any:
@@ -192,7 +190,7 @@ class RecordingView(ServerListener):
         found: dict[str, dict[int, tuple[int, bytes]]] = {}
         part_ns = (self._bag.end_ns - self._bag.start_ns) // HISTORY_PARTS + 1
         with contextlib.suppress(BagError), Bag(self._bag.path) as bag:  # one reader is in use by the player
-            for message in bag.messages(self._feeds.keys()):
+            for message in bag.messages([topic for topic in self._feeds if topic.type_name not in BULKY_TYPES]):
                 if len(message.data) <= HISTORY_BYTES:
                     part = (message.time_ns - self._bag.start_ns) // part_ns
                     found.setdefault(message.topic.name, {})[part] = (message.time_ns, message.data)

@@ -6,7 +6,6 @@ it: it would queue them by number, however large they are.
 """
 
 import asyncio
-import contextlib
 import itertools
 import json
 from collections.abc import Awaitable, Callable
@@ -19,13 +18,13 @@ from websockets.frames import CloseCode
 from websockets.protocol import State
 
 from drone_bridge.tools.web.access import VIEW_ONLY
-from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL, make_room, messages_from
-from drone_bridge.tools.web.outbox import Backlog, Message, Outbox, OverflowingError
+from drone_bridge.tools.web.front_door import FOXGLOVE_SUBPROTOCOL, messages_from
+from drone_bridge.tools.web.outbox import Outbox
 from drone_bridge.wire.json_numbers import whole_number
 
 MAX_VIEWERS = 24
-MAX_WAITING_BYTES = 64 << 20
-"""For all viewers together: beyond it, what is too much for a viewer is left out."""
+ROOM_PERIOD_S = 0.1
+"""After which a viewer may have room for what the Foxglove server says."""
 _WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
 _MAX_ID = 2**32 - 1
 # For viewers that may only look: what the server announces and what else it sends; what may be requested, as text and
@@ -61,37 +60,32 @@ class Relay:
                 in its socket, so that nobody fills our memory with requests.
         """
         self._address = f"ws://{host}:{port}"
-        self._backlog = Backlog(MAX_WAITING_BYTES)
         self._on_subscribed = on_subscribed
         self._followed = followed
         self._numbers = itertools.count(1)
         self._outboxes: dict[int, Outbox] = {}
-        self._viewers: dict[int, ServerConnection] = {}
 
     @property
     def has_viewers(self) -> bool:
         """Whether anybody looks."""
-        return bool(self._viewers)
+        return bool(self._outboxes)
 
     def publish(self, channel: int, viewer: int | None, data: bytes, time_ns: int) -> None:
         """Send a message of a topic to one viewer, or to all who subscribe to it. From any thread."""
-        message = Message(data, time_ns)
         for number, outbox in list(self._outboxes.items()):
             if viewer is None or viewer == number:
-                outbox.put(channel, message)
+                outbox.put(channel, data, time_ns)
 
     def send_all(self, content: str | bytes) -> None:
         """Send what the Foxglove server itself would say to all viewers. From any thread."""
         for outbox in list(self._outboxes.values()):
-            with contextlib.suppress(OverflowingError):
-                outbox.put_control(content)
+            outbox.put_control(content)
 
     def refuse(self, viewer: int, channel: int) -> None:
         """Tell a viewer that there is no such channel, or no longer. From any thread."""
         if outbox := self._outboxes.get(viewer):
             outbox.withdraw(channel)
-            with contextlib.suppress(OverflowingError):
-                outbox.put_control(_status(_ERROR, f"Unknown channel ID: {channel}"))
+            outbox.put_control(_status(_ERROR, f"Unknown channel ID: {channel}"))
 
     def withdraw(self, channel: int) -> None:
         """End all subscriptions to a channel. From any thread."""
@@ -100,19 +94,13 @@ class Relay:
 
     async def __call__(self, viewer: ServerConnection, may_change: bool) -> None:
         """Serve a viewer until either side leaves. Who may not change anything does not even hear how."""
-        idle = [each for number, each in self._viewers.items() if not self._outboxes[number].channels()]
-        if len(self._viewers) >= MAX_VIEWERS and not await make_room(idle):
+        if len(self._outboxes) >= MAX_VIEWERS:
             await viewer.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_VIEWERS} viewers are looking already.")
             return
         loop = asyncio.get_running_loop()
-        filled, overflowed = asyncio.Event(), asyncio.Event()
-        outbox = Outbox(
-            self._backlog,
-            wake=lambda: loop.call_soon_threadsafe(filled.set),
-            on_overflow=lambda: loop.call_soon_threadsafe(overflowed.set),
-        )
-        number = next(self._numbers)
-        self._outboxes[number], self._viewers[number] = outbox, viewer
+        filled = asyncio.Event()
+        number, outbox = next(self._numbers), Outbox(wake=lambda: loop.call_soon_threadsafe(filled.set))
+        self._outboxes[number] = outbox
         try:
             async with connect(
                 self._address,
@@ -124,37 +112,31 @@ class Relay:
                 close_timeout=0.2,
             ) as server:
                 await self._serve(
-                    viewer,
                     self._take_from_server(server, outbox, may_change),
                     self._send_to_viewer(viewer, outbox, filled),
                     self._take_from_viewer(viewer, server, number, outbox, may_change),
-                    _overflow_after(overflowed),
                 )
         finally:
-            del self._outboxes[number], self._viewers[number]
+            del self._outboxes[number]
             for channel in outbox.channels():
                 self._on_subscribed(number, channel, False)
-            outbox.close()
 
-    async def _serve(self, viewer: ServerConnection, *work: Any) -> None:
+    async def _serve(self, *work: Any) -> None:
         """Do all the work of a viewer at the same time, until any of it ends."""
         tasks = [asyncio.ensure_future(each) for each in work]
         done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        errors = [error for task in done if (error := task.exception())]
-        if any(isinstance(error, OverflowingError) for error in errors):
-            # A frame may be half sent, and the viewer does not read: there is no way to tell it more.
-            viewer.transport.abort()
         for task in rest:
             task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
-        for error in errors:
-            if not isinstance(error, OverflowingError | ConnectionClosed):
+        for task in done:
+            if (error := task.exception()) and not isinstance(error, ConnectionClosed):
                 raise error
 
     async def _take_from_server(self, server: ClientConnection, outbox: Outbox, may_change: bool) -> None:
         async for frame in server:
-            if heard := frame if may_change else _for_looking(frame):
-                outbox.put_control(heard)
+            heard = frame if may_change else _for_looking(frame)
+            while heard and not outbox.put_control(heard):
+                await asyncio.sleep(ROOM_PERIOD_S)
 
     async def _send_to_viewer(self, viewer: ServerConnection, outbox: Outbox, filled: asyncio.Event) -> None:
         while True:
@@ -162,7 +144,7 @@ class Relay:
             filled.clear()
             while frame := outbox.pop():
                 # Waits while the viewer's socket is full.
-                await viewer.send(frame.fragments(outbox.note_taken) if frame.is_large else frame.content())
+                await viewer.send(frame.fragments() if frame.is_large else frame.content())
 
     async def _take_from_viewer(
         self, viewer: ServerConnection, server: ClientConnection, number: int, outbox: Outbox, may_change: bool
@@ -202,11 +184,6 @@ class Relay:
         except (ValueError, TypeError, KeyError, RecursionError):
             return False
         return True
-
-
-async def _overflow_after(overflowed: asyncio.Event) -> None:
-    await overflowed.wait()
-    raise OverflowingError
 
 
 def _for_looking(frame: str | bytes) -> str | bytes | None:

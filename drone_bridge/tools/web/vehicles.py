@@ -41,11 +41,6 @@ class Vehicle:
     """What ends its flight there and then, by service."""
 
     @property
-    def has_helm(self) -> bool:
-        """Whether a node of it has a topic for the helm, on which one neutral command locks all others out."""
-        return len(self.targets) > 1
-
-    @property
     def name(self) -> str:
         """Its namespace, or what the node bridges where it has none."""
         return self.topic.rpartition("/")[0].strip("/") or self.node.removesuffix("_bridge")

@@ -10,8 +10,7 @@ from ament_index_python.packages import get_package_share_directory
 from ament_index_python.resources import get_resource, get_resources
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
-from drone_bridge.tools.interfaces import UnknownTypeError
-from drone_bridge.tools.recording.definitions import find_definition
+from drone_bridge.tools.interfaces import UnknownTypeError, message_text, type_hash
 
 INSTALLED = sorted(
     f"{package}/{Path(line).parent}/{Path(line).stem}"
@@ -24,7 +23,7 @@ INSTALLED = sorted(
 def test_every_installed_type_has_a_definition_that_defines_it():
     assert "drone_bridge/msg/CommandRates" in INSTALLED
     for type_name in INSTALLED:
-        definition = find_definition(type_name)
+        definition = message_text(type_name)
         store = get_typestore(Stores.EMPTY)
         store.register(get_types_from_msg(definition.text, type_name))
         assert store.generate_msgdef(type_name, ros_version=2)
@@ -32,16 +31,16 @@ def test_every_installed_type_has_a_definition_that_defines_it():
 
 def test_hashes_are_those_of_the_build_and_none_where_it_made_none():
     if os.environ.get("ROS_DISTRO") == "humble":
-        assert {find_definition(type_name).type_hash for type_name in INSTALLED} == {""}
+        assert set(map(type_hash, INSTALLED)) == {""}
         return
-    assert all(find_definition(type_name).type_hash.startswith("RIHS01_") for type_name in INSTALLED)
+    assert all(type_hash(type_name).startswith("RIHS01_") for type_name in INSTALLED)
     rosbags = get_typestore(Stores.LATEST)
     for type_name in ("std_msgs/msg/String", "nav_msgs/msg/Odometry", "tf2_msgs/msg/TFMessage"):
-        assert find_definition(type_name).type_hash == rosbags.hash_rihs01(type_name)
+        assert type_hash(type_name) == rosbags.hash_rihs01(type_name)
 
 
 def test_a_definition_is_the_file_and_then_each_dependency_once_under_a_heading():
-    text = find_definition("drone_bridge/msg/CommandRates").text
+    text = message_text("drone_bridge/msg/CommandRates").text
     own = Path(get_package_share_directory("drone_bridge"), "msg/CommandRates.msg").read_text()
     assert text.startswith(own)
     headings = [line for line in text[len(own) :].splitlines() if line.startswith(("=", "MSG: "))]
@@ -67,23 +66,23 @@ def test_where_there_is_no_msg_file_the_idl_is_taken(prefix):
     inner = "module small { module msg { struct Inner { int32 x; }; }; };"
     outer = '#include "small/msg/Inner.idl"\nmodule small { module msg { struct Outer { small::msg::Inner i; }; }; };'
     install(prefix, "small", {"Inner.idl": inner, "Outer.idl": outer})
-    definition = find_definition("small/msg/Outer")
+    definition = message_text("small/msg/Outer")
     line = "=" * 80
     assert definition.text == f"{line}\nIDL: small/msg/Outer\n{outer}\n{line}\nIDL: small/msg/Inner\n{inner}"
-    assert definition.type_hash == "", "nobody has computed it, as before Iron"
+    assert type_hash("small/msg/Outer") == "", "nobody has computed it, as before Iron"
 
 
 def test_types_of_the_same_package_bounds_arrays_and_constants(prefix):
     fields = ["string NAME=x # not a/Type", "string<=10 text", "Inner[<=3] some", "Inner[] more", "bool[2] pair true"]
     text = "\n".join(fields) + "\n"
     install(prefix, "small", {"Inner.msg": "int32 x\n", "Outer.msg": text, "Inner.idl": "", "Outer.idl": ""})
-    assert find_definition("small/msg/Outer").text == f"{text}\n{'=' * 80}\nMSG: small/Inner\nint32 x\n"
+    assert message_text("small/msg/Outer").text == f"{text}\n{'=' * 80}\nMSG: small/Inner\nint32 x\n"
 
 
 def test_a_dependency_that_is_missing_is_named(prefix):
     install(prefix, "small", {"Outer.msg": "gone/Inner inner\n", "Outer.idl": ""})
     with pytest.raises(UnknownTypeError, match="'gone' of 'gone/msg/Inner' is not installed"):
-        find_definition("small/msg/Outer")
+        message_text("small/msg/Outer")
 
 
 @pytest.mark.parametrize(
@@ -101,5 +100,5 @@ def test_a_dependency_that_is_missing_is_named(prefix):
 )
 def test_what_is_not_an_installed_message_is_refused(type_name, reason):
     with pytest.raises(UnknownTypeError, match=reason):
-        find_definition(type_name)
+        message_text(type_name)
     assert "antigravity" not in sys.modules
