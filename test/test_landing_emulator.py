@@ -12,12 +12,10 @@ from telemetry_operator import TelemetryOperator
 from drone_bridge.telemetry.codec import (
     ControllerConnection,
     DroneCommand,
-    DroneTelemetry,
     RoverConnection,
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.wire.events import RemoteProtocolError
 
 MODULE = "drone_bridge.telemetry.emulator"
 
@@ -127,12 +125,3 @@ def test_invalid_documents_are_refused_and_change_nothing(emulate, bridge):
     drone.wait_for_line(f" 1 commands, {1 + len(refused)} refused$")
     assert drone.count_lines("refused a document") < 5, "a sender decides how much is printed"
     assert drone.count_lines("Traceback") == 0
-
-
-def test_faults_are_refused_by_name_and_what_comes_after_is_fine(emulate, bridge):
-    drone = emulate("--fault", "truncate@6", "--speed", "2")
-    assert bridge.collect(6)
-    with pytest.raises(RemoteProtocolError, match="not JSON"):
-        bridge.receive()
-    assert isinstance(bridge.receive(), DroneTelemetry)
-    drone.wait_for_line("^truncate in frame 6, as requested$")

@@ -8,16 +8,18 @@ import cv2
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Vector3
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped, Vector3
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
+from std_msgs.msg import Bool
 from telemetry_documents import DRONE, ROVER
 
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
+from drone_bridge.telemetry.codec import Camera, ControllerConnection, DroneCommand
 from drone_bridge.telemetry.topics import (
+    TOPICS,
     LandingFrameNames,
     TelemetryCommandSigns,
     TelemetrySigns,
@@ -87,6 +89,24 @@ def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
     message.twist.twist.linear.x = 1.0
     message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)  # a quarter to the left
     assert TRANSLATION.wire_rover(message, "?").velocity == pytest.approx((0.0, 1.0, 0.0))
+
+
+def test_the_climb_is_the_altimeter_s_own_and_a_drone_that_flies_has_not_landed():
+    rows = {row.name: row for row in TOPICS}
+    messages = {"imu/data": Imu(), "height": PointStamped(), "velocity": TwistWithCovarianceStamped(), "flying": Bool()}
+    messages["velocity"].twist.twist.linear.z = 0.5
+
+    def made():
+        value = {name: rows[name].from_ros(TRANSLATION, message) for name, message in messages.items()}.get
+        return TRANSLATION.telemetry(value, Camera(320, 240), None)
+
+    assert (made().altimeter.vertical_velocity, made().landed) == (0.5, True)
+    messages["vertical_velocity"] = TwistWithCovarianceStamped()
+    messages["vertical_velocity"].twist.twist.linear.z = -0.25
+    messages["flying"].data = True
+    assert (made().altimeter.vertical_velocity, made().landed) == (-0.25, False)
+    messages["landed"] = Bool(data=True)  # which outranks it
+    assert made().landed
 
 
 # Commands.
