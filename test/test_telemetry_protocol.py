@@ -46,28 +46,14 @@ def jpeg_of(width, height, *options):
 
 JPEG = jpeg_of(32, 24)
 
-# The document's examples.
 COMMAND = {"thrust": 0.5, "pitch": 0.1, "roll": -0.2, "yaw": 0.0}
-DRONE = {
-    "imu": {
-        "orientation": {"roll": 0.0, "pitch": 0.0, "yaw": 0.0},
-        "angular_velocity": {"x": 0.0, "y": 0.0, "z": 0.0},
-        "linear_acceleration": {"x": 0.0, "y": 0.0, "z": 9.81},
-    },
-    "altimeter": {"altitude": 5.0, "vertical_velocity": -0.1},
-    "velocity": {"x": 0.0, "y": 0.0, "z": -0.1},
-    "landing_pad": {"relative_x": 0.5, "relative_y": -0.2, "distance": 4.5, "confidence": 0.85},
-    "camera": {"width": 320, "height": 240, "fov": 60.0, "image": base64.b64encode(JPEG).decode()},
-    "landed": False,
-    "timestamp": 1.234,
-}
-
+DRONE = telemetry_documents.drone(JPEG)
 DRONE_MESSAGE = DroneTelemetry(
-    imu=Imu(Orientation(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 9.81)),
-    altimeter=Altimeter(altitude=5.0, vertical_velocity=-0.1),
-    velocity=Vector(0.0, 0.0, -0.1),
-    landing_pad=LandingPad(relative_x=0.5, relative_y=-0.2, distance=4.5, confidence=0.85),
-    camera=Camera(width=320, height=240, fov=60.0, jpeg=JPEG),
+    Imu(Orientation(0.1, -0.2, 0.3), Vector(0.01, 0.02, 0.03), Vector(0.5, -0.5, 9.81)),
+    Altimeter(altitude=5.0, vertical_velocity=-0.1),
+    Vector(1.0, -0.5, -0.1),
+    LandingPad(relative_x=0.5, relative_y=-0.2, distance=4.5, confidence=0.85),
+    Camera(width=32, height=24, fov=60.0, jpeg=JPEG),
     landed=False,
     timestamp=1.234,
 )

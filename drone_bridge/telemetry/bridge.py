@@ -12,6 +12,7 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
+from drone_bridge.motion.quaternions import quaternion_from_euler, rotated
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.datagram_link import DatagramPort
@@ -178,12 +179,14 @@ class TelemetryBridge(ProtocolNode):
         heard_s = self.decided_s
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
-        yaw, velocity = self._translation.yaw_and_velocity(message)
-        self.observed.measured(yaw, velocity=velocity, height=message.altimeter.altitude)
+        motion = self._translation.motion(message)
+        heading = quaternion_from_euler(0.0, 0.0, motion.yaw)
+        velocity = rotated(heading, motion.forward, motion.left, message.altimeter.vertical_velocity)
+        self.observed.measured(motion.yaw, velocity=velocity, height=motion.height)
         if message.landed:
             self._pilot.stands()
         else:
-            self._pilot.measured(self._translation.motion(message), heard_s)
+            self._pilot.measured(motion, heard_s)
         self._topics.publish(message, stamp)
         self.statistics.counts["images"] += message.camera.jpeg is not None
         self.statistics.took("document_read_to_published", elapsed_s() - heard_s)

@@ -5,6 +5,7 @@ The mirror of telemetry_bridge, see docs/telemetry.md: topics of a drone in ROS 
 commands become cmd_vel. What is sent when is in `session.drone`.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -141,33 +142,20 @@ class DroneSources:
         table = [row for row in TOPICS if row.name not in (IMAGES, ROVER)]
         self._topics = TopicSubscriptions(node, table, self._translation, self._take)
 
-    @property
-    def missing(self) -> str | None:
-        """The topics of a mandatory value that is missing at present, or None."""
-        if self._topics.message("imu/data") is None:
-            return "imu/data"
-        try:
-            self._translation.telemetry(self._topics.value, Camera(*self._size), None)
-        except MissingTopicError as missing:
-            return str(missing)
-        return None
-
-    def telemetry(self) -> DroneTelemetry | None:
-        """Return the drone's state, None while a mandatory value is missing. Each image is returned once."""
+    def telemetry(self) -> DroneTelemetry:
+        """Return the drone's state without an image. Raises MissingTopicError, which names the topics it lacks."""
         message = self._topics.message("imu/data")
         if message is None:
-            return None
-        try:
-            stamp_s = seconds_of(message.header.stamp)
-            telemetry = self._translation.telemetry(self._topics.value, Camera(*self._size), stamp_s)
-        except MissingTopicError:
-            return None
-        return replace(telemetry, camera=self._camera())
-
-    def _camera(self) -> Camera:
+            raise MissingTopicError("imu/data")
         fov = self._topics.value("camera/camera_info") or self._node.parameters["default_fov"]
+        return self._translation.telemetry(
+            self._topics.value, Camera(*self._size, fov), seconds_of(message.header.stamp)
+        )
+
+    def take_image(self) -> bytes | None:
+        """Return the newest JPEG, each once."""
         jpeg, self._image = self._image, None
-        return Camera(*self._size, fov, jpeg)
+        return jpeg
 
     def _take(self, topic: str, message: Any) -> None:
         if topic == "imu/data":
@@ -277,8 +265,12 @@ class TelemetryServer(ProtocolNode):
             self.post(partial(self._session.receive, message.data, COMMAND_TOPIC))
 
     def _send_telemetry(self) -> None:
-        if self._session and (telemetry := self._sources.telemetry()):
-            self.post(partial(self._session.send, telemetry))
+        if not self._session:
+            return
+        with contextlib.suppress(MissingTopicError):
+            telemetry = self._sources.telemetry()
+            camera = replace(telemetry.camera, jpeg=self._sources.take_image())
+            self.post(partial(self._session.send, replace(telemetry, camera=camera)))
 
     def _send_rover(self, message: Odometry) -> None:
         if not self._session:
@@ -287,8 +279,12 @@ class TelemetryServer(ProtocolNode):
         self.post(partial(self._session.send_rover, rover))
 
     def _report_sources(self) -> None:
-        missing = self._sources.missing if self._loop else None
-        problem = f"no topic gives {missing}, so no telemetry is sent" if missing else None
+        problem = None
+        try:
+            if self._loop:
+                self._sources.telemetry()
+        except MissingTopicError as missing:
+            problem = f"no topic gives {missing}, so no telemetry is sent"
         self.reports.update_condition(INCOMPLETE, problem, "outdated values are not sent")
 
 

@@ -297,12 +297,6 @@ class Translation:
         set_vector(message.twist.twist.angular, rates)
         return message
 
-    def yaw_and_velocity(self, telemetry: DroneTelemetry) -> tuple[float, tuple[float, float, float]]:
-        """Return the drone's yaw, rad, and its velocity in the world's axes, m/s."""
-        roll, pitch, yaw = self._signs.turned(*telemetry.imu.orientation)
-        axes = (0.0, 0.0, yaw) if self._is_levelled else (roll, pitch, yaw)
-        return yaw, rotated(quaternion_from_euler(*axes), *telemetry.velocity)
-
     def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> LandingPadMessage:
         """Return the pad's position, or that it is not visible."""
         pad, message = telemetry.landing_pad, self._pad
