@@ -35,14 +35,12 @@ from drone_bridge.telemetry.codec import (
 )
 from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
+    SIGNED,
     TOPICS,
     LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
+    Signs,
     Translation,
     command_from_shares,
-    command_signs,
-    telemetry_signs,
 )
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
@@ -57,11 +55,11 @@ TELEMETRY = DroneTelemetry(
     camera=Camera(320, 240),
 )
 ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.5), Vector(0.3, 0.4, 0.0), "circular", 1.0)
-REVERSED = TelemetrySigns(*[-1] * 5)
+REVERSED = Signs(SIGNED)
 
 
 def messages(signs=None, is_levelled=True):
-    return Translation(NAMES, signs or TelemetrySigns(), default_fov=90.0, is_levelled=is_levelled)
+    return Translation(NAMES, signs or Signs(), default_fov=90.0, is_levelled=is_levelled)
 
 
 def imu(signs=None, **orientation):
@@ -132,14 +130,14 @@ def test_a_pad_that_went_out_of_sight_is_nowhere():
     assert "d1/landing_pad" not in {each.child_frame_id for each in made.transforms(out_of_sight, STAMP).transforms}
 
 
-@pytest.mark.parametrize("signs", [TelemetrySigns(), REVERSED])
+@pytest.mark.parametrize("signs", [Signs(), REVERSED])
 def test_tf_levels_what_the_attitude_tilts(signs):
     """Through base_stabilized the world's up is up, and what is ahead stays ahead, however the drone tilts."""
     made = messages(signs)
     level, ground, pad = made.transforms(TELEMETRY, STAMP).transforms
     assert (level.header.frame_id, level.child_frame_id) == ("d1/base_link", "d1/base_stabilized")
     in_world = matrix(made.imu(TELEMETRY, STAMP).orientation) @ matrix(level.transform.rotation)
-    yaw = signs.yaw * TELEMETRY.imu.orientation.yaw
+    _, _, yaw = signs.turned(*TELEMETRY.imu.orientation)
     assert np.allclose(in_world @ UP, UP)
     assert np.allclose(in_world @ FORWARD, (math.cos(yaw), math.sin(yaw), 0))
     assert (ground.header.frame_id, ground.child_frame_id) == ("d1/base_stabilized", "d1/base_footprint")
@@ -147,7 +145,7 @@ def test_tf_levels_what_the_attitude_tilts(signs):
     assert pad.header.frame_id == "d1/base_stabilized"
 
 
-@pytest.mark.parametrize("signs", [TelemetrySigns(), REVERSED])
+@pytest.mark.parametrize("signs", [Signs(), REVERSED])
 def test_rates_are_along_the_axes_of_the_velocity(signs):
     made = messages(signs)
     angular = made.velocity(TELEMETRY, STAMP).twist.twist.angular
@@ -318,18 +316,15 @@ def test_any_damage_is_decoded_or_a_value_error(position, value):
     ],
 )
 def test_a_command_is_a_share_of_what_the_wire_allows(shares, expected):
-    assert command_from_shares(shares, TelemetryCommandSigns()) == expected
-
-
-def test_a_drone_with_inverted_signs():
-    signs = TelemetryCommandSigns(pitch=-1, roll=-1, yaw=-1)
-    made = command_from_shares(Shares(0.5, 0.5, -0.5, 0.5), signs)
-    assert made == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
+    assert command_from_shares(shares, Signs()) == expected
 
 
 def test_opposite_signs_are_named():
-    assert telemetry_signs(["command.yaw", "telemetry.pitch"]) == TelemetrySigns(pitch=-1)
-    assert command_signs(["command.yaw", "telemetry.pitch"]) == TelemetryCommandSigns(yaw=-1)
+    shares = Shares(0.5, 0.5, -0.5, 0.5)
+    assert command_from_shares(shares, REVERSED) == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
+    one = Signs(["command.yaw", "telemetry.pitch"])
+    assert command_from_shares(shares, one) == DroneCommand(thrust=0.5, pitch=0.25, roll=-0.25, yaw=-0.25)
+    assert (one.turned(1.0, 2.0, 3.0), one.placed(1.0, 2.0)) == ((1.0, -2.0, 3.0), (1.0, 2.0))
     assert OPPOSITE_SIGNS.problem_with(["none"], "") is None
     assert OPPOSITE_SIGNS.problem_with([*OPPOSITE_SIGNS.default, "telemetry.relative_x"], "") is None
     assert OPPOSITE_SIGNS.problem_with(["telemetry.thrust"], "") == (

@@ -21,8 +21,7 @@ from drone_bridge.telemetry.codec import Camera, ControllerConnection, DroneComm
 from drone_bridge.telemetry.topics import (
     TOPICS,
     LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
+    Signs,
     Translation,
     shares_from_command,
 )
@@ -31,7 +30,7 @@ from drone_bridge.wire.rate_limit import RateLimit
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = LandingFrameNames("d1/")
-REP_103 = TelemetrySigns()
+REP_103 = Signs()
 TRANSLATION = Translation(NAMES, REP_103)
 
 
@@ -113,7 +112,7 @@ def test_the_climb_is_the_altimeter_s_own_and_a_drone_that_flies_has_not_landed(
 
 
 def test_positive_pitch_goes_forward_and_positive_roll_right():
-    shares = shares_from_command(DroneCommand(0.5, 0.25, 0.5, -0.5), TelemetryCommandSigns())
+    shares = shares_from_command(DroneCommand(0.5, 0.25, 0.5, -0.5), Signs())
     assert shares == Shares(thrust=0.5, pitch=0.5, roll=1.0, yaw=-1.0)
 
 

@@ -50,11 +50,10 @@ from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
     TOPICS,
     LandingFrameNames,
+    Signs,
     Translation,
     command_from_shares,
-    command_signs,
     static_transforms,
-    telemetry_signs,
 )
 from drone_bridge.wire.addresses import address_name
 
@@ -133,7 +132,7 @@ class TelemetryBridge(ProtocolNode):
         names = frame_names(self.parameters, LandingFrameNames)
         self._translation = translation = Translation(
             names,
-            telemetry_signs(get("opposite_signs")),
+            Signs(get("opposite_signs")),
             get("default_fov"),
             get("is_levelled"),
             refuse_image=partial(self.count_and_warn, BAD_IMAGES),
@@ -164,7 +163,7 @@ class TelemetryBridge(ProtocolNode):
     def make_session(self) -> ControllerSession:
         get = self.parameters.__getitem__
         self._topics.restart()
-        to_command = partial(command_from_shares, signs=command_signs(get("opposite_signs")))
+        to_command = partial(command_from_shares, signs=Signs(get("opposite_signs")))
         self._session = ControllerSession(self._pilot, to_command, get, self._allowed_peers, by_topics=not self._is_udp)
         return self._session
 

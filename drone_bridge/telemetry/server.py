@@ -62,10 +62,9 @@ from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
     TOPICS,
     LandingFrameNames,
+    Signs,
     Translation,
-    command_signs,
     shares_from_command,
-    telemetry_signs,
 )
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.jpeg import read_size
@@ -215,11 +214,10 @@ class TelemetryServer(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._command_signs = command_signs(get("opposite_signs"))
-        signs = telemetry_signs(get("opposite_signs"))
+        self._signs = Signs(get("opposite_signs"))
         names = LandingFrameNames(get("frame_prefix"))
         self._velocities = VelocityPublisher(self, names.base_link if get("command_output") != CMD_VEL else None)
-        self._translation = Translation(names, signs, is_levelled=get("is_levelled"))
+        self._translation = Translation(names, self._signs, is_levelled=get("is_levelled"))
         self._sources = DroneSources(self, self._translation, self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
         self._is_udp = get("transport") == "udp"
@@ -252,7 +250,7 @@ class TelemetryServer(ProtocolNode):
     def publish_event(self, message: DroneCommand | RoverTelemetry) -> None:
         """Publish a command, or what the operator says of its rover."""
         if isinstance(message, DroneCommand):
-            shares = shares_from_command(message, self._command_signs)
+            shares = shares_from_command(message, self._signs)
             twist = twist_from_shares(shares, read_group(self.parameters, "full_scale", FullScale))
             self._velocities.publish(twist, shares, self.decided_s)
         elif relayed := self.encode(RoverConnection().send, message):
