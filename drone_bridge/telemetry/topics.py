@@ -68,6 +68,7 @@ from drone_bridge.wire.jpeg import read_size
 # forward.
 
 
+#: What may be counted the other way round.
 SIGNED = (
     *("command.pitch", "command.roll", "command.yaw"),
     *("telemetry.roll", "telemetry.pitch", "telemetry.yaw", "telemetry.relative_x", "telemetry.relative_y"),
@@ -80,6 +81,7 @@ class Signs:
 
     def __init__(self, opposite: Collection[str] = ()) -> None:
         """`opposite` has names of SIGNED."""
+        #: 1 or -1 by name.
         self.of = {name: -1 if name in opposite else 1 for name in SIGNED}
 
     def turned(self, roll: float, pitch: float, yaw: float) -> tuple[float, float, float]:
