@@ -6,7 +6,6 @@ import signal
 from composition import INTERRUPTED, launch, wait_until_recorded
 from nav_msgs.msg import Odometry
 from rosbags.highlevel import AnyReader
-from std_msgs.msg import String
 from web_viewer import Viewer
 
 from drone_bridge.msg import ControllerState
@@ -84,13 +83,3 @@ def test_the_landing_begins_when_somebody_looks(ros, free_port):
         composition.wait_for_line("/drone_controller/land_on_pad is called when somebody looks, or in 60 s")
         with Viewer(address):
             states.wait(lambda state: state.state == "searching")
-
-
-def test_documents_can_come_by_topic(ros, free_port):
-    """No emulator: whoever has documents publishes them."""
-    with launch(
-        "landing.launch.xml", control=True, telemetry_transport="topic", telemetry_port=free_port
-    ) as composition:
-        commands = ros.subscribe(String, "/drone/command")
-        assert '"thrust":0.0' in commands.wait().data.replace(" ", "")
-        composition.wait_for_line("waiting: for imu/data, velocity, height, landing_pad")

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The emulated drone as whoever commands it meets it: commands in, telemetry documents out."""
 
+import csv
 import math
+from contextlib import ExitStack
 from dataclasses import replace
 
 import cv2
 import numpy as np
 import pytest
-from landing_pilot import Pilot
 from markers import detect
+from pad_flight import PadFlight
 
+from drone_bridge.programs.program import TrajectoryFile
 from drone_bridge.telemetry.codec import (
     ControllerConnection,
     DroneCommand,
@@ -19,10 +22,10 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Vector,
 )
+from drone_bridge.telemetry.emulator.__main__ import STAYS_S, Watch
 from drone_bridge.telemetry.emulator.rover import ROVER_Z, Pattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
-from drone_bridge.telemetry.emulator.sensors import levelled
-from drone_bridge.telemetry.emulator.world import LANDING_GEAR, PERIOD_S, LandingFlight, Phase, Setup
+from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, PERIOD_S, LandingFlight, Setup
 
 BLIND = Setup(images=False)
 
@@ -104,13 +107,16 @@ def test_it_reports_its_rover_as_a_rover_would():
     assert read.timestamp == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("seed", "pattern"), [(1, Pattern.STATIONARY), (2, Pattern.CIRCULAR)])
-def test_flying_by_the_telemetry_lands_on_the_pad(pattern, seed):
-    """So every sign fits: of commands, of attitude, of the pad's offset."""
-    vehicle = LandingFlight(replace(BLIND, seed=seed, pattern=pattern))
-    pilot = Pilot(levelled(vehicle.world.towards_pad, vehicle.drone.yaw)[:2])
-    while not vehicle.world.has_landed and vehicle.world.time < 60:
-        vehicle.follow_command(pilot.command(vehicle.advance()))
-    assert vehicle.world.phase is Phase.ON_ROVER, vehicle.world.describe()
-    assert vehicle.touchdown.is_good, vehicle.touchdown.describe()
-    assert vehicle.advance().landed
+def test_a_good_landing_ends_it_a_second_later(tmp_path, capsys):
+    flight, path = PadFlight("circular", 1), tmp_path / "flight.csv"
+    with ExitStack() as stack:
+        watch = Watch(flight.vehicle, math.inf, True, TrajectoryFile.wanted(path, COLUMNS, stack))
+        while watch.goes_on():
+            flight.advance()
+    assert watch.has_landed_well
+    touchdown = flight.vehicle.touchdown
+    assert touchdown.is_good
+    assert touchdown.describe() in capsys.readouterr().out
+    rows = list(csv.DictReader(path.open()))
+    assert float(rows[-1]["time"]) == pytest.approx(touchdown.time + STAYS_S, abs=PERIOD_S)
+    assert rows[-1]["phase"] == "on rover"
