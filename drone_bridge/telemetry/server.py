@@ -8,7 +8,6 @@ commands become cmd_vel. What is sent when is in `session.drone`.
 import contextlib
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -130,8 +129,8 @@ class DroneSources:
         self._on_telemetry = on_telemetry
         self._translation = translation
         self._pending: Time | None = None  # the stamp of a moment that is not complete yet
-        self._image: bytes | None = None  # a JPEG that was not handed on yet
-        self._size = DOCUMENTED_SIZE  # of the newest image, pixels
+        self._image: bytes | None = None  # the newest JPEG, and its size in pixels
+        self._size = DOCUMENTED_SIZE
         # Images first, as the executor handles subscriptions in this order.
         sensor = qos_profile_sensor_data
         if get("images_from") == "compressed":
@@ -142,19 +141,13 @@ class DroneSources:
         self._topics = TopicSubscriptions(node, table, self._translation, self._take)
 
     def telemetry(self) -> DroneTelemetry:
-        """Return the drone's state without an image. Raises MissingTopicError, which names the topics it lacks."""
+        """Return the drone's state, and the newest image. Raises MissingTopicError, which names the topics it lacks."""
         message = self._topics.message("imu/data")
         if message is None:
             raise MissingTopicError("imu/data")
         fov = self._topics.value("camera/camera_info") or self._node.parameters["default_fov"]
-        return self._translation.telemetry(
-            self._topics.value, Camera(*self._size, fov), seconds_of(message.header.stamp)
-        )
-
-    def take_image(self) -> bytes | None:
-        """Return the newest JPEG, each once."""
-        jpeg, self._image = self._image, None
-        return jpeg
+        camera = Camera(*self._size, fov, self._image)
+        return self._translation.telemetry(self._topics.value, camera, seconds_of(message.header.stamp))
 
     def _take(self, topic: str, message: Any) -> None:
         if topic == "imu/data":
@@ -263,12 +256,9 @@ class TelemetryServer(ProtocolNode):
             self.post(partial(self._session.receive, message.data, COMMAND_TOPIC))
 
     def _send_telemetry(self) -> None:
-        if not self._session:
-            return
-        with contextlib.suppress(MissingTopicError):
-            telemetry = self._sources.telemetry()
-            camera = replace(telemetry.camera, jpeg=self._sources.take_image())
-            self.post(partial(self._session.send, replace(telemetry, camera=camera)))
+        if self._session:
+            with contextlib.suppress(MissingTopicError):
+                self.post(partial(self._session.send, self._sources.telemetry()))
 
     def _send_rover(self, message: Odometry) -> None:
         if not self._session:

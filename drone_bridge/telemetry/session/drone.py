@@ -40,7 +40,6 @@ from drone_bridge.telemetry.codec import (
     HOVER,
     ROVER_EVERY,
     ROVER_TOPIC,
-    Camera,
     DroneCommand,
     DroneConnection,
     DroneTelemetry,
@@ -76,14 +75,13 @@ class DroneSession(Session):
         self._command = OperatorCommand(HOVER, lambda: parameter("command_timeout"), REPEAT_RATE)
         self._drone_rate, self._rover_rate = RateLimit(), RateLimit()
         self._since_image: int = parameter("image_every")  # documents; the first one may have an image
-        self._image: Camera | None = None  # which was not sent yet
-        self._size: tuple[int, int] | None = None  # of the last one that was, pixels
+        self._last_image: bytes | None = None  # a JPEG that was sent, or will not be
         self._refused_until_s = -math.inf
         self._settled_s = -math.inf
         self._has_link = False
 
     def opened(self, now_s: float) -> Actions:
-        self._has_link, self._image = True, None
+        self._has_link = True
         self._look(now_s)
         return [Note("connections", f"Talking to {self.peer}.", is_expected=True)]
 
@@ -143,30 +141,28 @@ class DroneSession(Session):
     # The drone.
 
     def send(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
-        """Send the drone's state, if a document is due; an image waits for the document that may have one."""
+        """Send the drone's state, if a document is due; its image goes once, with a document that may have one."""
+        image = telemetry.camera.jpeg
         if not self._has_link:
+            self._last_image = image
             return []
-        if telemetry.camera.jpeg is not None:
-            self._image = telemetry.camera
         if not self._drone_rate.is_due(now_s, self._parameter("rate")):
             return []
         self._since_image += 1
-        image = self._image if self._since_image >= self._parameter("image_every") else None
         notes: list[Action] = []
-        document = self._encoded(telemetry, image, notes)
-        if image and (document is None or len(document) > self._max_document_bytes):
+        if image and image is not self._last_image and self._since_image >= self._parameter("image_every"):
+            self._last_image = image
+            document = encode(self._connection.send, telemetry, None, notes)
+            if document and len(document) <= self._max_document_bytes:
+                self._since_image = 0
+                return [Send(document, DRONE_TOPIC, UNSENT, ("documents", "images"))]
             if document:
                 sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
                 left_out = f"{sentence} {self._max_document_bytes:.0f}: it was left out."
                 notes.append(Note(TOO_LARGE, left_out, is_ongoing=True))
-            image = self._image = None
-            document = self._encoded(telemetry, None, notes)
-        if document is None:
-            return notes
-        if image:
-            self._since_image, self._image, self._size = 0, None, (image.width, image.height)
-        sent = ("documents", "images") if image else ("documents",)
-        return [Send(document, DRONE_TOPIC, UNSENT, sent), *notes]
+        without = replace(telemetry, camera=replace(telemetry.camera, jpeg=None))
+        document = encode(self._connection.send, without, None, notes)
+        return [Send(document, DRONE_TOPIC, UNSENT, ("documents",)), *notes] if document else notes
 
     def send_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
         """Send the rover's state, if a document is due."""
@@ -175,13 +171,6 @@ class DroneSession(Session):
         notes: list[Action] = []
         document = encode(RoverConnection().send, rover, None, notes)
         return [Send(document, ROVER_TOPIC, UNSENT, ("rover_documents",)), *notes] if document else notes
-
-    def _encoded(self, telemetry: DroneTelemetry, image: Camera | None, notes: list[Action]) -> bytes | None:
-        """Return a document with this image, or with none."""
-        camera = image or replace(telemetry.camera, jpeg=None)
-        if self._size and not image:
-            camera = replace(camera, width=self._size[0], height=self._size[1])
-        return encode(self._connection.send, replace(telemetry, camera=camera), None, notes)
 
     def _look(self, now_s: float) -> None:
         """Say that an operator is gone, and not that it is connected but silent."""
