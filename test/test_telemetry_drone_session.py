@@ -15,23 +15,17 @@ from drone_bridge.session.session import AFTER_STALLS, SETTLING_S
 from drone_bridge.telemetry.codec import (
     DRONE_TOPIC,
     ROVER_TOPIC,
-    Altimeter,
     Camera,
     DroneCommand,
-    DroneTelemetry,
-    Imu,
-    Orientation,
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.telemetry.conversation import JPEG
+from drone_bridge.telemetry.conversation import JPEG, conversation
 from drone_bridge.telemetry.session.drone import REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, DroneSession
 
 PERIOD_S = 0.04
 FORWARD = DroneCommand(0.25, 0.5, 0.0, -0.25)
-IMU = Imu(Orientation(0.0, 0.0, 0.1), Vector(0.0, 0.0, 0.0))
-TELEMETRY = DroneTelemetry(IMU, Altimeter(2.0, 0.0), Vector(0.5, 0.0, 0.0), None, Camera(320, 240))
-SEEN_ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.0), Vector(0.3, 0.0, 0.0), "circular", 2.0)
+TELEMETRY, SEEN_ROVER = (conversation()[number].message for number in (2, 4))
 
 
 class Talk(SessionTalk):
@@ -98,6 +92,7 @@ def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.4
     assert "thrust is 7" in notes(talk.hear(command(7)), "rejected_input")[0]
+    assert talk.session.silent_s(talk.now_s) == 0.0  # an operator that says nonsense is not silent
     assert published(talk.run(0.2))[-1] == DroneCommand()
 
 
@@ -252,7 +247,7 @@ def test_a_rover_goes_with_every_other_document(talk):
         talk.now_s += PERIOD_S
         sent += documents(talk.session.send_rover(SEEN_ROVER, talk.now_s), ROVER_TOPIC)
     assert 5 <= len(sent) <= 6
-    assert sent[0]["position"] == {"x": 1.0, "y": 2.0, "z": 0.0}
+    assert sent[0]["position"] == {"x": 1.0, "y": -2.0, "z": 0.0}
 
 
 def test_what_no_document_carries_is_counted(talk):

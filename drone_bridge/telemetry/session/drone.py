@@ -89,6 +89,7 @@ class DroneSession(Session):
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Take a document of the operator: a command, or telemetry of a rover."""
+        self.heard_s = now_s
         self._connection.receive_data(data)
         try:
             event = self._connection.next_event()
@@ -96,7 +97,7 @@ class DroneSession(Session):
             return [Note("rejected_input", f"A document from {self.peer} was refused: {error}")]
         if now_s < self._settled_s:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
-        self.heard_s, self._refused_until_s = now_s, -math.inf
+        self._refused_until_s = -math.inf
         self._look(now_s)
         if isinstance(event, RoverTelemetry):
             return [Publish(event)]
