@@ -9,7 +9,6 @@ from dataclasses import replace
 import cv2
 import numpy as np
 import pytest
-from markers import detect
 from pad_flight import PadFlight
 
 from drone_bridge.programs.program import TrajectoryFile
@@ -26,6 +25,8 @@ from drone_bridge.telemetry.emulator.__main__ import STAYS_S, Watch
 from drone_bridge.telemetry.emulator.rover import ROVER_Z, Pattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, PERIOD_S, LandingFlight, Setup
+from drone_bridge.vision.marker_detector import MarkerDetector
+from drone_bridge.vision.markers import MarkerParameters
 
 BLIND = Setup(images=False)
 
@@ -53,8 +54,8 @@ def test_the_image_shows_the_pad_where_the_telemetry_says():
     vehicle.drone.position[:2] = (0.6, -0.4)
     vehicle.drone.yaw = 0.8
     telemetry = vehicle.advance()
-    image = cv2.imdecode(np.frombuffer(telemetry.camera.jpeg, np.uint8), cv2.IMREAD_GRAYSCALE)
-    (corners,) = detect(image).values()
+    image = cv2.imdecode(np.frombuffer(telemetry.camera.jpeg, np.uint8), cv2.IMREAD_COLOR)
+    (corners,) = MarkerDetector(MarkerParameters()).detect(image).values()
     column, row = corners.mean(axis=0)
     pad = telemetry.landing_pad
     focal = 160 / math.tan(math.radians(30))

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.motion.matrices import Matrix, Vector
+from drone_bridge.vision.markers import MarkerParameters
 
 Colour = tuple[int, int, int]  # blue, green, red
 Image = npt.NDArray[np.uint8]  # rows x columns (x 3: blue, green, red), as OpenCV has them
@@ -74,20 +75,8 @@ class DownwardCamera:
 
 PAD_SIDE = 1.0  # m
 PAD_HEIGHT = 0.30  # m: the plate's surface above the ground, on top of the rover
-MARKER_DICTIONARY = "DICT_4X4_50"  # a name in cv2.aruco
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """A square marker in the middle of the pad, its top towards the pad's front."""
-
-    identity: int  # in MARKER_DICTIONARY
-    side: float  # m, with the black border
-
-
-LARGE_MARKER = Marker(identity=16, side=0.72)  # cells of 0.12 m; the white square inside measures 0.24 m
-SMALL_MARKER = Marker(identity=1, side=0.12)
-MARKERS = (LARGE_MARKER, SMALL_MARKER)
+#: Cells of the large one are 0.12 m wide; the white square inside it measures 0.24 m.
+MARKERS = MarkerParameters()
 
 PLATE = 235  # of 255: the white of the plate and of the markers
 INK = 20
@@ -97,16 +86,16 @@ def draw_marker(identity: int, pixels: int) -> Image:
     """Return a marker without margin, pixels x pixels, 0 and 255."""
     aruco: Any = cv2.aruco
     draw = aruco.generateImageMarker if hasattr(aruco, "generateImageMarker") else aruco.drawMarker  # before 4.7
-    marker: Image = draw(aruco.getPredefinedDictionary(getattr(aruco, MARKER_DICTIONARY)), identity, pixels)
+    marker: Image = draw(aruco.getPredefinedDictionary(getattr(aruco, MARKERS.marker_dictionary)), identity, pixels)
     return marker
 
 
 def draw_pad(pixels: int) -> Image:
     """Return the plate seen from above, pixels x pixels, grey; its front (+x) is the top row, its left the left."""
     plate = np.full((pixels, pixels), PLATE, np.uint8)
-    for marker in MARKERS:
-        side = round(marker.side / PAD_SIDE * pixels)
-        printed = draw_marker(marker.identity, side)
+    for identity, metres in zip(MARKERS.marker_ids, MARKERS.marker_sides, strict=True):
+        side = round(metres / PAD_SIDE * pixels)
+        printed = draw_marker(identity, side)
         first = (pixels - side) // 2
         plate[first : first + side, first : first + side] = np.where(printed > 127, PLATE, INK)
     return plate
