@@ -92,7 +92,7 @@ def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.4
     assert "thrust is 7" in notes(talk.hear(command(7)), "rejected_input")[0]
-    assert talk.session.silent_s(talk.now_s) == 0.0  # an operator that says nonsense is not silent
+    assert talk.session.silent_s(talk.now_s) == 0.0  # it is not silent
     assert published(talk.run(0.2))[-1] == DroneCommand()
 
 
@@ -215,8 +215,8 @@ def test_each_image_is_sent_once_and_the_newest_one_goes(talk):
     assert talk.tell(missed) == []
     talk.session.opened(talk.now_s)
     newest = seen(ending=b"2")
-    told = [missed] * 5 + [seen(ending=b"1"), *[newest] * 10]
-    cameras = [documents(talk.tell(telemetry))[0]["camera"] for telemetry in told]
+    given = [missed] * 5 + [seen(ending=b"1"), *[newest] * 10]
+    cameras = [documents(talk.tell(telemetry))[0]["camera"] for telemetry in given]
     images = [base64.b64decode(camera["image"]) for camera in cameras if camera["image"]]
     assert images == [JPEG + b"1", newest.camera.jpeg]
     assert [bool(camera["image"]) for camera in cameras].index(True) == 5

@@ -50,6 +50,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.rate_limit import RateLimit
 
 WAITING, TALKING, NOBODY_LISTENS, CLOSED = "waiting for a peer", "talking", "nobody listens", "closed"
+_LINKED = (TALKING, NOBODY_LISTENS)
 #: For how long a refusal holds; some machines say so once a second at most.
 REFUSAL_HOLDS_S = 2.0
 #: How often a command is published while it is in force, Hz.
@@ -78,10 +79,9 @@ class DroneSession(Session):
         self._last_image: bytes | None = None  # a JPEG that was sent, or will not be
         self._refused_until_s = -math.inf
         self._settled_s = -math.inf
-        self._has_link = False
 
     def opened(self, now_s: float) -> Actions:
-        self._has_link = True
+        self.state = TALKING
         self._look(now_s)
         return [Note("connections", f"Talking to {self.peer}.", is_expected=True)]
 
@@ -132,11 +132,11 @@ class DroneSession(Session):
 
     def lost(self, now_s: float) -> Actions:
         """End the command in force, as nobody knows what the operator wants now."""
-        self._has_link, self.is_open, self.state = False, False, WAITING
+        self.is_open, self.state = False, WAITING
         return self._command.end()
 
     def end(self, now_s: float) -> Actions:
-        self._has_link, self.is_open, self.is_over, self.state = False, False, True, CLOSED
+        self.is_open, self.is_over, self.state = False, True, CLOSED
         return self._command.end()
 
     # The drone.
@@ -144,7 +144,7 @@ class DroneSession(Session):
     def send(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
         """Send the drone's state, if a document is due; its image goes once, with a document that may have one."""
         image = telemetry.camera.jpeg
-        if not self._has_link:
+        if self.state not in _LINKED:
             self._last_image = image
             return []
         if not self._drone_rate.is_due(now_s, self._parameter("rate")):
@@ -167,7 +167,7 @@ class DroneSession(Session):
 
     def send_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
         """Send the rover's state, if a document is due."""
-        if not self._has_link or not self._rover_rate.is_due(now_s, self._parameter("rate") / ROVER_EVERY):
+        if self.state not in _LINKED or not self._rover_rate.is_due(now_s, self._parameter("rate") / ROVER_EVERY):
             return []
         notes: list[Action] = []
         document = encode(RoverConnection().send, rover, None, notes)
@@ -175,8 +175,8 @@ class DroneSession(Session):
 
     def _look(self, now_s: float) -> None:
         """Say that an operator is gone, and not that it is connected but silent."""
-        self.is_open = self._has_link and now_s >= self._refused_until_s
-        if self._has_link:
+        if self.state in _LINKED:
+            self.is_open = now_s >= self._refused_until_s
             self.state = TALKING if self.is_open else NOBODY_LISTENS
         self._set_due()
 
