@@ -41,6 +41,7 @@ from drone_bridge.telemetry.topics import (
     Signs,
     Translation,
     command_from_shares,
+    over_ground,
 )
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
@@ -200,6 +201,14 @@ def test_height_and_velocities():
     assert (height.header.frame_id, height.point.z) == ("d1/base_footprint", 5.0)
     assert velocity.header.frame_id == "d1/base_stabilized"
     assert velocity.header.stamp == height.header.stamp == STAMP
+
+
+@pytest.mark.parametrize("is_levelled", [True, False])
+def test_a_drone_that_looks_north_and_goes_ahead_goes_north(is_levelled):
+    north = replace(TELEMETRY.imu, orientation=Orientation(0.0, 0.5, math.pi / 2))
+    ahead = Vector(2.0, 0.0, 0.0) if is_levelled else Vector(2.0 * math.cos(0.5), 0.0, 2.0 * math.sin(0.5))
+    motion = messages(is_levelled=is_levelled).motion(replace(TELEMETRY, imu=north, velocity=ahead))
+    assert over_ground(motion) == pytest.approx((0.0, 2.0, -0.1))
 
 
 NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)

@@ -12,7 +12,6 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from std_msgs.msg import String
 
-from drone_bridge.motion.quaternions import quaternion_from_euler, rotated
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.datagram_link import DatagramPort
@@ -53,6 +52,7 @@ from drone_bridge.telemetry.topics import (
     Signs,
     Translation,
     command_from_shares,
+    over_ground,
     static_transforms,
 )
 from drone_bridge.wire.addresses import address_name
@@ -179,9 +179,7 @@ class TelemetryBridge(ProtocolNode):
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
         motion = self._translation.motion(message)
-        heading = quaternion_from_euler(0.0, 0.0, motion.yaw)
-        velocity = rotated(heading, motion.forward, motion.left, message.altimeter.vertical_velocity)
-        self.observed.measured(motion.yaw, velocity=velocity, height=motion.height)
+        self.observed.measured(motion.yaw, velocity=over_ground(motion), height=motion.height)
         if message.landed:
             self._pilot.stands()
         else:
