@@ -323,13 +323,13 @@ def on_topics():
 
 def test_on_topics_commands_begin_with_the_link(on_topics):
     assert sent(on_topics.actions, COMMAND_TOPIC) == [HOVER]
+    rover = on_topics.hear(ROVER_TOPIC, json.dumps(ROVER))
+    assert (published(rover), sent(rover, COMMAND_TOPIC)) == ([RoverTelemetry], [])  # it needs nobody to send it on
     silence = on_topics.run(2.0)
     assert sent(silence, COMMAND_TOPIC) == [HOVER] * len(notes(silence, "hover_commands")) != []
     assert notes(silence, "silences") == [""]  # of one that was never heard
     on_topics.pilot.command = FORWARD
     assert sent(on_topics.run(0.05), COMMAND_TOPIC)[-1] == HOVER | {"pitch": 0.25}
-    rover = on_topics.hear(ROVER_TOPIC, json.dumps(ROVER))
-    assert (published(rover), sent(rover, COMMAND_TOPIC)) == ([RoverTelemetry], [])  # it needs nobody to send it on
     assert published(on_topics.hear(DRONE_TOPIC)) == [DroneTelemetry]
 
 

@@ -118,6 +118,8 @@ def test_the_documents_examples_are_read():
 
 def test_what_is_sent_is_what_the_document_shows():
     assert json.loads(DroneConnection().send(DRONE_MESSAGE)) == DRONE
+    least = json.loads(DroneConnection().send(replace(DRONE_MESSAGE, landing_pad=None, landed=None)))
+    assert least == {**without(DRONE, "landed"), "landing_pad": None}
     assert json.loads(RoverConnection().send(ROVER_MESSAGE)) == ROVER
     assert json.loads(ControllerConnection().send(DroneCommand(0.5, 0.1, -0.2, 0.0))) == COMMAND
 
