@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks, frames and services, as all bridges have them."""
 
-import re
-import socket
 import sys
 import threading
 

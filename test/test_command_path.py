@@ -20,7 +20,7 @@ from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.ros.tilt_commands import TiltCommands
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.session.controller import ControllerSession
-from drone_bridge.telemetry.topics import command_from_shares, command_signs
+from drone_bridge.telemetry.topics import Signs, command_from_shares
 from drone_bridge.wire.addresses import AllowedPeers
 
 DRONE = TiltedDrone(max_tilt=0.5, max_climb=2.5, max_yaw_rate=0.5)
@@ -51,7 +51,7 @@ HELPERS = {
     *("link_loop._now", "stall_detector.has_stalled", "session.silent_s", "session.next_due", "session.encode"),
 }
 #: The codec, what it is made of, and the control law: their inside is their own.
-INSIDE = {"codec.py", "json_fields.py", "outgoing.py", "tilt_control.py"}
+INSIDE = {"codec.py", "json_fields.py", "json_text.py", "outgoing.py", "tilt_control.py"}
 
 
 class Trace:
@@ -88,7 +88,7 @@ def test_a_velocity_passes_twelve_functions_from_its_topic_to_the_socket(monkeyp
     node = commanded_nodes(monkeypatch, tmp_path)()
     commands = TiltCommands(node, DRONE)
     pilot = TiltPilot(commands.arbiter, DRONE, hovers=False)
-    to_command = partial(command_from_shares, signs=command_signs([]))
+    to_command = partial(command_from_shares, signs=Signs())
     session = ControllerSession(pilot, to_command, PARAMETERS.__getitem__, AllowedPeers(["any"]))
     port = DatagramPort("127.0.0.1", 0)
     stage = SimpleNamespace(publish=lambda _: None, note=lambda note: None, turned=lambda: None)

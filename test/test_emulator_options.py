@@ -42,7 +42,6 @@ REFUSED = {
         (["--port", "0"], "above 0"),
         (["--rover", "triangular"], "must be stationary, linear, circular, square, random or follow, not 'triangular'"),
         (["--height", "0.3"], "from 1 to 50"),
-        (["--fault", "explode@3"], "must be truncate@N, garbage@N, not-jpeg@N, huge@N or stall@N"),
     ],
 }
 # So that what is refused is the option, and not a port that is taken.

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from drone_bridge.dronegui.codec import Demo, ReceiverConnection
+from drone_bridge.dronegui.codec import ReceiverConnection
 from drone_bridge.kind import Side, kinds, load
 from drone_bridge.wire import RemoteProtocolError
 from drone_bridge.wire.json_faults import fault_in
@@ -24,15 +24,7 @@ def rewritten(value, write):
     return write(value) if is_number(value) else value
 
 
-def as_float(value):
-    return float(value)
-
-
-def as_integer(value):
-    return int(value) if float(value).is_integer() else value
-
-
-@pytest.mark.parametrize("write", [as_float, as_integer])
+@pytest.mark.parametrize("write", [float, lambda value: int(value) if float(value).is_integer() else value])
 @pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.name)
 def test_every_number_of_a_document_may_be_written_either_way(kind, write):
     for sent in load(kind.conversation)():
@@ -55,60 +47,51 @@ def test_true_is_no_number_of_a_document(kind):
             reader.next_event()
 
 
-@pytest.mark.parametrize("seq", ["7.0", "7e0", "0.7e1"])
-def test_a_packet_is_numbered_by_a_float(seq):
+def test_a_packet_is_numbered_by_a_float():
     receiver = ReceiverConnection()
-    receiver.receive_data(b'{"seq": %s}' % seq.encode())
+    receiver.receive_data(b'{"seq": 7.0}')
     assert repr(receiver.next_event().seq) == "7"
     receiver.receive_data(b'{"seq": 7.5}')
     with pytest.raises(RemoteProtocolError, match=r"seq is 7\.5, and has to be a whole number"):
         receiver.next_event()
 
 
-def test_the_flight_state_is_known_from_a_float():
-    assert Demo(ctrl_state=whole_number(131072.0)).flight_state.name == "LANDED"
+def test_a_whole_number_is_an_integer_and_nothing_else_is_one():
+    for value in (0, -3, 2**70, -3.0, 1e300):
+        assert type(whole_number(value)) is int
+        assert whole_number(value) == value
+    for value in (0.5, float("inf"), float("nan"), True, None, "1", [], {}, -1e-300):
+        assert whole_number(value) is None
 
 
-@pytest.mark.parametrize("value", [0.5, float("inf"), float("nan"), True, False, None, "1", [], {}, -1e-300])
-def test_what_is_no_whole_number_is_none(value):
-    assert whole_number(value) is None
-
-
-@pytest.mark.parametrize("value", [0, -3, 2**70, -3.0, 1e300])
-def test_a_whole_number_is_an_integer(value):
-    assert type(whole_number(value)) is int
-    assert whole_number(value) == value
-
-
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "nan", "-nan", "inf"])
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "-nan", "inf"])
 @pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.name)
 def test_what_is_no_finite_number_is_named_with_its_field(kind, number):
     for sent in load(kind.conversation)():
         if kind.name == "dronegui" and sent.side is Side.VEHICLE:
             continue  # navdata has what a drone does not know as NaN
         document = json.loads(kind.connect(sent.side).send(sent.message))
-        first = next(path for path, value in leaves(document) if is_number(value))
+        first = next(names_of_numbers(document))
         reader = kind.connect(sent.side.other)
         reader.receive_data(json.dumps(rewritten(document, lambda value: "@")).replace('"@"', number).encode())
         with pytest.raises(RemoteProtocolError, match=rf" is not JSON: {re.escape(first)} is {number}, and JSON has "):
             reader.next_event()
 
 
-def leaves(value, path=""):
-    """Return the values of a document that hold no other ones, each with its path."""
-    if isinstance(value, dict):
-        return [leaf for name in value for leaf in leaves(value[name], f"{path}.{name}".lstrip("."))]
-    if isinstance(value, list):
-        return [leaf for each in value for leaf in leaves(each, path)]
-    return [(path, value)]
+def names_of_numbers(document):
+    """Return the names of the numbers of a document."""
+    for name, value in document.items():
+        if isinstance(value, dict):
+            yield from names_of_numbers(value)
+        elif is_number(value):
+            yield name
 
 
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
         (b"", b"\0", "it ends in NUL"),
-        (b"", b"\0\0\0", "it ends in NUL"),
-        (b"", b"\n\0\r\n", "it ends in NUL"),
+        (b"", b"\n\0\0\r\n", "it ends in NUL"),
         (b"\xef\xbb\xbf", b"", "it begins with a byte order mark"),
     ],
 )
@@ -122,7 +105,8 @@ def test_what_is_around_a_document_is_named(kind, before, after, sentence):
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a": "NaN", "b": }', '{"nan": tru}', '{"a": "x\\" is NaN", }', "{nano: 1}", '{"a": in.f}', '{"a": "\0"}']
+    "text",
+    ['{"a": "NaN", "b": }', '{"nan": tru}', r'{"a": "\"x\": NaN", }', '{"a": nano}', '{"a": in.f}', '{"a": "\0"}'],
 )
 def test_no_other_fault_is_taken_for_a_missing_number(text):
     assert fault_in(text, "Expecting value", 3) == " is not JSON: Expecting value at character 3."

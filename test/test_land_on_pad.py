@@ -32,7 +32,7 @@ def is_above(flight, distance=0.5):
 # Landing.
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_it_lands_on_every_pattern(pattern, seed):
     flight = PadFlight(pattern, seed)
@@ -56,9 +56,8 @@ def test_it_lands_on_every_pattern(pattern, seed):
     ],
     ids=",".join,
 )
-@pytest.mark.parametrize("pattern", ["linear", "circular"])
-def test_it_lands_under_difficult_conditions(pattern, hardship):
-    touchdown = PadFlight(pattern, 3, **hardship).land()
+def test_it_lands_under_difficult_conditions(hardship):
+    touchdown = PadFlight("circular", 3, **hardship).land()
     assert touchdown.is_good, touchdown.describe()
 
 

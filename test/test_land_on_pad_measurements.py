@@ -14,36 +14,14 @@ from drone_bridge.msg import LandingPad
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import LandingFrameNames, TelemetrySigns, Translation
-
-
-def spoil(topic, spoiler):
-    def change(messages):
-        if topic in messages:
-            spoiler(messages[topic])
-
-    return change
-
-
-def set_nan(*path):
-    def spoiler(message):
-        for name in path[:-1]:
-            message = getattr(message, name)
-        setattr(message, path[-1], math.nan)
-
-    return spoiler
-
-
-def deny_orientation(imu):
-    imu.orientation_covariance[0] = -1.0
-
+from drone_bridge.telemetry.topics import LandingFrameNames, Signs, Translation
 
 SPOILERS = {
-    "velocity says nan": spoil("velocity", set_nan("twist", "twist", "linear", "x")),
-    "height says nan": spoil("height", set_nan("point", "z")),
-    r"the orientation in imu/data is \(nan": spoil("imu/data", set_nan("orientation", "x")),
-    "imu/data has no orientation": spoil("imu/data", deny_orientation),
-    "landing_pad says .*nan": spoil("landing_pad", set_nan("offset_x")),
+    "velocity says nan": lambda messages: setattr(messages["velocity"].twist.twist.linear, "x", math.nan),
+    "height says nan": lambda messages: setattr(messages["height"].point, "z", math.nan),
+    r"the orientation in imu/data is \(nan": lambda messages: setattr(messages["imu/data"].orientation, "x", math.nan),
+    "imu/data has no orientation": lambda messages: messages["imu/data"].orientation_covariance.__setitem__(0, -1.0),
+    "landing_pad says .*nan": lambda messages: setattr(messages["landing_pad"], "offset_x", math.nan),
 }
 
 
@@ -51,7 +29,7 @@ SPOILERS = {
 def test_unusable_messages_are_refused_with_a_sentence(sentence):
     telemetry = LandingFlight(Setup(images=False)).advance()
     stamp = time_from_seconds(1.0)
-    make = Translation(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
+    make = Translation(LandingFrameNames(), Signs(), 60.0, is_levelled=True)
     pad = LandingPad(detected=True, offset_x=1.0, offset_y=0.0, distance=3.0, confidence=0.9)
     pad.header.frame_id = "base_link"
     messages = {

@@ -5,13 +5,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from drone_bridge.telemetry.codec import DroneCommand
 from drone_bridge.telemetry.emulator.flight import (
-    ATTITUDE_DAMPING,
-    ATTITUDE_FREQUENCY,
     GRAVITY,
     HORIZONTAL_DRAG,
     THRUST_MARGIN,
@@ -43,12 +39,8 @@ def test_hover_holds_its_place():
     assert not drone.body_rates.any()
 
 
-@pytest.mark.parametrize("thrust", [1.0, 0.5, -1.0])
-def test_climb_settles_where_drag_balances_the_margin(thrust):
-    drone = fly(10, thrust=thrust)
-    assert drone.velocity[2] == pytest.approx(thrust * THRUST_MARGIN / VERTICAL_DRAG, rel=1e-3)
-    assert 2 <= abs(drone.velocity[2] / thrust) <= 3
-    assert drone.velocity[:2] == pytest.approx([0, 0])
+def test_climb_settles_where_drag_balances_the_margin():
+    assert fly(10, thrust=-1.0).velocity == pytest.approx([0, 0, -THRUST_MARGIN / VERTICAL_DRAG], rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -56,8 +48,8 @@ def test_climb_settles_where_drag_balances_the_margin(thrust):
     [({"pitch": 0.2}, (1, 0)), ({"pitch": -0.2}, (-1, 0)), ({"roll": 0.2}, (0, -1)), ({"roll": -0.2}, (0, 1))],
     ids=["forward", "backward", "right", "left"],
 )
-@pytest.mark.parametrize("heading", [0.0, 2.0])
-def test_speed_settles_where_drag_balances_tilt(command, direction, heading):
+def test_speed_settles_where_drag_balances_tilt(command, direction):
+    heading = 2.0
     drone = fly(30, heading=heading, **command)
     speed = GRAVITY * math.tan(0.2) / HORIZONTAL_DRAG
     forward, left = np.array(direction) * speed
@@ -67,15 +59,6 @@ def test_speed_settles_where_drag_balances_tilt(command, direction, heading):
     )
     assert drone.velocity[:2] == pytest.approx(expected, rel=1e-3, abs=1e-6)
     assert drone.position[2] == pytest.approx(5, abs=1e-6), "the lift is kept while tilting"
-
-
-def test_attitude_answers_as_a_second_order_system():
-    frequency, damping = ATTITUDE_FREQUENCY, ATTITUDE_DAMPING
-    ringing = frequency * math.sqrt(1 - damping**2)
-    overshoot = math.exp(-math.pi * damping / math.sqrt(1 - damping**2))
-    drone = fly(math.pi / ringing, roll=0.3, step=0.001)
-    assert drone.roll == pytest.approx(0.3 * (1 + overshoot), rel=0.01)
-    assert advance(drone, 2).roll == pytest.approx(0.3, rel=1e-3)
 
 
 def test_body_rates_are_those_of_the_rotation():
@@ -104,21 +87,3 @@ def test_motors_of_a_drone_that_stands_idle_until_told_to_climb():
     drone.command = DroneCommand(thrust=0.6)
     stand()
     assert drone.thrust == pytest.approx(0.6, abs=1e-3)
-
-
-commands = st.builds(DroneCommand, st.floats(-1, 1), *[st.floats(-0.5, 0.5)] * 3)
-
-
-@settings(max_examples=30)
-@given(st.lists(st.tuples(commands, st.integers(1, 200)), max_size=10))
-def test_whatever_is_commanded_the_camera_looks_down(flown):
-    """Attitude stays so far from the horizon that each corner of the image shows ground."""
-    drone = Drone(START)
-    for command, steps in flown:
-        drone.command = command
-        for _ in range(steps):
-            drone.advance(STEP_S, STILL)
-            assert np.isfinite(drone.position).all()
-            assert np.linalg.norm(drone.velocity) < 25
-            tilt = math.acos(drone.rotation[2, 2])
-            assert math.degrees(tilt) + 36 < 90

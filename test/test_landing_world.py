@@ -21,7 +21,6 @@ from drone_bridge.telemetry.emulator.world import (
     Phase,
     Touchdown,
     World,
-    drone_near,
 )
 
 ON_PAD = PAD_HEIGHT + LANDING_GEAR
@@ -124,18 +123,3 @@ def test_a_good_landing_is_within_every_limit():
         {"relative_speed": MAX_RELATIVE_SPEED + 0.01},
     ):
         assert not replace(GOOD, **worse).is_good
-
-
-@pytest.mark.parametrize("pattern", [Pattern.STATIONARY, Pattern.CIRCULAR])
-def test_a_drone_starts_a_few_metres_beside_the_rover(pattern):
-    rover = Rover(pattern)
-    starts = [drone_near(rover, 5.0, seed) for seed in range(200)]
-    away = np.array([drone.position[:2] - rover.position for drone in starts])
-    distances = np.linalg.norm(away, axis=1)
-    assert (distances.min(), distances.max()) == pytest.approx((1, 3), abs=0.1)
-    assert all(drone.position[2] == 5 for drone in starts)
-    bearings = np.arctan2(away[:, 1], away[:, 0])
-    yaws = np.array([drone.yaw for drone in starts])
-    for angles in (bearings, yaws, bearings - yaws):
-        assert abs(np.exp(1j * angles).mean()) < 0.2, "in any direction"
-    assert np.array_equal(drone_near(rover, 5.0, 7).position, starts[7].position)

@@ -104,14 +104,11 @@ def talk():
 
 def test_nothing_is_sent_before_a_drone_talks():
     talk = Talk()
-    assert talk.run(10.0) == []
+    assert published(talk.hear(A, ROVER)) == [RoverTelemetry]  # which is no drone
+    assert [*talk.session.opened(talk.now_s), *talk.run(10.0), *talk.do(talk.session.lost(talk.now_s))] == []
     assert (talk.session.state, talk.session.is_open) == ("waiting for a peer", False)
-
-
-def test_an_open_port_begins_nothing():
-    talk = Talk()
-    assert talk.session.opened(talk.now_s) == []
-    assert talk.session.state == "waiting for a peer"
+    assert talk.do(talk.session.end(talk.now_s)) == []
+    assert talk.session.is_over
 
 
 def test_a_drone_is_commanded_where_it_talks_from_and_the_neutral_command_comes_first():
@@ -131,11 +128,6 @@ def test_commands_come_at_their_rate_which_may_change(talk):
     talk.parameters["rate"] = 100.0
     talk.run(0.04, telemetry=A)
     assert 99 <= len(sent(talk.run(1.0, telemetry=A))) <= 101
-
-
-def test_nobody_who_commands_is_a_hover(talk):
-    actions = talk.run(0.2, telemetry=A)
-    assert sent(actions) == [HOVER] * len(notes(actions, "hover_commands"))
 
 
 def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
@@ -297,12 +289,6 @@ def test_a_rover_is_published_from_anybody_and_never_commanded(talk):
     assert {action.to for action in talk.run(1.0, telemetry=A) if isinstance(action, Send)} == {A}
 
 
-def test_a_rover_alone_is_no_drone():
-    talk = Talk()
-    assert published(talk.hear(A, ROVER)) == [RoverTelemetry]
-    assert (talk.session.state, talk.run(1.0)) == ("waiting for a peer", [])
-
-
 # A rover on the topic.
 
 
@@ -337,8 +323,13 @@ def on_topics():
 
 def test_on_topics_commands_begin_with_the_link(on_topics):
     assert sent(on_topics.actions, COMMAND_TOPIC) == [HOVER]
+    rover = on_topics.hear(ROVER_TOPIC, json.dumps(ROVER))
+    assert (published(rover), sent(rover, COMMAND_TOPIC)) == ([RoverTelemetry], [])  # it needs nobody to send it on
+    silence = on_topics.run(2.0)
+    assert sent(silence, COMMAND_TOPIC) == [HOVER] * len(notes(silence, "hover_commands")) != []
+    assert notes(silence, "silences") == [""]  # of one that was never heard
     on_topics.pilot.command = FORWARD
-    assert sent(on_topics.run(0.05), COMMAND_TOPIC) == [HOVER | {"pitch": 0.25}]
+    assert sent(on_topics.run(0.05), COMMAND_TOPIC)[-1] == HOVER | {"pitch": 0.25}
     assert published(on_topics.hear(DRONE_TOPIC)) == [DroneTelemetry]
 
 
@@ -350,16 +341,6 @@ def test_on_topics_commands_go_on_in_silence(on_topics):
     assert on_topics.session.state == "no telemetry"
     on_topics.hear(DRONE_TOPIC)
     assert on_topics.session.state == "talking"
-
-
-def test_on_topics_a_rover_needs_nobody_to_send_it_on(on_topics):
-    actions = on_topics.hear(ROVER_TOPIC, json.dumps(ROVER))
-    assert published(actions) == [RoverTelemetry]
-    assert sent(actions, COMMAND_TOPIC) == []
-
-
-def test_a_drone_that_was_never_heard_on_topics_is_counted_as_silent_without_a_word(on_topics):
-    assert notes(on_topics.run(2.0), "silences") == [""]
 
 
 # The end.
@@ -382,17 +363,6 @@ def test_a_drone_hovers_when_something_fails_until_it_is_commanded_anew(talk):
     assert sent(actions) == [HOVER]
     assert set(map(str, sent(talk.run(0.3, telemetry=A)))) == {str(HOVER)}
     assert talk.session.state == "talking"
-
-
-def test_without_a_drone_nobody_hovers_when_something_fails():
-    talk = Talk()
-    assert talk.do(talk.session.lost(talk.now_s)) == []
-
-
-def test_who_never_heard_a_drone_leaves_at_once():
-    talk = Talk()
-    assert talk.do(talk.session.end(talk.now_s)) == []
-    assert talk.session.is_over
 
 
 def test_a_silent_drone_is_left_hovering_too(talk):

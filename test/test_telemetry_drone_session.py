@@ -15,24 +15,17 @@ from drone_bridge.session.session import AFTER_STALLS, SETTLING_S
 from drone_bridge.telemetry.codec import (
     DRONE_TOPIC,
     ROVER_TOPIC,
-    Altimeter,
     Camera,
     DroneCommand,
-    DroneTelemetry,
-    Imu,
-    Orientation,
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.telemetry.conversation import JPEG
+from drone_bridge.telemetry.conversation import JPEG, conversation
 from drone_bridge.telemetry.session.drone import REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, DroneSession
 
 PERIOD_S = 0.04
 FORWARD = DroneCommand(0.25, 0.5, 0.0, -0.25)
-IMU = Imu(Orientation(0.0, 0.0, 0.1), Vector(0.0, 0.0, 0.0))
-TELEMETRY = DroneTelemetry(IMU, Altimeter(2.0, 0.0), Vector(0.5, 0.0, 0.0), None, Camera(320, 240))
-WITH_IMAGE = replace(TELEMETRY, camera=Camera(1, 1, 60.0, JPEG))
-SEEN_ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.0), Vector(0.3, 0.0, 0.0), "circular", 2.0)
+TELEMETRY, SEEN_ROVER = (conversation()[number].message for number in (2, 4))
 
 
 class Talk(SessionTalk):
@@ -99,6 +92,7 @@ def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.4
     assert "thrust is 7" in notes(talk.hear(command(7)), "rejected_input")[0]
+    assert talk.session.silent_s(talk.now_s) == 0.0  # it is not silent
     assert published(talk.run(0.2))[-1] == DroneCommand()
 
 
@@ -204,41 +198,47 @@ def test_documents_are_no_more_than_their_rate(talk):
     assert 25 <= sent <= 26
 
 
+def seen(ending=b"0"):
+    """Return telemetry with a new image."""
+    return replace(TELEMETRY, camera=Camera(1, 1, 60.0, JPEG + ending))
+
+
 def test_one_of_five_documents_has_an_image_the_first_one_too(talk):
-    images = [bool(documents(talk.tell(WITH_IMAGE))[0]["camera"]["image"]) for _ in range(11)]
-    assert images == [number % 5 == 0 for number in range(11)]
+    images = [documents(talk.tell(seen(ending=bytes([n]))))[0]["camera"]["image"] for n in range(11)]
+    assert [bool(image) for image in images] == [number % 5 == 0 for number in range(11)]
 
 
-def test_an_image_waits_for_its_document_and_the_newest_one_goes(talk):
-    assert documents(talk.tell(WITH_IMAGE))[0]["camera"]["image"]
-    other = JPEG[:-2] + b"\x00" + JPEG[-2:]
-    talk.tell(replace(TELEMETRY, camera=Camera(1, 1, 60.0, other)))
-    sent = [documents(talk.tell())[0]["camera"]["image"] for _ in range(8)]
-    assert [base64.b64decode(image) for image in sent if image] == [other]
-    assert sent.index(base64.b64encode(other).decode()) == 3
-
-
-def test_the_size_is_that_of_the_last_image_that_was_sent(talk):
+def test_each_image_is_sent_once_and_the_newest_one_goes(talk):
     assert documents(talk.tell())[0]["camera"] == {"width": 320, "height": 240, "image": None}
-    talk.tell(WITH_IMAGE)
-    assert (documents(talk.tell())[0]["camera"]["width"], documents(talk.tell())[0]["camera"]["height"]) == (1, 1)
+    talk.session.lost(talk.now_s)
+    missed = seen()
+    assert talk.tell(missed) == []
+    talk.session.opened(talk.now_s)
+    newest = seen(ending=b"2")
+    given = [missed] * 5 + [seen(ending=b"1"), *[newest] * 10]
+    cameras = [documents(talk.tell(telemetry))[0]["camera"] for telemetry in given]
+    images = [base64.b64decode(camera["image"]) for camera in cameras if camera["image"]]
+    assert images == [JPEG + b"1", newest.camera.jpeg]
+    assert [bool(camera["image"]) for camera in cameras].index(True) == 5
+    assert (cameras[-1]["width"], cameras[-1]["height"]) == (1, 1)
 
 
 def test_an_image_too_large_for_the_link_is_left_out():
     talk = Talk(max_document_bytes=200)
     talk.session.opened(talk.now_s)
-    actions = talk.tell(WITH_IMAGE)
+    image = seen()
+    actions = talk.tell(image)
     assert "a datagram holds 200: it was left out." in notes(actions, TOO_LARGE)[0]
     assert documents(actions)[0]["camera"]["image"] is None
-    assert notes(talk.tell(), TOO_LARGE) == []
+    assert notes(talk.tell(image), TOO_LARGE) == []
 
 
 def test_an_image_that_no_document_carries_costs_only_itself(talk):
-    large = JPEG + bytes(4 * 1024 * 1024)
-    actions = talk.tell(replace(TELEMETRY, camera=Camera(1, 1, 60.0, large)))
+    large = seen(ending=bytes(4 * 1024 * 1024))
+    actions = talk.tell(large)
     assert len(notes(actions, "unencodable_messages")) == 1
     assert documents(actions)[0]["camera"]["image"] is None
-    assert notes(talk.tell(), "unencodable_messages") == []
+    assert notes(talk.tell(large), "unencodable_messages") == []
 
 
 def test_a_rover_goes_with_every_other_document(talk):
@@ -247,7 +247,7 @@ def test_a_rover_goes_with_every_other_document(talk):
         talk.now_s += PERIOD_S
         sent += documents(talk.session.send_rover(SEEN_ROVER, talk.now_s), ROVER_TOPIC)
     assert 5 <= len(sent) <= 6
-    assert sent[0]["position"] == {"x": 1.0, "y": 2.0, "z": 0.0}
+    assert sent[0]["position"] == {"x": 1.0, "y": -2.0, "z": 0.0}
 
 
 def test_what_no_document_carries_is_counted(talk):

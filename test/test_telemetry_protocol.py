@@ -4,11 +4,15 @@
 import base64
 import copy
 import json
+from contextlib import suppress
 from dataclasses import replace
+from functools import reduce
+from operator import getitem
 
 import cv2
 import numpy as np
 import pytest
+import telemetry_documents
 from hypothesis import given
 from hypothesis import strategies as st
 from telemetry_documents import ROVER
@@ -42,28 +46,14 @@ def jpeg_of(width, height, *options):
 
 JPEG = jpeg_of(32, 24)
 
-# The document's examples.
 COMMAND = {"thrust": 0.5, "pitch": 0.1, "roll": -0.2, "yaw": 0.0}
-DRONE = {
-    "imu": {
-        "orientation": {"roll": 0.0, "pitch": 0.0, "yaw": 0.0},
-        "angular_velocity": {"x": 0.0, "y": 0.0, "z": 0.0},
-        "linear_acceleration": {"x": 0.0, "y": 0.0, "z": 9.81},
-    },
-    "altimeter": {"altitude": 5.0, "vertical_velocity": -0.1},
-    "velocity": {"x": 0.0, "y": 0.0, "z": -0.1},
-    "landing_pad": {"relative_x": 0.5, "relative_y": -0.2, "distance": 4.5, "confidence": 0.85},
-    "camera": {"width": 320, "height": 240, "fov": 60.0, "image": base64.b64encode(JPEG).decode()},
-    "landed": False,
-    "timestamp": 1.234,
-}
-
+DRONE = telemetry_documents.drone(JPEG)
 DRONE_MESSAGE = DroneTelemetry(
-    imu=Imu(Orientation(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 9.81)),
-    altimeter=Altimeter(altitude=5.0, vertical_velocity=-0.1),
-    velocity=Vector(0.0, 0.0, -0.1),
-    landing_pad=LandingPad(relative_x=0.5, relative_y=-0.2, distance=4.5, confidence=0.85),
-    camera=Camera(width=320, height=240, fov=60.0, jpeg=JPEG),
+    Imu(Orientation(0.1, -0.2, 0.3), Vector(0.01, 0.02, 0.03), Vector(0.5, -0.5, 9.81)),
+    Altimeter(altitude=5.0, vertical_velocity=-0.1),
+    Vector(1.0, -0.5, -0.1),
+    LandingPad(relative_x=0.5, relative_y=-0.2, distance=4.5, confidence=0.85),
+    Camera(width=32, height=24, fov=60.0, jpeg=JPEG),
     landed=False,
     timestamp=1.234,
 )
@@ -94,32 +84,15 @@ def image_problem(document, connection=None):
     return telemetry.camera.problem
 
 
-def outcome_of(connection, document):
-    """Return the event or the sentence of the refusal."""
-    try:
-        return receive(connection, document)
-    except RemoteProtocolError as error:
-        return str(error)
-
-
 def changed(document, path, value):
     """Return a copy with another value at a path such as imu.orientation.roll."""
-    document = copy.deepcopy(document)
-    *parents, name = path.split(".")
-    inner = document
-    for parent in parents:
-        inner = inner[parent]
-    inner[name] = value
-    return document
+    return telemetry_documents.changed(document, **{path.replace(".", "__"): value})
 
 
 def without(document, path):
-    document = changed(document, path, None)
+    document = copy.deepcopy(document)
     *parents, name = path.split(".")
-    inner = document
-    for parent in parents:
-        inner = inner[parent]
-    del inner[name]
+    del reduce(getitem, parents, document)[name]
     return document
 
 
@@ -137,21 +110,16 @@ def paths(document, prefix=""):
 # The document's examples.
 
 
-def test_the_documents_telemetry_of_a_drone():
+def test_the_documents_examples_are_read():
     assert receive(ControllerConnection(), DRONE) == DRONE_MESSAGE
-
-
-def test_the_documents_telemetry_of_a_rover():
-    assert receive(ControllerConnection(), ROVER) == ROVER_MESSAGE
-    assert receive(DroneConnection(), ROVER) == ROVER_MESSAGE
-
-
-def test_the_documents_command():
+    assert receive(ControllerConnection(), ROVER) == receive(DroneConnection(), ROVER) == ROVER_MESSAGE
     assert receive(DroneConnection(), COMMAND) == DroneCommand(thrust=0.5, pitch=0.1, roll=-0.2, yaw=0.0)
 
 
 def test_what_is_sent_is_what_the_document_shows():
     assert json.loads(DroneConnection().send(DRONE_MESSAGE)) == DRONE
+    least = json.loads(DroneConnection().send(replace(DRONE_MESSAGE, landing_pad=None, landed=None)))
+    assert least == {**without(DRONE, "landed"), "landing_pad": None}
     assert json.loads(RoverConnection().send(ROVER_MESSAGE)) == ROVER
     assert json.loads(ControllerConnection().send(DroneCommand(0.5, 0.1, -0.2, 0.0))) == COMMAND
 
@@ -161,13 +129,15 @@ def test_what_is_sent_is_what_the_document_shows():
 OPTIONAL = {
     "imu.linear_acceleration": replace(DRONE_MESSAGE, imu=replace(DRONE_MESSAGE.imu, linear_acceleration=None)),
     "camera.fov": replace(DRONE_MESSAGE, camera=replace(DRONE_MESSAGE.camera, fov=None)),
+    "camera.image": replace(DRONE_MESSAGE, camera=replace(DRONE_MESSAGE.camera, jpeg=None)),
+    "landing_pad": replace(DRONE_MESSAGE, landing_pad=None),
     "landed": replace(DRONE_MESSAGE, landed=None),
     "timestamp": replace(DRONE_MESSAGE, timestamp=None),
 }
 
 
 @pytest.mark.parametrize("path", OPTIONAL)
-def test_later_versions_drop_fields(path):
+def test_what_may_be_null_may_be_missing(path):
     assert receive(ControllerConnection(), without(DRONE, path)) == OPTIONAL[path]
     assert receive(ControllerConnection(), changed(DRONE, path, None)) == OPTIONAL[path]
 
@@ -187,44 +157,46 @@ def test_unknown_fields_are_ignored():
 
 # Values.
 
-NO_NUMBERS = [True, False, None, "1", "", [], [1.0], {}, {"x": 1}]
+NO_NUMBERS = [True, None, "1", [1.0], {}, 1e300, 10**30]
 NUMBERS = [
-    path
-    for path in paths(DRONE)
-    if path.split(".")[-1] in {"roll", "pitch", "yaw", "x", "y", "z", "altitude", "vertical_velocity"}
-    or path.startswith("landing_pad.")
+    *(f"imu.orientation.{name}" for name in DRONE["imu"]["orientation"]),
+    *(f"{group}.{axis}" for group in ("imu.angular_velocity", "imu.linear_acceleration", "velocity") for axis in "xyz"),
+    *("altimeter.altitude", "altimeter.vertical_velocity", *(f"landing_pad.{name}" for name in DRONE["landing_pad"])),
 ]
 
 
 @pytest.mark.parametrize("path", NUMBERS)
-@pytest.mark.parametrize("value", [*NO_NUMBERS, 1e300, -1e300, 10**30, MAX_MAGNITUDE * 1.01])
-def test_a_value_that_is_no_number_is_named(path, value):
-    assert refusal(changed(DRONE, path, value)).startswith(f"{path} is ")
-    assert "has to be a number from" in refusal(changed(DRONE, path, value))
+def test_a_value_that_is_no_number_is_named(path):
+    for value in (*NO_NUMBERS, -MAX_MAGNITUDE * 1.01):
+        sentence = refusal(changed(DRONE, path, value))
+        assert sentence.startswith(f"{path} is ")
+        assert "has to be a number from" in sentence
 
 
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        *(("imu", value) for value in (None, 1, "x", [], True)),
-        *(("imu.orientation", value) for value in (None, 1, [0, 0, 0])),
-        *(("landing_pad", value) for value in (False, 0, "null", [])),
-        *(("landing_pad.confidence", value) for value in (-0.01, 1.01, 85)),
-        *(("camera.width", value) for value in (0, -1, 4097, 4097.0, 320.5, 1e300, True, None, "320", 10**30)),
-        *(("camera.height", value) for value in (0, -1, 4097, 240.5, True, None)),
-        *(("camera.fov", value) for value in (0, 5e-324, 0.9, 179.1, 180, -60, 1e9, "60", True, [])),
-        *(("landed", value) for value in (0, 1, "false", [])),
-        *(("timestamp", value) for value in (-0.001, MAX_TIMESTAMP_S + 1, "1.2", True, [])),
+        *(("imu", value) for value in (None, "x", [])),
+        ("imu.orientation", [0, 0, 0]),
+        *(("landing_pad", value) for value in (False, "null", [])),
+        *(("landing_pad.confidence", value) for value in (-0.01, 1.01)),
+        *(("camera.width", value) for value in (0, 4097, 320.5, 1e300, True, None, "320")),
+        *(("camera.height", value) for value in (0, 4097)),
+        *(("camera.fov", value) for value in (0.9, 179.1, "60")),
+        *(("landed", value) for value in (0, "false" * 10_000)),
+        *(("timestamp", value) for value in (-0.001, MAX_TIMESTAMP_S + 1, "1.2")),
     ],
 )
 def test_an_impossible_value_is_named(path, value):
-    assert refusal(changed(DRONE, path, value), "drone").startswith(f"{path} is ")
+    sentence = refusal(changed(DRONE, path, value), "drone")
+    assert sentence.startswith(f"{path} is ")
+    assert len(sentence) < 200
 
 
 @pytest.mark.parametrize("field", COMMAND)
-@pytest.mark.parametrize("value", [*NO_NUMBERS, 1.01, -1.01, 1e300])
-def test_an_invalid_command_is_refused(field, value):
-    assert refusal(changed(COMMAND, field, value), connection=DroneConnection()).startswith(f"{field} is ")
+def test_an_invalid_command_is_refused(field):
+    for value in (*NO_NUMBERS, 1.01, -1.01):
+        assert refusal(changed(COMMAND, field, value), connection=DroneConnection()).startswith(f"{field} is ")
 
 
 def test_integers_are_numbers():
@@ -237,9 +209,9 @@ def test_integers_are_numbers():
 # Documents.
 
 
-@pytest.mark.parametrize("document", [b"[]", b"null", b"1", b'"{}"', b"true"])
-def test_a_value_that_is_no_object_is_refused(document):
-    assert refusal(document).endswith("has to be an object.")
+def test_a_value_that_is_no_object_is_refused():
+    for document in (b"[]", b"null", b"1", b'"{}"'):
+        assert refusal(document).endswith("has to be an object.")
 
 
 def test_the_sender_is_recognised_by_the_fields():
@@ -248,18 +220,10 @@ def test_the_sender_is_recognised_by_the_fields():
     assert receive(DroneConnection(), {**COMMAND, "position": None}).thrust == 0.5
 
 
-BRACKETS = pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
-
-
-def with_note(text):
-    return f'{json.dumps(DRONE)[:-1]}, "note": {text}}}'
-
-
-@BRACKETS
-@pytest.mark.parametrize("depth", [2000, 60_000])
-def test_deep_nesting_is_refused(depth, opening, closing):
-    nested = f"{opening * depth}1{closing * depth}"
-    for text in (opening * depth, nested, with_note(nested)):
+@pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
+def test_deep_nesting_is_refused(opening, closing):
+    nested = f"{opening * 60_000}1{closing * 60_000}"
+    for text in (opening * 60_000, nested, f'{json.dumps(DRONE)[:-1]}, "note": {nested}}}'):
         assert refusal(text).startswith("The document ")
 
 
@@ -280,10 +244,9 @@ def test_a_large_document_is_not_of_many_small_values(kind):
 # Images.
 
 
-@pytest.mark.parametrize("value", [1, True, [], {}])
-def test_an_image_has_to_be_text(value):
-    sentence = f"camera.image is {value}, and has to be base64 text or null."
-    assert image_problem(changed(DRONE, "camera.image", value)) == sentence
+def test_an_image_has_to_be_text():
+    sentence = "camera.image is 1, and has to be base64 text or null."
+    assert image_problem(changed(DRONE, "camera.image", 1)) == sentence
 
 
 def test_an_image_has_to_be_base64():
@@ -298,8 +261,7 @@ def lines(length, end):
     return lambda text: "".join(text[start : start + length] + end for start in range(0, len(text), length))
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r", " ", "\t", "\v", "\f", " \n\t"])
-@pytest.mark.parametrize("length", [1, 64, 76, 1_000_000])
+@pytest.mark.parametrize(("length", "end"), [(1, " "), (64, "\r\n"), (76, "\n"), (1_000_000, " \t\v\f\n")])
 def test_base64_may_be_in_lines(length, end):
     text = base64.b64encode(JPEG).decode()
     for broken in (lines(length, end)(text), end + text):
@@ -308,20 +270,15 @@ def test_base64_may_be_in_lines(length, end):
 
 def test_base64_in_lines_may_be_as_large_as_in_one():
     jpeg_of_the_limit = JPEG + bytes(MAX_IMAGE_BYTES - len(JPEG))
-    for encode in (base64.encodebytes, lambda data: lines(64, "\r\n")(base64.b64encode(data).decode()).encode()):
-        document = changed(DRONE, "camera.image", encode(jpeg_of_the_limit).decode())
-        assert receive(ControllerConnection(), document).camera.jpeg == jpeg_of_the_limit
+    document = changed(DRONE, "camera.image", lines(64, "\r\n")(base64.b64encode(jpeg_of_the_limit).decode()))
+    assert receive(ControllerConnection(), document).camera.jpeg == jpeg_of_the_limit
 
 
-@pytest.mark.parametrize("image", [b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"BM", b"\xff\xd8", b"\xd8\xff\xff"])
-def test_an_image_that_is_no_jpeg_is_left_out(image):
-    assert image_problem(with_image(image)).startswith("camera.image begins with ")
-
-
-@pytest.mark.parametrize("size", [(4097, 8), (8, 4097)])
-def test_a_jpeg_that_is_too_large_is_left_out_by_its_header(size):
-    width, height = size
-    assert f"{width} x {height} pixels" in image_problem(with_image(jpeg_of(width, height)))
+def test_an_image_that_is_no_jpeg_or_too_large_by_its_header_is_left_out():
+    for image in (b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\xff\xd8"):
+        assert image_problem(with_image(image)).startswith("camera.image begins with ")
+    for width, height in ((4097, 8), (8, 4097)):
+        assert f"{width} x {height} pixels" in image_problem(with_image(jpeg_of(width, height)))
 
 
 def test_the_size_of_an_image_is_checked_before_it_is_decoded():
@@ -384,16 +341,6 @@ def test_a_refused_document_changes_nothing():
 # Anything at all.
 
 
-def assert_event_or_refusal(document):
-    for connection in (ControllerConnection(), DroneConnection()):
-        outcome = outcome_of(connection, document)
-        if isinstance(outcome, str):
-            assert outcome.endswith(".")
-            assert len(outcome) < 400
-        else:
-            assert isinstance(outcome, (DroneTelemetry, RoverTelemetry, DroneCommand))
-
-
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
@@ -404,4 +351,9 @@ json_values = st.recursive(
 @given(st.sampled_from([DRONE, ROVER, COMMAND]), st.data())
 def test_any_value_anywhere_is_an_event_or_a_refusal(document, data):
     path = data.draw(st.sampled_from(sorted(paths(document))))
-    assert_event_or_refusal(json.dumps(changed(document, path, data.draw(json_values))))
+    text = json.dumps(changed(document, path, data.draw(json_values)))
+    for connection in (ControllerConnection(), DroneConnection()):
+        connection.receive_data(text)
+        with suppress(RemoteProtocolError):
+            assert isinstance(connection.next_event(), (DroneTelemetry, RoverTelemetry, DroneCommand))
+        assert connection.next_event() is NEED_DATA

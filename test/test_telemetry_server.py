@@ -2,6 +2,7 @@
 """telemetry_server between a landing program and a drone of ROS, which the test is."""
 
 import base64
+import json
 import math
 
 import numpy as np
@@ -75,65 +76,48 @@ class Drone:
 
 def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
-    server = serve()
-    server.wait_for_line("no topic gives imu/data, so no telemetry is sent")
-    drone = Drone(ros)
+    led = ros.subscribe(String, "/rover/telemetry")
+    serve(image_every=1, rover_pattern="circular").wait_for_line("no topic gives imu/data, so no telemetry is sent")
+    data = jpeg(320, 240)
+    publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
+    drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=data)))
     document = operator.receive()
     assert document["imu"]["orientation"] == pytest.approx({"roll": 0.0, "pitch": 0.0, "yaw": math.pi / 2})
     assert document["imu"]["angular_velocity"]["z"] == 0.25
     assert document["imu"]["linear_acceleration"]["z"] == 9.81
     assert document["altimeter"] == {"altitude": 1.5, "vertical_velocity": 0.0}
     assert document["velocity"] == pytest.approx({"x": 0.5, "y": 0.0, "z": 0.0})
-    assert (document["landing_pad"], document["camera"]["image"]) == (None, None)
-    assert (document["camera"]["width"], document["camera"]["height"], document["camera"]["fov"]) == (320, 240, 60.0)
+    assert document["landing_pad"] is None
+    camera = operator.wait(lambda document: document["camera"]["image"])["camera"]
+    assert base64.b64decode(camera.pop("image")) == data
+    assert camera == {"width": 320, "height": 240, "fov": 60.0}
     times = [operator.receive()["timestamp"] for _ in range(10)]
     assert times == sorted(times)
+    pad, moving = LandingPad(detected=True, offset_x=7.0, offset_y=-1.0, distance=5.0, confidence=0.5), Odometry()
+    moving.pose.pose.position.x, moving.twist.twist.linear.x = 1.5, 0.3
+    drone.others |= {
+        "pad": (ros.node.create_publisher(LandingPad, "landing_pad", 1), pad),
+        "rover": (ros.node.create_publisher(Odometry, "rover/odom", 1), moving),
+    }
+    expected = {"relative_x": 7.0, "relative_y": -1.0, "distance": 5.0, "confidence": 0.5}
+    operator.wait(lambda document: document.get("landing_pad") == expected)
+    rover = operator.wait(lambda document: "position" in document)
+    assert (rover["position"]["x"], rover["velocity"]["x"], rover["pattern"]) == (1.5, 0.3, "circular")
+    wait_until(lambda: operator.send(ROVER) or len(led), "the operator's rover", period_s=0.05)
+    assert '"pattern":"circular"' in led.wait().data
     reports.wait(lambda report: "talking" in report.status[0].message)
     drone.stop()
     wait_until(lambda: operator.hears_nothing_for(0.3), "silence")
     reports.wait(lambda report: "no topic gives imu/data" in report.status[0].message)
 
 
-def test_a_jpeg_goes_out_as_it_is_and_so_does_the_pad_and_a_raw_image_as_a_small_one(ros, serve, operator):
-    serve(image_every=1)
-    data = jpeg(320, 240)
-    publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
-    drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=data)))
-    document = operator.wait(lambda document: document["camera"]["image"])
-    assert base64.b64decode(document["camera"]["image"]) == data
-    assert (document["camera"]["width"], document["camera"]["height"]) == (320, 240)
-    assert document["landing_pad"] is None
-    told = LandingPad(detected=True, offset_x=7.0, offset_y=-1.0, distance=5.0, confidence=0.5)
-    drone.others["pad"] = ros.node.create_publisher(LandingPad, "landing_pad", 1), told
-    expected = {"relative_x": 7.0, "relative_y": -1.0, "distance": 5.0, "confidence": 0.5}
-    operator.wait(lambda document: document["landing_pad"] == expected)
-    raw = Image(height=480, width=640, encoding="rgb8", step=1920, data=np.zeros(480 * 1920, np.uint8).tobytes())
-    drone.others = {"image": (ros.node.create_publisher(Image, "camera/image_raw", 1), raw)}
-    serve(images_from="raw")
-    document = operator.wait(lambda document: document["camera"]["image"] and document["camera"]["width"] == 320)
-    assert read_size(base64.b64decode(document["camera"]["image"])) == (320, 240)
-    drone.stop()
-
-
-def test_a_rover_goes_both_ways(ros, serve, operator):
-    led = ros.subscribe(String, "/rover/telemetry")
-    serve(rover_pattern="circular")
-    drone = Drone(ros)
-    moving = Odometry()
-    moving.pose.pose.position.x, moving.twist.twist.linear.x = 1.5, 0.3
-    drone.others = {"rover": (ros.node.create_publisher(Odometry, "rover/odom", 1), moving)}
-    rover = operator.wait(lambda document: "position" in document)
-    assert (rover["position"]["x"], rover["velocity"]["x"], rover["pattern"]) == (1.5, 0.3, "circular")
-    wait_until(lambda: operator.send(ROVER) or len(led), "the operator's rover", period_s=0.05)
-    assert '"pattern":"circular"' in led.wait().data.replace(" ", "")
-    drone.stop()
-
-
-def test_documents_by_topics(ros, serve):
+def test_documents_by_topics_and_a_raw_image_as_a_small_jpeg(ros, serve):
     documents, commands = ros.subscribe(String, "/drone/telemetry"), ros.subscribe(Twist, "cmd_vel", 100)
-    serve(transport="topic")
-    drone = Drone(ros)
-    assert '"imu"' in documents.wait().data
+    serve(transport="topic", images_from="raw")
+    raw = Image(height=480, width=640, encoding="rgb8", step=1920, data=np.zeros(480 * 1920, np.uint8).tobytes())
+    drone = Drone(ros, image=(ros.node.create_publisher(Image, "camera/image_raw", 1), raw))
+    camera = json.loads(documents.wait(lambda message: '"image":"' in message.data).data)["camera"]
+    assert read_size(base64.b64decode(camera["image"])) == (camera["width"], camera["height"]) == (320, 240)
     publisher = ros.publisher(String, "/drone/command")
     publisher.publish(String(data='{"thrust": 0.5, "pitch": 0, "roll": 0, "yaw": 0}'))
     assert commands.wait(lambda message: message != ZERO).linear.z == 0.5

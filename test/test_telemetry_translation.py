@@ -35,13 +35,13 @@ from drone_bridge.telemetry.codec import (
 )
 from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
+    SIGNED,
+    TOPICS,
     LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
+    Signs,
     Translation,
     command_from_shares,
-    command_signs,
-    telemetry_signs,
+    over_ground,
 )
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
@@ -56,11 +56,11 @@ TELEMETRY = DroneTelemetry(
     camera=Camera(320, 240),
 )
 ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.5), Vector(0.3, 0.4, 0.0), "circular", 1.0)
-REVERSED = TelemetrySigns(*[-1] * 5)
+REVERSED = Signs(SIGNED)
 
 
 def messages(signs=None, is_levelled=True):
-    return Translation(NAMES, signs or TelemetrySigns(), default_fov=90.0, is_levelled=is_levelled)
+    return Translation(NAMES, signs or Signs(), default_fov=90.0, is_levelled=is_levelled)
 
 
 def imu(signs=None, **orientation):
@@ -89,11 +89,6 @@ def test_positive_roll_lowers_the_right_side():
 def test_positive_yaw_turns_the_nose_left():
     assert turned(imu(yaw=0.1).orientation, FORWARD)[1] > 0
     assert turned(imu(REVERSED, yaw=0.1).orientation, FORWARD)[1] < 0
-
-
-def test_rates_go_with_their_angles():
-    assert TelemetrySigns().turned(1.0, 2.0, 3.0) == (1.0, 2.0, 3.0)
-    assert REVERSED.turned(1.0, 2.0, 3.0) == (-1.0, -2.0, -3.0)
 
 
 def test_an_acceleration_that_is_not_on_the_wire_is_marked():
@@ -136,14 +131,14 @@ def test_a_pad_that_went_out_of_sight_is_nowhere():
     assert "d1/landing_pad" not in {each.child_frame_id for each in made.transforms(out_of_sight, STAMP).transforms}
 
 
-@pytest.mark.parametrize("signs", [TelemetrySigns(), REVERSED])
+@pytest.mark.parametrize("signs", [Signs(), REVERSED])
 def test_tf_levels_what_the_attitude_tilts(signs):
     """Through base_stabilized the world's up is up, and what is ahead stays ahead, however the drone tilts."""
     made = messages(signs)
     level, ground, pad = made.transforms(TELEMETRY, STAMP).transforms
     assert (level.header.frame_id, level.child_frame_id) == ("d1/base_link", "d1/base_stabilized")
     in_world = matrix(made.imu(TELEMETRY, STAMP).orientation) @ matrix(level.transform.rotation)
-    yaw = signs.yaw * TELEMETRY.imu.orientation.yaw
+    _, _, yaw = signs.turned(*TELEMETRY.imu.orientation)
     assert np.allclose(in_world @ UP, UP)
     assert np.allclose(in_world @ FORWARD, (math.cos(yaw), math.sin(yaw), 0))
     assert (ground.header.frame_id, ground.child_frame_id) == ("d1/base_stabilized", "d1/base_footprint")
@@ -151,7 +146,7 @@ def test_tf_levels_what_the_attitude_tilts(signs):
     assert pad.header.frame_id == "d1/base_stabilized"
 
 
-@pytest.mark.parametrize("signs", [TelemetrySigns(), REVERSED])
+@pytest.mark.parametrize("signs", [Signs(), REVERSED])
 def test_rates_are_along_the_axes_of_the_velocity(signs):
     made = messages(signs)
     angular = made.velocity(TELEMETRY, STAMP).twist.twist.angular
@@ -208,18 +203,18 @@ def test_height_and_velocities():
     assert velocity.header.stamp == height.header.stamp == STAMP
 
 
+@pytest.mark.parametrize("is_levelled", [True, False])
+def test_a_drone_that_looks_north_and_goes_ahead_goes_north(is_levelled):
+    north = replace(TELEMETRY.imu, orientation=Orientation(0.0, 0.5, math.pi / 2))
+    ahead = Vector(2.0, 0.0, 0.0) if is_levelled else Vector(2.0 * math.cos(0.5), 0.0, 2.0 * math.sin(0.5))
+    motion = messages(is_levelled=is_levelled).motion(replace(TELEMETRY, imu=north, velocity=ahead))
+    assert over_ground(motion) == pytest.approx((0.0, 2.0, -0.1))
+
+
 NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
 VECTORS = st.builds(Vector, NUMBERS, NUMBERS, NUMBERS)
-MESSAGES = [
-    *(
-        Translation.imu,
-        Translation.height,
-        Translation.vertical_velocity,
-        Translation.velocity,
-    ),
-    *(Translation.landing_pad, Translation.transforms, Translation.clock),
-    *(Translation.compressed_image, Translation.camera_info),
-]
+SLOW = "camera/image_raw"  # which decodes a picture
+MESSAGES = [row.to_ros for row in TOPICS if row.of is DroneTelemetry and row.to_ros and row.name != SLOW]
 
 
 @given(
@@ -253,21 +248,17 @@ def test_the_edge_of_the_image_is_half_the_field_of_view_from_its_middle():
     assert info.k[5] == (240 - 1) / 2
 
 
-def test_the_field_of_view_has_a_default():
-    assert messages().camera_info(with_camera(), STAMP).k[0] == pytest.approx(160.0)
-
-
-def test_the_size_is_that_of_the_image():
-    info = messages().camera_info(with_camera(jpeg=encoded(64, 48)), STAMP)
-    assert (info.width, info.height) == (64, 48)
-    assert info.k[0] == pytest.approx(32.0)
-
-
-def test_a_camera_that_changes_is_followed():
+def test_a_camera_that_changes_is_followed_and_the_size_is_that_of_the_image():
     made = messages()
-    assert made.camera_info(with_camera(fov=60.0), STAMP).width == 320
-    assert made.camera_info(with_camera(width=640), STAMP).width == 640
-    assert made.camera_info(with_camera(fov=90.0), STAMP).k[0] == pytest.approx(160.0)
+
+    def seen(**camera):
+        info = made.camera_info(with_camera(**camera), STAMP)
+        return info.width, info.height, pytest.approx(info.k[0])
+
+    assert seen(fov=60.0) == (320, 240, 160 / math.tan(math.radians(30)))
+    assert seen() == (320, 240, 160.0)  # by the default of 90 degrees
+    assert seen(width=640) == (640, 240, 320.0)
+    assert seen(jpeg=encoded(64, 48)) == (64, 48, 32.0)
 
 
 # Decoding.
@@ -334,18 +325,15 @@ def test_any_damage_is_decoded_or_a_value_error(position, value):
     ],
 )
 def test_a_command_is_a_share_of_what_the_wire_allows(shares, expected):
-    assert command_from_shares(shares, TelemetryCommandSigns()) == expected
-
-
-def test_a_drone_with_inverted_signs():
-    signs = TelemetryCommandSigns(pitch=-1, roll=-1, yaw=-1)
-    made = command_from_shares(Shares(0.5, 0.5, -0.5, 0.5), signs)
-    assert made == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
+    assert command_from_shares(shares, Signs()) == expected
 
 
 def test_opposite_signs_are_named():
-    assert telemetry_signs(["command.yaw", "telemetry.pitch"]) == TelemetrySigns(pitch=-1)
-    assert command_signs(["command.yaw", "telemetry.pitch"]) == TelemetryCommandSigns(yaw=-1)
+    shares = Shares(0.5, 0.5, -0.5, 0.5)
+    assert command_from_shares(shares, REVERSED) == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
+    one = Signs(["command.yaw", "telemetry.pitch"])
+    assert command_from_shares(shares, one) == DroneCommand(thrust=0.5, pitch=0.25, roll=-0.25, yaw=-0.25)
+    assert (one.turned(1.0, 2.0, 3.0), one.placed(1.0, 2.0)) == ((1.0, -2.0, 3.0), (1.0, 2.0))
     assert OPPOSITE_SIGNS.problem_with(["none"], "") is None
     assert OPPOSITE_SIGNS.problem_with([*OPPOSITE_SIGNS.default, "telemetry.relative_x"], "") is None
     assert OPPOSITE_SIGNS.problem_with(["telemetry.thrust"], "") == (

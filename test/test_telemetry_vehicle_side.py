@@ -8,19 +8,20 @@ import cv2
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Vector3
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped, Vector3
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
+from std_msgs.msg import Bool
 from telemetry_documents import DRONE, ROVER
 
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.telemetry.codec import ControllerConnection, DroneCommand
+from drone_bridge.telemetry.codec import Camera, ControllerConnection, DroneCommand
 from drone_bridge.telemetry.topics import (
+    TOPICS,
     LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
+    Signs,
     Translation,
     shares_from_command,
 )
@@ -29,7 +30,7 @@ from drone_bridge.wire.rate_limit import RateLimit
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = LandingFrameNames("d1/")
-REP_103 = TelemetrySigns()
+REP_103 = Signs()
 TRANSLATION = Translation(NAMES, REP_103)
 
 
@@ -89,11 +90,29 @@ def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
     assert TRANSLATION.wire_rover(message, "?").velocity == pytest.approx((0.0, 1.0, 0.0))
 
 
+def test_the_climb_is_the_altimeter_s_own_and_a_drone_that_flies_has_not_landed():
+    rows = {row.name: row for row in TOPICS}
+    messages = {"imu/data": Imu(), "height": PointStamped(), "velocity": TwistWithCovarianceStamped(), "flying": Bool()}
+    messages["velocity"].twist.twist.linear.z = 0.5
+
+    def made():
+        value = {name: rows[name].from_ros(TRANSLATION, message) for name, message in messages.items()}.get
+        return TRANSLATION.telemetry(value, Camera(320, 240), None)
+
+    assert (made().altimeter.vertical_velocity, made().landed) == (0.5, True)
+    messages["vertical_velocity"] = TwistWithCovarianceStamped()
+    messages["vertical_velocity"].twist.twist.linear.z = -0.25
+    messages["flying"].data = True
+    assert (made().altimeter.vertical_velocity, made().landed) == (-0.25, False)
+    messages["landed"] = Bool(data=True)  # which outranks it
+    assert made().landed
+
+
 # Commands.
 
 
 def test_positive_pitch_goes_forward_and_positive_roll_right():
-    shares = shares_from_command(DroneCommand(0.5, 0.25, 0.5, -0.5), TelemetryCommandSigns())
+    shares = shares_from_command(DroneCommand(0.5, 0.25, 0.5, -0.5), Signs())
     assert shares == Shares(thrust=0.5, pitch=0.5, roll=1.0, yaw=-1.0)
 
 

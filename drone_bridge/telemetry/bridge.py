@@ -49,11 +49,11 @@ from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
     TOPICS,
     LandingFrameNames,
+    Signs,
     Translation,
     command_from_shares,
-    command_signs,
+    over_ground,
     static_transforms,
-    telemetry_signs,
 )
 from drone_bridge.wire.addresses import address_name
 
@@ -132,7 +132,7 @@ class TelemetryBridge(ProtocolNode):
         names = frame_names(self.parameters, LandingFrameNames)
         self._translation = translation = Translation(
             names,
-            telemetry_signs(get("opposite_signs")),
+            Signs(get("opposite_signs")),
             get("default_fov"),
             get("is_levelled"),
             refuse_image=partial(self.count_and_warn, BAD_IMAGES),
@@ -163,7 +163,7 @@ class TelemetryBridge(ProtocolNode):
     def make_session(self) -> ControllerSession:
         get = self.parameters.__getitem__
         self._topics.restart()
-        to_command = partial(command_from_shares, signs=command_signs(get("opposite_signs")))
+        to_command = partial(command_from_shares, signs=Signs(get("opposite_signs")))
         self._session = ControllerSession(self._pilot, to_command, get, self._allowed_peers, by_topics=not self._is_udp)
         return self._session
 
@@ -178,12 +178,12 @@ class TelemetryBridge(ProtocolNode):
         heard_s = self.decided_s
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
-        yaw, velocity = self._translation.yaw_and_velocity(message)
-        self.observed.measured(yaw, velocity=velocity, height=message.altimeter.altitude)
+        motion = self._translation.motion(message)
+        self.observed.measured(motion.yaw, velocity=over_ground(motion), height=motion.height)
         if message.landed:
             self._pilot.stands()
         else:
-            self._pilot.measured(self._translation.motion(message), heard_s)
+            self._pilot.measured(motion, heard_s)
         self._topics.publish(message, stamp)
         self.statistics.counts["images"] += message.camera.jpeg is not None
         self.statistics.took("document_read_to_published", elapsed_s() - heard_s)

@@ -31,9 +31,7 @@ are ignored. A number beyond ±10⁶ cannot be a measurement, and is refused.
 ```
 """
 
-import base64
 import json
-import math
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -58,21 +56,8 @@ from drone_bridge.wire.json_fields import (
     shown,
 )
 from drone_bridge.wire.json_numbers import whole_number
+from drone_bridge.wire.json_text import Document, from_base64, from_json, to_base64, to_json
 from drone_bridge.wire.outgoing import Range
-
-try:
-    import orjson
-
-    # Older ones take documents that are nested without end.
-    HAS_ORJSON = tuple(map(int, orjson.__version__.split(".")[:3])) >= (3, 9, 15)
-except ImportError:
-    HAS_ORJSON = False
-try:
-    import pybase64
-
-    HAS_PYBASE64 = True
-except ImportError:
-    HAS_PYBASE64 = False
 
 __all__ = [
     "COMMAND_TOPIC",
@@ -141,112 +126,16 @@ _MAX_LETTERS = (MAX_IMAGE_BYTES + 2) // 3 * 4 * 17 // 16
 SHARE, FIELD_OF_VIEW, TIME = Number(0.0, 1.0), Number(MIN_FOV, MAX_FOV), Number(0.0, MAX_TIMESTAMP_S)
 
 
-# JSON and base64, by orjson and pybase64 where they are installed, and by Python's own modules where they are not. Both
-# accept and refuse the same; docs/telemetry.md says what the slower one costs.
-
-#: A document as it came: a datagram, in UTF-8, or the text of a topic.
-Document = bytes | bytearray | memoryview | str
-
-
-def from_json(text: Document) -> Any:
-    """Return the value of a JSON text.
-
-    Raises json.JSONDecodeError; NaN, Infinity, numbers too large for a float, lone surrogates and what is nested too
-    deep are refused as well.
-    """
-    return orjson.loads(text) if HAS_ORJSON else _from_json(text)
-
-
-def to_json(value: Any) -> bytes:
-    """Return the JSON text of a value, in which there may be numbers of NumPy. Raises TypeError and ValueError."""
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY) if HAS_ORJSON else _to_json(value)
-
-
-def from_base64(text: str) -> bytes:
-    """Return the bytes that base64 stands for; line ends, which many encoders write, and blanks are skipped.
-
-    Raises ValueError for any other letter that does not belong there, and for padding that is missing or too much.
-    """
-    decode = _from_base64_fast if HAS_PYBASE64 else _from_base64
-    try:
-        return decode(text.encode("ascii"))
-    except ValueError:
-        return decode(text.encode("ascii").translate(None, b" \t\r\n\v\f"))
-
-
-def to_base64(data: bytes) -> str:
-    """Return bytes as base64."""
-    return pybase64.b64encode_as_string(data) if HAS_PYBASE64 else base64.b64encode(data).decode("ascii")
-
-
-def _from_base64_fast(letters: bytes) -> bytes:
-    return pybase64.b64decode(letters, validate=True)
-
-
-def _from_base64(letters: bytes) -> bytes:
-    if len(letters) % 4 or letters.endswith(b"==="):  # Python's own module takes any number of them at the end
-        raise ValueError("padding is missing, or there is too much")
-    return base64.b64decode(letters, validate=True)
-
-
-def _from_json(text: Document) -> Any:
-    try:
-        characters = text if isinstance(text, str) else bytes(text).decode("utf-8")
-        value = _DECODER.decode(characters)
-        if "\\u" in characters:  # may have become half of a surrogate pair
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except json.JSONDecodeError:
-        raise
-    except (ValueError, RecursionError) as error:
-        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise json.JSONDecodeError(reason, "", 0) from error
-    return value
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError("number out of range")
-    return value
-
-
-def _integer(text: str) -> float:
-    # As orjson has it, an integer that 64 bits don't hold is a float.
-    value = int(text) if len(text) <= 20 else None
-    return value if value is not None and -(2**63) <= value < 2**64 else _finite(text)
-
-
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_int=_integer, parse_constant=_refuse)
-
-
-def _to_json(value: Any) -> bytes:
-    return json.dumps(
-        value, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_number_of_numpy
-    ).encode("utf-8")
-
-
-def _number_of_numpy(value: Any) -> Any:
-    if not hasattr(value, "tolist"):
-        raise TypeError(f"{type(value).__name__} is not a JSON type")
-    return value.tolist()
-
-
 # What the fields of documents hold.
 
 
 class Pixels:
     """The width or height of an image."""
 
-    name = ""
-
     def __init__(self, most: int) -> None:
         self._most = most
 
-    def read(self, value: Any, context: Any = None) -> int:
+    def read(self, value: Any) -> int:
         pixels = whole_number(value)
         if pixels is None or not 1 <= pixels <= self._most:
             raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 1 to {self._most} pixels.")
@@ -258,9 +147,7 @@ class Pixels:
 class Name:
     """The name of a rover's pattern."""
 
-    name = ""
-
-    def read(self, value: Any, context: Any = None) -> str:
+    def read(self, value: Any) -> str:
         if not isinstance(value, str) or len(value) > MAX_PATTERN_LETTERS:
             sentence = f"and has to be a name of at most {MAX_PATTERN_LETTERS} letters."
             raise RefusedValueError(f" is {shown(value)}, {sentence}")
@@ -269,47 +156,34 @@ class Name:
     write = read
 
 
-class Jpeg:
-    """A JPEG in base64. One that can't be read costs no more than itself: it counts as none."""
+def read_image(value: Any) -> bytes:
+    """Return the JPEG that camera.image holds. Raises RefusedValueError with a sentence."""
+    if not isinstance(value, str):
+        raise RefusedValueError(f"camera.image is {shown(value)}, and has to be base64 text or null.")
+    if len(value) > _MAX_LETTERS:
+        sentence = f"letters of base64, which is more than the {MAX_IMAGE_BYTES} bytes that are allowed."
+        raise RefusedValueError(f"camera.image has {len(value)} {sentence}")
+    try:
+        data = from_base64(value)
+    except ValueError as error:
+        raise RefusedValueError(
+            "camera.image is not base64: it has invalid characters, or some are missing."
+        ) from error
+    return checked_image(data)
 
-    name = "image"
 
-    def read(self, value: Any, context: list[str]) -> bytes | None:
-        """Return the JPEG; `context` gets what is wrong with it."""
-        try:
-            return self._read(value)
-        except RefusedValueError as error:
-            context.append(f"camera.image{error}")
-            return None
-
-    def write(self, value: Any) -> str:
-        self._check(value)
-        return to_base64(value)
-
-    def _read(self, value: Any) -> bytes:
-        if not isinstance(value, str):
-            raise RefusedValueError(f" is {shown(value)}, and has to be base64 text or null.")
-        if len(value) > _MAX_LETTERS:
-            raise RefusedValueError(
-                f" has {len(value)} letters of base64, which is more than the {MAX_IMAGE_BYTES} bytes that are allowed."
-            )
-        try:
-            data = from_base64(value)
-        except ValueError as error:
-            raise RefusedValueError(" is not base64: it has invalid characters, or some are missing.") from error
-        self._check(data)
-        return data
-
-    def _check(self, data: bytes) -> None:
-        if len(data) > MAX_IMAGE_BYTES:
-            raise RefusedValueError(f" has {len(data)} bytes, and {MAX_IMAGE_BYTES} are allowed.")
-        try:
-            width, height = jpeg.read_size(data)
-        except ValueError as error:
-            raise RefusedValueError(f" {error}.") from error
-        if not (1 <= width <= MAX_IMAGE_WIDTH and 1 <= height <= MAX_IMAGE_HEIGHT):
-            allowed = f"{MAX_IMAGE_WIDTH} x {MAX_IMAGE_HEIGHT}"
-            raise RefusedValueError(f" has {width} x {height} pixels, and from 1 x 1 to {allowed} are allowed.")
+def checked_image(data: bytes) -> bytes:
+    """Return a JPEG of a size that is allowed. Raises RefusedValueError with a sentence for what is none."""
+    if len(data) > MAX_IMAGE_BYTES:
+        raise RefusedValueError(f"camera.image has {len(data)} bytes, and {MAX_IMAGE_BYTES} are allowed.")
+    try:
+        width, height = jpeg.read_size(data)
+    except ValueError as error:
+        raise RefusedValueError(f"camera.image {error}.") from error
+    if not (1 <= width <= MAX_IMAGE_WIDTH and 1 <= height <= MAX_IMAGE_HEIGHT):
+        allowed = f"from 1 x 1 to {MAX_IMAGE_WIDTH} x {MAX_IMAGE_HEIGHT} are allowed."
+        raise RefusedValueError(f"camera.image has {width} x {height} pixels, and {allowed}")
+    return data
 
 
 # Messages, in the units of the wire. None is what a document may leave out, and does.
@@ -379,9 +253,8 @@ class Camera:
     width: Annotated[int, Pixels(MAX_IMAGE_WIDTH)]
     height: Annotated[int, Pixels(MAX_IMAGE_HEIGHT)]
     fov: Annotated[float | None, FIELD_OF_VIEW] = None  # horizontal field of view, degrees
-    jpeg: Annotated[bytes | None, NULL, Jpeg()] = None  # `image`: in base64; null in four of five documents
-    #: Why the picture of a document that was received could not be read.
-    problem: Annotated[str, NOT_SENT] = field(default="", compare=False)
+    jpeg: Annotated[bytes | None, NOT_SENT] = None  # on the wire `image`, in base64; null in four of five documents
+    problem: Annotated[str, NOT_SENT] = field(default="", compare=False)  # why the image that came can't be read
 
     @property
     def jpeg_size(self) -> tuple[int, int] | None:
@@ -452,7 +325,11 @@ def _check_large(document: Document) -> None:
 def write(message: Message) -> bytes:
     """Return the message as a document. Raises LocalProtocolError for what no receiver would take."""
     try:
-        return to_json(_OBJECTS[type(message)].write(message))
+        document = _OBJECTS[type(message)].write(message)
+        if isinstance(message, DroneTelemetry):
+            image = message.camera.jpeg
+            document["camera"]["image"] = None if image is None else to_base64(checked_image(image))
+        return to_json(document)
     except RefusedValueError as error:
         raise LocalProtocolError(str(error).removeprefix(".")) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -553,8 +430,12 @@ def _sender(fields: dict[str, object]) -> Sender:
 
 
 def _read_drone(fields: Object) -> DroneTelemetry:
-    image_problems: list[str] = []
-    telemetry = _DRONE.read_document(fields, image_problems)
-    if not image_problems:
+    telemetry = _DRONE.read_document(fields)
+    image = fields["camera"].get("image")
+    if image is None:
         return telemetry
-    return replace(telemetry, camera=replace(telemetry.camera, problem=image_problems[0]))
+    try:
+        camera = replace(telemetry.camera, jpeg=read_image(image))
+    except RefusedValueError as error:  # it costs no more than itself
+        camera = replace(telemetry.camera, problem=str(error))
+    return replace(telemetry, camera=camera)

@@ -5,9 +5,9 @@ The mirror of telemetry_bridge, see docs/telemetry.md: topics of a drone in ROS 
 commands become cmd_vel. What is sent when is in `session.drone`.
 """
 
+import contextlib
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -61,10 +61,9 @@ from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
     TOPICS,
     LandingFrameNames,
+    Signs,
     Translation,
-    command_signs,
     shares_from_command,
-    telemetry_signs,
 )
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.jpeg import read_size
@@ -130,8 +129,8 @@ class DroneSources:
         self._on_telemetry = on_telemetry
         self._translation = translation
         self._pending: Time | None = None  # the stamp of a moment that is not complete yet
-        self._image: bytes | None = None  # a JPEG that was not handed on yet
-        self._size = DOCUMENTED_SIZE  # of the newest image, pixels
+        self._image: bytes | None = None  # the newest JPEG, and its size in pixels
+        self._size = DOCUMENTED_SIZE
         # Images first, as the executor handles subscriptions in this order.
         sensor = qos_profile_sensor_data
         if get("images_from") == "compressed":
@@ -141,33 +140,14 @@ class DroneSources:
         table = [row for row in TOPICS if row.name not in (IMAGES, ROVER)]
         self._topics = TopicSubscriptions(node, table, self._translation, self._take)
 
-    @property
-    def missing(self) -> str | None:
-        """The topics of a mandatory value that is missing at present, or None."""
-        if self._topics.message("imu/data") is None:
-            return "imu/data"
-        try:
-            self._translation.telemetry(self._topics.value, Camera(*self._size), None)
-        except MissingTopicError as missing:
-            return str(missing)
-        return None
-
-    def telemetry(self) -> DroneTelemetry | None:
-        """Return the drone's state, None while a mandatory value is missing. Each image is returned once."""
+    def telemetry(self) -> DroneTelemetry:
+        """Return the drone's state, and the newest image. Raises MissingTopicError, which names the topics it lacks."""
         message = self._topics.message("imu/data")
         if message is None:
-            return None
-        try:
-            stamp_s = seconds_of(message.header.stamp)
-            telemetry = self._translation.telemetry(self._topics.value, Camera(*self._size), stamp_s)
-        except MissingTopicError:
-            return None
-        return replace(telemetry, camera=self._camera())
-
-    def _camera(self) -> Camera:
+            raise MissingTopicError("imu/data")
         fov = self._topics.value("camera/camera_info") or self._node.parameters["default_fov"]
-        jpeg, self._image = self._image, None
-        return Camera(*self._size, fov, jpeg)
+        camera = Camera(*self._size, fov, self._image)
+        return self._translation.telemetry(self._topics.value, camera, seconds_of(message.header.stamp))
 
     def _take(self, topic: str, message: Any) -> None:
         if topic == "imu/data":
@@ -227,11 +207,10 @@ class TelemetryServer(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._command_signs = command_signs(get("opposite_signs"))
-        signs = telemetry_signs(get("opposite_signs"))
+        self._signs = Signs(get("opposite_signs"))
         names = LandingFrameNames(get("frame_prefix"))
         self._velocities = VelocityPublisher(self, names.base_link if get("command_output") != CMD_VEL else None)
-        self._translation = Translation(names, signs, is_levelled=get("is_levelled"))
+        self._translation = Translation(names, self._signs, is_levelled=get("is_levelled"))
         self._sources = DroneSources(self, self._translation, self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
         self._is_udp = get("transport") == "udp"
@@ -264,7 +243,7 @@ class TelemetryServer(ProtocolNode):
     def publish_event(self, message: DroneCommand | RoverTelemetry) -> None:
         """Publish a command, or what the operator says of its rover."""
         if isinstance(message, DroneCommand):
-            shares = shares_from_command(message, self._command_signs)
+            shares = shares_from_command(message, self._signs)
             twist = twist_from_shares(shares, read_group(self.parameters, "full_scale", FullScale))
             self._velocities.publish(twist, shares, self.decided_s)
         elif relayed := self.encode(RoverConnection().send, message):
@@ -277,8 +256,9 @@ class TelemetryServer(ProtocolNode):
             self.post(partial(self._session.receive, message.data, COMMAND_TOPIC))
 
     def _send_telemetry(self) -> None:
-        if self._session and (telemetry := self._sources.telemetry()):
-            self.post(partial(self._session.send, telemetry))
+        if self._session:
+            with contextlib.suppress(MissingTopicError):
+                self.post(partial(self._session.send, self._sources.telemetry()))
 
     def _send_rover(self, message: Odometry) -> None:
         if not self._session:
@@ -287,8 +267,12 @@ class TelemetryServer(ProtocolNode):
         self.post(partial(self._session.send_rover, rover))
 
     def _report_sources(self) -> None:
-        missing = self._sources.missing if self._loop else None
-        problem = f"no topic gives {missing}, so no telemetry is sent" if missing else None
+        problem = None
+        try:
+            if self._loop:
+                self._sources.telemetry()
+        except MissingTopicError as missing:
+            problem = f"no topic gives {missing}, so no telemetry is sent"
         self.reports.update_condition(INCOMPLETE, problem, "outdated values are not sent")
 
 

@@ -8,7 +8,7 @@ are measured along axes that stay level (`base_stabilized`) unless `is_levelled`
 
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianceStamped, Vector3
@@ -68,46 +68,35 @@ from drone_bridge.wire.jpeg import read_size
 # forward.
 
 
-class TelemetrySigns(NamedTuple):
-    """1, or -1 where a peer counts the other way round than REP 103. What converts the one converts it back."""
-
-    roll: int = 1  # of the angle and of the rate about x
-    pitch: int = 1  # about y
-    yaw: int = 1  # about z
-    relative_x: int = 1
-    relative_y: int = 1
-
-    def turned(self, roll: float, pitch: float, yaw: float) -> tuple[float, float, float]:
-        """Return angles of the wire, or rates, in REP 103, and the other way round."""
-        return self.roll * roll, self.pitch * pitch, self.yaw * yaw
-
-    def placed(self, x: float, y: float) -> tuple[float, float]:
-        """Return a pad's place on the wire forward and to the left, and the other way round."""
-        return self.relative_x * x, self.relative_y * y
-
-
-class TelemetryCommandSigns(NamedTuple):
-    """1, or -1 where a drone follows a command the other way round than REP 103."""
-
-    pitch: int = 1  # 1: positive tilts forward
-    roll: int = 1  # 1: positive tilts to the right
-    yaw: int = 1  # 1: positive turns left
-
-
-# What bridge and server share.
-
-_SIGNED = tuple(
-    f"{group}.{name}"
-    for group, kind in (("command", TelemetryCommandSigns), ("telemetry", TelemetrySigns))
-    for name in kind._fields
+#: What may be counted the other way round.
+SIGNED = (
+    *("command.pitch", "command.roll", "command.yaw"),
+    *("telemetry.roll", "telemetry.pitch", "telemetry.yaw", "telemetry.relative_x", "telemetry.relative_y"),
 )
 _NONE = "none"
 
 
+class Signs:
+    """How a peer counts: as in REP 103, but for what is named. What converts the one converts it back."""
+
+    def __init__(self, opposite: Collection[str] = ()) -> None:
+        """`opposite` has names of SIGNED."""
+        #: 1 or -1 by name.
+        self.of = {name: -1 if name in opposite else 1 for name in SIGNED}
+
+    def turned(self, roll: float, pitch: float, yaw: float) -> tuple[float, float, float]:
+        """Return angles, or the rates about x, y and z."""
+        return self.of["telemetry.roll"] * roll, self.of["telemetry.pitch"] * pitch, self.of["telemetry.yaw"] * yaw
+
+    def placed(self, x: float, y: float) -> tuple[float, float]:
+        """Return a pad's place, forward and to the left."""
+        return self.of["telemetry.relative_x"] * x, self.of["telemetry.relative_y"] * y
+
+
 def _check_signs(names: Sequence[str]) -> str | None:
     for name in names:
-        if name not in (_NONE, *_SIGNED):
-            return f"has {name!r}, and may have {_NONE}, or any of {', '.join(_SIGNED)}."
+        if name not in (_NONE, *SIGNED):
+            return f"has {name!r}, and may have {_NONE}, or any of {', '.join(SIGNED)}."
     return None
 
 
@@ -115,25 +104,10 @@ def _check_signs(names: Sequence[str]) -> str | None:
 OPPOSITE_SIGNS = ParameterDeclaration(
     "opposite_signs",
     [_NONE],
-    f"What the peer counts the other way round, or {_NONE}: any of {', '.join(_SIGNED)}.",
+    f"What the peer counts the other way round, or {_NONE}: any of {', '.join(SIGNED)}.",
     check=_check_signs,
     replaces=("command_sign.", "telemetry_sign."),
 )
-
-
-def command_signs(opposite: Collection[str]) -> TelemetryCommandSigns:
-    """Return the signs of commands, where these are the opposite ones by name."""
-    return TelemetryCommandSigns._make(_sign("command", name, opposite) for name in TelemetryCommandSigns._fields)
-
-
-def telemetry_signs(opposite: Collection[str]) -> TelemetrySigns:
-    """Return the signs of telemetry, where these are the opposite ones by name."""
-    return TelemetrySigns._make(_sign("telemetry", name, opposite) for name in TelemetrySigns._fields)
-
-
-def _sign(group: str, name: str, opposite: Collection[str]) -> int:
-    return -1 if f"{group}.{name}" in opposite else 1
-
 
 DEFAULT_FOV = ParameterDeclaration(
     "default_fov",
@@ -183,28 +157,35 @@ class LandingFrameNames(DroneFrameNames):
         return f"{self.prefix}rover/base_link"
 
 
-def command_from_shares(shares: Shares, signs: TelemetryCommandSigns) -> DroneCommand:
-    """Return shares as a command."""
+def command_from_shares(shares: Shares, signs: Signs) -> DroneCommand:
+    """Return shares as a command: + pitch tilts forward, + roll to the right, + yaw turns left."""
+    of = signs.of
     # 0.0 + x, because the product of -1 and zero is the other zero.
     return DroneCommand(
         MAX_THRUST * shares.thrust,
-        0.0 + signs.pitch * MAX_TILT * shares.pitch,
-        0.0 + signs.roll * MAX_TILT * shares.roll,
-        0.0 + signs.yaw * MAX_TILT * shares.yaw,
+        0.0 + of["command.pitch"] * MAX_TILT * shares.pitch,
+        0.0 + of["command.roll"] * MAX_TILT * shares.roll,
+        0.0 + of["command.yaw"] * MAX_TILT * shares.yaw,
     )
 
 
-def shares_from_command(command: DroneCommand, signs: TelemetryCommandSigns) -> Shares:
+def shares_from_command(command: DroneCommand, signs: Signs) -> Shares:
     """Return a command as shares, the inverse of `command_from_shares`."""
+    of = signs.of
     return Shares(
         command.thrust / MAX_THRUST,
-        0.0 + signs.pitch * command.pitch / MAX_TILT,
-        0.0 + signs.roll * command.roll / MAX_TILT,
-        0.0 + signs.yaw * command.yaw / MAX_TILT,
+        0.0 + of["command.pitch"] * command.pitch / MAX_TILT,
+        0.0 + of["command.roll"] * command.roll / MAX_TILT,
+        0.0 + of["command.yaw"] * command.yaw / MAX_TILT,
     )
 
 
 # Telemetry.
+
+
+def over_ground(motion: Motion) -> tuple[float, float, float]:
+    """Return a drone's velocity along the world's axes, m/s."""
+    return rotated(quaternion_from_euler(0.0, 0.0, motion.yaw), motion.forward, motion.left, motion.up or 0.0)
 
 
 def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
@@ -224,7 +205,7 @@ class Translation:
     def __init__(
         self,
         names: LandingFrameNames,
-        signs: TelemetrySigns,
+        signs: Signs,
         default_fov: float = 60.0,
         is_levelled: bool = True,
         *,
@@ -296,12 +277,6 @@ class Translation:
         set_vector(message.twist.twist.linear, telemetry.velocity)
         set_vector(message.twist.twist.angular, rates)
         return message
-
-    def yaw_and_velocity(self, telemetry: DroneTelemetry) -> tuple[float, tuple[float, float, float]]:
-        """Return the drone's yaw, rad, and its velocity in the world's axes, m/s."""
-        roll, pitch, yaw = self._signs.turned(*telemetry.imu.orientation)
-        axes = (0.0, 0.0, yaw) if self._is_levelled else (roll, pitch, yaw)
-        return yaw, rotated(quaternion_from_euler(*axes), *telemetry.velocity)
 
     def landing_pad(self, telemetry: DroneTelemetry, stamp: Time) -> LandingPadMessage:
         """Return the pad's position, or that it is not visible."""
@@ -633,7 +608,7 @@ def _document(translation: Translation, value: Callable[[str], Any], stamp: Time
 
 TABLE = TopicTable(
     TOPICS,
-    lambda: Translation(LandingFrameNames(), TelemetrySigns()),
+    lambda: Translation(LandingFrameNames(), Signs()),
     {
         DroneTelemetry: _document,
         RoverTelemetry: lambda translation, value, stamp: value("rover/odom"),

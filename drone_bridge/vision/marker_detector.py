@@ -32,10 +32,9 @@ _CORNERS = np.array([(0.5, 0.5), (0.5, -0.5), (-0.5, -0.5), (-0.5, 0.5)])  # x t
 
 @dataclass(frozen=True, slots=True)
 class PadView:
-    """The pose of a pad in an image."""
+    """The place of a pad in an image."""
 
     offset: npt.NDArray[np.float64]  # from the camera to the pad's middle, 3, m, levelled axes
-    heading: float  # of the pad's front, rad from the x axis, positive to the left
     deviation: float  # standard deviation of the offset along each horizontal axis, m
     vertical_deviation: float  # and along the vertical one
 
@@ -69,7 +68,7 @@ class MarkerDetector:
     def locate(
         self, markers: dict[int, Corners], pinhole: Pinhole, rotation: npt.NDArray[np.float64]
     ) -> PadView | None:
-        """Return the pad's pose, or None if the detections can't be markers on a level pad.
+        """Return the pad's place, or None if the detections can't be markers on a level pad.
 
         `rotation` (3 x 3) turns body axes into levelled ones.
         """
@@ -93,7 +92,7 @@ class MarkerDetector:
         along = distance**2 * CORNER_DEVIATION_PIXELS / (focal * largest)
         beside = float(np.linalg.norm(offset[:2])) / distance
         across = math.hypot(ANGLE_DEVIATION * distance, along * beside)
-        return PadView(offset, math.atan2(sin, cos), across, math.hypot(along, ANGLE_DEVIATION * distance * beside))
+        return PadView(offset, across, math.hypot(along, ANGLE_DEVIATION * distance * beside))
 
 
 def _pose(places: Vectors, rays: Vectors) -> tuple[float, float, npt.NDArray[np.float64]]:

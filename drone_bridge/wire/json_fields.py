@@ -7,10 +7,10 @@ A message is a dataclass or a NamedTuple, and its fields say what the document h
     thrust: Annotated[float, Range(-1.0, 1.0)]        within a range
     velocity: Vector                                  an object, by the fields of that message
     landed: bool | None = None                        may be missing, or null
-    landing_pad: Annotated[LandingPad | None, NULL]   has to be there, and may be null
+    landing_pad: Annotated[LandingPad | None, NULL]   the same; where it is None, null is written
     pattern: Annotated[str, Name()]                   read and written by a Field of the protocol's own
 
-    problem: Annotated[str, NOT_SENT] = ""            in no document; such fields come last
+    problem: Annotated[str, NOT_SENT] = ""            neither read nor written here; such fields come last
 
 What can't be read is named by its path: `imu.orientation.roll is 'x', and has to be a number from -1e+06 to 1e+06.`
 """
@@ -29,9 +29,8 @@ MessageT = TypeVar("MessageT")
 
 #: No measurement of a vehicle is beyond it: m, m/s, m/s^2, rad, rad/s.
 MAX_MAGNITUDE = 1e6
-#: Of a field that has to be there, and may be null; and of one that no document has.
+#: Of a field that is written as null where it is None; and of one that is neither read nor written.
 NULL, NOT_SENT = object(), object()
-_MISSING = object()
 
 
 class RefusedValueError(ValueError):
@@ -46,11 +45,8 @@ def shown(value: Any) -> str:
 class Field(Protocol):
     """How one value is read and written. Both raise RefusedValueError."""
 
-    name: str
-    """In the document; empty: that of the message's field."""
-
-    def read(self, value: Any, context: Any) -> Any:
-        """Return what a value of a document means, in the context that the document is read in."""
+    def read(self, value: Any) -> Any:
+        """Return what a value of a document means."""
 
     def write(self, value: Any) -> Any:
         """Return a value of a message for a document."""
@@ -59,12 +55,10 @@ class Field(Protocol):
 class Number:
     """A number within a range; NaN is not between anything."""
 
-    name = ""
-
     def __init__(self, least: float, most: float) -> None:
         self._least, self._most = least, most
 
-    def read(self, value: Any, context: Any = None) -> float:
+    def read(self, value: Any) -> float:
         if type(value) is float and self._least <= value <= self._most:
             return value  # as nearly all of them are
         if is_number(value) and self._least <= value <= self._most:
@@ -72,17 +66,15 @@ class Number:
         raise RefusedValueError(f" is {shown(value)}, and has to be a number from {self._least:g} to {self._most:g}.")
 
     def write(self, value: Any) -> Any:
-        """Return the number as it is, a whole one without a point."""
-        self.read(value)
-        return value
+        """Return the number, a whole one without a point."""
+        number = self.read(value)
+        return value if type(value) is int else number
 
 
 class Flag:
     """True or false."""
 
-    name = ""
-
-    def read(self, value: Any, context: Any = None) -> bool:
+    def read(self, value: Any) -> bool:
         if not isinstance(value, bool):
             raise RefusedValueError(f" is {shown(value)}, and has to be true or false.")
         return value
@@ -93,24 +85,22 @@ class Flag:
 class JsonObject(Generic[MessageT]):
     """A message as an object of JSON. It is a Field itself, of messages that hold such a one."""
 
-    name = ""
-
     def __init__(self, kind: type[MessageT]) -> None:
         """Prepare to read and write messages of this kind, by its annotations."""
         self._kind = kind
         hints = get_type_hints(kind, include_extras=True)
         self._fields = [_Entry(name, hint) for name, hint in hints.items() if NOT_SENT not in get_args(hint)]
 
-    def read(self, value: Any, context: Any = None) -> MessageT:
+    def read(self, value: Any) -> MessageT:
         """Return the message of an object. Raises RefusedValueError, whose text begins with the path of a value."""
         if not isinstance(value, dict):
             raise RefusedValueError(f" is {shown(value)}, and has to be an object.")
-        return self._kind(*[entry.read(value, context) for entry in self._fields])
+        return self._kind(*[entry.read(value) for entry in self._fields])
 
-    def read_document(self, document: Object, context: Any = None) -> MessageT:
+    def read_document(self, document: Object) -> MessageT:
         """Return the message of a whole document. Raises RemoteProtocolError."""
         try:
-            return self.read(document, context)
+            return self.read(document)
         except RefusedValueError as error:
             raise RemoteProtocolError(str(error).removeprefix(".")) from error
 
@@ -118,47 +108,45 @@ class JsonObject(Generic[MessageT]):
         """Return the object of a message. Raises RefusedValueError for what no reader would take."""
         document: Object = {}
         for entry in self._fields:
-            entry.write(getattr(message, entry.attribute), document)
+            entry.write(getattr(message, entry.name), document)
         return document
 
 
 class _Entry:
     """One field of a message, where it may be missing or null."""
 
-    def __init__(self, attribute: str, hint: Any) -> None:
-        self.attribute = attribute
+    def __init__(self, name: str, hint: Any) -> None:
+        self.name = name
         extras: tuple[Any, ...] = ()
         if get_origin(hint) is Annotated:
             hint, *more = get_args(hint)
             extras = tuple(more)
         kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
-        self._may_be_null = NoneType in kinds
-        self._may_be_missing = self._may_be_null and NULL not in extras
+        self._is_optional = NoneType in kinds
+        self._is_null_written = NULL in extras
         self._field = _field_of(next(kind for kind in kinds if kind is not NoneType), extras)
-        self._key = self._field.name or attribute
 
-    def read(self, document: Mapping[str, Any], context: Any) -> Any:
-        value = document.get(self._key, _MISSING)
-        if value is None and self._may_be_null:
-            return None
-        if value is _MISSING:
-            if self._may_be_missing:
+    def read(self, document: Mapping[str, Any]) -> Any:
+        value = document.get(self.name)
+        if value is None:
+            if self._is_optional:
                 return None
-            raise RefusedValueError(f".{self._key} is missing.")
+            if self.name not in document:
+                raise RefusedValueError(f".{self.name} is missing.")
         try:
-            return self._field.read(value, context)
+            return self._field.read(value)
         except RefusedValueError as error:
-            raise RefusedValueError(f".{self._key}{error}") from error
+            raise RefusedValueError(f".{self.name}{error}") from error
 
     def write(self, value: Any, document: Object) -> None:
-        if value is None and self._may_be_null:
-            if not self._may_be_missing:
-                document[self._key] = None
+        if value is None and self._is_optional:
+            if self._is_null_written:
+                document[self.name] = None
             return
         try:
-            document[self._key] = self._field.write(value)
+            document[self.name] = self._field.write(value)
         except RefusedValueError as error:
-            raise RefusedValueError(f".{self._key}{error}") from error
+            raise RefusedValueError(f".{self.name}{error}") from error
 
 
 def _field_of(kind: Any, extras: tuple[Any, ...]) -> Field:

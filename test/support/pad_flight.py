@@ -17,8 +17,7 @@ from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import (
     LandingFrameNames,
-    TelemetryCommandSigns,
-    TelemetrySigns,
+    Signs,
     Translation,
     command_from_shares,
 )
@@ -33,7 +32,7 @@ class BridgePilot:
         self._velocity = Velocity()
         arbiter = SimpleNamespace(decide=lambda _: Decision(Rank.COMMAND, self._velocity))
         self._pilot = TiltPilot(arbiter, LANDING_DRONE, hovers=False)
-        self._translation = Translation(LandingFrameNames(), TelemetrySigns(), 60.0, is_levelled=True)
+        self._translation = Translation(LandingFrameNames(), Signs(), 60.0, is_levelled=True)
 
     def command(self, telemetry, velocity):
         """Return the command for a velocity, after what the drone has measured."""
@@ -42,7 +41,7 @@ class BridgePilot:
         else:
             self._pilot.measured(self._translation.motion(telemetry), telemetry.timestamp)
         self._velocity = velocity
-        return command_from_shares(self._pilot.shares(telemetry.timestamp), TelemetryCommandSigns())
+        return command_from_shares(self._pilot.shares(telemetry.timestamp), Signs())
 
 
 class PadFlight:

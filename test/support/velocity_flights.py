@@ -28,7 +28,7 @@ from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import TABLE, TelemetryCommandSigns, command_from_shares
+from drone_bridge.telemetry.topics import TABLE, Signs, command_from_shares
 from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01
@@ -126,7 +126,7 @@ class LandingDrone:
         return motion
 
     def follow(self, shares: Shares | None) -> None:
-        command = command_from_shares(shares or Shares(), TelemetryCommandSigns())
+        command = command_from_shares(shares or Shares(), Signs())
         self._wire.receive_data(encoded_command(telemetry.ControllerConnection().send, command))
         read = self._wire.next_event()
         assert isinstance(read, telemetry.DroneCommand)

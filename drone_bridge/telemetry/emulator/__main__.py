@@ -17,7 +17,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
-from enum import Enum
 
 from drone_bridge.programs.missing_package import explain_missing
 
@@ -32,7 +31,6 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.datagram_link import DatagramPeer
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.programs.faults import Fault, fault_of
 from drone_bridge.programs.options import (
     ProgramParser,
     add_bad_network,
@@ -60,33 +58,18 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     RoverConnection,
     RoverTelemetry,
-    from_json,
-    to_base64,
-    to_json,
 )
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, LandingFlight, Phase, Setup, Touchdown
 from drone_bridge.wire.events import RemoteProtocolError
 
-# The wire: telemetry out, commands in, and injected faults.
+# The wire: telemetry out, commands in.
 
 #: After the process was held up for longer than this, flight goes on from there instead of catching up.
 LONGEST_CATCH_UP_S = 0.25
 #: The most documents read per frame when there is no time left to wait, however many are sent.
 DOCUMENTS_WHEN_LATE = 20
-NO_JPEG = b"GIF89a, which is no JPEG"
-HUGE = 1e300
-
-
-class FaultKind(str, Enum):
-    """Faults that can be injected into one telemetry document."""
-
-    TRUNCATE = "truncate"  # half of the document
-    GARBAGE = "garbage"  # bytes that are not JSON
-    NOT_JPEG = "not-jpeg"  # bytes that are not an image
-    HUGE = "huge"  # a number out of range
-    STALL = "stall"  # nothing more, forever
 
 
 class Broadcast:
@@ -100,7 +83,6 @@ class Broadcast:
         network: BadNetwork[bytes],
         *,
         publish_rover: bool = False,
-        fault: Fault[FaultKind] | None = None,
     ) -> None:
         """Datagrams are sent to the open `peer` through `network`."""
         self.sent = self.commands = self.refused = 0
@@ -108,8 +90,6 @@ class Broadcast:
         self._peer, self._cancellation = peer, cancellation
         self._network = network
         self._publish_rover = publish_rover
-        self._fault = fault
-        self._stalls = False
         self._connection = DroneConnection()
         self._reports = LimitedReports()
         self._is_heard = True
@@ -133,14 +113,7 @@ class Broadcast:
 
     def _documents(self, frame: int, telemetry: DroneTelemetry) -> Iterator[bytes]:
         """Return the documents to send at the end of this frame."""
-        kind = self._fault.kind if self._fault and self._fault.at == frame else None
-        if kind:
-            print_event(f"{kind.value} in frame {frame}, as requested")
-        self._stalls |= kind is FaultKind.STALL
-        if self._stalls:
-            return
-        document = self._connection.send(telemetry)
-        yield spoiled(document, kind) if kind else document
+        yield self._connection.send(telemetry)
         if self._publish_rover and frame % ROVER_EVERY == 0:
             yield RoverConnection().send(self._flight.rover_telemetry())
 
@@ -186,20 +159,6 @@ class Broadcast:
         if self._is_heard:
             print_event(str(error))
         self._is_heard = False
-
-
-def spoiled(document: bytes, kind: FaultKind) -> bytes:
-    """Return an invalid version of a telemetry document."""
-    if kind is FaultKind.TRUNCATE:
-        return document[: len(document) // 2]
-    if kind is FaultKind.GARBAGE:
-        return b"\xff\x00{" + document
-    fields = from_json(document)
-    if kind is FaultKind.NOT_JPEG:
-        fields["camera"]["image"] = to_base64(NO_JPEG)
-    elif kind is FaultKind.HUGE:
-        fields["altimeter"]["altitude"] = HUGE
-    return to_json(fields)
 
 
 # The program.
@@ -267,7 +226,6 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
             cancellation,
             BadNetwork(options.loss, options.reorder, options.seed),
             publish_rover=options.publish_rover,
-            fault=options.fault,
         )
         broadcast.run(options.speed, watch.goes_on)
     if broadcast:
@@ -296,12 +254,6 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument("--port", type=port, default=DEFAULT_PORT, help="where the telemetry goes (%(default)s)")
     add_bad_network(link)
     link.add_argument("--no-images", dest="images", action="store_false", help="omit the camera's image")
-    link.add_argument(
-        "--fault",
-        type=fault_of(FaultKind),
-        metavar="KIND@FRAME",
-        help="truncate, garbage, not-jpeg, huge or stall in this telemetry document, from 0",
-    )
     rover = parser.add_argument_group("rover")
     add_choice(
         rover,

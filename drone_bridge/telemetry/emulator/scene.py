@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the emulated drone's camera sees: endless textured ground, and the rover, a box with the landing pad on top.
+"""What the emulated drone's camera sees: endless textured ground, and the top of the rover with the landing pad.
 
 Every surface is flat, so what the camera sees of it is a perspective warp of what is painted on it.
 
@@ -25,10 +25,10 @@ import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.motion.matrices import Matrix, Vector
+from drone_bridge.vision.markers import MarkerParameters
 
 Colour = tuple[int, int, int]  # blue, green, red
 Image = npt.NDArray[np.uint8]  # rows x columns (x 3: blue, green, red), as OpenCV has them
-Points = npt.NDArray[np.float64]  # n x 3
 
 #: Takes vectors of the body frame to the optical frame: x right, y down the image, z into the picture.
 OPTICAL_FROM_BODY: Matrix = np.array([[0.0, -1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
@@ -75,20 +75,8 @@ class DownwardCamera:
 
 PAD_SIDE = 1.0  # m
 PAD_HEIGHT = 0.30  # m: the plate's surface above the ground, on top of the rover
-MARKER_DICTIONARY = "DICT_4X4_50"  # a name in cv2.aruco
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """A square marker in the middle of the pad, its top towards the pad's front."""
-
-    identity: int  # in MARKER_DICTIONARY
-    side: float  # m, with the black border
-
-
-LARGE_MARKER = Marker(identity=16, side=0.72)  # cells of 0.12 m; the white square inside measures 0.24 m
-SMALL_MARKER = Marker(identity=1, side=0.12)
-MARKERS = (LARGE_MARKER, SMALL_MARKER)
+#: Cells of the large one are 0.12 m wide; the white square inside it measures 0.24 m.
+MARKERS = MarkerParameters()
 
 PLATE = 235  # of 255: the white of the plate and of the markers
 INK = 20
@@ -98,16 +86,16 @@ def draw_marker(identity: int, pixels: int) -> Image:
     """Return a marker without margin, pixels x pixels, 0 and 255."""
     aruco: Any = cv2.aruco
     draw = aruco.generateImageMarker if hasattr(aruco, "generateImageMarker") else aruco.drawMarker  # before 4.7
-    marker: Image = draw(aruco.getPredefinedDictionary(getattr(aruco, MARKER_DICTIONARY)), identity, pixels)
+    marker: Image = draw(aruco.getPredefinedDictionary(getattr(aruco, MARKERS.marker_dictionary)), identity, pixels)
     return marker
 
 
 def draw_pad(pixels: int) -> Image:
     """Return the plate seen from above, pixels x pixels, grey; its front (+x) is the top row, its left the left."""
     plate = np.full((pixels, pixels), PLATE, np.uint8)
-    for marker in MARKERS:
-        side = round(marker.side / PAD_SIDE * pixels)
-        printed = draw_marker(marker.identity, side)
+    for identity, metres in zip(MARKERS.marker_ids, MARKERS.marker_sides, strict=True):
+        side = round(metres / PAD_SIDE * pixels)
+        printed = draw_marker(identity, side)
         first = (pixels - side) // 2
         plate[first : first + side, first : first + side] = np.where(printed > 127, PLATE, INK)
     return plate
@@ -125,11 +113,9 @@ ROVER_PIXELS_PER_METRE = 800
 EARTH: Colour = (62, 88, 112)
 GRASS: Colour = (70, 128, 96)
 ROVER_TOP: Colour = (92, 78, 70)
-ROVER_SIDES: Colour = (58, 48, 42)
 ROVER_FRONT: Colour = (40, 140, 235)  # a stripe, to tell where forward is
 STRIPE = 0.08  # m
 
-NEAREST = 0.01  # m: what is nearer to the camera's plane is cut off
 SMALLEST_LEVEL = 16  # pixels
 JPEG_QUALITY = 70  # of 100
 
@@ -199,18 +185,8 @@ class Scene:
         self._ground.show(image, view, -position, camera.focal_length)
         if position[2] > PAD_HEIGHT:
             top = np.array([rover[0], rover[1], PAD_HEIGHT]) - position
-            self._show_sides(image, view, top)
             self._top.show(image, view, top, camera.focal_length)
         return image
-
-    def _show_sides(self, image: Image, view: Matrix, top: Vector) -> None:
-        """Draw the box without its top, which hides the sides that face away."""
-        corners = np.array([[1, 1], [1, -1], [-1, -1], [-1, 1]]) * (ROVER_LENGTH / 2, ROVER_WIDTH / 2)
-        upper = np.column_stack([corners, np.zeros(4)]) + top
-        lower = upper - (0.0, 0.0, PAD_HEIGHT)
-        for first in range(4):
-            second = (first + 1) % 4
-            _fill(image, view, np.array([upper[first], upper[second], lower[second], lower[first]]), ROVER_SIDES)
 
 
 def jpeg(image: Image) -> bytes:
@@ -230,9 +206,8 @@ def _ground(seed: int) -> Surface:
 def paint_ground(seed: int) -> Image:
     """Return the ground: patches of grass on earth and grain of every size, the same at opposite edges."""
     generator = np.random.default_rng([seed, 2])  # not the noise of the wind or of the sensors
-    frequency = _frequencies()
-    patches = _noise(generator, frequency**1.6)
-    grain = _noise(generator, frequency**0.8)
+    patches = _noise(generator, 1.6)
+    grain = _noise(generator, 0.8)
     grass = np.clip(0.5 + 0.4 * patches, 0.0, 1.0)
     light = 1.0 + 0.22 * grain
     painted = np.empty((*grass.shape, 3), np.uint8)
@@ -252,44 +227,16 @@ def paint_rover() -> Image:
     return painted
 
 
-def _frequencies() -> npt.NDArray[np.float32]:
-    """Return the spatial frequency, in cycles per pixel, of each element of a spectrum, and infinity for the mean.
-
-    The spectrum is packed as cv2.dft does it: real and imaginary parts beside each other, in the first and the last
-    column below each other.
-    """
-    packed = (np.arange(GROUND_PIXELS) + 1) // 2 / GROUND_PIXELS
-    frequency = np.hypot(np.fft.fftfreq(GROUND_PIXELS)[:, np.newaxis], packed)
-    frequency[:, [0, -1]] = np.hypot(packed[:, np.newaxis], packed[[0, -1]])
-    frequency[0, 0] = np.inf
-    packed_frequency: npt.NDArray[np.float32] = frequency.astype(np.float32)
-    return packed_frequency
-
-
-def _noise(generator: np.random.Generator, smoothing: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Return periodic noise of variance 1, whose spectrum is that of white noise divided by `smoothing`."""
+def _noise(generator: np.random.Generator, steepness: float) -> npt.NDArray[np.float32]:
+    """Return periodic noise of variance 1, whose amplitudes fall with this power of the spatial frequency."""
     white = generator.standard_normal((GROUND_PIXELS, GROUND_PIXELS), np.float32)
-    noise = cv2.dft(cv2.dft(white) / smoothing, flags=cv2.DFT_INVERSE)
-    coloured: npt.NDArray[np.float32] = noise / noise.std()
+    frequency = np.hypot(np.fft.fftfreq(GROUND_PIXELS)[:, np.newaxis], np.fft.rfftfreq(GROUND_PIXELS))
+    frequency[0, 0] = np.inf  # so that the mean is zero
+    noise = np.fft.irfft2(np.fft.rfft2(white) / (frequency**steepness).astype(np.float32))
+    coloured: npt.NDArray[np.float32] = (noise / noise.std()).astype(np.float32)
     return coloured
 
 
 def _halved(painted: Image, rows: int, columns: int) -> Image:
     halved: Image = np.asarray(cv2.resize(painted, (columns // 2, rows // 2), interpolation=cv2.INTER_AREA), np.uint8)
     return halved
-
-
-def _fill(image: Image, view: Matrix, corners: Points, colour: Colour) -> None:
-    """Fill a flat convex shape, given relative to the camera in the world frame, where it is in front of the camera."""
-    seen = corners @ view.T
-    kept: list[npt.NDArray[np.float64]] = []
-    for one, other in zip(seen, np.roll(seen, -1, axis=0), strict=True):
-        if one[2] >= NEAREST:
-            kept.append(one)
-        if (one[2] >= NEAREST) != (other[2] >= NEAREST):
-            kept.append(one + (other - one) * ((NEAREST - one[2]) / (other[2] - one[2])))
-    if len(kept) < 3:
-        return
-    shape = np.array(kept)
-    pixels = np.clip(shape[:, :2] / shape[:, 2:], -1e4, 1e4)
-    cv2.fillConvexPoly(image, np.rint(pixels).astype(np.int32), colour)

@@ -191,7 +191,7 @@ class ControllerSession(Session):
         self._pilot.restart(now_s)
         self._drone, self.peer, self._final_left = drone, name, 0
         self.state, self.is_open = TALKING, True
-        self.heard_s, self.since_s = None, now_s
+        self.since_s = now_s
         self.due_s = now_s + 1 / self._parameter("rate")
         return [Note("connections", f"Talking to {name}.", is_expected=True), *self._sent(HOVER)]
 

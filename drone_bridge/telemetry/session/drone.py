@@ -40,7 +40,6 @@ from drone_bridge.telemetry.codec import (
     HOVER,
     ROVER_EVERY,
     ROVER_TOPIC,
-    Camera,
     DroneCommand,
     DroneConnection,
     DroneTelemetry,
@@ -51,6 +50,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.rate_limit import RateLimit
 
 WAITING, TALKING, NOBODY_LISTENS, CLOSED = "waiting for a peer", "talking", "nobody listens", "closed"
+_LINKED = (TALKING, NOBODY_LISTENS)
 #: For how long a refusal holds; some machines say so once a second at most.
 REFUSAL_HOLDS_S = 2.0
 #: How often a command is published while it is in force, Hz.
@@ -76,14 +76,12 @@ class DroneSession(Session):
         self._command = OperatorCommand(HOVER, lambda: parameter("command_timeout"), REPEAT_RATE)
         self._drone_rate, self._rover_rate = RateLimit(), RateLimit()
         self._since_image: int = parameter("image_every")  # documents; the first one may have an image
-        self._image: Camera | None = None  # which was not sent yet
-        self._size: tuple[int, int] | None = None  # of the last one that was, pixels
+        self._last_image: bytes | None = None  # a JPEG that was sent, or will not be
         self._refused_until_s = -math.inf
         self._settled_s = -math.inf
-        self._has_link = False
 
     def opened(self, now_s: float) -> Actions:
-        self._has_link, self._image = True, None
+        self.state = TALKING
         self._look(now_s)
         return [Note("connections", f"Talking to {self.peer}.", is_expected=True)]
 
@@ -91,6 +89,7 @@ class DroneSession(Session):
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Take a document of the operator: a command, or telemetry of a rover."""
+        self.heard_s = now_s
         self._connection.receive_data(data)
         try:
             event = self._connection.next_event()
@@ -98,7 +97,7 @@ class DroneSession(Session):
             return [Note("rejected_input", f"A document from {self.peer} was refused: {error}")]
         if now_s < self._settled_s:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
-        self.heard_s, self._refused_until_s = now_s, -math.inf
+        self._refused_until_s = -math.inf
         self._look(now_s)
         if isinstance(event, RoverTelemetry):
             return [Publish(event)]
@@ -133,60 +132,51 @@ class DroneSession(Session):
 
     def lost(self, now_s: float) -> Actions:
         """End the command in force, as nobody knows what the operator wants now."""
-        self._has_link, self.is_open, self.state = False, False, WAITING
+        self.is_open, self.state = False, WAITING
         return self._command.end()
 
     def end(self, now_s: float) -> Actions:
-        self._has_link, self.is_open, self.is_over, self.state = False, False, True, CLOSED
+        self.is_open, self.is_over, self.state = False, True, CLOSED
         return self._command.end()
 
     # The drone.
 
     def send(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
-        """Send the drone's state, if a document is due; an image waits for the document that may have one."""
-        if not self._has_link:
+        """Send the drone's state, if a document is due; its image goes once, with a document that may have one."""
+        image = telemetry.camera.jpeg
+        if self.state not in _LINKED:
+            self._last_image = image
             return []
-        if telemetry.camera.jpeg is not None:
-            self._image = telemetry.camera
         if not self._drone_rate.is_due(now_s, self._parameter("rate")):
             return []
         self._since_image += 1
-        image = self._image if self._since_image >= self._parameter("image_every") else None
         notes: list[Action] = []
-        document = self._encoded(telemetry, image, notes)
-        if image and (document is None or len(document) > self._max_document_bytes):
+        if image and image is not self._last_image and self._since_image >= self._parameter("image_every"):
+            self._last_image = image
+            document = encode(self._connection.send, telemetry, None, notes)
+            if document and len(document) <= self._max_document_bytes:
+                self._since_image = 0
+                return [Send(document, DRONE_TOPIC, UNSENT, ("documents", "images"))]
             if document:
                 sentence = f"An image makes a document of {len(document)} bytes, and a datagram holds"
                 left_out = f"{sentence} {self._max_document_bytes:.0f}: it was left out."
                 notes.append(Note(TOO_LARGE, left_out, is_ongoing=True))
-            image = self._image = None
-            document = self._encoded(telemetry, None, notes)
-        if document is None:
-            return notes
-        if image:
-            self._since_image, self._image, self._size = 0, None, (image.width, image.height)
-        sent = ("documents", "images") if image else ("documents",)
-        return [Send(document, DRONE_TOPIC, UNSENT, sent), *notes]
+        without = replace(telemetry, camera=replace(telemetry.camera, jpeg=None))
+        document = encode(self._connection.send, without, None, notes)
+        return [Send(document, DRONE_TOPIC, UNSENT, ("documents",)), *notes] if document else notes
 
     def send_rover(self, rover: RoverTelemetry, now_s: float) -> Actions:
         """Send the rover's state, if a document is due."""
-        if not self._has_link or not self._rover_rate.is_due(now_s, self._parameter("rate") / ROVER_EVERY):
+        if self.state not in _LINKED or not self._rover_rate.is_due(now_s, self._parameter("rate") / ROVER_EVERY):
             return []
         notes: list[Action] = []
         document = encode(RoverConnection().send, rover, None, notes)
         return [Send(document, ROVER_TOPIC, UNSENT, ("rover_documents",)), *notes] if document else notes
 
-    def _encoded(self, telemetry: DroneTelemetry, image: Camera | None, notes: list[Action]) -> bytes | None:
-        """Return a document with this image, or with none."""
-        camera = image or replace(telemetry.camera, jpeg=None)
-        if self._size and not image:
-            camera = replace(camera, width=self._size[0], height=self._size[1])
-        return encode(self._connection.send, replace(telemetry, camera=camera), None, notes)
-
     def _look(self, now_s: float) -> None:
         """Say that an operator is gone, and not that it is connected but silent."""
-        self.is_open = self._has_link and now_s >= self._refused_until_s
-        if self._has_link:
+        if self.state in _LINKED:
+            self.is_open = now_s >= self._refused_until_s
             self.state = TALKING if self.is_open else NOBODY_LISTENS
         self._set_due()
 
