@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters as nodes declare them: their defaults, empty lists, and what a node is given and does not have."""
+"""Empty lists as parameters of every node: from a command line, from a file, and from `ros2 param set`."""
 
 import pytest
 import rclpy
@@ -9,7 +9,7 @@ from rclpy.parameter import Parameter
 from shipped import NODES, declared
 
 from drone_bridge.ros.parameter_files import unknown
-from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
 
@@ -59,6 +59,20 @@ def test_defaults_are_read_again_as_they_are_printed_and_lists_may_be_empty_but_
         assert isinstance(each.default, str) or yaml.safe_load(str(each.default)) == each.default
         if isinstance(each.default, list) and each.check and (problem := each.check([])):
             assert problem.endswith(".")
+
+
+@pytest.mark.parametrize("kind", [Parameter.Type.BOOL_ARRAY, Parameter.Type.BYTE_ARRAY, Parameter.Type.STRING_ARRAY])
+def test_an_empty_list_of_any_type_can_be_set(make, kind):
+    node = make()
+    parameters = DeclaredParameters(node, [ParameterDeclaration("names", ["a"], "Names.", live=True)])
+    if not hasattr(node, "add_pre_set_parameters_callback"):
+        pytest.skip("Humble has nothing that could give the list its type")
+    empty = Parameter("names", kind, [])
+    assert not has_value(node, empty)
+    assert node.set_parameters_atomically([empty]).successful
+    assert parameters["names"] == []
+    assert node.get_parameter("names").type_ == Parameter.Type.STRING_ARRAY
+    assert has_value(node, empty)
 
 
 def test_an_empty_list_of_topics_records_all_and_no_size_is_a_list(make):

@@ -5,6 +5,7 @@ import difflib
 import json
 import math
 import sys
+from array import array
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
@@ -37,6 +38,20 @@ class ParameterDeclaration:
     check: Callable[[Any], str | None] | None = None  # says in a sentence what is wrong with a value, if anything is
     replaces: tuple[str, ...] = ()
     """Parameters of before, or groups that end in a dot, without which a vehicle would move otherwise: refused."""
+
+    def typed(self, parameter: "Parameter[Any]") -> "Parameter[Any]":
+        """Return a parameter as it is, but an empty list as one of this parameter's type.
+
+        YAML does not say of what an empty list is: from a command line or a file rcl gives a parameter that is not set,
+        and `ros2 param set` an empty list of bool.
+        """
+        if isinstance(self.default, list) and _is_empty_list(parameter.value):
+            return self.empty()
+        return parameter
+
+    def empty(self) -> "Parameter[Any]":
+        """Return an empty list of the type that this parameter, a list, has."""
+        return Parameter(self.name, Parameter.Type.from_parameter_value(self.default), [])
 
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor for `ros2 param describe`."""
@@ -89,6 +104,8 @@ class DeclaredParameters:
                     node.undeclare_parameter(declaration.name)
                 self._declare(declaration, ignore_override=True)
         node.add_on_set_parameters_callback(self._check)
+        if hasattr(node, "add_pre_set_parameters_callback"):  # since Iron
+            node.add_pre_set_parameters_callback(self._typed)
         names = {*unknown(sys.argv, node.get_fully_qualified_name(), self._declarations)}
         replaced = {name: sentence for name in sorted(names) if (sentence := self._replaced(name))}
         if replaced and not keep_refused:
@@ -117,11 +134,10 @@ class DeclaredParameters:
         declared = self._node.declare_parameter(
             declaration.name, declaration.default, declaration.descriptor(), ignore_override=ignore_override
         )
-        if declared.type_ == Parameter.Type.NOT_SET:  # of an empty list YAML does not say of what it is
+        if declared.type_ == Parameter.Type.NOT_SET:
             if not isinstance(declaration.default, list):
                 raise ValueError(f"{declaration.name} is [], and has to be one value, as {declaration.default!r}.")
-            kind = Parameter.Type.from_parameter_value(declaration.default)
-            self._node.set_parameters([Parameter(declaration.name, kind, [])])
+            self._node.set_parameters([declaration.empty()])
         if problem := declaration.problem_with(self[declaration.name], self._frozen):
             raise ValueError(problem)
 
@@ -161,6 +177,10 @@ class DeclaredParameters:
         if not result.successful:
             raise RuntimeError(f"{name} could not be set to {value}: {result.reason}")
 
+    def _typed(self, parameters: "list[Parameter[Any]]") -> "list[Parameter[Any]]":
+        declared = self._declarations
+        return [declared[each.name].typed(each) if each.name in declared else each for each in parameters]
+
     def _check(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
         for parameter in parameters:
             declaration = self._declarations.get(parameter.name)
@@ -175,7 +195,14 @@ def has_value(node: Node, parameter: "Parameter[Any]") -> bool:
     """Return whether a parameter already has this value."""
     if not node.has_parameter(parameter.name):
         return False
-    return bool(node.get_parameter(parameter.name).get_parameter_value() == parameter.get_parameter_value())
+    present = node.get_parameter(parameter.name)
+    if _is_empty_list(present.value) and _is_empty_list(parameter.value):  # of whatever type: see `typed`
+        return True
+    return bool(present.get_parameter_value() == parameter.get_parameter_value())
+
+
+def _is_empty_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, array)) and not len(value)
 
 
 # Dataclasses of described fields as ROS parameters.
