@@ -30,6 +30,7 @@ from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, Reports
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.link_statistics import LinkStatistics
+from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.simulated_time import clock_conflict, is_time_simulated
@@ -95,6 +96,7 @@ class VehicleNode(EntityOwner):
             DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS
         )
         self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
+        self._namesakes = Namesakes(self)
         # A server and a bridge may have the same namespace, and their vehicles are not the same one.
         self.hold = Hold(self, "~/held" if self.is_server else "held")
         #: How the vehicle moves, by its own account.
@@ -405,6 +407,7 @@ class VehicleNode(EntityOwner):
         self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
         self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
+        self.reports.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
         if not self.says_silence:
             self.reports.notice_silence()
         self.hold.report()
