@@ -76,13 +76,6 @@ class VelocityControl:
         self._is_led = True  # by velocities, since the last measurement
         self._begin(MeasuredAttitude(), None)
 
-    @property
-    def velocity(self) -> VelocityCommand:
-        """The estimated velocity, in the frame of commands, without the turn rate."""
-        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
-        x, y, z = self._velocity
-        return VelocityCommand(cosine * x + sine * y, cosine * y - sine * x, z)
-
     def measured(self, time_s: float, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
         """Take what was measured at a time (s), under the command that was `flown` since the last one.
 
