@@ -41,10 +41,6 @@ class DroneGuiOperator(KeepsSending):
         """Return the next datagram of navdata."""
         return self._navdata.recv(65535)
 
-    def receive_from(self):
-        """Return where the next datagram of navdata comes from."""
-        return self._navdata.recvfrom(65535)[1]
-
     def forget(self):
         """Drop the navdata that has come."""
         self._navdata.setblocking(False)

@@ -275,13 +275,12 @@ class ControllerSession(Session):
         """Take that a packet did not go out: presses that have not begun are given up."""
         assert isinstance(action, _SendPacket)
         assert action.packet
-        if action.packet.is_out:  # else another copy of it was noted already
-            action.packet.is_out = False
-            self._buttons.unsent()
-            for press in self._buttons:
-                press.give_up(at_once=False)
-            if action.packet.seq == FIRST_SEQ:
-                self._connection = ControllerConnection()  # or a GUI that has seen higher numbers ignores what follows
+        action.packet.is_out = False
+        self._buttons.unsent()
+        for press in self._buttons:
+            press.give_up(at_once=False)
+        if action.packet.seq == FIRST_SEQ:
+            self._connection = ControllerConnection()  # or a GUI that has seen higher numbers ignores what follows
         return [*self._taken(now_s), Note(action.if_lost, sentence)]
 
     def lost(self, now_s: float) -> Actions:
