@@ -40,6 +40,7 @@ COMMANDS = {
     "report": Command(
         "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")
     ),
+    "export": Command("drone_bridge.tools.bags.export", "write a bag's topics as tables", False, ("rosbags",)),
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),

@@ -56,10 +56,14 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
         raise ValueError("is complete")
     complete.write(MAGIC)
     copied = len(MAGIC)
+    has_messages = False
     for record in whole_records(damaged):
         if record[0] == Opcode.DATA_END:  # what follows is an index
             break
+        has_messages |= record[0] in (Opcode.CHUNK, Opcode.MESSAGE)
         complete.write(record)
         copied += len(record)
+    if not has_messages:
+        raise ValueError("holds no whole message")
     complete.write(END)
     return size - copied

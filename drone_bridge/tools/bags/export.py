@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge export: the topics of a bag as tables for pandas and spreadsheets, with numbers, texts and times."""
+
+import argparse
+import csv
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import is_dataclass
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names, run_on_bag
+from drone_bridge.tools.interfaces import BULKY_TYPES
+
+MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
+MAX_FILES = 500  # of one bag
+
+
+def main(argv: Sequence[str]) -> int:
+    """Write the tables; return the exit status."""
+    parser = argparse.ArgumentParser(prog="drone-bridge export", description=__doc__)
+    parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
+    parser.add_argument("--csv", action="store_true", help="comma-separated, with a line of names (as always)")
+    parser.add_argument("--output", "-o", type=Path, help="the folder for the files (csv in the bag's folder)")
+    options = parser.parse_args(argv)
+    return run_on_bag("export", options.bag, lambda bag: _export(bag, options.output))
+
+
+def _export(bag: Bag, output: Path | None) -> int:
+    beside = bag.path if bag.path.is_dir() else bag.path.parent
+    counts = export(bag, output or beside / "csv")
+    for path, count in counts.items():
+        print(f"{path}: {count} rows")
+    if not counts:
+        raise BagError(f"'{bag.path}' has nothing that fits into a table.")
+    return 0
+
+
+def export(bag: Bag, folder: Path) -> dict[Path, int]:
+    """Write the files and return how many rows each has. Raises BagError and OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    counts: dict[Path, int] = {}
+    writers: dict[str, Any] = {}
+    with ExitStack() as files:
+        for name, row in _rows(bag):
+            if name not in writers:
+                if len(writers) == MAX_FILES:
+                    raise BagError(f"'{bag.path}' needs more than {MAX_FILES} files.")
+                path = folder / (re.sub(r"[^\w-]+", ".", name).strip(".") + ".csv")
+                file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
+                writers[name] = path, csv.writer(file, lineterminator="\n")
+                counts[path] = -1  # the line of names is none
+            path, writer = writers[name]
+            writer.writerow(row)
+            counts[path] += 1
+    return counts
+
+
+def _decoded(bag: Bag) -> Iterator[tuple[str, BagMessage, Any]]:
+    """Yield the messages that have a table, with what that is called, and as objects."""
+    names = [topic.name for topic in bag.topics]
+    illegible = set()
+    for message in bag.messages([topic for topic in bag.topics if topic.type_name not in BULKY_TYPES]):
+        topic = message.topic
+        if topic in illegible:
+            continue
+        try:
+            decoded = bag.deserialize(message)
+        except BagError as error:
+            illegible.add(topic)
+            print(f"'{topic.name}' is left out from there on: {error}", file=sys.stderr)
+            continue
+        yield topic.name if names.count(topic.name) == 1 else f"{topic.name}.{topic.type_name}", message, decoded
+
+
+def _rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
+    tables: dict[str, tuple[str, _Columns]] = {}
+    for name, message, decoded in _decoded(bag):
+        if name not in tables:
+            parts = _list_in(decoded)
+            sample = decoded if not parts else next(iter(getattr(decoded, parts)), None)
+            if sample is None:  # the next message may show what the parts are
+                continue
+            tables[name] = parts, _Columns(sample)
+            yield name, ["time", *tables[name][1].names]
+        parts, columns = tables[name]
+        for part in getattr(decoded, parts) if parts else [decoded]:
+            yield name, [_received(message), *columns.values(part)]
+
+
+def _list_in(message: Any) -> str:
+    """Return the field that has all that a message says, as `transforms` of tf has: each part of it gets a row."""
+    names = [name for name in field_names(message) if name != "header"]
+    value = getattr(message, names[0]) if len(names) == 1 else None
+    return names[0] if isinstance(value, list) and all(map(is_dataclass, value)) else ""
+
+
+class _Columns:
+    """The times, numbers and texts in messages of one type, with the fields' names as in `pose.pose.position.x`."""
+
+    def __init__(self, sample: Any) -> None:
+        leaves = list(_leaves(sample))
+        times = [name for name, value in leaves if is_dataclass(value)]
+        plain = [name for name, value in leaves if isinstance(value, bool | int | float | str)]
+        sizes = {name: len(value) for name, value in leaves if hasattr(value, "tolist") and value.size <= MAX_ARRAY}
+        self.names = [*times, *plain, *(f"{name}[{i}]" for name, size in sizes.items() for i in range(size))]
+        self._times, self._plain = _getter(times), _getter(plain)
+        self._arrays = [(attrgetter(name), size) for name, size in sizes.items()]
+
+    def values(self, message: Any) -> Iterator[Any]:
+        for time in self._times(message):
+            yield _seconds(time.sec, time.nanosec)
+        yield from self._plain(message)
+        for get, size in self._arrays:
+            found = get(message).tolist()[:size]
+            yield from found
+            yield from [""] * (size - len(found))
+
+
+def _leaves(message: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    for name in field_names(message):
+        value = getattr(message, name)
+        if is_dataclass(value) and not hasattr(value, "nanosec"):
+            yield from _leaves(value, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
+
+
+def _getter(names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
+    """Return attrgetter, which is fast, and returns a sequence for more than one name only."""
+    get = attrgetter(*names) if names else None
+    if get is None:
+        return lambda message: ()
+    return get if len(names) > 1 else lambda message: (get(message),)
+
+
+def _received(message: BagMessage) -> str:
+    return _seconds(*divmod(message.time_ns, NANOSECONDS_PER_SECOND))
+
+
+def _seconds(seconds: int, nanoseconds: int) -> str:
+    """Return s, with all digits: a float has none left for less than 0.2 us of our days."""
+    return f"{seconds}.{nanoseconds:09}"
