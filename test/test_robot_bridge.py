@@ -14,7 +14,6 @@ from robot_peer import LAMP, RobotPeer
 from ros_session import module_ros, wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
 from twists import twist
 
 from drone_bridge.msg import SensorArray, SensorValue
@@ -101,14 +100,14 @@ def test_the_recorded_robotd_s_answer_gives_topics_without_values(ros, peer):
 
 def test_lights_are_switched_by_service_and_topic(ros, peer):
     # The light is bound after the tracks.
-    wait_until(lambda: ros.call(SetBool, "robot_bridge/light", SetBool.Request(data=True)).success, "a bound light")
+    wait_until(lambda: ros.switch("robot_bridge/light", True).success, "a bound light")
     assert peer.wait_for(codec.LightUpdate) == codec.LightUpdate(LAMP, True)
     ros.publisher(Bool, "light").publish(Bool(data=False))
     assert peer.wait_for(codec.LightUpdate) == codec.LightUpdate(LAMP, False)
-    ros.call(Unbind, "robot_bridge/unbind", Unbind.Request(id=LAMP))
-    answer = ros.call(SetBool, "robot_bridge/light", SetBool.Request(data=True))
+    assert ros.call_again(Unbind, "robot_bridge/unbind", Unbind.Request(id=LAMP)).success
+    answer = ros.switch("robot_bridge/light", True)
     assert (answer.success, answer.message) == (False, "No light of the robot is bound.")
-    assert ros.call(Bind, "robot_bridge/bind", Bind.Request(id=LAMP)).success  # for the next test
+    assert ros.call_again(Bind, "robot_bridge/bind", Bind.Request(id=LAMP)).success  # for the next test
 
 
 # Other drivers, faults.
