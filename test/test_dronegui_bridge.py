@@ -35,7 +35,8 @@ def drone(start_child):
 
 
 def bridge(drone, **parameters):
-    parameters = {"port": drone.port, "navdata_port": drone.navdata_port, "press_time": 0.05, **parameters}
+    patient = {"navdata_timeout": 30.0, "confirm_timeout": 30.0}  # with a drone that this machine holds up
+    parameters = {"port": drone.port, "navdata_port": drone.navdata_port, "press_time": 0.05, **patient, **parameters}
     process = Process.node("dronegui_bridge", **parameters)
     process.wait_for_line("Sending to")  # from then on buttons can be pressed
     return process
@@ -76,6 +77,7 @@ def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
         topic = ros.publisher(Empty, "reset")
         reset = ros.client(Trigger, "dronegui_bridge/reset")
         process.send(signal.SIGSTOP)
+        wait_until(process.is_stopped, "the bridge to stand still")
         called = reset.call_async(Trigger.Request())
         topic.publish(Empty())
         time.sleep(1.0)  # for longer than a call is believed to be new

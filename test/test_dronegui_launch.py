@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui.launch.xml, all of it: a drone takes off, flies its plan and lands; its bridge is killed in flight."""
 
-import os
 import re
 import signal
 
@@ -10,6 +9,7 @@ from ports import free_port, free_ports
 from processes import Process
 from ros_session import wait_until
 from std_srvs.srv import Trigger
+from vanishing import kill
 
 from drone_bridge.msg import ControllerState
 
@@ -40,21 +40,29 @@ def test_a_drone_takes_off_flies_its_plan_and_lands(ros, tmp_path):
 def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_drone(ros):
     """The drone takes the GUI for gone by then, so no navdata tell the new one that it flies."""
     port, navdata_port = free_ports(2)
-    options = ("--port", port, "--navdata-port", navdata_port, "--bootstrapped", "--drone-patience", "0.5")
-    with (
-        Process.module("drone_bridge.dronegui.emulator", *options) as drone,
-        launch("dronegui.launch.xml", dronegui_port=port, navdata_port=navdata_port) as composition,
-    ):
-        assert ros.trigger("dronegui_bridge/takeoff").success
-        drone.wait_for_line("taking off -> flying")
-        os.kill(int(composition.wait_for_line(r"dronegui_bridge-\d+ started \(pid (\d+)\)")[1]), signal.SIGKILL)
+    options = ("--port", port, "--navdata-port", navdata_port, "--bootstrapped", "--drone-patience", "2")
+
+    def start():
+        bridge = Process.node("dronegui_bridge", port=port, navdata_port=navdata_port)
+        bridge.wait_for_line("Listening for navdata")
+        return bridge
+
+    with Process.module("drone_bridge.dronegui.emulator", *options) as drone:
+        with start() as bridge:
+            wait_until(lambda: ros.trigger("dronegui_bridge/takeoff").success, "navdata before the take-off")
+            drone.wait_for_line("taking off -> flying")
+            kill(bridge)
         drone.wait_for_line("the drone takes the GUI for gone")
-        composition.wait_for_count("Listening for navdata", 2)
-        for name in ("takeoff", "land"):
-            refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
-            assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
-        drone.send(signal.SIGUSR1)  # "Stream Navdata"
-        wait_until(lambda: ros.trigger("dronegui_bridge/land").success, "navdata")
-        drone.wait_for_line("landing -> landed")
-        assert drone.count_lines("emergency|reset:") == 0
-        assert drone.count_lines("-> landing") == 1
+        with start():
+            does_not_touch(ros, drone)
+
+
+def does_not_touch(ros, drone):
+    for name in ("takeoff", "land"):
+        refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
+        assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
+    drone.send(signal.SIGUSR1)  # "Stream Navdata"
+    wait_until(lambda: ros.trigger("dronegui_bridge/land").success, "navdata")
+    drone.wait_for_line("landing -> landed")
+    assert drone.count_lines("emergency|reset:") == 0
+    assert drone.count_lines("-> landing") == 1
