@@ -91,9 +91,11 @@ def test_a_vehicle_that_was_turned_while_paused_is_known_to_look_where_it_does_a
 
 def test_a_server_that_dies_of_clients_that_just_close_survives_the_bridge(ros, emulate, connect):
     emulator = emulate("--quirks", "real", "--fragile", "--running")
+    odom = ros.subscribe(Odometry, "odom")
     for _ in range(3):
+        odom.clear()
         with bridge(emulator, body_to_model=[1.0, 0.0, 0.0, 0.0]):
-            ros.subscribe(Odometry, "odom").wait()
+            odom.wait()
     rude = connect(emulator)
     rude.add(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
     rude.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
