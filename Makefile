@@ -61,7 +61,7 @@ coverage: setup
 
 # What the bridges cost; takes about half an hour. Only one of them: make bench B=testbed
 bench: setup
-	@$(ACTIVATE) && for name in $(or $(B),testbed simulator telemetry footprint web); do python benchmark/$$name.py || exit; done
+	@$(ACTIVATE) && for name in $(or $(B),testbed simulator telemetry robot dronegui footprint web); do python benchmark/$$name.py || exit; done
 
 # Kills, stalls, broken peers, several machines, flights by the clock, throughput, memory: prints figures, and fails only
 # where a vehicle moved that should not have or did not stop. Half an hour at most: make campaign SHORT=1

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each idle bridge costs, compared with a bare rclpy node: python benchmark/footprint.py.
+"""What each idle bridge and the page cost, compared with a bare rclpy node: python benchmark/footprint.py.
 
-Memory and the time to start; see README.md.
+Memory, the time to start, and CPU at rest; see README.md.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from statistics import median
 from children import Child, ChildError
 from domains import DOMAINS
 from footprint_subject import BARE
-from system import HERE, script_command
+from system import HERE, free_port, script_command
 from table import spread
 
 from drone_bridge.kind import kinds
@@ -28,24 +28,29 @@ from drone_bridge.kind import kinds
 MEBIBYTE = 1024 * 1024
 START_TIMEOUT_S = 30.0
 SETTLE_S = 1.0  # for background work after the start, such as discovery
+REST_S = 5.0  # after that
 PROTOCOLS = tuple(kinds())
+WEB = "web"
 #: What a bridge may cost beyond the bare node.
 MAX_MEBIBYTES = 8.0
 MAX_START_S = 0.15
+#: Of one core at rest, of a bridge that sends nothing then, and of the page without viewers.
+MAX_REST_PERCENT, MAX_REST_OF_WEB_PERCENT = 0.1, 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Footprint:
     """Cost of one start of a program."""
 
-    start_s: float  # from exec to configured
+    start_s: float  # from exec to ready to spin
     resident_mebibytes: float
     private_mebibytes: float  # not shared with other processes
+    rest_percent: float  # of one core
     interface: str = ""  # of a bridge
 
 
 def programs() -> dict[str, str]:
-    """Return what each bridge's executable runs, and the bare node."""
+    """Return what each bridge's executable and that of the page run, and the bare node."""
     setup = ConfigParser()
     setup.read(HERE.parent / "setup.cfg")
     executables = dict(
@@ -53,19 +58,23 @@ def programs() -> dict[str, str]:
         for line in setup["options.entry_points"]["drone_bridge.nodes"].split("\n")
         if line
     )
-    return {BARE: BARE} | {name: executables[f"{name}_bridge"] for name in PROTOCOLS}
+    return {BARE: BARE} | {name: executables[f"{name}_bridge"] for name in (*PROTOCOLS, WEB)}
 
 
 def measure(name: str, program: str, scratch: Path) -> Footprint:
     """Start a program, let it settle, look at its memory, and stop it."""
-    arguments = ["--ros-args", "-p", "port:=9", "-p", "host:=127.0.0.1"] if ":" in program else []
+    arguments = ["--ros-args", "-p", f"port:={free_port()}", "-p", "host:=127.0.0.1"] if ":" in program else []
     command = script_command("footprint_subject.py", repr(time.monotonic()), program, *arguments)
     child = Child(name, command, random.choice(DOMAINS), scratch)
     try:
         start_s = float(child.wait_for_line(0, START_TIMEOUT_S))
         time.sleep(SETTLE_S)
         interface = child.lines[1] if len(child.lines) > 1 else ""
-        return Footprint(start_s, child.resident_bytes() / MEBIBYTE, child.private_bytes() / MEBIBYTE, interface)
+        resident, private = child.resident_bytes() / MEBIBYTE, child.private_bytes() / MEBIBYTE
+        began_s, cpu_s = time.monotonic(), child.cpu_s()
+        time.sleep(REST_S)
+        rest_percent = 100 * (child.cpu_s() - cpu_s) / (time.monotonic() - began_s)
+        return Footprint(start_s, resident, private, rest_percent, interface)
     finally:
         child.stop()
 
@@ -82,7 +91,8 @@ def measure_all(scratch: Path) -> dict[str, tuple[Footprint, Footprint]]:
 
 def render(rounds: list[dict[str, tuple[Footprint, Footprint]]]) -> str:
     """Return the table: medians, and what was more than the bare node took in the same round."""
-    rows = [("", "resident (MiB)", "more", "", "more than its interface", "private (MiB)", "start (s)", "later", "")]
+    head = ("", "resident (MiB)", "more", "", "more than its interface", "private (MiB)", "start (s)", "later", "")
+    rows = [(*head, "CPU at rest (%)", "more", "")]
     for name in rounds[0]:
         cells: dict[str, list[float]] = defaultdict(list)
         for measured in rounds:
@@ -93,13 +103,18 @@ def render(rounds: list[dict[str, tuple[Footprint, Footprint]]]) -> str:
             cells["private"].append(ours.private_mebibytes)
             cells["start"].append(ours.start_s)
             cells["later"].append(ours.start_s - bare.start_s)
+            cells["rest"].append(ours.rest_percent)
+            cells["more_rest"].append(ours.rest_percent - bare.rest_percent)
         resident, private, start = spread(cells["resident"], 1), spread(cells["private"], 1), spread(cells["start"], 2)
+        rest = spread(cells["rest"], 2)
         if name == BARE:
-            rows.append((name, resident, "", "", "", private, start, "", ""))
+            rows.append((name, resident, "", "", "", private, start, "", "", rest, "", ""))
             continue
         memory, delay = _verdict(cells["more"], MAX_MEBIBYTES), _verdict(cells["later"], MAX_START_S)
         more, program = spread(cells["more"], 1), spread(cells["program"], 1)
-        rows.append((name, resident, more, memory, program, private, start, spread(cells["later"], 2), delay))
+        quiet = _verdict(cells["more_rest"], MAX_REST_OF_WEB_PERCENT if name == WEB else MAX_REST_PERCENT)
+        later, more_rest = spread(cells["later"], 2), spread(cells["more_rest"], 2)
+        rows.append((name, resident, more, memory, program, private, start, later, delay, rest, more_rest, quiet))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
@@ -124,8 +139,9 @@ def main() -> int:
         return 130
     print(
         f"\n{options.rounds} starts of each in turns, on {os.cpu_count()} cores of {platform.machine()}, Python "
-        f"{platform.python_version()}. Aims: at most {MAX_MEBIBYTES:g} MiB resident and {MAX_START_S:g} s more than "
-        f"the bare node. Its interface: a lifecycle node with the same topics and services, and no program.\n\n"
+        f"{platform.python_version()}. Aims, beyond the bare node: at most {MAX_MEBIBYTES:g} MiB resident, "
+        f"{MAX_START_S:g} s to start, {MAX_REST_PERCENT:g} % of a core at rest, {MAX_REST_OF_WEB_PERCENT:g} % for the "
+        "page without viewers. Its interface: a lifecycle node with the same topics and services, and no program.\n\n"
         f"{render(rounds)}"
     )
     return 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge that reports when it is configured, or an empty node to compare it with.
+"""A bridge that reports when it has started, or an empty node to compare it with.
 
-Prints the seconds from the given time of CLOCK_MONOTONIC until the node was configured, or an empty one was ready to
-spin. A bridge also prints its interface as one line of JSON, from which a lifecycle node with the same topics and
-services, and nothing behind them, can be made. Then it runs until SIGINT.
+Prints the seconds from the given time of CLOCK_MONOTONIC until the node was ready to spin. A bridge also prints its
+interface as one line of JSON, from which a lifecycle node with the same topics and services, and nothing behind them,
+can be made. Then it runs until SIGINT.
 """
 
 import argparse
@@ -79,18 +79,16 @@ def _type(name: str) -> Any:
 
 def _run_bridge(program: str, say: Callable[[], None]) -> int:
     gc.disable()  # until all is imported, as executables do (cmake/write_executables.py)
-    from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+    from drone_bridge.ros import program as programs
 
-    from drone_bridge.ros.protocol_node import ProtocolNode
+    executor_of = programs.executor_of
 
-    activate = ProtocolNode.on_activate
-
-    def say_and_activate(node: ProtocolNode, state: LifecycleState) -> TransitionCallbackReturn:
+    def say_and_make_executor(node: Any) -> Any:
         say()
         print(json.dumps(_interface(node)), flush=True)
-        return activate(node, state)
+        return executor_of(node)
 
-    ProtocolNode.on_activate = say_and_activate  # type: ignore[method-assign]
+    programs.executor_of = say_and_make_executor
     module, function = program.split(":")
     run = getattr(import_module(module), function)
     gc.freeze()

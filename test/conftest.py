@@ -44,6 +44,9 @@ shared_memory.make_room()  # as nodes do at their start
 # A shell has programs in the background ignore SIGINT, and so would all that tests start and then interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# A machine that stands still for a while, or is slow, ends no node: only one that hangs. Less than Process.end waits.
+os.environ["DRONE_BRIDGE_WATCHDOG_SECONDS"] = "15"
+
 hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("deterministic")
 

@@ -35,7 +35,8 @@ def drone(start_child):
 
 
 def bridge(drone, **parameters):
-    parameters = {"port": drone.port, "navdata_port": drone.navdata_port, "press_time": 0.05, **parameters}
+    patient = {"navdata_timeout": 30.0, "confirm_timeout": 30.0}  # with a drone that this machine holds up
+    parameters = {"port": drone.port, "navdata_port": drone.navdata_port, "press_time": 0.05, **patient, **parameters}
     process = Process.node("dronegui_bridge", **parameters)
     process.wait_for_line("Sending to")  # from then on buttons can be pressed
     return process

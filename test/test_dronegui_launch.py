@@ -45,7 +45,7 @@ def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_dro
         Process.module("drone_bridge.dronegui.emulator", *options) as drone,
         launch("dronegui.launch.xml", dronegui_port=port, navdata_port=navdata_port) as composition,
     ):
-        assert ros.trigger("dronegui_bridge/takeoff").success
+        wait_until(lambda: ros.trigger("dronegui_bridge/takeoff").success, "navdata before the take-off")
         drone.wait_for_line("taking off -> flying")
         os.kill(int(composition.wait_for_line(r"dronegui_bridge-\d+ started \(pid (\d+)\)")[1]), signal.SIGKILL)
         drone.send(signal.SIGURG)

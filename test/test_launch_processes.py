@@ -11,11 +11,11 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 from xml.sax.saxutils import quoteattr
 
 import pytest
+from composition import RUNNER
 from processes import executable, members
 from ros_session import wait_until
 
@@ -27,15 +27,7 @@ STUBBORN = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done"
 FAMILY = "sleep 1001 & (trap '' INT TERM; sleep 1002) & echo ready; wait"
 
 
-RUNNER = executable("drone-bridge")
-# One that waits for a thousand seconds before it insists, unless it is asked again.
-PATIENT = """
-import sys
-from drone_bridge.tools.cli import main
-from drone_bridge.tools.launch import processes
-processes._IN_TURN = processes._AFTER_SIGINT = processes._AFTER_SIGTERM = 1000.0
-sys.exit(main())
-"""
+COMMAND = executable("drone-bridge")
 
 
 def shell(script, *, ends_launch=False, **attributes):
@@ -49,7 +41,7 @@ def shell(script, *, ends_launch=False, **attributes):
 def launch(tmp_path, start_child):
     """launch(<executable> ...) starts the runner on a file with these."""
 
-    def start(*elements, hangup="default", runner=(RUNNER,), **options):
+    def start(*elements, hangup="default", runner=RUNNER, **options):
         path = tmp_path / "some.launch.xml"
         path.write_text(f"<launch>{''.join(elements)}</launch>")
         # Whether SIGHUP is ignored is inherited, perhaps from a nohup around all tests.
@@ -65,7 +57,7 @@ def launch_file(tmp_path):
     def write(*elements):
         path = tmp_path / "some.launch.xml"
         path.write_text(f"<launch>{''.join(elements)}</launch>")
-        return [executable("drone-bridge"), "launch", str(path)]
+        return [COMMAND, "launch", str(path)]
 
     return write
 
@@ -140,7 +132,9 @@ def test_a_hangup_is_ignored_under_nohup(launch):
 
 def test_stubborn_processes_and_grandchildren_are_gone_in_the_end(launch):
     labels, scripts = ("stubborn-1", "family-2", "waits-3"), (STUBBORN, FAMILY, WAIT)
-    runner = launch(*(shell(script, name=label[:-2]) for script, label in zip(scripts, labels, strict=True)))
+    runner = launch(
+        *(shell(script, name=label[:-2]) for script, label in zip(scripts, labels, strict=True)), runner=[COMMAND]
+    )
     groups = [pid_of(runner, label) for label in labels]
     for label in labels:
         runner.wait_for_line(rf"\[{label}\] ready")
@@ -154,7 +148,7 @@ def test_stubborn_processes_and_grandchildren_are_gone_in_the_end(launch):
 
 
 def test_asking_again_hurries(launch):
-    runner = launch(shell(STUBBORN, name="stubborn"), runner=(sys.executable, "-c", PATIENT))
+    runner = launch(shell(STUBBORN, name="stubborn"))
     runner.wait_for_line("ready")
     for answer in ("SIGINT received", "gets SIGTERM", "gets SIGKILL"):
         runner.send(signal.SIGINT)
@@ -261,7 +255,7 @@ def test_a_terminal_reaches_the_runner_alone(launch_file):
 def test_a_closed_output_pipe_is_no_error(words):
     reading, writing = os.pipe()
     os.close(reading)
-    command = [RUNNER, *words]
+    command = [COMMAND, *words]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False)
     os.close(writing)
     assert done.returncode in (128 + signal.SIGPIPE, 0)  # argparse says nothing of its own broken pipe

@@ -16,7 +16,7 @@ from networks import addresses_of
 from processes import executable
 from ros_session import wait_until
 
-from drone_bridge.ros import environment, shared_memory
+from drone_bridge.ros import environment, shared_memory, watchdog
 
 ROOT = Path(__file__).parent.parent
 NODE = """
@@ -141,6 +141,13 @@ def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_chi
     assert len(without_dds(process.output).splitlines()) == 1
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Have the kernel end what hangs as soon as it does for users."""
+    monkeypatch.delenv(watchdog.SECONDS)
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_process_whose_shutdown_hangs_is_ended_and_shows_where_it_stood(start_child):
     process = start_child(sys.executable, "-c", textwrap.dedent(HANGING_NODE))
     process.wait_for_line("left")
@@ -148,6 +155,7 @@ def test_a_process_whose_shutdown_hangs_is_ended_and_shows_where_it_stood(start_
     assert process.count_lines("in destroy_node") == 1
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_process_whose_start_hangs_is_ended_and_shows_where_it_stood():
     done = run_program(NODE_THAT_DOES_NOT_START)
     assert done.returncode == -signal.SIGALRM

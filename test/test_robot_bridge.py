@@ -10,7 +10,6 @@ from robot_peer import LAMP, RobotPeer
 from ros_session import wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
-from std_srvs.srv import SetBool
 
 from drone_bridge.msg import SensorValue
 from drone_bridge.robot import codec
@@ -53,14 +52,14 @@ def test_sensors_become_topics_and_lights_are_switched_by_service_and_topic(ros,
     assert (current.name, current.unit, current.header.frame_id) == ("Left Motor", "A", "r1/base_link")
     assert temperature.header.frame_id == battery.header.frame_id == "r1/base_link"
     # The light is bound after the tracks.
-    wait_until(lambda: ros.call(SetBool, "robot_bridge/light", SetBool.Request(data=True)).success, "a bound light")
+    wait_until(lambda: ros.switch("robot_bridge/light", True).success, "a bound light")
     assert peer.wait_for(codec.LightUpdate) == codec.LightUpdate(LAMP, True)
     ros.publisher(Bool, "light").publish(Bool(data=False))
     assert peer.wait_for(codec.LightUpdate) == codec.LightUpdate(LAMP, False)
-    ros.call(Unbind, "robot_bridge/unbind", Unbind.Request(id=LAMP))
-    answer = ros.call(SetBool, "robot_bridge/light", SetBool.Request(data=True))
+    assert ros.call_again(Unbind, "robot_bridge/unbind", Unbind.Request(id=LAMP)).success
+    answer = ros.switch("robot_bridge/light", True)
     assert (answer.success, answer.message) == (False, "No light of the robot is bound.")
-    assert ros.call(Bind, "robot_bridge/bind", Bind.Request(id=LAMP)).success
+    assert ros.call_again(Bind, "robot_bridge/bind", Bind.Request(id=LAMP)).success
 
 
 # Finding the robot; parameters.

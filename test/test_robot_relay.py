@@ -3,9 +3,9 @@
 
 import re
 import signal
-import socket
 from pathlib import Path
 
+from ports import free_ports
 from processes import TIMEOUT_S, Process, executable
 from robot_driver import RobotDriver
 from robot_peer import RobotPeer
@@ -85,7 +85,8 @@ def without_time(packet):
 # The launch file, and the scripted driver.
 
 
-def test_one_command_starts_robot_bridge_server_and_driver(free_port, domain):
+def test_one_command_starts_robot_bridge_server_and_driver(domain):
+    ports = zip(("robot_server_port", "vehicle_port", "discovery_port"), free_ports(3), strict=True)
     arguments = (
         "relay:=true",
         "emulate:=true",
@@ -94,7 +95,11 @@ def test_one_command_starts_robot_bridge_server_and_driver(free_port, domain):
         "operator_plan:=1s forward 0.5, 600s turn 1",
     )
     with Process(
-        executable("drone-bridge"), "launch", "robot_server.launch.xml", *arguments, *_ports(free_port)
+        executable("drone-bridge"),
+        "launch",
+        "robot_server.launch.xml",
+        *arguments,
+        *map(":=".join, ((name, str(port)) for name, port in ports)),
     ) as launched:
         launched.wait_for_line(r"driving 1024 1024 \(1s forward 0.5\)")
         launched.wait_for_line(r"driving -512 512 \(600s turn 1\)")
@@ -102,11 +107,3 @@ def test_one_command_starts_robot_bridge_server_and_driver(free_port, domain):
         assert launched.stop(signal.SIGINT) in (0, 130)
         launched.wait_for_line(r"stopping, and releasing subsystem 0")
         launched.wait_for_line(r"ended: .* at x \d+\.\d+ m")
-
-
-def _ports(port):
-    with socket.socket() as other, socket.socket(type=socket.SOCK_DGRAM) as discovery:
-        other.bind(("127.0.0.1", 0))
-        discovery.bind(("127.0.0.1", 0))
-        vehicle, asked = other.getsockname()[1], discovery.getsockname()[1]
-    return f"robot_server_port:={port}", f"vehicle_port:={vehicle}", f"discovery_port:={asked}"

@@ -25,6 +25,7 @@ Current thread 0x00007f5262b3a080 (most recent call first):
     [
         ("/opt/ros/kilted/lib/python3.12/site-packages/rclpy/subscription.py", "destroy", True),
         ("/opt/ros/kilted/lib/python3.12/site-packages/rclpy/node.py", "destroy_node", True),
+        ("/opt/ros/kilted/lib/python3.12/site-packages/rclpy/node.py", "create_subscription", True),
         ("/opt/ros/kilted/lib/python3.12/site-packages/rclpy/context.py", "shutdown", True),
         ("/opt/ros/kilted/lib/python3.12/site-packages/rclpy/executors.py", "_wait_for_ready_callbacks", False),
         ("/opt/ros/kilted/drone_bridge/net/tcp.py", "destroy", False),

@@ -44,7 +44,7 @@ def bridge(emulator, **parameters):
 
 
 def call(ros, name, service, /, **fields):
-    response = ros.call(service, f"simulator_bridge/{name}", service.Request(**fields))
+    response = ros.call_again(service, f"simulator_bridge/{name}", service.Request(**fields))
     assert response.success, response.message
     return response
 
@@ -82,7 +82,7 @@ def test_a_vehicle_that_was_turned_while_paused_is_known_to_look_where_it_does_a
         wait_until(is_published, "odometry")
         q = odom.wait().pose.pose.orientation
         assert abs(q.w) == pytest.approx(1.0, abs=0.01)  # east is where ROS looks without a rotation
-        refused = ros.call(srv.RemoveItem, "simulator_bridge/remove", srv.RemoveItem.Request(type=0, id=99))
+        refused = ros.call_again(srv.RemoveItem, "simulator_bridge/remove", srv.RemoveItem.Request(type=0, id=99))
         assert (refused.success, refused.code) == (False, 0)
         assert refused.message == "No entity with given ID."
         assert process.stop() == 0

@@ -115,7 +115,7 @@ def test_right_after_a_stall_no_command_is_taken(watch):
     assert settling.refusal() is None
     watch.ran_s = 0.5 * SETTLING_S
     for _ in range(SETTLING_ROUNDS + 1):
-        assert "stood still until 0.10 s ago" in settling.refusal()
+        assert "stood still until 0.15 s ago" in settling.refusal()
     watch.ran_s = SETTLING_S
     assert settling.refusal() is None
 

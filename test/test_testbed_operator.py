@@ -3,9 +3,8 @@
 
 import pytest
 from composition import launch
+from ports import free_port
 from testbed_trajectory import rows_of
-
-from drone_bridge.tools.demo.composition import free_port as next_free_port
 
 
 def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
@@ -19,7 +18,7 @@ def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
         "testbed_image_width": 8,
         "testbed_image_height": 8,
     }
-    ports = {"testbed_server_port": next_free_port(), "vehicle_port": next_free_port()}
+    ports = {"testbed_server_port": free_port(), "vehicle_port": free_port()}
     with launch(
         "testbed_server.launch.xml", **given, **ports, testbed_trajectory=trajectory, params_file=patient
     ) as flight:

@@ -59,9 +59,9 @@ def meet(testbed, port, layout, constants):
             testbed.send_frame(constants=constants, **fields(1))
             autopilot.socket.settimeout(MEETING_S)
             with contextlib.suppress(TimeoutError):
-                while not isinstance(autopilot.receive(), SensorFrame):
-                    pass
-                autopilot.answer(motion(1))
+                while True:  # one that came late, for the frame before, is answered as well
+                    if isinstance(autopilot.receive(), SensorFrame):
+                        autopilot.answer(motion(1))
             return testbed.reply() == motion(1)
 
         wait_until(passes, "a frame that was answered")

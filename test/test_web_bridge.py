@@ -164,7 +164,7 @@ def test_a_service_is_called_and_its_answer_comes_back(viewer, ros):
         response.success, response.message = not request.data, "flipped"
         return response
 
-    ros.node.create_service(SetBool, "/flip", flip)
+    ros.create_service(SetBool, "/flip", flip)
     answer = viewer.call("/flip", serialize_message(SetBool.Request(data=False)))
     assert deserialize_message(answer, SetBool.Response) == SetBool.Response(success=True, message="flipped")
     service = viewer.services["/flip"]

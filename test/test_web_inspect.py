@@ -89,7 +89,7 @@ def test_a_topic_opens_to_its_values_and_a_number_of_it_is_plotted(page):
     plot = '[data-plot="/imu/data linear_acceleration.z"]'
     page.wait(f"Number(document.querySelector('{plot}')?.dataset.points) > 2")
     assert "m/s²" in page.text(plot)
-    page.evaluate("location.reload()")
+    page.reload()
     page.wait(LAMP % "ok")
     page.wait(f"document.querySelector('{plot}')?.checkVisibility()")  # the layout is kept
     names = "[...document.querySelectorAll('.plot:not(.empty)')].map(each => each.dataset.plot)"

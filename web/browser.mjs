@@ -51,6 +51,7 @@ const does = {
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
     await page.goto(url);
   },
+  reload: () => page.reload().then(() => true),
   evaluate: ({ code }) => page.evaluate(code),
   wait: ({ code, timeout }) => page.waitForFunction(code, { timeout, polling: 50 }).then(() => true),
   // Once it stands still: what comes into the page meanwhile moves it.

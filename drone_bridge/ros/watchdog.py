@@ -27,6 +27,8 @@ START_LIMIT_S = 30.0
 SHUTDOWN_LIMIT_S = 4.0
 #: With the value 0, for debuggers: nothing is ended.
 VARIABLE = "DRONE_BRIDGE_WATCHDOG"
+#: Seconds in place of all of these, for tests on a machine that may stand still itself.
+SECONDS = "DRONE_BRIDGE_WATCHDOG_SECONDS"
 
 _setting = threading.Lock()
 _ends = threading.Event()
@@ -34,35 +36,33 @@ _ends = threading.Event()
 
 def limit_start() -> None:
     """End this process unless `start` or `limit_shutdown` is called within START_LIMIT_S. For the main thread."""
-    if _prepare():
-        signal.setitimer(signal.ITIMER_REAL, START_LIMIT_S)
+    _set(START_LIMIT_S)
 
 
 def start() -> None:
     """End this process if it stands still from now on. To be called once, in the main thread."""
-    if _prepare():
-        signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
-        threading.Thread(target=_set_anew, name="watchdog", daemon=True).start()
+    _set(LIMIT_S)
+    threading.Thread(target=_set_anew, name="watchdog", daemon=True).start()
 
 
 def limit_shutdown() -> None:
     """End this process if it has not ended within SHUTDOWN_LIMIT_S; later calls change nothing."""
     with _setting:
-        if not _ends.is_set() and _prepare():
+        if not _ends.is_set():
             _ends.set()
-            signal.setitimer(signal.ITIMER_REAL, SHUTDOWN_LIMIT_S)
+            _set(SHUTDOWN_LIMIT_S)
 
 
-def _prepare() -> bool:
+def _set(limit_s: float) -> None:
     if os.environ.get(VARIABLE) == "0":
-        return False
+        return
     # SIGALRM is at its default, which ends the process, unless somebody else uses it.
     faulthandler.register(signal.SIGALRM, all_threads=True, chain=True)
-    return True
+    signal.setitimer(signal.ITIMER_REAL, float(os.environ.get(SECONDS, limit_s)))
 
 
 def _set_anew() -> None:
     while not _ends.wait(PERIOD_S):
         with _setting:
             if not _ends.is_set():
-                signal.setitimer(signal.ITIMER_REAL, LIMIT_S)
+                _set(LIMIT_S)

@@ -39,13 +39,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 #: How often a last packet is sent, as datagrams get lost, and how far apart, so that they don't share one fate.
 FINAL_REPEATS = 3
 FINAL_GAP_S = 0.02
-#: For how long after a stall of this process commands are refused: what had waited elsewhere is read by then.
-SETTLING_S = 0.2
+#: For how long after a stall of this process commands are refused: what had waited elsewhere is read by then, or who
+#: reads it has stood still once more.
+SETTLING_S = StallDetector.STALL_S
 #: The counter of datagrams that nobody listened to.
 REFUSED_DATAGRAMS = "refused_datagrams"
 #: The counter of commands right after a stall.

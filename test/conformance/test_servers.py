@@ -53,11 +53,10 @@ def test_a_server_on_hold(pair):
     pair.drive()
     hold = f"{pair.node}/hold"
     assert pair.session.switch(hold, True).success
-    held_s = time.monotonic()
-    assert_neutral(pair.commands)
+    neutral_s = pair.commands.wait(True, time.monotonic(), TIMEOUT_S)  # what was just being published came before
     pair.program.wait_for_line("Commands on the operator's topics do not move the vehicle: it is held")
     assert_neutral_is_repeated(pair)
-    assert_nothing_moved(pair.commands, held_s)
+    assert_nothing_moved(pair.commands, neutral_s)
     assert pair.session.switch(hold, False).success
     pair.drive()
 
@@ -121,7 +120,6 @@ def test_a_flood_of_garbage_keeps_back_no_neutral_command(pair):
             wait_until(lambda: len(sent) > FLOODED_COUNT, "the flood")
         assert_neutral_after(pair.commands, pair.stop())
         assert_neutral_is_repeated(pair)
-        assert not pair.commands.is_moving
     pair.drive()
 
 

@@ -48,11 +48,13 @@ INNERMOST_FRAME = re.compile(r'\(most recent call first\):\n\s+File "([^"]*)", l
 def is_lock_up(output: str) -> bool:
     """Return whether a dump in the output shows Fast DDS's lock-up (its issue 6502).
 
-    rclpy destroys endpoints while it holds Python's lock; where Fast DDS locks up in there, the whole interpreter
-    stands still, and the innermost frame of that thread is rclpy's function that destroys.
+    rclpy creates and destroys endpoints while it holds Python's lock; where Fast DDS locks up in there, as the news of
+    another's beginning or end comes in, the whole interpreter stands still, and the innermost frame of that thread is
+    rclpy's function that creates or destroys.
     """
     return any(
-        "rclpy" in Path(path).parts and (function.startswith("destroy") or function in ("shutdown", "try_shutdown"))
+        "rclpy" in Path(path).parts
+        and (function.startswith(("create_", "destroy")) or function in ("shutdown", "try_shutdown"))
         for path, function in INNERMOST_FRAME.findall(output)
     )
 

@@ -78,6 +78,10 @@ class Browser:
     def open(self, address, **options):
         self._ask("open", url=f"http://{address}", timeout=1000 * WAIT_S, **options)
 
+    def reload(self):
+        """Load the page again; what is asked from then on is asked of the new one."""
+        self._ask("reload")
+
     def evaluate(self, code):
         return self._ask("evaluate", code=code)
 

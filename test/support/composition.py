@@ -6,17 +6,29 @@ import os
 import re
 import signal
 import struct
+import sys
 
-from processes import Process, executable
+from processes import Process
 from ros_session import wait_until
 
 INTERRUPTED = 128 + signal.SIGINT
+#: How long it waits here before it insists that a process ends: what is only slow, on a busy machine, is not killed.
+PATIENT_S = 45
+PATIENT = f"""
+import sys
+sys.path.pop(0)  # the folder that this runs in, which may hold the sources
+from drone_bridge.tools.cli import main
+from drone_bridge.tools.launch import processes
+processes._IN_TURN = processes._AFTER_SIGINT = processes._AFTER_SIGTERM = {PATIENT_S}
+sys.exit(main())
+"""
+RUNNER = (sys.executable, "-c", PATIENT)
 
 
 def launch(launch_file, **arguments):
     """Start a launch file of the package; it ends with 0 or as interrupted."""
     given = [f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in arguments.items()]
-    return Composition(executable("drone-bridge"), "launch", launch_file, *given)
+    return Composition(*RUNNER, "launch", launch_file, *given)
 
 
 class Composition(Process):

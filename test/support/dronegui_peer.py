@@ -74,7 +74,8 @@ class DroneGuiPeer(UdpPeer):
         return found
 
     def forget(self):
-        """Begin a new list of packets."""
+        """Begin a new list of packets: of those that are sent from now on."""
+        assert self.received is not None  # all that was sent before has come
         with self._changed:
             self._received.clear()
 

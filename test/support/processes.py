@@ -111,8 +111,11 @@ class Process:
 
     def is_stopped(self):
         """Return whether SIGSTOP has reached every thread, which it does one after the other."""
-        threads = Path(f"/proc/{self.pid}/task").glob("*/stat")
-        return {thread.read_text().rpartition(")")[2].split()[0] for thread in threads} == {"T"}
+        states = set()
+        for thread in Path(f"/proc/{self.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):  # one that has just ended
+                states.add(thread.read_text().rpartition(")")[2].split()[0])
+        return states == {"T"}
 
     def wait(self, timeout_s=TIMEOUT_S):
         """Return the exit status."""

@@ -19,6 +19,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
 from std_srvs.srv import SetBool, Trigger
 
+from drone_bridge.ros.service_responses import resend_if_lost
 from drone_bridge.ros.time import NANOSECONDS
 
 LEADS_TO = {
@@ -32,7 +33,7 @@ LEADS_TO = {
 #: What a node says of a request that may have waited while its process stood still.
 CALL_AGAIN = "call it again"
 #: In which a service finds a client that has found it.
-FINDING_S = 1.0
+FINDING_S = 3.0
 
 
 class RosSession:
@@ -52,6 +53,10 @@ class RosSession:
     def _spin(self):
         with contextlib.suppress(ExternalShutdownException):
             self._executor.spin()
+
+    def create_service(self, service_type, name, serve):
+        """Serve, also to a client that has found the service before the service has found it."""
+        resend_if_lost(self.node, self.node.create_service(service_type, name, serve))
 
     def create_task(self, function, *args):
         """Have the executor call a function; return the future of its result."""
@@ -180,13 +185,14 @@ class RosSession:
 
     def trigger(self, name):
         """Call a std_srvs/Trigger, again where a busy machine held the node up and it says so."""
-        return self._call_again(Trigger, name, Trigger.Request())
+        return self.call_again(Trigger, name, Trigger.Request())
 
     def switch(self, name, is_on):
         """Call a std_srvs/SetBool likewise."""
-        return self._call_again(SetBool, name, SetBool.Request(data=is_on))
+        return self.call_again(SetBool, name, SetBool.Request(data=is_on))
 
-    def _call_again(self, service_type, name, request):
+    def call_again(self, service_type, name, request):
+        """Call whatever has `message` in its answer likewise."""
         until_s = time.monotonic() + TIMEOUT_S
         while True:
             answer = self.call(service_type, name, request)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compare a bridge with the least that a bare script can do, both beside the same emulator at its usual rates."""
+
+import os
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+
+from rounds import make_parser, run, systems, take_turns
+from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, free_port, script_command
+from table import BRIDGE, Metric, Samples
+
+CPU = Metric("CPU, of one core (%)", 2, at_most=1.6)
+MESSAGES = Metric("messages per second", 1)
+CPU_PER_MESSAGE = Metric("CPU per message (ms)", 3)
+
+WARM_UP_S = 2.0  # after the first messages, as discovery goes on meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Vehicle:
+    """What is compared: NAME_bridge with NAME_baseline.py, which takes ports and a namespace."""
+
+    name: str
+    #: Its ports, as parameters of the bridge are called; options of the emulator are called likewise.
+    ports: tuple[str, ...]
+    options: tuple[str, ...]  # more of the emulator
+    topics: tuple[str, ...]  # what both sides publish, as package:type:topic
+    loads: tuple[tuple[str, tuple[str, ...]], ...]  # the name of each, and the subscriber's options
+
+
+class VehicleSystem(System):
+    """One side of the comparison."""
+
+    def __init__(self, side: str, place: Place, vehicle: Vehicle, options: tuple[str, ...]) -> None:
+        namespace = f"/benchmark_{os.getpid()}"
+        ports = {name: free_port(is_stream=False) for name in vehicle.ports}
+        words = [f"--{name.replace('_', '-')}={port}" for name, port in ports.items()]
+        helpers = {
+            "emulator": [sys.executable, "-m", f"drone_bridge.{vehicle.name}.emulator", *words, *vehicle.options],
+            "subscriber": script_command("vehicles_subscriber.py", namespace, *vehicle.topics, *options),
+        }
+        if side == BRIDGE:
+            command = bridge_command(f"{vehicle.name}_bridge", namespace, **ports)
+        else:
+            command = script_command(f"{vehicle.name}_baseline.py", namespace, *map(str, ports.values()))
+        super().__init__(side, place, command, helpers)
+
+    def warm_up(self) -> None:
+        """Wait until all topics have arrived, and some more."""
+        self.helpers["subscriber"].wait_for_line(0, READY_TIMEOUT_S)
+        time.sleep(WARM_UP_S)
+
+    def measure(self, measurement: Measurement, seconds: float) -> None:
+        """Look on."""
+        cpu_before_s, began_s = self.subject.cpu_s(), time.monotonic()
+        time.sleep(seconds)
+        measurement.cpu_s += self.subject.cpu_s() - cpu_before_s
+        measurement.turns_s.append((began_s, ended_s := time.monotonic()))
+        measurement.seconds += ended_s - began_s
+
+    def count(self, measurement: Measurement) -> None:
+        """Count the messages that came in a measurement; known after `stop`."""
+        measurement.items = sum(measurement.contains(came_s) for came_s in self.notes["came_s"])
+
+
+def measure_round(vehicle: Vehicle, samples: Samples, seconds: float, sides: list[str]) -> None:
+    """One round."""
+    for load, options in vehicle.loads:
+        with systems(partial(VehicleSystem, vehicle=vehicle, options=options), sides) as pair:
+            for system in pair:
+                system.warm_up()
+            measured = take_turns(pair, VehicleSystem.measure, seconds)
+        for system in pair:
+            measurement = measured[system.side]
+            system.count(measurement)
+            samples.add(load, CPU, system.side, measurement.cpu_percent)
+            samples.add(load, MESSAGES, system.side, measurement.items_per_second)
+            samples.add(load, CPU_PER_MESSAGE, system.side, measurement.cpu_per_item_ms)
+
+
+def compare(description: str | None, vehicle: Vehicle) -> int:
+    """Run all measurements and print them; return the exit status."""
+    options = make_parser(description, seconds=8.0).parse_args()
+    samples = Samples(vehicle.name)
+    return run(options, samples, partial(measure_round, vehicle, samples))
