@@ -9,19 +9,16 @@ from pathlib import Path
 
 import browser as chromium
 import pytest
-import rclpy
 import yaml
 from composition import launch
 from geometry_msgs.msg import PointStamped, PoseStamped
 from ports import free_ports
 from ros_session import wait_until
-from std_msgs.msg import Bool, String
+from std_msgs.msg import Bool
 from web_page import address_of, grows
-from web_viewer import Viewer
 
 from drone_bridge.tools.bags.bag import Bag
 
-STRING = "std_msgs/msg/String"
 LAMP = "document.querySelector('[data-cell=connection] .lamp')?.classList.contains('%s') ?? false"
 
 browser = chromium.module_browser()
@@ -100,24 +97,6 @@ def test_a_topic_opens_to_its_values_and_a_number_of_it_is_plotted(page):
     assert first not in page.evaluate(names)
     page.evaluate("[...document.querySelectorAll('#plots button')].find(each => each.innerText === 'Reset').click()")
     page.wait("localStorage.length === 0 || !Object.keys(localStorage).some(key => key.startsWith('plots'))")
-
-
-def test_of_a_topic_with_two_types_the_other_one_is_shown_when_the_first_goes(page, composition, ros):
-    bools = ros.node.create_publisher(Bool, "/mixed", 1)
-    open_tab(page, 2)
-    shown = "document.querySelector('[data-topic-row=\"/mixed\"] .topic-type')?.innerText"
-    page.wait(f"{shown} === 'std_msgs/msg/Bool'")
-    context = rclpy.Context()  # no participant has two types on a topic
-    rclpy.init(context=context)
-    try:
-        rclpy.create_node("other", context=context).create_publisher(String, "/mixed", 1)
-        with Viewer(composition.address) as viewer:
-            viewer.wait_for(lambda: viewer.channels.get("/mixed", {}).get("schemaName") == STRING, "the other type")
-        assert page.evaluate(f"{shown} === 'std_msgs/msg/Bool'")
-        ros.node.destroy_publisher(bools)
-        page.wait(f"{shown} === '{STRING}'")
-    finally:
-        rclpy.shutdown(context=context)
 
 
 def picture(page, plot):
