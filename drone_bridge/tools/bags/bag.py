@@ -82,6 +82,10 @@ class Bag:
             merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
         self.topics = tuple(_topic(merged[key]) for key in sorted(merged))
         self._count = self._reader.message_count - sum(each.msgcount for each in others)
+        if self._count and not self.topics:
+            raise BagError(
+                f"'{path}' has an index that lists no topics: 'mcap recover' (https://mcap.dev) makes a whole one."
+            )
 
     def __enter__(self) -> "Bag":
         return self

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happened in a bag: warnings, silences, take-offs and landings, with their times."""
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from statistics import median
 from typing import Any
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError
 
 MAX_EVENTS = 500
-#: A topic that came regularly is silent after so many of its periods, and at least so long.
+#: A topic that came regularly is silent after so many of its mean periods, and at least so long.
 SILENT_PERIODS, SILENT_S = 10, 1.0
 LEAST_MESSAGES = 20
-_PERIODS = 200  # of which the median is taken
 _LOG, _DIAGNOSTICS, _BOOL = "rcl_interfaces/msg/Log", "diagnostic_msgs/msg/DiagnosticArray", "std_msgs/msg/Bool"
 _CONTROLLER = "drone_bridge/msg/ControllerState"
 _WARNING, _ERROR = 30, 40
@@ -36,25 +33,23 @@ class _Pace:
     """When the messages of a topic came."""
 
     count: int = 0
+    first_ns: int = 0
     last_ns: int = 0
-    periods: deque[int] = field(default_factory=lambda: deque(maxlen=_PERIODS))
     gaps: list[tuple[int, int]] = field(default_factory=list)
 
     def note(self, time_ns: int) -> None:
-        if self.count:
-            gap = time_ns - self.last_ns
-            if gap > SILENT_S * NANOSECONDS_PER_SECOND and len(self.gaps) < MAX_EVENTS:
-                self.gaps.append((self.last_ns, gap))
-            else:
-                self.periods.append(gap)
+        if not self.count:
+            self.first_ns = time_ns
+        elif (gap := time_ns - self.last_ns) > SILENT_S * NANOSECONDS_PER_SECOND and len(self.gaps) < MAX_EVENTS:
+            self.gaps.append((self.last_ns, gap))
         self.count += 1
         self.last_ns = time_ns
 
     def silences(self) -> list[tuple[int, int]]:
         """Return when it fell silent, and for how long, in ns."""
-        if self.count < LEAST_MESSAGES or not self.periods:
+        if self.count < LEAST_MESSAGES:
             return []
-        longest = SILENT_PERIODS * median(self.periods)
+        longest = SILENT_PERIODS * (self.last_ns - self.first_ns) / (self.count - 1)
         return [(begin, gap) for begin, gap in self.gaps if gap > longest]
 
 
