@@ -97,7 +97,16 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle that can be held")
         assert pilot.vehicles["/cmd_vel_stamped"]["holds"] == ["/dronegui_bridge/hold"]
         pilot.take("/cmd_vel_stamped")
-        wait_until(lambda: pilot.steer(y=1.0) or flies_left_steadily(peer), "what the pilot wants")
+
+        def flies_as_wanted():
+            if pilot.vehicles["/cmd_vel_stamped"]["pilot"] != "you":  # this machine has stood still for longer
+                hold(ros, False)
+                pilot.take("/cmd_vel_stamped")
+            pilot.push(y=1.0)
+            return flies_left_steadily(peer)
+
+        wait_until(flies_as_wanted, "what the pilot wants")
+        held.clear()
         peer.forget()
         if way == "release":
             pilot.send(op="release")

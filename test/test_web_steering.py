@@ -72,7 +72,7 @@ def pilot(bridge, commands):
 
 
 def steer_until_it_moves(pilot, commands, **motion):
-    wait_until(lambda: pilot.steer(**(motion or {"x": 1.0})) or commands.is_moving, "a vehicle that moves")
+    wait_until(lambda: pilot.push(**(motion or {"x": 1.0})) or commands.is_moving, "a vehicle that moves")
 
 
 def assert_nothing_more_moves(bridge, commands):

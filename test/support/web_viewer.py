@@ -194,6 +194,13 @@ class Pilot:
     def steer(self, token=None, **motion):
         self.send(op="steer", token=self.next_token() if token is None else token, motion=motion)
 
+    def push(self, **motion):
+        """Steer; let go first, as a pilot has to, where this machine has held the pilot up."""
+        if self.refusals:
+            self.refusals.clear()
+            self.steer()
+        self.steer(**motion)
+
 
 class Network:
     """A connection that can be made to lose everything, both ways, while both ends believe that it is there.
