@@ -288,7 +288,7 @@ def test_what_cannot_be_followed_is_refused_with_a_sentence_and_disturbs_no_othe
     assert moves(world.step())
 
 
-def test_without_odometry_nothing_begins_and_what_has_begun_ends(make_world):
+def test_without_odometry_nothing_begins_and_what_has_begun_waits_and_ends(make_world):
     world = make_world(**SLOW)
     world.speaks = False
     sent = world.send("go_to", pose=pose_at(1, 0))
@@ -298,7 +298,12 @@ def test_without_odometry_nothing_begins_and_what_has_begun_ends(make_world):
     sent = world.send("go_to", pose=pose_at(1000, 0))
     assert moves(world.run(1.0)[-1])
     world.speaks = False
-    assert world.end_of(sent) == ("aborted", "There is no odometry for 0.5 s.")
+    assert is_still(world.run(1.0)[-1])
+    world.speaks = True
+    assert moves(world.run(1.0)[-1])
+    world.speaks = False
+    assert world.end_of(sent) == ("aborted", "There is no odometry for 5 s.")
+    assert sent.feedback[-1].waiting_for == "odometry"
     assert is_still(world.step())
 
 

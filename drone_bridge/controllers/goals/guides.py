@@ -39,9 +39,11 @@ class GoalParameters:
     position_gain: float = described(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
     yaw_gain: float = 1.0  # turn rate per angle left, 1/s
     landing_speed: float = described(0.3, "Sink rate where no service land is offered, m/s.", 0.01, 10.0)
-    odometry_timeout: float = described(0.5, "Seconds without odometry after which a goal is given up.", 0.05, 60.0)
+    odometry_timeout: float = described(
+        0.5, "Seconds without odometry after which the vehicle is commanded to stand until it comes again.", 0.05, 60.0
+    )
     patience: float = described(
-        5.0, "Seconds for which a goal waits for the first odometry, and for a transform of its frame.", 0.1, 600.0
+        5.0, "Seconds for which a goal waits for odometry, and for a transform of its frame.", 0.1, 600.0
     )
     stuck_time: float = described(
         15.0, "Seconds of coming no nearer after which a goal is given up, as at a fence.", 1.0, 3600.0

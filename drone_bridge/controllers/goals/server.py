@@ -271,7 +271,10 @@ class GoalServer:
             return self._give_up("abort", problem, now_s)
         assert self._where
         try:
-            step = self._guide.step(now_s, self._where)
+            if self._silent_s(now_s) > self._parameters.odometry_timeout:
+                step = Step(waiting_for="odometry", commands=self._guide.steers)
+            else:
+                step = self._guide.step(now_s, self._where)
             self._check_progress(step, now_s)
         except FailedError as error:
             return self._give_up("abort", str(error), now_s)
@@ -356,14 +359,17 @@ class GoalServer:
 
     def _obstacle(self, guide: Guide, now_s: float) -> str:
         """Return why nothing can be followed now, in a sentence, or nothing."""
-        # What came while this process stood still is heard next.
-        if min(now_s - self._heard_s, PROCESS.running_s()) > self._parameters.odometry_timeout:
-            return f"There is no odometry for {self._parameters.odometry_timeout:g} s."
+        if self._silent_s(now_s) > self._parameters.patience:
+            return f"There is no odometry for {self._parameters.patience:g} s."
         if guide.steers and self._is_held:
             return "The vehicle is held: call its service hold with false, or press Resume on the page."
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
             return "Somebody is at the helm."
         return ""
+
+    def _silent_s(self, now_s: float) -> float:
+        """Return for how long no odometry has come; what came while this process stood still is heard next."""
+        return min(now_s - self._heard_s, PROCESS.running_s())
 
     def _check_progress(self, step: Step, now_s: float) -> None:
         """Raise FailedError if a goal has come no nearer for too long, although nothing is waited for."""
