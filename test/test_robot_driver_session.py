@@ -16,6 +16,7 @@ from drone_bridge.robot.session.driver import (
     OBSTRUCTION,
     ODOMETRY_RATE,
     UNANSWERED_STOP,
+    UNLISTED,
     DriverSession,
     Lists,
     Moved,
@@ -165,9 +166,10 @@ def test_each_packet_goes_as_a_piece_for_its_header_and_one_for_the_rest(talk):
 
 def test_a_robot_that_lists_nothing_for_long_is_asked_again_and_not_left(talk):
     talk.connect()
-    talk.run(QUERY_PERIOD_S + 0.1)
+    actions = talk.run(QUERY_PERIOD_S + 0.1)
     assert talk.packets() == [codec.RegisterDriver("me"), codec.QuerySubsystems(), codec.QuerySubsystems()]
-    talk.say(ROBOT)
+    assert kind(actions, Problem) == [Problem(UNLISTED, "The robot has not listed its subsystems yet.")]
+    assert kind(talk.say(ROBOT), Problem) == [Problem(UNLISTED, None)]
     assert not talk.is_closed
     assert talk.session.undrivable is None
 

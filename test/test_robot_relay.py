@@ -24,8 +24,10 @@ def connected_driver(port):
 
     def driver():
         connected = RobotDriver(port)
+        connected.socket.settimeout(2.0)  # while the robot behind seems silent, keep-alives are not answered at all
         try:
             connected.settle()
+            connected.socket.settimeout(TIMEOUT_S)
             return connected
         except (AssertionError, OSError):  # it was hung up on
             connected.close()

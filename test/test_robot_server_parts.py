@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from builtin_interfaces.msg import Time
-from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSPolicyKind, ReliabilityPolicy
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
@@ -73,14 +73,26 @@ def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lig
 def test_a_battery_of_which_the_bridge_spoke_once_is_heard_late_and_publishers_of_others_need_offer_nothing(
     are_of_bridge,
 ):
-    requested = []
-    node = SimpleNamespace(create_subscription=lambda kind, topic, callback, qos: requested.append(qos))
+    requested, logger = [], SimpleNamespace(info=lambda line: None)
+
+    def create(kind, topic, callback, qos, *, event_callbacks, **others):
+        requested.append(qos)
+        if qos.durability == DurabilityPolicy.TRANSIENT_LOCAL:
+            less.append(event_callbacks.incompatible_qos)
+        return SimpleNamespace(qos_profile=qos)
+
+    less = []  # what is called when a publisher offers less
+    node = SimpleNamespace(create_subscription=create, get_logger=lambda: logger, resolve_topic_name=str)
     listed = ((1, "battery_state"), (2, "temperature/a"))
     listed = tuple(SensorSource(codec.Sensor(kind, ""), topic) for kind, topic in listed)
     SensorSubscriptions(node, Translation(), lambda: None).follow(listed, are_of_bridge=are_of_bridge)
     latched, reliable = DurabilityPolicy.TRANSIENT_LOCAL, ReliabilityPolicy.RELIABLE
     assert [qos.durability == latched for qos in requested] == [are_of_bridge, False]
     assert [qos.reliability == reliable for qos in requested] == [are_of_bridge, are_of_bridge]
+    for offer in less:
+        offer(SimpleNamespace(last_policy_kind=QoSPolicyKind.DURABILITY))
+    assert [qos.durability == latched for qos in requested] == [are_of_bridge, *[False] * len(requested[1:])]
+    assert len(requested) == 2 + are_of_bridge
 
 
 def test_behind_a_bridge_there_is_a_robot_while_one_is_connected_and_the_bridge_reports(monkeypatch):

@@ -195,6 +195,12 @@ def test_a_silent_driver_is_halted_once_keeps_what_it_has_and_goes_on_with_its_n
     assert published(driving.say(FORWARD)) == [Speeds(512, 512)]  # at once, as it sends no keep-alives
 
 
+def test_a_driver_that_drives_again_is_halted_again(talk, driving):
+    talk.run(1.1)
+    assert published(driving.say(FORWARD))[-1] == Speeds(512, 512)
+    assert published(talk.run(1.1))[-1] == STOPPED
+
+
 def test_a_driver_is_halted_as_soon_as_its_time_is_over(talk, driving):
     talk.parameters["command_timeout"] = 0.33
     driving.alive()
@@ -202,20 +208,40 @@ def test_a_driver_is_halted_as_soon_as_its_time_is_over(talk, driving):
     assert STOPPED in published(talk.run(0.01))
 
 
-@pytest.mark.parametrize("how", ["silence", "stall"])
+@pytest.mark.parametrize("how", ["silence", "one more silence", "stall"])
 def test_what_may_have_been_said_meanwhile_waits_and_the_newest_is_followed_at_a_sign_of_life(talk, driving, how):
     driving.alive()
-    if how == "silence":
-        talk.run(3.0)
-    else:
+    if how == "stall":
         talk.now_s += 0.6
         talk.take(talk.session.resume(talk.now_s))
+    else:
+        talk.run(3.0)
+    if how == "one more silence":  # before it has updated anything
+        driving.alive()
+        talk.run(3.0)
     actions = driving.say(codec.SkidSteerUpdate(TRACKS, 9, 9), codec.KeepAlive(1), codec.SkidSteerUpdate(TRACKS, 8, 8))
     actions += talk.run(BACKLOG_S)
     assert Speeds(9, 9) not in published(actions)
     assert Speeds(8, 8) not in published(actions)
     assert published(driving.alive()) == [Speeds(8, 8)]
     assert published(talk.run(0.01) + driving.say(FORWARD)) == [Speeds(512, 512)]
+
+
+@pytest.mark.parametrize("how", ["one more silence", "given back", "outdated"])
+def test_what_waits_is_not_followed_any_more_after(talk, driving, how):
+    driving.alive()
+    talk.run(3.0)
+    assert published(driving.say(codec.KeepAlive(1), FORWARD)) == []
+    if how == "outdated":
+        talk.run(BACKLOG_S)
+        assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 0, 0))) == [STOPPED]
+    elif how == "given back":
+        driving.say(codec.UnbindSubsystem(TRACKS))
+        talk.connect("bob").bind(TRACKS)
+        talk.run(BACKLOG_S)
+    else:
+        talk.run(3.0)
+    assert Speeds(512, 512) not in published(driving.alive() + talk.run(BACKLOG_S) + driving.alive())
 
 
 def test_a_driver_that_comes_back_after_its_time_is_stopped_before_what_it_says_counts(talk, driving):
@@ -301,6 +327,7 @@ def test_a_stall_stops_what_all_drive_until_they_are_heard_anew_and_costs_nobody
     assert published(actions) == [STOPPED]
     assert len(notes(actions, AFTER_STALLS)) == 1
     assert talk.session.silent_s(talk.now_s) == 0.0
+    talk.run(0.5)
     actions = driving.say(codec.SkidSteerUpdate(TRACKS, 9, 9), codec.KeepAlive(1))  # which may be old
     assert Speeds(9, 9) not in published(actions + talk.run(BACKLOG_S))
     assert published(driving.say(codec.SkidSteerUpdate(TRACKS, 8, 8))) == [Speeds(8, 8)]

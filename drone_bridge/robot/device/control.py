@@ -97,11 +97,13 @@ class Control:
         return self._halt(self.drivers, "may be gone, as nobody listened to it", now)
 
     def _halt(self, drivers: Sequence[Driver], reason: str, now: Instant) -> list[Driver]:
-        halted = [driver for driver in drivers if not driver.is_halted and self._held_by(driver)]
-        for driver in halted:
-            driver.is_halted = True
+        holders = [driver for driver in drivers if self._held_by(driver)]
+        for driver in holders:  # also after one more silence before its next update
             driver.is_behind |= driver.sends_keep_alives  # without them nothing would tell that it is up to date
             driver.waiting.clear()
+        halted = [driver for driver in holders if not driver.is_halted]
+        for driver in halted:
+            driver.is_halted = True
             for number in self._held_by(driver):
                 if self._is_skid_steer(number):
                     self._safe_mode(number, f"{driver} {reason}", now)

@@ -29,7 +29,7 @@ class Instant(NamedTuple):
 
 
 #: After a silence, or a stall of this process, what a driver says for so long may have been on its way meanwhile.
-BACKLOG_S = 0.2
+BACKLOG_S = 0.5
 
 
 @dataclass(slots=True, eq=False)

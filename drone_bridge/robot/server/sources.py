@@ -10,6 +10,7 @@ from drone_bridge.robot.server.listing import driven, is_robot_connected, listin
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorSource, Translation
 from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.vehicle_node import VehicleNode
 
@@ -24,13 +25,16 @@ class SensorSubscriptions:
         self._values: dict[int, int | None] = {}
 
     def follow(self, sources: tuple[SensorSource, ...], *, are_of_bridge: bool) -> None:
-        """Subscribe to these sensors, and no others: as robot_bridge offers them, or as every publisher satisfies."""
+        """Subscribe to these sensors, and no others: as robot_bridge offers them, or as every publisher satisfies.
+
+        Where others publish what a bridge has listed, they may offer less.
+        """
         self.close()
         for number, source in enumerate(sources[:MAX_SENSORS]):
             if source.topic:
                 row = TABLE.row(f"{TOPIC_OF_TYPE[source.sensor.type]}/{number}")
                 receive, qos = self._receiver(number, row), row.qos() if are_of_bridge else row.requested()
-                self._subscriptions.append(self._node.create_subscription(row.message, source.topic, receive, qos))
+                subscribe(self._node, row.message, source.topic, receive, qos, keep=self._subscriptions.append)
 
     def take(self) -> dict[int, int | None]:
         """Return the newest value of each sensor that has had one since, None of one that is unknown now.

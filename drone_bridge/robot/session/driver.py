@@ -56,7 +56,7 @@ NOT_CONNECTED = "There is no connection to the robot now."
 #: How soon after its time-out a command ends.
 _AFTER_S = 1e-3
 #: Names of problems that go on.
-OBSTRUCTION, STANDSTILL, UNANSWERED_STOP = "obstruction", "standstill", "unanswered_stop"
+OBSTRUCTION, STANDSTILL, UNANSWERED_STOP, UNLISTED = "obstruction", "standstill", "unanswered_stop", "unlisted"
 
 
 # What is published, beside packets of the robot.
@@ -305,13 +305,15 @@ class DriverSession(Session):
         obstruction = conversation.bindings.obstruction
         is_bound = bool(conversation.bindings.bound_of(codec.SubsystemType.SKID_STEER))
         standstill = conversation.standstill_reason(now_s) if is_bound else None
+        is_listed = conversation.bindings.info is not None
+        self._note(UNLISTED, Obstruction(NOT_LISTED, False) if conversation.is_unlisted(now_s) else None)
         self._note(OBSTRUCTION, obstruction)
         self._note(STANDSTILL, Obstruction(standstill, False) if standstill else None)
         self._note(UNANSWERED_STOP, Obstruction(MAY_MOVE, False) if conversation.may_move(now_s) else None)
         if is_bound:
             self.undrivable = standstill
         else:
-            nothing = "No skid steer is bound." if conversation.bindings.info else NOT_LISTED
+            nothing = "No skid steer is bound." if is_listed else NOT_LISTED
             self.undrivable = obstruction.sentence if obstruction else nothing
 
     def _note(self, name: str, found: Obstruction | None) -> None:

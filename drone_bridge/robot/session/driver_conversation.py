@@ -100,6 +100,10 @@ class DriverConversation:
         """Return whether nobody knows if the robot still moves, as the answer after a stop is overdue."""
         return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.usual_s + STOP_ANSWER_S
 
+    def is_unlisted(self, now_s: float) -> bool:
+        """Return whether the robot has been asked for its subsystems in vain for longer than it may be silent."""
+        return self.bindings.info is None and now_s - self._started_s > self._link_timeout_s
+
     # Time.
 
     @property
