@@ -630,6 +630,15 @@ def test_after_a_fault_all_streams_end_before_the_link_is_opened_again(streams, 
     assert streams.sent[:2] == [(b"stop", "a"), "the end of all"]
 
 
+def test_a_peer_may_prove_useful_by_how_it_goes(stream_loop, streams, stream_session):
+    resets = []
+    streams.backoff.reset = lambda: resets.append(stream_session.is_proven)
+    for stream_session.is_proven in (False, True):
+        streams.waiting = [Disconnected("a", "It has gone.")]
+        stream_loop.turn()
+    assert resets == [True]
+
+
 def test_a_peer_that_has_gone_is_no_fault_of_the_link_and_is_waited_for_ever_longer_until_it_is_proven(
     streams, stream_session, stage
 ):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from session_talk import published
-from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NORTH, SET, STOPPED, VEHICLE, SimulatorTalk
+from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NAMES, NORTH, SET, STOPPED, VEHICLE, SimulatorTalk
 from simulator_world import STILL, STREAMED, UPRIGHT
 
 from drone_bridge.session.session import Close, Send
@@ -214,6 +214,29 @@ def test_who_does_not_answer_spying_is_not_asked_the_next_time_and_again_after_t
     talk.world.answers.clear()
     talk.reconnect()
     assert talk.published(Fact)[-1] == Fact("item_events", "spy")
+
+
+def test_a_simulator_that_closes_on_spying_is_connected_to_again_at_once_unless_it_never_answers():
+    talk = SimulatorTalk()
+    is_proven = []
+
+    def connect():
+        talk.wires, talk.asked = {name: sim.ServerConnection() for name in NAMES}, {name: [] for name in NAMES}
+        talk.closed.clear()
+        for name in NAMES:
+            talk.take(talk.session.connected(name, talk.now_s))
+
+    for is_silent in (False, True, False):
+        talk.world.closes_on = {sim.Spy}
+        connect()
+        is_proven.append(talk.session.is_proven)
+        talk.is_silent = is_silent
+        connect()
+        is_proven.append(talk.session.is_proven)
+        talk.is_silent = False
+        talk.hang_up()
+        talk.take(talk.session.lost(talk.now_s))
+    assert is_proven == [True, True, True, False, False, True]
 
 
 def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes():
@@ -891,6 +914,9 @@ def test_requests_on_which_real_simulators_hang_up_are_sent_to_others_only(talk,
 def test_what_does_not_fit_the_wire_is_refused_and_ends_nothing(talk):
     refused = talk.outcome(talk.ask(requests.ask, sim.SetExtended(1, "k" * 256, b"")))
     assert refused.sentence == "The key of SetExtended has 256 bytes, and 255 are allowed."
+    talk.world.is_cuauv_server = False
+    refused = talk.outcome(talk.ask(requests.ask, sim.SetExtended(1, "k", bytes(65527))))  # steering would wait for it
+    assert refused.sentence == "SetExtended has 65537 bytes, and the simulator takes 65536."
     assert talk.outcome(talk.ask(requests.ask, sim.Reassure())).is_success
 
 

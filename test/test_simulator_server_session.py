@@ -456,6 +456,21 @@ def test_a_service_that_does_not_answer_in_time_is_an_error_and_its_late_answer_
     assert answers(slow.client) == [TOLD]
 
 
+def test_what_waited_for_a_service_in_vain_moves_the_vehicle_no_more_unless_it_is_zero(slow):
+    slow.bridge.responses = {"set_entity_state": DONE}
+    slow.client.send(steer(TURN, W), steer(TURN, W), steer(STANDING, W))
+    slow.run(slow.parameters["request_timeout"] + 0.01)
+    assert [each.message for each in answers(slow.client)] == ["The service has not answered in time.", MAY_BE_OLD]
+    slow.calls.pop(0)
+    (stop,) = slow.calls
+    twist = stop.tag.request.twist
+    assert (twist.angular.x, twist.angular.y, twist.angular.z) == (0.0, 0.0, 0.0)
+    slow.answer()
+    slow.client.send(steer(TURN, W))
+    slow.answer()
+    assert answers(slow.client) == [sim.Ok()] * 2
+
+
 def test_an_answer_that_comes_after_a_stall_is_in_time(slow):
     slow.client.send(ASKING)
     slow.now_s += 60.0

@@ -157,17 +157,24 @@ def test_extended_attributes_are_bytes_under_names(simulator):
     assert simulator.code(sim.SetExtended(7, "note", b"")) == 0
 
 
-def test_extended_attributes_have_no_more_room_than_64_mebibytes(simulator):
+def test_extended_attributes_have_no_more_room_than_8_mebibytes(simulator):
     ball = entity(attributes=(sim.ExtendedAttribute("big", bytes(1_000_000)),))
     added = [answer.id for answer in (simulator.ask(ball) for _ in range(100)) if isinstance(answer, sim.Added)]
-    assert len(added) == 67
+    assert len(added) == 8
     assert simulator.get(sim.ListEntities()).ids == (*reversed(added), VEHICLE)
-    assert simulator.code(sim.SetExtended(VEHICLE, "more", bytes(200_000))) == FULL
+    assert simulator.code(sim.SetExtended(VEHICLE, "more", bytes(400_000))) == FULL
     simulator.get(sim.SetExtended(added[0], "big", b"small"))
     simulator.get(sim.SetExtended(VEHICLE, "more", bytes(1_000_000)))
     simulator.get(sim.Remove(sim.ItemType.ENTITY, added[1]))
     simulator.get(sim.SetExtended(VEHICLE, "even more", bytes(1_000_000)))
-    assert simulator.code(sim.SetExtended(VEHICLE, "yet more", bytes(200_000))) == FULL
+    assert simulator.code(sim.SetExtended(VEHICLE, "yet more", bytes(400_000))) == FULL
+
+
+def test_whatever_extended_attributes_an_entity_has_a_stream_can_tell_them(simulator):
+    for key in "abc":
+        simulator.ask(sim.SetExtended(VEHICLE, key, bytes(7 << 20)))
+    simulator.add(sim.StreamExtended(VEHICLE, 1, ("a", "b", "c")))
+    assert [[each.key for each in data.attributes] for data in simulator.step()] == [["a"]]
 
 
 # Objects.

@@ -299,8 +299,8 @@ class LinkLoop:
             return self.session.connected(received.source, now_s)
         if isinstance(received, Disconnected):
             take = self.session.left if received.is_regular else self.session.disconnected
-            return take(received.source, received.sentence, now_s)
-        if isinstance(received, Filled):
+            actions = take(received.source, received.sentence, now_s)
+        elif isinstance(received, Filled):
             actions = self.session.filled(received.size, received.source, now_s)
         else:
             actions = self.session.receive(received.data, received.source, now_s)

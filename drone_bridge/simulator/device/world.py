@@ -218,7 +218,7 @@ class Scene(Protocol):
 # Extended attributes.
 
 
-MAX_BYTES = 64 << 20  # of all entities together
+MAX_BYTES = 8 << 20  # of all entities together, so that what a stream says of one fits a message
 _OVERHEAD_BYTES = 64  # per attribute, besides its name and data
 
 

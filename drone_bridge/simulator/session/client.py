@@ -16,7 +16,8 @@ as real simulators die of SIGPIPE when they write twice to a connection that is 
 on SPY: where `item_events` leaves that open, one that does so, or does not answer, is connected to without SPY the
 next time. What somebody asks for has an outcome when the simulator has answered, or when the connections end.
 
-A simulator has proved useful when it has answered: one that never does is connected to ever less often.
+A simulator has proved useful when it has answered: one that never does is connected to ever less often. One that has
+closed the connection on SPY alone is connected to again without delay, unless it was of no use without SPY either.
 """
 
 import math
@@ -66,6 +67,7 @@ class ClientSession(Session):
         self._peers: list[Any] = []  # until there are all of them
         self._conversation: Conversation | None = None
         self._may_know_spy = True
+        self._was_useful = True  # the last connection that went on after SPY
         self._out: list[Action] = []
 
     # The link.
@@ -122,6 +124,8 @@ class ClientSession(Session):
             return self._refused(error, now_s, gone=peer)
         is_expected = isinstance(channel.oldest, sim.Spy) and self._parameter("item_events") == AUTO
         self._out.append(Note("" if is_expected else "lost_connections", sentence, is_expected=is_expected))
+        if is_expected:  # so that it is connected to again at once
+            self.is_proven = self._was_useful
         return self._ended(sentence, now_s, gone=peer)
 
     def tick(self, now_s: float) -> Actions:
@@ -204,6 +208,7 @@ class ClientSession(Session):
         assert conversation
         exchange, self._conversation = conversation.exchange, None
         self._may_know_spy = not isinstance(exchange.streams.oldest, sim.Spy)
+        self._was_useful = conversation.is_proven if conversation.has_begun else self._was_useful
         exchange.now_s = now_s
         if exchange.requests.peer is not gone:
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]

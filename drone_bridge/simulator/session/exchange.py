@@ -33,6 +33,8 @@ from drone_bridge.simulator.session.published import RoundTrip
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.printable import printable
 
+#: Of a body; what steers the vehicle waits for the rest of it.
+MAX_SENT_BYTES = 64 * 1024
 NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
 _STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER, ItemType.SPY)
 _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
@@ -91,7 +93,7 @@ class Channel:
         """`timeout_s` applies to each answer."""
         self.peer = peer
         self._timeout_s = timeout_s
-        self._connection = ClientConnection(max_request_bytes=sim.MAX_BODY_BYTES)
+        self._connection = ClientConnection(max_request_bytes=MAX_SENT_BYTES)
         self._pending: deque[Pending] = deque()  # as long as the connection allows
         self._answered_s = -math.inf  # or since when this process listens again
 

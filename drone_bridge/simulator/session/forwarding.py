@@ -40,7 +40,7 @@ from drone_bridge.simulator.session.mirrored_scene import (
 from drone_bridge.simulator.session.velocity_commands import STEERED, VelocityCommands
 
 HELD = "The vehicle is held."
-MAY_BE_OLD = "The server has just stood still, and the request may be old: send it again."
+MAY_BE_OLD = "The server or its bridge has just stood still, and the request may be old: send it again."
 _NO_ANSWER, _NOT_CALLED = "The service has not answered in time.", "The service could not be called."
 #: In the bridge's simulator, by types of its items that a client adds there.
 _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
@@ -242,8 +242,9 @@ class Forwarder:
         service = self._calls.service_of(request)
         assert service
         moves = request.moves(self._vehicle)
-        question = Question(service, self._calls.ask(request, orientation), moves, self._is_steering(request))
-        if moves:
+        steers, value = self._is_steering(request), getattr(request, "value", None)
+        question = Question(service, self._calls.ask(request, orientation), moves, steers)
+        if moves and not (steers and value and not any(value)):  # zero may always be set
             self._check_moves()
         got = yield question
         if got.response is None:

@@ -24,7 +24,7 @@ A service is asked for `request_timeout`, and not at all once its bridge is know
 given the vehicle too late is ended at once.
 
 What was received before this process stood still, or right after that, as it may have waited meanwhile, moves the
-vehicle no more, unless it is zero, whenever its turn comes.
+vehicle no more, unless it is zero, whenever its turn comes. Nor does what has waited for a service in vain.
 """
 
 import math
@@ -65,7 +65,7 @@ class _Served(ServedClient):
         self.peer, self._out = peer, out
         #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
         self.is_waiting = self.is_behind = self.has_left = False
-        #: Whether the request that is being answered may have waited while this process stood still.
+        #: Whether the request that is being answered may have waited while this process, or a service, stood still.
         self.is_old = False
         self._new_bytes = 0  # received since
 
@@ -201,6 +201,8 @@ class SimulatorSession(Session):
         for question, (asking, served, until_s) in tuple(self._waiting.items()):
             if now_s >= until_s:
                 del self._waiting[question]
+                if served:
+                    served.age()  # what it has sent meanwhile
                 self._go_on(asking, served, Answer(False, "", has_come=False))
         if now_s >= self._watch_s and self._forwarder.is_run_pending and self._forwarder.has_bridge:
             self._go_on(self._forwarder.pass_on_run())
