@@ -113,6 +113,14 @@ def reports():
 
 
 @pytest.fixture
+def errors(reports, monkeypatch):
+    """The errors that are logged."""
+    logged = []
+    monkeypatch.setattr(reports._logger, "error", logged.append)
+    return logged
+
+
+@pytest.fixture
 def peer(reports, clock):
     return Peer(reports, clock)
 
@@ -238,13 +246,29 @@ class TestHangs:
         assert reports.statistics.counts["silences"] == 1
         assert HANGING not in reports.statistics.conditions
 
-    def test_the_third_one_is_an_error_until_it_is_heard_for_a_minute(self, reports, peer, fall_silent, clock):
+    def test_one_that_is_given_up_between_two_looks_counts_as_well(self, reports, peer, clock):
+        for number in (1, 2, 3):
+            peer.connects()
+            peer.speaks()
+            reports.notice_silence()
+            clock[0] += 3.0
+            peer.leaves()
+            peer.connects()
+            peer.speaks()
+            reports.notice_silence()
+            assert reports.statistics.counts["silences"] == number
+        assert HANGING in reports.statistics.conditions
+
+    def test_the_third_one_is_an_error_until_it_is_heard_for_a_minute(self, reports, peer, fall_silent, clock, errors):
         for _ in range(2):
             fall_silent(is_heard=True)
             fall_silent(is_heard=False)
             assert HANGING not in reports.statistics.conditions
-        fall_silent(is_heard=True)
-        assert reports.statistics.conditions[HANGING] == (" has hung 3 times", DiagnosticStatus.ERROR)
+        for times in (3, 4):
+            fall_silent(is_heard=True)
+            sentence = f" has fallen silent {times} times"
+            assert reports.statistics.conditions[HANGING] == (sentence, DiagnosticStatus.ERROR)
+        assert errors == [" has fallen silent 3 times: it hangs, or the network does."]
         peer.connects()
         for _ in range(61):
             assert HANGING in reports.statistics.conditions

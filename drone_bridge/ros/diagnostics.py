@@ -99,16 +99,20 @@ class Reports:
     def notice_silence(self) -> None:
         """Count and log the beginning of a silence, and log its end. To be called now and then."""
         statistics, now_s = self.statistics, elapsed_s()
-        is_silent, is_open = statistics.is_silent, statistics.liveness.is_open
+        liveness, is_open = statistics.liveness, statistics.liveness.is_open
+        ended_in_s, liveness.ended_in_s = liveness.ended_in_s, 0.0
+        silence_s = max(liveness.silence_s, ended_in_s)
+        is_silent = silence_s > statistics.silence_limit_s
         if is_silent and not self._was_silent:
             statistics.counts[SILENCES] += 1
             self._silences += 1
             if self._silences >= SILENCES_OF_AN_ERROR:
-                sentence = f"{statistics.peer} has hung {self._silences} times"
-                self._logger.error(f"{sentence}: restart it.")
+                sentence = f"{statistics.peer} has fallen silent {self._silences} times"
+                if HANGING not in statistics.conditions:
+                    self._logger.error(f"{sentence}: it hangs, or the network does.")
                 statistics.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)
         if is_silent:
-            sentence = f"{statistics.peer} is connected but has been silent for {statistics.liveness.silence_s:.0f} s."
+            sentence = f"{statistics.peer} is connected but has been silent for {silence_s:.0f} s."
             self.warn_ongoing(SILENCES, sentence)
         elif self._was_silent and is_open:
             self.inform(f"{statistics.peer} is heard.")

@@ -28,6 +28,8 @@ class Liveness:
         self._heard_s: float | None = None
         self._since_s: float | None = None  # of the silence on the open connection; None: there is none
         self._before_s = 0.0  # silence on the connections before
+        #: The silence in which a connection has ended, until that is reported, as one may end before anybody looks.
+        self.ended_in_s = 0.0
 
     def look(self) -> None:
         """Follow the session."""
@@ -36,6 +38,7 @@ class Liveness:
         connected = (session.since_s,) if session.is_open else None
         if self._connected and connected != self._connected:
             self._before_s, self._since_s = self.silence_s, None
+            self.ended_in_s = max(self.ended_in_s, self._before_s)
         self._connected = connected
         if connected is None:
             return

@@ -27,7 +27,7 @@ START_LIMIT_S = 30.0
 SHUTDOWN_LIMIT_S = 4.0
 #: With the value 0, for debuggers: nothing is ended.
 VARIABLE = "DRONE_BRIDGE_WATCHDOG"
-#: Seconds in place of all of these, for tests on a machine that may stand still itself.
+#: Seconds at least in place of each of these, for tests on a machine that may stand still itself.
 SECONDS = "DRONE_BRIDGE_WATCHDOG_SECONDS"
 
 _setting = threading.Lock()
@@ -53,16 +53,17 @@ def limit_shutdown() -> None:
             _set(SHUTDOWN_LIMIT_S)
 
 
-def _set(limit_s: float) -> None:
+def _set(limit_s: float, *, anew: bool = False) -> None:
     if os.environ.get(VARIABLE) == "0":
         return
-    # SIGALRM is at its default, which ends the process, unless somebody else uses it.
-    faulthandler.register(signal.SIGALRM, all_threads=True, chain=True)
-    signal.setitimer(signal.ITIMER_REAL, float(os.environ.get(SECONDS, limit_s)))
+    if not anew:  # it asks sys.stderr for its descriptor, which somebody may have closed later
+        # SIGALRM is at its default, which ends the process, unless somebody else uses it.
+        faulthandler.register(signal.SIGALRM, all_threads=True, chain=True)
+    signal.setitimer(signal.ITIMER_REAL, max(limit_s, float(os.environ.get(SECONDS, "0"))))
 
 
 def _set_anew() -> None:
     while not _ends.wait(PERIOD_S):
         with _setting:
             if not _ends.is_set():
-                _set(LIMIT_S)
+                _set(LIMIT_S, anew=True)
