@@ -260,6 +260,23 @@ def test_a_request_has_to_come_in_time_and_its_answer_may_take_longer(monkeypatc
         door.close()
 
 
+def test_the_end_waits_for_no_answer_that_is_not_ready():
+    is_asked, may_answer = threading.Event(), threading.Event()
+    door = front_door.FrontDoor(Access.of("127.0.0.1", steer=False), 0, None, Pilots(print, print, print))
+    door.offer("slow.json", lambda: is_asked.set() or may_answer.wait(TIMEOUT_S))
+    port = door.open()
+    ending = threading.Thread(target=door.close)
+    with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as reader:
+        reader.sendall(f"GET /slow.json HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+        assert is_asked.wait(TIMEOUT_S)
+        ending.start()
+        ending.join(TIMEOUT_S / 2)
+        has_ended = not ending.is_alive()
+        may_answer.set()
+        ending.join()
+    assert has_ended
+
+
 def fragment(opcode, payload=b""):
     """Return a masked frame that is not the last one of its message."""
     return bytes([opcode, 0x80 | len(payload), 0, 0, 0, 0]) + payload

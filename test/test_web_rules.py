@@ -132,6 +132,17 @@ def test_of_pictures_only_the_newest_waits_and_each_camera_gets_its_turn():
     assert outbox.woken == 1
 
 
+def test_where_not_all_pictures_have_room_each_camera_gets_its_turn_as_well():
+    """They come at the same time, and the viewer takes one for ten of each."""
+    outbox, sent = Box(), []
+    for number in range(60):
+        for camera in (1, 2, 3):
+            outbox.receive(camera, b"x" * (MAX_LARGE_BYTES // 3))
+        if number % 10 == 9:
+            sent.append(outbox.pop().subscription)
+    assert sorted(sent) == [1, 1, 2, 2, 3, 3]
+
+
 def test_small_messages_go_before_pictures_in_order_and_what_is_said_about_channels_before_all():
     outbox = Box()
     outbox.receive(1, PICTURE)

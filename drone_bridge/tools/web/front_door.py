@@ -79,8 +79,9 @@ class _Connection(ServerConnection):
         cls = type(self)
         cls.open_ones += 1
         cls.waiting[self] = None
-        stream = transport.get_extra_info("socket")
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * MAX_STALL_S)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # not on macOS
+            stream = transport.get_extra_info("socket")
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * MAX_STALL_S)
         super().connection_made(transport)
         self._request_due = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.abort)
         # Viewers and pilots are fewer (MAX_VIEWERS, MAX_PILOTS), so those that fill it have not come in yet.
@@ -197,6 +198,9 @@ class FrontDoor:
         stop = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait([stop, watching], return_when=asyncio.FIRST_COMPLETED)
         watching.cancel()
+        for connection, handling in server.handlers.items():
+            if connection in _Connection.waiting:  # for a file that is not made yet, or that nobody reads to the end
+                handling.cancel()
         server.close()
         await server.wait_closed()
         with contextlib.suppress(asyncio.CancelledError):

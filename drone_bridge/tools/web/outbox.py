@@ -74,6 +74,8 @@ class Outbox:
         self._small: deque[Frame] = deque()
         self._large: OrderedDict[int, Frame] = OrderedDict()
         self._control_bytes = self._small_bytes = self._large_bytes = 0
+        self._turns: dict[int, int] = {}  # of subscriptions, when a picture was sent last: the number of that one
+        self._next_turn = 0
 
     def channels(self) -> list[int]:
         """Return the channels that are subscribed to."""
@@ -103,6 +105,7 @@ class Outbox:
         with self._lock:
             if (subscription := self._subscriptions.pop(channel, None)) is not None:
                 self._take_large(subscription)
+                self._turns.pop(subscription, None)
 
     def put(self, channel: int, data: bytes, time_ns: int) -> None:
         """Take a message of a topic, if the viewer subscribes to it; what there is no room for is left out."""
@@ -117,14 +120,7 @@ class Outbox:
                 while self._small_bytes > MAX_SMALL_BYTES:
                     self._small_bytes -= self._small.popleft().size
             else:
-                # A newer picture takes the older one's place in the queue, so that no camera starves another.
-                older = self._large.get(subscription)
-                others_bytes = self._large_bytes - (older.size if older else 0)
-                if others_bytes and others_bytes + frame.size > MAX_LARGE_BYTES:
-                    self._take_large(subscription)
-                else:
-                    self._large[subscription] = frame
-                    self._large_bytes = others_bytes + frame.size
+                self._put_large(subscription, frame)
             self._awaken()
 
     def put_control(self, content: str | bytes) -> bool:
@@ -148,9 +144,29 @@ class Outbox:
                 self._small_bytes -= self._small[0].size
                 return self._small.popleft()
             if self._large:
-                return self._take_large(next(iter(self._large)))
+                subscription = next(iter(self._large))
+                self._turns[subscription] = self._next_turn = self._next_turn + 1
+                return self._take_large(subscription)
             self._is_awake = False
             return None
+
+    def _put_large(self, subscription: int, frame: Frame) -> None:
+        # A newer picture takes the older one's place in the queue, so that no camera starves another; and where not all
+        # of them have room, the one that was sent last makes some.
+        older = self._large.get(subscription)
+        while (others_bytes := self._large_bytes - (older.size if older else 0)) and (
+            others_bytes + frame.size > MAX_LARGE_BYTES
+        ):
+            latest = max(self._large.keys() - {subscription}, key=self._turn_of)
+            if self._turn_of(latest) <= self._turn_of(subscription):
+                self._take_large(subscription)
+                return
+            self._take_large(latest)
+        self._large[subscription] = frame
+        self._large_bytes = others_bytes + frame.size
+
+    def _turn_of(self, subscription: int) -> int:
+        return self._turns.get(subscription, 0)
 
     def _take_large(self, subscription: int) -> Frame | None:
         if frame := self._large.pop(subscription, None):

@@ -318,6 +318,7 @@ class Pilots:
 
     def _insist(self, now_s: float) -> None:
         """Repeat what stops the vehicles that are not held yet, or never can be."""
+        is_late = False
         for topic, stop in self._stops.items():
             vehicle = self._vehicles.get(topic)
             if vehicle is None or stop.is_confirmed or now_s - stop.asked_s < STOP_PERIOD_S:
@@ -326,13 +327,15 @@ class Pilots:
             self._send_command(topic, NEUTRAL, self._now())
             if vehicle.holds:
                 self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, stop))
-                if now_s - stop.pressed_s > STOP_TIMEOUT_S:
-                    self._announce()  # that it has not stopped, and why
+                is_late |= now_s - stop.pressed_s > STOP_TIMEOUT_S
+        if is_late:
+            self._announce()  # which has not stopped, and why
 
     def _confirm(self, topic: str, stop: Stop, problem: str) -> None:
         # What was called before STOP was pressed again is no answer to that: neutral has been sent since.
+        before = stop.problem, stop.is_confirmed
         stop.problem, stop.is_confirmed = problem, not problem and stop.asked_s >= stop.pressed_s
-        if self._stops.get(topic) is stop:
+        if self._stops.get(topic) is stop and (stop.problem, stop.is_confirmed) != before:
             self._announce()
 
     def _resume_meant(self, pilot: Pilot, topic: object) -> None:
