@@ -451,6 +451,19 @@ def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, n
         assert presses(blind.run(1.0)) == []
 
 
+def test_a_press_that_breaks_off_after_the_drone_was_lost_makes_no_reset_of_a_drone_that_may_fly(talk):
+    """That it was seen, and is not any more, has to stay known: as nobody knows where it is, reset is refused."""
+    talk.parameters["press_time"] = 2.0
+    talk.show(FlightState.LANDED)
+    talk.ask("takeoff")
+    talk.run(1.5)  # longer than navdata is true for
+    assert refusal(talk.lose()).endswith("was pressed, and then nothing could be sent any more.")
+    talk.open_again()
+    actions = [*talk.ask("reset"), *talk.run(2.0)]
+    assert "reset would stop the motors of a drone that flies" in refusal(actions)
+    assert presses(actions) == []
+
+
 def test_what_navdata_shows_is_known_whatever_a_press_did(talk):
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
@@ -704,6 +717,12 @@ def test_an_emergency_stop_that_nothing_confirms_leaves_the_drone_unknown(talk):
     talk.say(is_flying=True)
     assert outcome([*talk.ask("reset"), *talk.run(1.0)])[0]
     assert "It is not known whether the drone flies" in refusal(talk.ask("land"))
+
+
+def test_a_reset_leaves_what_navdata_shows(talk):
+    talk.show(FlightState.FLYING)
+    assert outcome([*talk.ask("reset"), *talk.run(0.8)])[0]
+    assert talk.watch.is_flying(talk.now_s) is True
 
 
 def test_a_reset_on_the_ground_changes_nothing(talk):

@@ -67,6 +67,14 @@ def test_states_are_merged():
     assert packet == ControlPacket(7, Controls(take_off=True, hover=False, roll=1.0, pitch=-0.25))
 
 
+def test_of_a_control_that_is_named_twice_the_last_one_counts():
+    receiver = ReceiverConnection()
+    packet = receive(receiver, b'{"seq": 7, "seq": 1, "state": {"roll": 1, "hover": true, "hover": false, "roll": -1}}')
+    assert packet == ControlPacket(1, Controls(hover=False, roll=-1.0))
+    packet = receive(receiver, b'{"seq": 2, "state": {"hover": "x", "pitch": 1}, "state": {"yaw": 1}}')
+    assert packet == ControlPacket(2, Controls(hover=False, roll=-1.0, yaw=1.0))
+
+
 def test_late_packets_are_discarded():
     receiver = ReceiverConnection()
     receive(receiver, {"seq": 10, "state": {"roll": 0.5}})
