@@ -16,10 +16,12 @@ INTERRUPTED = 128 + signal.SIGINT
 PATIENT_S = 45
 PATIENT = f"""
 import sys
-sys.path.pop(0)  # the folder that this runs in, which may hold the sources
+assert sys.path.pop(0) == ""  # the folder that this runs in, which may hold the sources
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.launch import processes
-processes._IN_TURN = processes._AFTER_SIGINT = processes._AFTER_SIGTERM = {PATIENT_S}
+limits = dict.fromkeys(("_IN_TURN", "_AFTER_SIGINT", "_AFTER_SIGTERM"), {PATIENT_S})
+assert limits.keys() <= vars(processes).keys()
+vars(processes).update(limits)
 sys.exit(main())
 """
 RUNNER = (sys.executable, "-c", PATIENT)
