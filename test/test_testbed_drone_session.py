@@ -25,6 +25,7 @@ from drone_bridge.testbed.session.drone import (
     CONNECTED,
     LATE_ANSWERS,
     LOOK_PERIOD_S,
+    MUTE_KEEPS_PLACE_S,
     NEUTRAL_COMMANDS,
     REFUSED_FRAMES,
     REJECTED,
@@ -551,6 +552,15 @@ def test_one_that_moves_the_vehicle_is_replaced_after_the_neutral_command():
     actions = talk.connect("b")
     assert commands(actions) == [NEUTRAL]
     assert closed(actions) == ["a"]
+
+
+def test_one_that_has_never_said_anything_loses_its_place_soon():
+    talk = Talk()
+    talk.connect()
+    talk.run(MUTE_KEEPS_PLACE_S - 0.1)
+    assert closed(talk.connect("b")) == ["b"]
+    talk.run(0.2)
+    assert closed(talk.connect("b")) == ["a"]
 
 
 # The topic of the commands.
