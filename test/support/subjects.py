@@ -26,6 +26,7 @@ from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, Str
 from drone_bridge.kind import ProtocolKind, Side, Value, kinds, load
 from drone_bridge.ros.shared_memory import make_room
 from drone_bridge.tools.bags.recover import recover
+from drone_bridge.tools.mcap_records import END
 
 COMMAND_TIMEOUT_S = 0.5
 START_TIMEOUT_S = 60.0
@@ -374,7 +375,10 @@ class RecorderSubject(Subject):
             if was_killed:
                 saved = self._scratch / "saved.mcap"
                 with file.open("rb") as damaged, saved.open("wb") as complete:
-                    recover(damaged, complete)
+                    try:
+                        recover(damaged, complete)
+                    except ValueError:  # it was killed before a message was written
+                        complete.write(END)
                 with saved.open("rb") as whole:
                     end_ns = max((message.log_time for _, _, message in make_reader(whole).iter_messages()), default=0)
             else:
