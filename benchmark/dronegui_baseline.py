@@ -18,7 +18,8 @@ from typing import Any
 import orjson
 import rclpy
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, Quaternion, TransformStamped, Twist, TwistWithCovarianceStamped
+from filling import fill_rotation, rotation_of
+from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 from nodes import publish, ros, spin_in_a_thread
 from rclpy.node import Node
@@ -124,7 +125,8 @@ class Baseline:
         linear = self._velocity.twist.twist.linear
         linear.x, linear.y, linear.z = forward, left, up
         publish(self._velocity_publisher, self._velocity)
-        fill(self._imu.orientation, phi, -theta, -psi)
+        rotation = rotation_of(phi, -theta, -psi)
+        fill_rotation(self._imu.orientation, rotation)
         publish(self._imu_publisher, self._imu)
         self._move(forward, left, -psi)
         pose, linear, moved = self._odometry.pose.pose, self._odometry.twist.twist.linear, self._body.transform
@@ -132,12 +134,12 @@ class Baseline:
         pose.position.x, pose.position.y = self._pose
         moved.translation.x, moved.translation.y = self._pose
         pose.position.z = moved.translation.z = height
-        fill(pose.orientation, phi, -theta, -psi)
-        fill(moved.rotation, phi, -theta, -psi)
+        fill_rotation(pose.orientation, rotation)
+        fill_rotation(moved.rotation, rotation)
         publish(self._odometry_publisher, self._odometry)
         below = self._ground.transform
         below.translation.x, below.translation.y = self._pose
-        fill(below.rotation, 0.0, 0.0, -psi)
+        fill_rotation(below.rotation, rotation_of(0.0, 0.0, -psi))
         publish(self._tf_publisher, self._tf)
         if (state := demo["ctrl_state"] >> 16) != self._state:
             self._state = state
@@ -150,17 +152,6 @@ class Baseline:
         self._before_s = now_s
         self._pose[0] += step_s * (forward * math.cos(yaw) - left * math.sin(yaw))
         self._pose[1] += step_s * (forward * math.sin(yaw) + left * math.cos(yaw))
-
-
-def fill(quaternion: Quaternion, roll: float, pitch: float, yaw: float) -> None:
-    """Set the quaternion of three Euler angles, rad."""
-    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
-    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
-    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
-    quaternion.x = sr * cp * cy - cr * sp * sy
-    quaternion.y = cr * sp * cy + sr * cp * sy
-    quaternion.z = cr * cp * sy - sr * sp * cy
-    quaternion.w = cr * cp * cy + sr * sp * sy
 
 
 def _detection(feature: dict[str, Any]) -> Detection:

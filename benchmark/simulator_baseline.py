@@ -15,7 +15,8 @@ from collections.abc import Iterator, Sequence
 
 import rclpy
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, PoseStamped, Quaternion, TransformStamped, TwistStamped, Vector3
+from filling import fill
+from geometry_msgs.msg import PoseStamped, Quaternion, TransformStamped, TwistStamped
 from nav_msgs.msg import Odometry
 from nodes import publish, ros, spin_in_a_thread
 from rclpy.node import Node
@@ -98,11 +99,6 @@ class Baseline:
             publish(
                 self._clock_publisher, Clock(clock=Time(sec=now_ns // 1_000_000_000, nanosec=now_ns % 1_000_000_000))
             )
-
-
-def fill(vector: Point | Vector3, x: float, y: float, z: float) -> None:
-    """Set three coordinates."""
-    vector.x, vector.y, vector.z = x, y, z
 
 
 def fill_orientation(quaternion: Quaternion, w: float, x: float, y: float, z: float) -> None:

@@ -92,13 +92,16 @@ class System:
         self.notes = json.loads(self.helpers["subscriber"].lines[-1])
 
     @contextlib.contextmanager
-    def turn(self, measurement: Measurement) -> Iterator[None]:
-        """Add what happens inside to the measurement. Raises ChildError for whatever goes wrong."""
+    def turn(self, measurement: Measurement, settle_s: float = SETTLE_S) -> Iterator[None]:
+        """Add what happens inside to the measurement, and what it costs until `settle_s` after.
+
+        Raises ChildError for whatever goes wrong.
+        """
         cpu_before_s, began_s = self.subject.cpu_s(), time.monotonic()
         with self.explained():
             yield
         ended_s = time.monotonic()
-        time.sleep(SETTLE_S)
+        time.sleep(settle_s)
         measurement.seconds += ended_s - began_s
         measurement.turns_s.append((began_s, ended_s))
         measurement.cpu_s += self.subject.cpu_s() - cpu_before_s

@@ -17,7 +17,8 @@ from typing import Any
 import orjson
 import rclpy
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Point, PointStamped, Quaternion, TransformStamped, TwistWithCovarianceStamped, Vector3
+from filling import fill, fill_rotation, rotation_of
+from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 from nodes import publish, ros
 from rclpy.node import Node
@@ -30,22 +31,6 @@ from drone_bridge.msg import LandingPad
 
 LARGEST_DATAGRAM = 65535
 Document = dict[str, Any]
-
-
-def fill(vector: Vector3 | Point, x: float, y: float, z: float) -> None:
-    """Set three coordinates."""
-    vector.x, vector.y, vector.z = x, y, z
-
-
-def fill_quaternion(quaternion: Quaternion, roll: float, pitch: float, yaw: float) -> None:
-    """Set the quaternion of three Euler angles, rad."""
-    cr, sr = math.cos(roll / 2), math.sin(roll / 2)
-    cp, sp = math.cos(pitch / 2), math.sin(pitch / 2)
-    cy, sy = math.cos(yaw / 2), math.sin(yaw / 2)
-    quaternion.x = sr * cp * cy - cr * sp * sy
-    quaternion.y = cr * sp * cy + sr * cp * sy
-    quaternion.z = cr * cp * sy - sr * sp * cy
-    quaternion.w = cr * cp * cy + sr * sp * sy
 
 
 def transform(parent: str, child: str) -> TFMessage:
@@ -100,7 +85,7 @@ class Baseline:
     def _take_drone(self, document: Document, stamp: Time) -> None:
         imu = self._imu
         imu.header.stamp = stamp
-        fill_quaternion(imu.orientation, **document["imu"]["orientation"])
+        fill_rotation(imu.orientation, rotation_of(**document["imu"]["orientation"]))
         fill(imu.angular_velocity, **document["imu"]["angular_velocity"])
         fill(imu.linear_acceleration, **document["imu"]["linear_acceleration"])
         publish(self._imu_publisher, imu)
@@ -121,7 +106,7 @@ class Baseline:
         level, ground, place = self._drone_tf.transforms
         level.header.stamp = ground.header.stamp = place.header.stamp = stamp
         angles = document["imu"]["orientation"]
-        fill_quaternion(level.transform.rotation, -angles["roll"], -angles["pitch"], 0.0)
+        fill_rotation(level.transform.rotation, rotation_of(-angles["roll"], -angles["pitch"], 0.0))
         ground.transform.translation.z = -self._height.point.z
         if seen := document["landing_pad"]:
             pad = self._pad

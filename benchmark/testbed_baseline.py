@@ -19,7 +19,8 @@ from array import array
 from collections.abc import Callable
 
 import rclpy
-from geometry_msgs.msg import Quaternion, TransformStamped
+from filling import fill_rotation, rotation_of
+from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
 from nodes import publish, ros, spin_in_a_thread
 from rclpy.node import Node
@@ -45,24 +46,6 @@ def receive(testbed: socket.socket, buffer: memoryview) -> None:
         if not count:
             raise EOFError
         buffer = buffer[count:]
-
-
-def orientation(heading: float, pitch: float, roll: float) -> tuple[float, float, float, float]:
-    """Return an attitude as x, y, z, w from angles in degrees, the heading positive to the right from north."""
-    half_roll, half_pitch, half_yaw = (math.radians(angle) / 2 for angle in (roll, pitch, 90 - heading))
-    cr, sr, cp, sp = math.cos(half_roll), math.sin(half_roll), math.cos(half_pitch), math.sin(half_pitch)
-    cy, sy = math.cos(half_yaw), math.sin(half_yaw)
-    return (
-        sr * cp * cy - cr * sp * sy,
-        cr * sp * cy + sr * cp * sy,
-        cr * cp * sy - sr * sp * cy,
-        cr * cp * cy + sr * sp * sy,
-    )
-
-
-def fill(q: Quaternion, rotation: tuple[float, float, float, float]) -> None:
-    """Write a rotation into a message."""
-    q.x, q.y, q.z, q.w = rotation
 
 
 class Publishers:
@@ -113,13 +96,14 @@ class Publishers:
             header.stamp = stamp
         if not self._has_images_only:
             self._imu.header.stamp = self._pose.header.stamp = stamp
-            x, y, z, *angles, _ = FLOATS.unpack(floats)
+            x, y, z, heading, pitch, roll, _ = FLOATS.unpack(floats)
             point, translation = self._pose.pose.pose.position, self._transform.transform.translation
             point.x, point.y, point.z = translation.x, translation.y, translation.z = x, -z, y
-            rotation = orientation(*angles)
-            fill(self._imu.orientation, rotation)
-            fill(self._pose.pose.pose.orientation, rotation)
-            fill(self._transform.transform.rotation, rotation)
+            # The heading is positive to the right from north.
+            rotation = rotation_of(*map(math.radians, (roll, pitch, 90 - heading)))
+            fill_rotation(self._imu.orientation, rotation)
+            fill_rotation(self._pose.pose.pose.orientation, rotation)
+            fill_rotation(self._transform.transform.rotation, rotation)
             for info_publisher, info in zip(self._infos, self._info_messages, strict=True):
                 publish(info_publisher, info)
             publish(self._attitude, self._imu)

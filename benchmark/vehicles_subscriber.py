@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receives what is published of a vehicle and, if so told, has it take off, and commands it.
+"""Receives what is published of a vehicle; on request it also has the vehicle take off, and commands it.
 
 Prints `ready` when all topics have come, and the vehicle flies if it has to, and on SIGINT one line of JSON: when each
 message came, s of CLOCK_MONOTONIC.

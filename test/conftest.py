@@ -125,13 +125,13 @@ def ros():
 
 @pytest.fixture
 def start_child():
-    """start_child(*command) gives a Process; all of them end with the test, whatever happens."""
+    """start_child(*command) gives a Process, made by `make`; all of them end with the test, whatever happens."""
     from processes import Process
 
     children = []
 
-    def start(*command, **options):
-        children.append(Process(*command, **options))
+    def start(*command, make=Process, **options):
+        children.append(make(*command, **options))
         return children[-1]
 
     yield start

@@ -47,7 +47,7 @@ HELPERS = {
     *("stall_watch.refusal", "stall_watch.running_s", "stall_watch.look", "stall_watch.stood_still_since"),
     *("velocity_messages.in_body", "command_topics._warn_of_unsupported_axes", "hold.admits", "arbiter.admits"),
     *("hold_state.is_free", "hold_state.look", "hold_state._has_ended", "arbiter._fresh", "arbiter.rank"),
-    *("limits.must_land", "limits.is_blind", "limits.need_odometry", "limits.limited", "limits._shortened"),
+    *("limits.must_land", "limits.is_blind", "limits.need_odometry", "limits.limited", "limits._slowed"),
     *("link_loop._now", "stall_detector.has_stalled", "session.silent_s", "session.next_due", "session.encode"),
 }
 #: The codec, what it is made of, and the control law: their inside is their own.

@@ -161,7 +161,7 @@ def test_a_robot_is_connected_to_by_name(plain, connect):
         link.close()
 
 
-def test_who_answers_instead_is_said_and_the_search_goes_on(connect, cancellation, monkeypatch):
+def test_robots_that_answer_instead_are_named_and_the_search_goes_on(connect, cancellation, monkeypatch):
     answers, failures = [[], [FoundRobot(LOOPBACK, "saber")]], []
 
     def wait(self, name, search):

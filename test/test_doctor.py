@@ -13,14 +13,12 @@ from patience import wait_until
 from processes import executable
 from std_msgs.msg import String
 
-HERE = os.environ | {"PYTHONUNBUFFERED": "1"}
-
 
 def examine(**variables):
     """Return the exit status, and what was printed by the subject of each line."""
     done = subprocess.run(
         [executable("drone-bridge"), "doctor"],
-        env=HERE | variables,
+        env={**os.environ, "PYTHONUNBUFFERED": "1", **variables},  # as it is now: in the domain of the test
         capture_output=True,
         text=True,
         timeout=120,

@@ -32,7 +32,6 @@ FORWARD = Shares(pitch=0.5)
 HOVER = {"take_off": False, "reset": False, "hover": True, "roll": 0.0, "pitch": 0.0, "yaw": 0.0, "gas": 0.0}
 COMMANDS = ("takeoff", "land", "reset")
 LANDS_IT = 'If it flies, "Land" in the GUI lands it.'
-NEVER_S = 1e9
 
 
 class Pilot:
@@ -87,15 +86,12 @@ class Talk(SessionTalk):
         )
         self.watch = self.session._watch
 
-    def do(self, actions):
+    def take(self, actions):
         self.actions += actions
         return list(actions)
 
     def open(self):
-        return self.do(self.session.opened(self.now_s))
-
-    def run(self, seconds):
-        return self.do(super().run(seconds))
+        return self.take(self.session.opened(self.now_s))
 
     def settle(self, seconds=2.0):
         """Let navdata be listened for in vain, or the first packets be over."""
@@ -103,7 +99,7 @@ class Talk(SessionTalk):
 
     def hear(self, document, source=GUI):
         data = document if isinstance(document, bytes) else json.dumps(document).encode()
-        return self.do(self.session.receive(data, source, self.now_s))
+        return self.take(self.session.receive(data, source, self.now_s))
 
     def show(self, state, **values):
         """Hear navdata with a state of the drone."""
@@ -118,19 +114,19 @@ class Talk(SessionTalk):
 
     def ask(self, name, asked_s=None):
         request = Request(name, self.now_s if asked_s is None else asked_s)
-        return self.do(self.session.ask(request, self.now_s))
+        return self.take(self.session.ask(request, self.now_s))
 
     def say(self, is_flying):
         """Have a person say whether the drone flies."""
         request = Request("assume_flying", self.now_s)
-        return self.do(self.session.assume_flying(is_flying, request, self.now_s))
+        return self.take(self.session.assume_flying(is_flying, request, self.now_s))
 
     def refuse(self):
-        return self.do(self.session.refused(REFUSAL, self.now_s))
+        return self.take(self.session.refused(REFUSAL, self.now_s))
 
     def lose(self):
         self.session.fresh_since_s = self.now_s
-        return self.do(self.session.lost(self.now_s))
+        return self.take(self.session.lost(self.now_s))
 
     def open_again(self, seconds=1.0):
         self.now_s += seconds
@@ -140,7 +136,7 @@ class Talk(SessionTalk):
     def stand_still(self, seconds=3.0):
         self.now_s += seconds
         self.session.fresh_since_s = self.now_s
-        return self.do(self.session.resume(self.now_s))
+        return self.take(self.session.resume(self.now_s))
 
 
 def packets(actions):
@@ -292,8 +288,8 @@ def test_a_link_that_is_lost_before_anything_went_out_leaves_packet_1_to_the_nex
     talk = Talk()
     actions = [*talk.open(), *talk.lose()]
     for sent in [action for action in actions if isinstance(action, Send)]:
-        said = talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
-        assert notes(said, UNHEARD) == ["Nothing can be sent."]
+        unsent = talk.session.unsent(sent, "Nothing can be sent.", talk.now_s)
+        assert notes(unsent, UNHEARD) == ["Nothing can be sent."]
     assert packets(talk.open_again())[0]["seq"] == 1
 
 
@@ -425,7 +421,7 @@ def test_a_press_ends_with_the_link_and_is_answered(blind):
         blind.ask(name)
         if began:
             blind.run(0.05)
-        actions = blind.do(blind.session.lost(blind.now_s))
+        actions = blind.take(blind.session.lost(blind.now_s))
         assert states(actions) == [HOVER] * FINAL_REPEATS
         came = "was pressed, and then nothing" if began else "was not pressed: nothing"
         assert refusal(actions) == f"reset {came} could be sent any more."
@@ -854,7 +850,7 @@ INTERRUPTIONS = (
 
 
 @pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)
-def test_what_was_asked_for_before_an_interruption_is_refused(talk, interrupt, why):
+def test_what_was_requested_before_an_interruption_is_refused(talk, interrupt, why):
     """It is done however much later otherwise, and may mean the opposite by then."""
     for name in COMMANDS:
         talk.say(is_flying=name == "land")

@@ -23,19 +23,17 @@ def operator(closing):
 
 
 @pytest.fixture
-def serve(start_child, operator):
+def serve(operator, start_child):
     """Start a server that the operator calls, and return it."""
 
     def start(**parameters):
-        node = Process.node("dronegui_server", port=0, navdata_port=operator.navdata_port, **parameters)
-        nodes.append(node)
+        node = start_child(
+            "dronegui_server", make=Process.node, port=0, navdata_port=operator.navdata_port, **parameters
+        )
         operator.call(int(node.wait_for_line(r"Waiting for control packets on 127\.0\.0\.1:(\d+)")[1]))
         return node
 
-    nodes = []
-    yield start
-    for node in nodes:
-        node.end()
+    return start
 
 
 class Drone:

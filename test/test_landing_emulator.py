@@ -43,15 +43,8 @@ def bridge(closing):
 
 
 @pytest.fixture
-def emulate(bridge):
-    def start(*arguments):
-        drones.append(Process.module(MODULE, "--port", bridge.port, *arguments))
-        return drones[-1]
-
-    drones = []
-    yield start
-    for drone in drones:
-        drone.end()
+def emulate(bridge, start_child):
+    return lambda *arguments: start_child(MODULE, "--port", bridge.port, *arguments, make=Process.module)
 
 
 def rover_document(x, y):

@@ -6,6 +6,7 @@ import signal
 from composition import INTERRUPTED, launch, wait_until_recorded
 from nav_msgs.msg import Odometry
 from rosbags.highlevel import AnyReader
+from web_page import address_of
 from web_viewer import Viewer
 
 from drone_bridge.msg import ControllerState
@@ -75,7 +76,7 @@ def test_the_landing_begins_when_somebody_looks(ros, free_port):
     states = ros.subscribe(ControllerState, "drone_controller/state")
     options = {"emulate": True, "control": True, "view": True, "view_port": 0, "landing_start": "ground"}
     with launch("landing.launch.xml", wait_for_viewer=True, telemetry_port=free_port, **options) as composition:
-        address = composition.wait_for_line(r"Open in a browser: http://(\S+)")[1]
+        address = address_of(composition)
         states.wait(lambda state: state.reason == "for a call of land_on_pad")
         composition.wait_for_line("/drone_controller/land_on_pad is called when somebody looks, or in 60 s")
         with Viewer(address):

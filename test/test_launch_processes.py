@@ -38,28 +38,26 @@ def shell(script, *, ends_launch=False, **attributes):
 
 
 @pytest.fixture
-def launch(tmp_path, start_child):
-    """launch(<executable> ...) starts the runner on a file with these."""
-
-    def start(*elements, hangup="default", runner=RUNNER, **options):
-        path = tmp_path / "some.launch.xml"
-        path.write_text(f"<launch>{''.join(elements)}</launch>")
-        # Whether SIGHUP is ignored is inherited, perhaps from a nohup around all tests.
-        return start_child("env", f"--{hangup}-signal=HUP", *runner, "launch", path, **options)
-
-    return start
-
-
-@pytest.fixture
 def launch_file(tmp_path):
-    """launch_file(<executable> ...) is the command that runs a file with these."""
+    """launch_file(<executable> ...) writes a file with these, and returns its path."""
 
     def write(*elements):
         path = tmp_path / "some.launch.xml"
         path.write_text(f"<launch>{''.join(elements)}</launch>")
-        return [COMMAND, "launch", str(path)]
+        return path
 
     return write
+
+
+@pytest.fixture
+def launch(launch_file, start_child):
+    """launch(<executable> ...) starts the runner on a file with these."""
+
+    def start(*elements, hangup="default", runner=RUNNER):
+        # Whether SIGHUP is ignored is inherited, perhaps from a nohup around all tests.
+        return start_child("env", f"--{hangup}-signal=HUP", *runner, "launch", launch_file(*elements))
+
+    return start
 
 
 def pid_of(runner, label):
@@ -215,7 +213,7 @@ def is_full(pipe):
 
 
 def test_screen_that_stalls_keeps_no_signal_waiting(launch_file):
-    command = launch_file("<executable cmd='yes' name='flood'/>")
+    command = [COMMAND, "launch", launch_file("<executable cmd='yes' name='flood'/>")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as runner:
         assert os.read(runner.stdout.fileno(), 10)
         wait_until(lambda: is_full(runner.stdout), "a screen that takes nothing more")
@@ -224,7 +222,7 @@ def test_screen_that_stalls_keeps_no_signal_waiting(launch_file):
 
 
 def test_closed_screen_ends_the_run(launch_file):
-    command = launch_file("<executable cmd='yes' name='flood'/>")
+    command = [COMMAND, "launch", launch_file("<executable cmd='yes' name='flood'/>")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as runner:
         assert runner.stdout.readline() == "[flood-1] y\n"
         runner.stdout.close()
@@ -237,8 +235,7 @@ def test_a_terminal_reaches_the_runner_alone(launch_file):
     script = "trap 'echo caught; left=6' INT; left=0; echo ready; until ((left == 1)); do sleep 0.1; ((left--)); done"
     pid, terminal = pty.fork()
     if pid == 0:
-        command = launch_file(shell(script, name="a"))
-        os.execv(command[0], command)
+        os.execv(COMMAND, [COMMAND, "launch", launch_file(shell(script, name="a"))])
     shown = b""
     with contextlib.suppress(OSError):  # the end of a terminal is an error
         while data := os.read(terminal, 4096):

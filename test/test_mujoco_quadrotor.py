@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from composition import Composition
+from composition import launch
 from nav_msgs.msg import Odometry
 from ports import free_port
-from processes import Process, executable
+from processes import Process
 from ros_session import wait_until
 from std_msgs.msg import Bool
 
@@ -35,9 +35,9 @@ def test_a_legacy_program_flies_it_behind_a_server(ros, server):
     places = []
     ros.node.create_subscription(Odometry, "odom", lambda message: places.append(place(message)), 10)
     file = FOLDER / "quadrotor.launch.xml"
-    words = [f"server:={server}", f"{server}_server_port:={free_port()}"]
+    given = {"server": server, f"{server}_server_port": free_port()}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # on which the launch file finds Python
-    with Composition(executable("drone-bridge"), "launch", file, *words, env={"PATH": path}) as composition:
+    with launch(file, env={"PATH": path}, **given) as composition:
         composition.wait_for_line("is required: stopping everything")
         assert composition.wait() == 0
     print(f"{server}: {math.dist(places[-1], END):.2f} m off")

@@ -8,16 +8,14 @@ from xml.etree import ElementTree
 from ament_index_python.packages import get_package_share_directory
 
 from drone_bridge.ros import shared_memory
-from drone_bridge.ros.environment import profile_number
+from drone_bridge.ros.environment import PROFILE, profile_number
 
 CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
-PROFILE, RANGE, PEERS = "FASTDDS_DEFAULT_PROFILES_FILE", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"
-CLOSED = {PROFILE: str(CONFIG / "fastdds_loopback.xml"), RANGE: "SYSTEM_DEFAULT"}
-OPEN = {PROFILE: str(CONFIG / "fastdds.xml"), RANGE: "SUBNET"}
+CLOSED, OPEN = str(CONFIG / "fastdds_loopback.xml"), str(CONFIG / "fastdds.xml")
 
 
 def test_profiles_announce_no_types_for_which_others_would_ask_before_they_see_an_endpoint():
-    for profile in (CLOSED[PROFILE], OPEN[PROFILE]):
+    for profile in (CLOSED, OPEN):
         properties = ElementTree.parse(profile).getroot().iterfind(".//{*}participant//{*}property")
         named = {each.findtext("{*}name"): each.findtext("{*}value") for each in properties}
         assert named == {"fastdds.type_propagation": "disabled"}
@@ -25,7 +23,7 @@ def test_profiles_announce_no_types_for_which_others_would_ask_before_they_see_a
 
 def test_seven_processes_with_stereo_images_have_room_in_a_container(monkeypatch):
     """Docker gives it 64 MiB; a launch with view and recorder has five."""
-    monkeypatch.setenv(PROFILE, CLOSED[PROFILE])
+    monkeypatch.setenv(PROFILE, CLOSED)
     assert profile_number("segment_size") > 2 * 1280 * 720 * 3
 
     def shortage_beside(processes):
@@ -43,9 +41,9 @@ def test_the_closed_profile_differs_from_the_open_one_in_its_reach_alone():
         tags = ("segment_size", "healthy_check_timeout_ms", "sendBufferSize", "non_blocking_send", "count", "nanosec")
         return [element.text for tag in tags for element in root.iterfind(f".//{{*}}{tag}")]
 
-    peers = ElementTree.parse(CLOSED[PROFILE]).getroot().findtext(".//{*}maxInitialPeersRange")
+    peers = ElementTree.parse(CLOSED).getroot().findtext(".//{*}maxInitialPeersRange")
     assert peers == "120"  # of one machine that discover each other
-    assert tuned(CLOSED[PROFILE]) == tuned(OPEN[PROFILE]) == ["8388608", "300", "212992", "true", "10", "500000000"]
+    assert tuned(CLOSED) == tuned(OPEN) == ["8388608", "300", "212992", "true", "10", "500000000"]
 
 
 def test_an_observer_of_the_shipped_policy_can_command_nothing():

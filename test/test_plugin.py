@@ -10,12 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from composition import RUNNER
 from geometry_msgs.msg import PointStamped, Twist, TwistStamped
 from ports import free_ports
 from processes import executable
 from ros_session import module_ros, repeating, wait_until
 from sensor_msgs.msg import BatteryState
 from std_srvs.srv import SetBool, Trigger
+from web_page import address_of
 from web_viewer import Pilot
 
 ROOT = Path(__file__).parent.parent
@@ -142,16 +144,15 @@ def test_through_the_relay_a_client_flies_the_drone_as_it_does_directly(start, d
     assert "height=1" in operator.output  # the state came through, too: about 1 m, in cm
 
 
-def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_read(drone_bridge, ros, tmp_path):
+def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_read(start, drone_bridge, ros, tmp_path):
     (port,) = free_ports(1)
     mine = tmp_path / "mine.yaml"
     mine.write_text(f"/**/kestrel_bridge:\n  ros__parameters: {{wire_log: {tmp_path}/wire}}\n")
     words = (f"kestrel_port:={port}", "emulate:=true", "namespace:=launched")
-    launched = drone_bridge(
-        "launch", "kestrel_bridge", "kestrel", *words, "view:=true", "view_port:=0", f"params_file:={mine}"
-    )
+    words += ("view:=true", "view_port:=0", f"params_file:={mine}")
+    launched = start(*RUNNER, "launch", "kestrel_bridge", "kestrel", *words)
     ros.subscribe(PointStamped, "/launched/height").wait()
-    with Pilot(launched.wait_for_line(r"Open in a browser: http://(\S+)")[1]) as pilot:
+    with Pilot(address_of(launched)) as pilot:
         topic = "/launched/cmd_vel_stamped"
         expected = {"axes": ["x", "y", "z", "yaw"], "holds": ["/launched/kestrel_bridge/hold"]}
         # A service is discovered apart from the topics of its node.

@@ -73,7 +73,7 @@ FAULTY_NODE = """
 
 
 HANGING_NODE = """
-    import ctypes, os, signal, sys, time
+    import ctypes, os, signal, sys
     from rclpy.node import Node
     from drone_bridge.ros import program
 

@@ -36,7 +36,7 @@ class Steering:
     """An arbiter with one command, for COMMAND_TIMEOUT_S."""
 
     def __init__(self):
-        self.speeds, self.arrived_s, self.forgotten = None, None, 0
+        self.speeds = self.arrived_s = None
 
     def decide(self, now_s):
         if self.speeds is None or now_s - self.arrived_s > COMMAND_TIMEOUT_S:
@@ -44,7 +44,7 @@ class Steering:
         return Decision(Rank.COMMAND, self.speeds, self.arrived_s)
 
     def forget(self):
-        self.speeds, self.forgotten = None, self.forgotten + 1
+        self.speeds = None
 
 
 class Talk(SessionTalk):
@@ -92,14 +92,6 @@ class Talk(SessionTalk):
 
     def say(self, *packets):
         return self.take(self.session.receive(b"".join(map(self.wire.send, packets)), "robot:25600", self.now_s))
-
-    def run(self, seconds):
-        done, end_s = [], self.now_s + seconds
-        while self.session.due_s <= end_s:
-            self.now_s = max(self.now_s, self.session.due_s)
-            done += self.take(self.session.tick(self.now_s))
-        self.now_s = end_s
-        return done
 
     def command(self, speeds):
         self.steering.speeds, self.steering.arrived_s = speeds, self.now_s

@@ -5,8 +5,9 @@ import re
 import signal
 from pathlib import Path
 
+from composition import INTERRUPTED, launch
 from ports import free_ports
-from processes import TIMEOUT_S, Process, executable
+from processes import TIMEOUT_S, Process
 from robot_driver import RobotDriver
 from robot_peer import RobotPeer
 from ros_session import wait_until
@@ -88,24 +89,12 @@ def without_time(packet):
 
 
 def test_one_command_starts_robot_bridge_server_and_driver(domain):
-    ports = zip(("robot_server_port", "vehicle_port", "discovery_port"), free_ports(3), strict=True)
-    arguments = (
-        "relay:=true",
-        "emulate:=true",
-        "operate:=true",
-        "namespace:=field",
-        "operator_plan:=1s forward 0.5, 600s turn 1",
-    )
-    with Process(
-        executable("drone-bridge"),
-        "launch",
-        "robot_server.launch.xml",
-        *arguments,
-        *map(":=".join, ((name, str(port)) for name, port in ports)),
-    ) as launched:
+    ports = dict(zip(("robot_server_port", "vehicle_port", "discovery_port"), free_ports(3), strict=True))
+    given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s forward 0.5, 600s turn 1"}
+    with launch("robot_server.launch.xml", namespace="field", **given, **ports) as launched:
         launched.wait_for_line(r"driving 1024 1024 \(1s forward 0.5\)")
         launched.wait_for_line(r"driving -512 512 \(600s turn 1\)")
         launched.wait_for_line(r"left motor: \S+ of full speed")
-        assert launched.stop(signal.SIGINT) in (0, 130)
+        assert launched.stop(signal.SIGINT) in (0, INTERRUPTED)
         launched.wait_for_line(r"stopping, and releasing subsystem 0")
         launched.wait_for_line(r"ended: .* at x \d+\.\d+ m")

@@ -38,11 +38,10 @@ LISTENING = r"Waiting for drivers on 127\.0\.0\.1:(\d+)"
 
 
 @contextlib.contextmanager
-def serving(namespace="", **parameters):
-    """A server as a process, with the port that drivers connect to. Beside the shared one it needs a namespace."""
+def serving(**parameters):
+    """A server as a process, with the port that drivers connect to."""
     parameters = {**ARGUMENTS, "discovery_port": free_port(), **parameters}
-    remap = [f"__ns:=/{namespace}"] if namespace else ()
-    with Process.node("robot_server", remap=remap, **parameters) as server:
+    with Process.node("robot_server", **parameters) as server:
         server.port = int(server.wait_for_line(LISTENING)[1])
         server.discovery_port = parameters["discovery_port"]
         yield server
@@ -80,7 +79,7 @@ def test_lights_values_and_logs_go_between_a_driver_and_topics(connect, ros):
         wait_until(switched, "both lights", period_s=0.1)
         assert head.wait().data
         assert not rear.wait().data
-        # Sensors: nothing was said yet; and there is no right motor.
+        # Sensors: none has a value yet, and there is no right motor.
         assert [sensor.type for sensor in driver.query_sensors().sensors] == [0, 0, 0, 0, 0]
         for number, topic, message, value in (
             (0, "battery_state", BatteryState(voltage=24.125), 24125),
@@ -105,7 +104,7 @@ def test_lights_values_and_logs_go_between_a_driver_and_topics(connect, ros):
 
 
 # As robotd's Java driver asks, through the interface of the default route, and goes to wherever the answer comes from.
-# Once more each second, as a robot that has just stood still drops what it was asked meanwhile.
+# Once more each second, as any datagram may get lost.
 FIND = """
 import socket, sys
 own, group, discovery_port, port, seconds = sys.argv[1:]
@@ -158,6 +157,6 @@ def test_drivers_on_this_machine_find_it_by_any_route_and_others_only_if_configu
 def test_beside_a_robotd_it_goes_on_without_discovery(connect):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as robotd:  # which shares its port with nobody
         robotd.bind(("0.0.0.0", 0))
-        with serving("beside", discovery_port=robotd.getsockname()[1]) as server:
+        with serving(discovery_port=robotd.getsockname()[1]) as server:
             server.wait_for_line(r"WARN.*Drivers do not find this robot: .*in use.*launch argument discovery_port")
             connect(server, "alice").bind(TRACKS)

@@ -70,7 +70,7 @@ def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lig
 
 
 @pytest.mark.parametrize("are_of_bridge", [True, False])
-def test_a_battery_of_which_the_bridge_spoke_once_is_heard_late_and_publishers_of_others_need_offer_nothing(
+def test_a_battery_that_the_bridge_published_once_is_received_late_and_other_publishers_need_not_offer_that(
     are_of_bridge,
 ):
     requested, logger = [], SimpleNamespace(info=lambda line: None)

@@ -106,9 +106,6 @@ class Talk(SessionTalk):
     def receive(self, data, peer):
         return self.take(self.session.receive(data, peer, self.now_s))
 
-    def run(self, seconds):
-        return self.take(super().run(seconds))
-
     def values(self, **values):
         return self.take(self.session.take({int(n[1:]): value for n, value in values.items()}, self.now_s))
 

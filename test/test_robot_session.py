@@ -563,9 +563,6 @@ def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
     assert scene.drive(1, 1) == []
 
 
-# The end.
-
-
 # Whatever a robot says.
 
 

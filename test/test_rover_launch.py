@@ -4,9 +4,10 @@
 import csv
 import signal
 
+from composition import INTERRUPTED, launch
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
-from processes import Process, executable
+from processes import Process
 from ros_session import wait_until
 
 from drone_bridge.ros.frames import FrameNames
@@ -61,8 +62,8 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
 def test_the_launch_file_drives_a_circle_and_leaves_the_robot_standing(ros, tmp_path, free_port):
     trajectory = tmp_path / "way.csv"
     arguments = {
-        "emulate": "true",
-        "control": "true",
+        "emulate": True,
+        "control": True,
         "namespace": "r1",
         "frame_prefix": "r1/",
         "robot_name": "saber",
@@ -70,18 +71,17 @@ def test_the_launch_file_drives_a_circle_and_leaves_the_robot_standing(ros, tmp_
         "robot_port": free_port,
         "discovery_port": free_port,
         "rover_pattern": "circular",
-        "rover_amplitude": "0.3",
-        "publish_odometry": "true",
+        "rover_amplitude": 0.3,
+        "publish_odometry": True,
         "robot_trajectory": trajectory,
     }
     odometry = ros.subscribe(Odometry, "/r1/odom")
-    options = [f"{name}:={value}" for name, value in arguments.items()]
-    with Process(executable("drone-bridge"), "launch", "robot.launch.xml", *options) as launch:
+    with launch("robot.launch.xml", **arguments) as composition:
         moved = odometry.wait(lambda message: message.pose.pose.position.y > 0.3)
         assert moved.header.frame_id == "r1/odom"
-        launch.wait_for_line("Following the odometry")
-        assert launch.stop(signal.SIGINT) in (0, 130)
-        assert "Traceback" not in launch.output
+        composition.wait_for_line("Following the odometry")
+        assert composition.stop(signal.SIGINT) in (0, INTERRUPTED)
+        assert "Traceback" not in composition.output
     with trajectory.open() as file:
         *_, last = csv.DictReader(file)
     assert float(last["left"]) == float(last["right"]) == 0

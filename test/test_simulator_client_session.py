@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from session_talk import published
-from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NAMES, NORTH, SET, STOPPED, VEHICLE, SimulatorTalk
+from simulator_talk import BUOY, COMMAND_TIMEOUT_S, EAST, FRONT, NORTH, SET, STOPPED, VEHICLE, SimulatorTalk
 from simulator_world import STILL, STREAMED, UPRIGHT
 
 from drone_bridge.session.session import Close, Send
@@ -219,19 +219,11 @@ def test_who_does_not_answer_spying_is_not_asked_the_next_time_and_again_after_t
 def test_a_simulator_that_closes_on_spying_is_connected_to_again_at_once_unless_it_never_answers():
     talk = SimulatorTalk()
     is_proven = []
-
-    def connect():
-        talk.wires, talk.asked = {name: sim.ServerConnection() for name in NAMES}, {name: [] for name in NAMES}
-        talk.closed.clear()
-        for name in NAMES:
-            talk.take(talk.session.connected(name, talk.now_s))
-
     for is_silent in (False, True, False):
-        talk.world.closes_on = {sim.Spy}
-        connect()
+        talk.open()
         is_proven.append(talk.session.is_proven)
         talk.is_silent = is_silent
-        connect()
+        talk.open()
         is_proven.append(talk.session.is_proven)
         talk.is_silent = False
         talk.hang_up()
@@ -817,7 +809,7 @@ def test_frames_of_entities_and_cameras_are_their_own(talk):
 def test_a_camera_that_may_be_missing_is_not_set(talk):
     change = sim.SetCamera(7, sim.CameraAttribute.FOCAL_LENGTH, 2.0)
     refused = talk.outcome(talk.ask(requests.set_camera, 7, [change]))
-    assert refused.sentence == "Camera 7 was not added by this bridge, which sets its own ones only."
+    assert refused.sentence == "Camera 7 was not added by this bridge, which sets its own cameras only."
     assert not talk.of(sim.SetCamera)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_server makes of topics and requests is what simulator_bridge made them of."""
+"""What simulator_server makes of topics and velocities is what simulator_bridge made them of."""
 
 import math
 import random

@@ -268,7 +268,7 @@ class TestHangs:
             fall_silent(is_heard=True)
             sentence = f" has fallen silent {times} times"
             assert reports.statistics.conditions[HANGING] == (sentence, DiagnosticStatus.ERROR)
-        assert errors == [" has fallen silent 3 times: it hangs, or the network does."]
+        assert errors == [" has fallen silent 3 times: it hangs, or the network drops out."]
         peer.connects()
         for _ in range(61):
             assert HANGING in reports.statistics.conditions

@@ -27,7 +27,7 @@ PERIOD_S = 0.04
 
 
 class Pilot:
-    """What is commanded, and how often it was forgotten."""
+    """What is commanded, and how often that began anew."""
 
     def __init__(self):
         self.command = None

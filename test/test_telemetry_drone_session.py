@@ -35,7 +35,7 @@ class Talk(SessionTalk):
         self.parameters = {"rate": 25.0, "command_timeout": 0.5, "image_every": 5}
         super().__init__(DroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes))
 
-    def hear(self, command=FORWARD):
+    def hear(self, command):
         data = command if isinstance(command, bytes) else json.dumps(command).encode()
         return list(self.session.receive(data, "operator", self.now_s))
 

@@ -30,17 +30,9 @@ def operator(closing):
 
 
 @pytest.fixture
-def serve(operator):
-    """Start a server that sends to the operator, and return it."""
-
-    def start(**parameters):
-        nodes.append(Process.node("telemetry_server", port=operator.port, **parameters))
-        return nodes[-1]
-
-    nodes = []
-    yield start
-    for node in nodes:
-        node.end()
+def serve(operator, start_child):
+    """serve(...) starts a server that sends to the operator, and returns it."""
+    return lambda **parameters: start_child("telemetry_server", make=Process.node, port=operator.port, **parameters)
 
 
 class Drone:

@@ -78,7 +78,7 @@ class Commands:
 class Talk(SessionTalk):
     """A bridge's session, its commands, and the testbeds that talk to it."""
 
-    def __init__(self, *, layout=SHORT, speaks=None, is_lockstep=False, reuses_images=True, problem=""):
+    def __init__(self, *, layout=SHORT, speaks=None, is_lockstep=False, problem=""):
         self.parameters = {"command_timeout": 0.5, "silence_timeout": 5.0, "silence_warning": 3.0}
         self.parameters["attitude_layout"] = layout.value if layout else "auto"
         self.commands, self.calls, self.stamp_s = Commands(), [], 50
@@ -86,7 +86,7 @@ class Talk(SessionTalk):
         super().__init__(
             AutopilotSession(
                 self.commands,
-                lambda: AutopilotConnection(layout, reuses_images=reuses_images),
+                lambda: AutopilotConnection(layout, reuses_images=True),
                 lambda constants: Flight(self.calls, problem),
                 self._stamp,
                 self.parameters.__getitem__,
@@ -120,11 +120,11 @@ class Talk(SessionTalk):
             actions += self.session.filled(size, peer, self.now_s)
             if peer not in self.session._clients:
                 break
-        return self.heard_by(actions)
+        return self.take(actions)
 
-    def frame(self, peer="a", marker=1, **fields):
+    def frame(self, peer="a", **fields):
         self.time = fields.pop("time", self.time + 0.125)
-        images = (bytes([marker + side]) * CONSTANTS.image_bytes for side in range(2))
+        images = (bytes([1 + side]) * CONSTANTS.image_bytes for side in range(2))
         fields = {"yaw": 2.0, "roll": 1.0, "position": (1.0, 2.0, 3.0), **fields}
         return self.beds[peer].send(SensorFrame(*images, time=self.time, pitch=fields.pop("pitch", 0.0), **fields))
 
@@ -134,12 +134,9 @@ class Talk(SessionTalk):
     def command(self, value, stamp=None):
         """Have a command arrive, and the session told of it."""
         self.commands.newest = arrival = Arrival(value, self.now_s, stamp=stamp)
-        return self.heard_by(self.session.commanded(arrival, self.now_s))
+        return self.take(self.session.commanded(arrival, self.now_s))
 
-    def run(self, seconds):
-        return self.heard_by(super().run(seconds))
-
-    def heard_by(self, actions):
+    def take(self, actions):
         """Have the testbeds read what is sent to them."""
         for action in actions:
             if isinstance(action, Send):
@@ -285,11 +282,11 @@ def test_our_own_stall_is_no_silence_of_the_testbed():
 def test_a_layout_that_may_be_wrong_is_named():
     talk = talking(layout=SHORT, speaks=POSE)
     (sentence,) = notes(talk.show() + talk.show(), REJECTED)
-    assert "Perhaps attitude_layout has to be another than pitch_yaw." in sentence
+    assert "Perhaps attitude_layout should not be pitch_yaw." in sentence
     talk = talking(layout=POSE, speaks=SHORT)
     talk.show()
     (sentence,) = notes(talk.run(5.1), LOST)
-    assert sentence == "a did not complete a message within 5 s. Perhaps attitude_layout has to be another than pose."
+    assert sentence == "a did not complete a message within 5 s. Perhaps attitude_layout should not be pose."
     talk = talking(layout=SHORT)
     talk.say(talk.frame()[:20])
     assert notes(talk.run(5.1), LOST) == ["a did not complete a message within 5 s."]  # inside an image
@@ -331,7 +328,7 @@ def test_the_command_that_a_frame_waits_for_is_its_answer_though_what_was_posted
     talk.show()
     talk.commands.newest = Arrival(8.0, talk.now_s, stamp=talk.stamp)
     talk.now_s += 5.0
-    assert answers(talk.heard_by(talk.session.resume(talk.now_s))) == [8.0]
+    assert answers(talk.take(talk.session.resume(talk.now_s))) == [8.0]
     assert notes(talk.run(10.0), MISSED) == []
 
 
@@ -356,7 +353,7 @@ def test_a_vehicle_that_is_held_is_not_waited_for():
     talk.show()
     assert talk.session.commanded(None, talk.now_s) == []
     talk.commands.is_held = True
-    assert answers(talk.heard_by(talk.session.commanded(None, talk.now_s))) == [NEUTRAL.thrust]
+    assert answers(talk.take(talk.session.commanded(None, talk.now_s))) == [NEUTRAL.thrust]
     assert talk.run(10.0) == []
     assert talk.session.commanded(None, talk.now_s) == []
 
@@ -503,7 +500,7 @@ def test_one_that_was_silent_for_too_long_is_left_neutral_and_replaced():
     assert closed(actions) == ["b"]
     assert notes(actions, "refused_peers") == ["b was refused: a is connected, and only one peer is served."]
     talk.run(0.2)
-    actions = talk.heard_by(talk.connect("c"))
+    actions = talk.take(talk.connect("c"))
     assert kinds(actions) == ["Send", "Ended", "Close"]
     assert answers(actions) == [NEUTRAL.thrust]
     assert closed(actions) == ["a"]

@@ -86,7 +86,7 @@ class Talk(SessionTalk):
 
     def connect(self, peer="a"):
         self.autopilots[peer] = AutopilotConnection(self.layout)
-        return self.heard_by(self.session.connected(peer, self.now_s))
+        return self.take(self.session.connected(peer, self.now_s))
 
     def show(self, marker=1, *, attitude=ATTITUDE, has_attitude=True):
         """Have the drone send an image pair and an attitude."""
@@ -104,15 +104,12 @@ class Talk(SessionTalk):
 
     def add(self, kind, stamp_ns, message):
         self.drone.frames.add(kind, stamp_ns, message, self.now_s)
-        return self.heard_by(self.session.look(self.now_s))
+        return self.take(self.session.look(self.now_s))
 
     def answer(self, data=ANSWER, peer="a"):
-        return self.heard_by(self.session.receive(data, peer, self.now_s))
+        return self.take(self.session.receive(data, peer, self.now_s))
 
-    def run(self, seconds):
-        return self.heard_by(super().run(seconds))
-
-    def heard_by(self, actions):
+    def take(self, actions):
         """Have the autopilots read what is sent to them."""
         for action in actions:
             if isinstance(action, Send) and self.reads:
@@ -124,7 +121,7 @@ class Talk(SessionTalk):
     def read(self):
         """Have the autopilot read what waits for it, and all that comes."""
         unsent, self.unsent, self.reads = self.unsent, [], True
-        self.heard_by(unsent)
+        self.take(unsent)
 
     def frames(self, peer="a"):
         """What an autopilot has got since it looked last."""
@@ -166,7 +163,7 @@ def test_the_constants_and_the_first_frame_go_out_as_soon_as_all_is_there():
     talk.show()
     assert talk.frames() == []
     talk.drone.learn(CONSTANTS)
-    talk.heard_by(talk.session.look(talk.now_s))
+    talk.take(talk.session.look(talk.now_s))
     constants, frame = talk.frames()
     assert constants == CONSTANTS
     assert (frame.time, frame.pitch, frame.yaw) == (0.0, -3.0, 30.0)

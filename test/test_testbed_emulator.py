@@ -12,7 +12,7 @@ from testbed_autopilot import AutopilotPeer
 from drone_bridge.testbed.codec import ConnectionClosed, Constants, MotionParameters
 from drone_bridge.testbed.emulator.__main__ import parse, stream_options
 
-SMALL = ("--width", "20", "--height", "10")
+EMULATOR = ("drone_bridge.testbed.emulator", "--port", 0, "--width", "20", "--height", "10")
 HOVER = MotionParameters(0, 0, 0, 9.81)
 
 
@@ -25,17 +25,14 @@ def test_an_answer_in_pieces_is_acknowledged_at_once_unless_sockets_are_as_by_de
 
 
 @pytest.fixture
-def emulate():
+def emulate(start_child):
     """Start an emulator; return it with its port."""
 
     def start(*arguments):
-        emulators.append(Process.module("drone_bridge.testbed.emulator", "--port", 0, *SMALL, *arguments))
-        return emulators[-1], int(emulators[-1].wait_for_line(r"^listening on 127\.0\.0\.1:(\d+)")[1])
+        emulator = start_child(*EMULATOR, *arguments, make=Process.module)
+        return emulator, int(emulator.wait_for_line(r"^listening on 127\.0\.0\.1:(\d+)")[1])
 
-    emulators = []
-    yield start
-    for emulator in emulators:
-        emulator.end()
+    return start
 
 
 def fly(autopilot, motion=HOVER, frames=math.inf):

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from ament_index_python.packages import get_package_share_directory
 from composition import INTERRUPTED, launch, wait_until_recorded
+from launch_package import make_rviz2
 from rosbags.highlevel import AnyReader
 
+from drone_bridge.ros.time import seconds_of
 from drone_bridge.tools.launch.evaluate import evaluate
 
 TESTBED_LAUNCH = Path(get_package_share_directory("drone_bridge")) / "launch" / "testbed.launch.xml"
@@ -82,7 +84,10 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, mo
     content = bag_content(bag)
     assert content.keys() >= RECORDED
     # Simulated time: the stamps are those of the flight, and commands repeat the stamps of the frames they answer.
-    stamps = {topic: [seconds(message) for message in content[topic]] for topic in EACH_FRAME - {"/tf"} | ANSWERS}
+    stamps = {
+        topic: [seconds_of(message.header.stamp) for message in content[topic]]
+        for topic in EACH_FRAME - {"/tf"} | ANSWERS
+    }
     for topic, times in stamps.items():
         assert len(times) > 10, topic
         assert reached_s < times[-1] < reached_s + 10 * FLIGHT_S, topic
@@ -104,10 +109,6 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, mo
     assert content["/d1/drone_controller/state"][-1].state == "holding"
 
 
-def seconds(message):
-    return message.header.stamp.sec + message.header.stamp.nanosec / 1e9
-
-
 @pytest.mark.parametrize(("bridge", "testbed"), [("connect", "listen"), ("listen", "connect")])
 def test_one_of_both_listens(tmp_path, bridge, testbed):
     given = {"emulate": "true", "testbed_bridge_role": bridge, "attitude_layout": "pitch_roll"}
@@ -119,15 +120,9 @@ def test_one_of_both_listens(tmp_path, bridge, testbed):
 
 
 def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
-    """rviz2 need not be there: an empty program takes its place."""
-    prefix = tmp_path / "prefix"
+    """rviz2 need not be there: a stand-in takes its place."""
+    prefix = make_rviz2(tmp_path / "prefix")
     program = prefix / "lib" / "rviz2" / "rviz2"
-    index = prefix / "share" / "ament_index" / "resource_index" / "packages"
-    for folder in (program.parent, index):
-        folder.mkdir(parents=True)
-    (index / "rviz2").touch()
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix}:{os.environ['AMENT_PREFIX_PATH']}")
     for arguments, frame in (
         ({}, "base_link"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real browser, to look into what runs: a status that is true, topics, plots, layers, goals."""
+"""The page in a real browser, to look into what runs: a status that is true, topics, plots, bags, forms, goals."""
 
 import json
 import os

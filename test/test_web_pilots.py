@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pages are told of a STOP that nobody answers. No socket, no ROS, and a clock of its own."""
+"""What pages read of a STOP, and which requests are followed. No socket, no ROS, and a clock of its own."""
 
 import asyncio
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bag in the page: what happened in it, and playing it from anywhere."""
+"""A bag in the page: what happened in it, playing it from anywhere, and the layers of its scene."""
 
 import math
 import time
@@ -17,6 +17,7 @@ from sensor_msgs.msg import BatteryState, LaserScan, NavSatFix, PointCloud2, Poi
 from std_msgs.msg import Bool, Header
 from tf2_msgs.msg import TFMessage
 from web_boxes import faults
+from web_page import address_of
 from written_bags import offer, write_bag
 
 from drone_bridge.tools.bags.bag import Bag
@@ -112,7 +113,7 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
     at = "Number(document.querySelector('#timeline').dataset.at)"
     try:
         with Process(executable("drone-bridge"), "view", str(bag), "--port", "0", "--no-browser") as server:
-            address = server.wait_for_line(r"Open in a browser: http://(\S+)")[1]
+            address = address_of(server)
             time.sleep(1.0)
             opened_s = time.monotonic()
             browser.open(address)

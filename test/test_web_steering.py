@@ -10,6 +10,7 @@ from geometry_msgs.msg import TwistStamped
 from ros_session import TIMEOUT_S, module_ros, wait_until
 from web_viewer import Network, Pilot, web_bridge
 
+from drone_bridge.ros.time import seconds_of
 from drone_bridge.tools.web.helm import MAX_AGE_S
 
 TOPIC = "/rover/cmd_vel_stamped"
@@ -130,12 +131,8 @@ def test_a_server_that_is_stopped_and_goes_on_moves_nothing(bridge, pilot, comma
     pilot.wait_for(lambda: pilot.refusals, "a refusal")
     commands.wait(is_moving=False)
     # What it had received when it was stopped has the stamp of then, and a bridge refuses it.
-    assert not [each for each in commands.moving if stamp_s(each) >= went_on_s]
+    assert not [each for each in commands.moving if seconds_of(each.header.stamp) >= went_on_s]
     assert_nothing_more_moves(bridge, commands)
-
-
-def stamp_s(message):
-    return message.header.stamp.sec + message.header.stamp.nanosec / 1e9
 
 
 def test_the_server_s_end_stops_the_vehicle(ros, commands):

@@ -112,7 +112,7 @@ MAX_FEATURES = 16
 class _Measurement(Number):
     """A number; one that is not finite is unknown, as the GUI hands on whatever the drone has in its floats."""
 
-    def read(self, value: Any, context: Any = None) -> Any:
+    def read(self, value: Any) -> Any:
         is_unknown = isinstance(value, float) and not math.isfinite(value)
         return None if is_unknown else super().read(value)
 
@@ -120,9 +120,7 @@ class _Measurement(Number):
 class _WholeNumber:
     """A whole number of 32 bits; one that is not finite is unknown."""
 
-    name = ""
-
-    def read(self, value: Any, context: Any = None) -> int | None:
+    def read(self, value: Any) -> int | None:
         if isinstance(value, float) and not math.isfinite(value):
             return None
         whole = whole_number(value)
@@ -136,9 +134,7 @@ class _WholeNumber:
 class _FeatureList:
     """The detections of a block."""
 
-    name = ""
-
-    def read(self, value: Any, context: Any = None) -> "tuple[Feature, ...]":
+    def read(self, value: Any) -> "tuple[Feature, ...]":
         if not isinstance(value, list) or len(value) > MAX_FEATURES:
             raise RefusedValueError(f" is {shown(value)}, and has to be an array of at most {MAX_FEATURES} objects.")
         features = []
@@ -312,7 +308,6 @@ MAX_NESTING = 16  # of arrays and objects; the protocol itself needs 3
 
 # A string, closed or not; a bracket; a Python literal. None of the three can start inside another one.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}]|\b(?:True|False|None)\b', re.DOTALL)
-_PYTHON_LITERAL = re.compile(r"(?:True|False|None)\b")
 _JSON_OF_PYTHON = {"True": "true", "False": "false", "None": "null"}
 
 
@@ -347,8 +342,9 @@ def parse(
     try:
         document = json.loads(text, parse_constant=parse_constant)
     except json.JSONDecodeError as error:
-        if literal := _PYTHON_LITERAL.match(text, error.pos):
-            fault = f" is not JSON: {literal[0]} at character {error.pos} is Python's, which python_literals accepts."
+        token = _TOKEN.match(text, error.pos)
+        if token and token[0] in _JSON_OF_PYTHON:
+            fault = f" is not JSON: {token[0]} at character {error.pos} is Python's, which python_literals accepts."
         else:
             fault = fault_in(text, error.msg, error.pos)
         raise RemoteProtocolError(f"The packet{fault}") from error

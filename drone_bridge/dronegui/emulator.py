@@ -452,7 +452,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     link = PortWithOutlet(options.host, options.port, options.navdata_source_port)
     stack.callback(link.close)
     if link.problem:
-        print_event(f"{link.problem} Navdata goes out from port {link.outlet.port} instead.")
+        print_event(link.problem)
     gui = GuiProgram(flight, dialect, link)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PeerWithLatePort and PortWithOutlet: the links of bridge and server, where navdata has ports of its own."""
+"""PeerWithLatePort and PortWithOutlet: the links of both ends, as navdata has ports of its own."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ class PortWithOutlet(DatagramPort):
     def __init__(self, host: str, port: int, outlet_port: int, wire_log: MakeTap | None = None) -> None:
         """Bind both; the outlet takes a free port if it can't have its own. Raises LinkError."""
         super().__init__(host, port, wire_log)
-        #: Why the outlet has another port; empty if it has its own.
+        #: Why the outlet has another port, and which, in sentences; empty if it has its own.
         self.problem = ""
         try:
             try:
                 self.outlet = DatagramPort(host, outlet_port, wire_log)
             except LinkError as error:
-                self.problem = str(error)
                 self.outlet = DatagramPort(host, 0, wire_log)
+                self.problem = f"{error} Navdata goes out from port {self.outlet.port} instead."
         except LinkError:
             super().close()
             raise

@@ -165,7 +165,7 @@ class DroneGuiServer(ProtocolNode):
         # The services of a bridge that was killed stay in the ROS graph for as long as DDS believes in it.
         of_bridge = {name for name in TARGETS if not get(f"target.{name}")}
         bridge = self.resolve_service_name(default.partition("/")[0])
-        watch = BridgeWatch(self, lambda: {bridge}, lambda: None) if of_bridge else None
+        watch = BridgeWatch(self, lambda: {bridge}) if of_bridge else None
         self._caller = ServiceCaller(
             self,
             targets,
@@ -180,7 +180,7 @@ class DroneGuiServer(ProtocolNode):
         host = self.parameters["host"]
         self._port = PortWithOutlet(host, self.parameters["port"], DEFAULT_NAVDATA_SOURCE_PORT, self.wire_log)
         if problem := self._port.problem:
-            self.get_logger().info(f"{problem} Navdata goes out from port {self._port.outlet.port} instead.")
+            self.get_logger().info(problem)
         self.get_logger().info(f"Waiting for control packets on {address_name(host, self._port.port)}.")
         return self._port
 

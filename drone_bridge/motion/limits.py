@@ -103,7 +103,7 @@ class Limits:
 
         Limits of places count only where the vehicle is not blind.
         """
-        allowed = _shortened(velocity, self.parameters.max_speed)
+        allowed = self._slowed(velocity)
         if self.parameters.need_odometry and any(velocity) and not self.is_blind(now_s):
             allowed = self._inside(allowed, now_s)
         self._allowed = allowed
@@ -123,7 +123,11 @@ class Limits:
             for distance, outward in self._edges(place, 0.0 if motion.ground is None else motion.ground - start[2]):
                 if (excess := _dot(world, outward) - allowed_speed(distance)) > 0.0:
                     world = _sum(world, _scaled(outward, -excess))
-        return _shortened(_turned(world, -yaw), self.parameters.max_speed)  # the way back adds to it
+        return self._slowed(_turned(world, -yaw))  # the way back adds to it
+
+    def _slowed(self, velocity: Triple) -> Triple:
+        most = self.parameters.max_speed
+        return shortened(velocity, most) if most else velocity
 
     def _edges(self, place: Triple, ground: float) -> list[Edge]:
         """Return the edges that count at a place, m; it and `ground`, the ground's z, are relative to the start."""
@@ -134,6 +138,12 @@ class Limits:
         if parameters.max_height:
             edges.append(Edge(parameters.max_height - (z - ground), (0.0, 0.0, 1.0)))
         return edges
+
+
+def shortened(vector: Triple, longest: float) -> Triple:
+    """Return a vector of the same direction that is no longer than that; zeros if its length is beyond numbers."""
+    length = math.hypot(*vector)
+    return vector if length <= longest else _scaled(vector, longest / length)
 
 
 def allowed_speed(distance: float) -> float:
@@ -163,11 +173,3 @@ def _difference(a: Triple, b: Triple) -> Triple:
 
 def _dot(a: Triple, b: Triple) -> float:
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def _shortened(vector: Triple, longest: float) -> Triple:
-    """Return the vector, m/s, no longer than that; zero is no limit."""
-    length = math.hypot(*vector)
-    if not longest or length <= longest:
-        return vector
-    return _scaled(vector, longest / length)

@@ -87,7 +87,7 @@ class TcpConnections:
         return None
 
     def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
-        """Send a piece; to one that has gone, as the session is about to learn, nothing is. Nothing is raised."""
+        """Send a piece, unless the peer has gone, as the session is about to learn. Raises nothing."""
         if not (connection := self._by_peer.get(to)):
             return
         had_unsent = connection.has_unsent

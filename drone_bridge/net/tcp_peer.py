@@ -60,7 +60,7 @@ class TcpPeer(Connector):
         self._connections.send(data, self._named(to))
 
     def has_unsent(self, peer: Any) -> bool:
-        """See TcpPort."""
+        """See TcpConnections."""
         return self._connections.has_unsent(self._named(peer))
 
     def disconnect(self, peer: Any) -> None:

@@ -25,7 +25,7 @@ _BACKLOG = 16
 
 
 class TcpPort(TcpConnections):
-    """Listens from the beginning. To who has gone, as the session is about to learn, nothing is sent."""
+    """Listens from the beginning."""
 
     def __init__(
         self,

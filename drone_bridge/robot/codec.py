@@ -736,10 +736,9 @@ class _Connection(StreamConnection[EventT]):
         length, kind = header
         return f"a packet of type 0x{kind:02x}", length
 
-    def _read_message(self, header: tuple[int, ...], start: int, end: int) -> Any:
-        payload = bytes(memoryview(self._buffer)[start:end])
+    def _read_message(self, header: tuple[int, ...], body: bytes) -> Any:
         packet = self._received.get(header[1])
-        return self._decode(packet, payload) if packet else UnknownPacket(header[1], payload)
+        return self._decode(packet, body) if packet else UnknownPacket(header[1], body)
 
     def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
         return packet.decode(payload)

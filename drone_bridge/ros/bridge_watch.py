@@ -30,7 +30,10 @@ class BridgeWatch:
     """
 
     def __init__(
-        self, node: VehicleNode, bridges: Callable[[], Collection[str]], on_change: Callable[[], None]
+        self,
+        node: VehicleNode,
+        bridges: Callable[[], Collection[str]],
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         """Begin; `bridges` returns the full names of the nodes that may be it.
 

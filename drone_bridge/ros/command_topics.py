@@ -88,9 +88,9 @@ class CommandTopics(Generic[CommandT]):
         turn = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         cmd_vel = cmd_vel_type(parameters)
         # The helm is first in the executor.
-        self._take("~/helm", TwistStamped, read, turn, follows, is_velocity=True, is_helm=True)
-        self._take("cmd_vel", cmd_vel, read, turn, follows, is_velocity=True)
-        self._take("cmd_vel_stamped", TwistStamped, read, turn, follows, is_velocity=True, overrules=True)
+        self._take("~/helm", TwistStamped, read, turn, follows, is_helm=True)
+        self._take("cmd_vel", cmd_vel, read, turn, follows)
+        self._take("cmd_vel_stamped", TwistStamped, read, turn, follows, overrules=True)
         self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).warn_of_publishers)
 
     def take_axes(self, read: Callable[[Shares], tuple[CommandT, bool]]) -> None:
@@ -107,17 +107,16 @@ class CommandTopics(Generic[CommandT]):
         message_type: type,
         read: Read[CommandT],
         turn: Callable[[Any], Any] = lambda message: message,
-        follows: Collection[str] = (),
+        follows: Collection[str] | None = None,
         *,
-        is_velocity: bool = False,
         overrules: bool = False,
         is_helm: bool = False,
     ) -> None:
         """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused, see CommandAges.
 
         `turn` gets a message that is fresh, and returns it in the vehicle's axes for `read`, or raises ValueError with
-        a sentence. After a command on a topic that `overrules`, those on other topics are ignored for
-        `command_timeout`. `Hold` decides whose are followed.
+        a sentence. `follows` is None for what is no velocity. After a command on a topic that `overrules`, those on
+        other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
         """
         node, arbiter = self._node, self.arbiter
         ages = CommandAges(node, topic, self._now)
@@ -149,15 +148,14 @@ class CommandTopics(Generic[CommandT]):
             if is_helm and not self._holds_zero and not any(value for _, value in _floats(message)):
                 self._forget()  # a stick in its middle asks for whatever holds this vehicle best
                 return
-            if follows:
+            velocity = None
+            if follows is not None:
                 self._warn_of_unsupported_axes(message, follows)
+                linear, angular = message.linear, message.angular
+                velocity = AskedVelocity((linear.x, linear.y, linear.z), partial(_at, read, angular))
             command, was_within = read(message)
             if not was_within:
                 counts["clamped_commands"] += 1
-            velocity = None
-            if is_velocity:
-                linear, angular = message.linear, message.angular
-                velocity = AskedVelocity((linear.x, linear.y, linear.z), partial(_at, read, angular))
             arbiter.put(Arrival(command, now_s, velocity, stamp_numbers(stamp) if stamp else None))
             self.on_command()
 

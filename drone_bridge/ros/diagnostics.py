@@ -109,7 +109,7 @@ class Reports:
             if self._silences >= SILENCES_OF_AN_ERROR:
                 sentence = f"{statistics.peer} has fallen silent {self._silences} times"
                 if HANGING not in statistics.conditions:
-                    self._logger.error(f"{sentence}: it hangs, or the network does.")
+                    self._logger.error(f"{sentence}: it hangs, or the network drops out.")
                 statistics.begin_condition(HANGING, sentence, DiagnosticStatus.ERROR)
         if is_silent:
             sentence = f"{statistics.peer} is connected but has been silent for {silence_s:.0f} s."

@@ -122,7 +122,7 @@ class EntityOwner(LifecycleNode):
         self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
 
     def create_service(self, *what: Any, **options: Any) -> Any:
-        """Create a service that loses no response, whenever that is, see `service_responses`."""
+        """Create a service that loses no response, however late it is created, see `service_responses`."""
         service = super().create_service(*what, **options)
         resend_if_lost(self, service)
         return service

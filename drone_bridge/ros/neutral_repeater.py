@@ -74,7 +74,6 @@ class NeutralRepeater:
             neutral: makes the neutral command, and returns it with its publisher; None if it can't be known yet.
         """
         self._node = node
-        self._publishers = publishers
         self._neutral = neutral
         self._lock = threading.Lock()  # so that no repetition comes after a command
         # Since when the neutral command is the newest, None if it is not. A hold of before begins with it.
@@ -120,7 +119,7 @@ class NeutralRepeater:
             self._publish_neutral((publisher, message) if publisher else self._neutral())
 
     def repeat(self, after_s: float = 0.0) -> None:
-        """Publish the neutral command once more, if it is still the newest, and not for so long after the last time."""
+        """Publish the neutral command once more, if it is the newest and was last published `after_s` ago or more."""
         with self._lock:
             if self._since_s is not None and time.monotonic() - self._published_s >= after_s:
                 self._publish_neutral(self._neutral())

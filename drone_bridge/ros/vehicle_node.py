@@ -311,7 +311,7 @@ class VehicleNode(EntityOwner):
         return self._undo(UNCONFIGURED)
 
     def _undo(self, state: str) -> TransitionCallbackReturn:
-        """Undo what activate and configure have done, whatever of it; `state` is the next one."""
+        """Undo activate and configure, as far as they got; `state` is the next one."""
         self.leave()
         self.cleanup.close()
         self.parameters.freeze(state)

@@ -27,7 +27,7 @@ START_LIMIT_S = 30.0
 SHUTDOWN_LIMIT_S = 4.0
 #: With the value 0, for debuggers: nothing is ended.
 VARIABLE = "DRONE_BRIDGE_WATCHDOG"
-#: Seconds at least in place of each of these, for tests on a machine that may stand still itself.
+#: A lower bound for each of these limits, s, for tests on a machine that may itself stand still.
 SECONDS = "DRONE_BRIDGE_WATCHDOG_SECONDS"
 
 _setting = threading.Lock()

@@ -858,6 +858,14 @@ class Turbulence(Message):
     torque_rate_a: Float64  # tda, lowest, N m/s
     torque_rate_b: Float64  # tdb, highest, N m/s
 
+    @classmethod
+    def of(cls, data: bytes) -> "Turbulence":
+        """Return what AddObject.data has. Raises ValueError."""
+        try:
+            return cls.decode(data)
+        except MisfitError as error:
+            raise ValueError(f"The data are not a turbulence: {error}.") from error
+
 
 @dataclass(frozen=True, slots=True)
 class ListObjectClasses(Request, id=5, name="OCLASSES", is_in_cuauv=False):
@@ -979,8 +987,8 @@ class _Connection(StreamConnection[EventT]):
                 raise self._fail(f"sent {message.__name__} with {length} bytes; {self._max_body_bytes} are allowed")
         return message.__name__, length
 
-    def _read_message(self, header: tuple[int, ...], start: int, end: int) -> Any:
-        return self._taken(self._kinds[header[0]].decode(bytes(memoryview(self._buffer)[start:end])))
+    def _read_message(self, header: tuple[int, ...], body: bytes) -> Any:
+        return self._taken(self._kinds[header[0]].decode(body))
 
     @abstractmethod
     def _taken(self, message: Any) -> Any:

@@ -130,9 +130,10 @@ class TelemetryBridge(ProtocolNode):
         get = self.parameters.__getitem__
         self._stamps = Stamps(self)
         names = frame_names(self.parameters, LandingFrameNames)
+        self._signs = Signs(get("opposite_signs"))
         self._translation = translation = Translation(
             names,
-            Signs(get("opposite_signs")),
+            self._signs,
             get("default_fov"),
             get("is_levelled"),
             refuse_image=partial(self.count_and_warn, BAD_IMAGES),
@@ -163,7 +164,7 @@ class TelemetryBridge(ProtocolNode):
     def make_session(self) -> ControllerSession:
         get = self.parameters.__getitem__
         self._topics.restart()
-        to_command = partial(command_from_shares, signs=Signs(get("opposite_signs")))
+        to_command = partial(command_from_shares, signs=self._signs)
         self._session = ControllerSession(self._pilot, to_command, get, self._allowed_peers, by_topics=not self._is_udp)
         return self._session
 

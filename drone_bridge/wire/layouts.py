@@ -7,7 +7,7 @@ MisfitError. `meaning` is what to call the value in an error.
 
 import struct
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any
 
 from drone_bridge.wire.events import LocalProtocolError
@@ -58,15 +58,6 @@ class Reader:
             raise MisfitError(f"it should end at byte {self._position}, and {self.remaining} more follow")
 
 
-def pack(layout: struct.Struct, numbers: Sequence[Any], meaning: str) -> bytes:
-    """Return numbers as the wire has them. Raises LocalProtocolError when one does not fit."""
-    try:
-        return layout.pack(*numbers)
-    except UNPACKABLE as error:
-        shown = ", ".join(map(repr, numbers))
-        raise LocalProtocolError(f"The {meaning} is {shown:.200}, which does not fit the wire: {error}.") from error
-
-
 def is_one_of(value: Any, allowed: Collection[Any]) -> bool:
     """Return whether a value is allowed; an array, which compares element by element, never is."""
     try:
@@ -106,7 +97,12 @@ class Numbers(Layout):
         return (value,)
 
     def pack(self, value: Any, meaning: str) -> bytes:
-        return pack(self.layout, self.flat(value, meaning), meaning)
+        numbers = self.flat(value, meaning)
+        try:
+            return self.layout.pack(*numbers)
+        except UNPACKABLE as error:
+            shown = ", ".join(map(repr, numbers))
+            raise LocalProtocolError(f"The {meaning} is {shown:.200}, which does not fit the wire: {error}.") from error
 
     def read(self, reader: Reader, meaning: str) -> Any:
         numbers = reader.numbers(self.layout)

@@ -58,7 +58,7 @@ class StreamConnection(EventSource[EventT]):
         body = self._start + self._header.size
         self._start = body + length
         try:
-            return self._read_message(header, body, self._start)
+            return self._read_message(header, bytes(memoryview(self._buffer)[body : self._start]))
         except MisfitError as error:
             raise self._fail(f"sent {name} that is broken: {error}") from None
 
@@ -67,8 +67,8 @@ class StreamConnection(EventSource[EventT]):
         """Return a message's name and the length of its body. Raises what `_fail` returns to refuse it."""
 
     @abstractmethod
-    def _read_message(self, header: tuple[int, ...], start: int, end: int) -> EventT:
-        """Decode the body between two offsets of the buffer. Raises MisfitError."""
+    def _read_message(self, header: tuple[int, ...], body: bytes) -> EventT:
+        """Decode a body. Raises MisfitError."""
 
     def _fail(self, deed: str) -> RemoteProtocolError:
         """Refuse all further data; return the error to raise."""

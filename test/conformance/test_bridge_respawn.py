@@ -49,7 +49,7 @@ def bridges(pair):
 
 
 def started_s(pid):
-    """Return when a process was started, by CLOCK_MONOTONIC: whoever reads of it may be late."""
+    """Return when a process was started, by CLOCK_MONOTONIC, however late the line about it is read."""
     ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     return ticks / os.sysconf("SC_CLK_TCK") + time.monotonic() - time.clock_gettime(time.CLOCK_BOOTTIME)
 

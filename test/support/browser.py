@@ -79,7 +79,7 @@ class Browser:
         self._ask("open", url=f"http://{address}", timeout=1000 * WAIT_S, **options)
 
     def reload(self):
-        """Load the page again; what is asked from then on is asked of the new one."""
+        """Load the page again; from then on calls are about the new one."""
         self._ask("reload")
 
     def evaluate(self, code):

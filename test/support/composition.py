@@ -7,30 +7,19 @@ import re
 import signal
 import struct
 import sys
+from pathlib import Path
 
 from processes import Process
 from ros_session import wait_until
 
 INTERRUPTED = 128 + signal.SIGINT
-#: How long it waits here before it insists that a process ends: what is only slow, on a busy machine, is not killed.
-PATIENT_S = 45
-PATIENT = f"""
-import sys
-assert sys.path.pop(0) == ""  # the folder that this runs in, which may hold the sources
-from drone_bridge.tools.cli import main
-from drone_bridge.tools.launch import processes
-limits = dict.fromkeys(("_IN_TURN", "_AFTER_SIGINT", "_AFTER_SIGTERM"), {PATIENT_S})
-assert limits.keys() <= vars(processes).keys()
-vars(processes).update(limits)
-sys.exit(main())
-"""
-RUNNER = (sys.executable, "-c", PATIENT)
+RUNNER = (sys.executable, Path(__file__).with_name("patient_runner.py"))
 
 
-def launch(launch_file, **arguments):
-    """Start a launch file of the package; it ends with 0 or as interrupted."""
+def launch(launch_file, *, env=None, **arguments):
+    """Start a launch file, of the package or by its path; it ends with 0 or as interrupted."""
     given = [f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in arguments.items()]
-    return Composition(*RUNNER, "launch", launch_file, *given)
+    return Composition(*RUNNER, "launch", launch_file, *given, env=env)
 
 
 class Composition(Process):

@@ -16,7 +16,6 @@ class PlainHold:
 
     def __init__(self):
         self.state = HoldState()
-        self.refused = 0
         self._on_hold = []
 
     @property
@@ -27,7 +26,6 @@ class PlainHold:
         self._on_hold.append(call)
 
     def admits(self, topic, *, is_helm=False):
-        self.refused += self.is_held
         return not self.is_held
 
     def set(self, is_held):
@@ -62,25 +60,19 @@ class PlainNode:
             STAMPED_CMD_VEL.name: False,
             "command_timeout": 0.5,
             "neutral_time": 60.0,
-            "request_timeout": 2.0,
-            "max_linear_speed": 1e9,
-            "max_angular_speed": 1e9,
             **parameters,
         }
         self.hold = PlainHold()
         self.published, self.called = [], []
         self.cleanup = contextlib.ExitStack()
-        self.statistics = SimpleNamespace(counts=Counter(), facts={}, took=self._do_nothing)
-        self.reports = SimpleNamespace(
-            count_and_warn_ongoing=self.count_and_warn, end_ongoing=self._do_nothing, update_condition=self._do_nothing
-        )
+        self.statistics = SimpleNamespace(counts=Counter(), took=self._do_nothing)
+        self.reports = SimpleNamespace(count_and_warn_ongoing=self.count_and_warn, end_ongoing=self._do_nothing)
         self.warned = []
 
     def _do_nothing(self, *_, **__):
         return None
 
-    inform = end_subscriptions = keep_subscription = create_subscription = _do_nothing
-    make_subscription = make_timer = each_second = _do_nothing
+    keep_subscription = make_timer = each_second = _do_nothing
 
     def count_and_warn(self, count, sentence):
         self.statistics.counts[count] += 1
@@ -89,16 +81,13 @@ class PlainNode:
     def resolve_service_name(self, name):
         return f"/{name}"
 
-    def takes_commands(self):
-        return True
-
     # Topics.
 
     def resolve_topic_name(self, topic):
         return f"/{topic.removeprefix('/')}"
 
     def make_publisher(self, message_type, topic, qos):
-        return SimpleNamespace(topic_name=f"/{topic}", msg_type=message_type, wait_for_all_acked=self._do_nothing)
+        return SimpleNamespace(topic_name=f"/{topic}", msg_type=message_type)
 
     def publish(self, publisher, message, decided_s=0.0):
         self.published.append((publisher.topic_name, message))

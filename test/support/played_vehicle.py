@@ -22,7 +22,7 @@ class Vehicle:
         self._twist = Twist()
         self._publisher = ros.node.create_publisher(Odometry, "odom", 1)
         ros.node.create_subscription(Twist, "cmd_vel", self._hear, 1)
-        self._timer = ros.node.create_timer(PERIOD_S, self._move)
+        ros.node.create_timer(PERIOD_S, self._move)
 
     def _hear(self, twist):
         self._twist = twist

@@ -35,7 +35,6 @@ class Program:
                 start_new_session=True,
             )
         self.pid = self._process.pid
-        self.started_s = time.monotonic()
 
     @property
     def output(self) -> str:

@@ -146,13 +146,6 @@ class ServedWorld(SessionTalk):
     def ask(self, request):
         return self.client.ask(request)
 
-    def run(self, seconds):
-        end_s = self.now_s + seconds
-        while self.session.due_s <= end_s:
-            self.now_s = max(self.now_s, self.session.due_s)
-            self.do(self.session.tick)
-        self.now_s = end_s
-
     def move(self, state=STATE, entity=VEHICLE):
         """Have a topic say where an entity is."""
         return self.do(self.session.moved, entity, state)

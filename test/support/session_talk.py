@@ -12,12 +12,16 @@ class SessionTalk:
     def __init__(self, session):
         self.session, self.now_s = session, 100.0
 
+    def take(self, actions):
+        """Do what the session wants, where a test has a peer for it; return all that is done."""
+        return actions
+
     def run(self, seconds):
-        """Let time pass, in which ticks come when they are due; return their actions."""
+        """Let time pass, in which ticks come when they are due; return what is done."""
         actions, end_s = [], self.now_s + seconds
         while self.session.due_s <= end_s:
             self.now_s = max(self.now_s, self.session.due_s)
-            actions += self.session.tick(self.now_s)
+            actions += self.take(self.session.tick(self.now_s))
         self.now_s = end_s
         return actions
 

@@ -94,16 +94,15 @@ class SimulatorTalk(SessionTalk):
 
     def connect(self):
         """Have the simulator there, again if it closes on SPY; return all that was done."""
-        done = []
-        for _ in range(2):
-            self.wires = {name: sim.ServerConnection() for name in NAMES}
-            self.asked = {name: [] for name in NAMES}
-            self.closed.clear()
-            for name in NAMES:
-                done += self.take(self.session.connected(name, self.now_s))
-            if "streams" in self.wires:
-                break
-        return done
+        done = self.open()
+        return done if "streams" in self.wires else done + self.open()
+
+    def open(self):
+        """Open both connections; return all that was done."""
+        self.wires = {name: sim.ServerConnection() for name in NAMES}
+        self.asked = {name: [] for name in NAMES}
+        self.closed.clear()
+        return [action for name in NAMES for action in self.take(self.session.connected(name, self.now_s))]
 
     def take(self, actions):
         """Do what the session wants, and have the simulator answer; return all of it."""
@@ -148,14 +147,6 @@ class SimulatorTalk(SessionTalk):
         return done + self.take(self.session.lost(self.now_s)) + self.connect()
 
     # Time and steps.
-
-    def run(self, seconds):
-        done, end_s = [], self.now_s + seconds
-        while self.session.due_s <= end_s:
-            self.now_s = max(self.now_s, self.session.due_s)
-            done += self.take(self.session.tick(self.now_s))
-        self.now_s = end_s
-        return done
 
     def stall(self, seconds):
         """Have this process stand still, and go on."""

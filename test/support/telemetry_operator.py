@@ -19,7 +19,6 @@ class TelemetryOperator(KeepsSending):
         self._socket.settimeout(TIMEOUT_S)
         self.port = self._socket.getsockname()[1]
         self._drone = None
-        self.last = None  # the newest document
 
     def receive_bytes(self):
         """Return the next datagram."""
@@ -28,8 +27,7 @@ class TelemetryOperator(KeepsSending):
 
     def receive(self):
         """Return the next document."""
-        self.last = json.loads(self.receive_bytes())
-        return self.last
+        return json.loads(self.receive_bytes())
 
     def wait(self, wanted):
         """Return the first document that is wanted."""

@@ -11,7 +11,7 @@ MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
 
 
 class AutopilotPeer:
-    """Connects to a testbed, and speaks when it is told to."""
+    """Connects to a testbed, and sends what a test decides."""
 
     def __init__(self, port, layout=AttitudeLayout.PITCH_YAW):
         self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)

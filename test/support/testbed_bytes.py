@@ -63,12 +63,9 @@ def float32(value):
     return struct.unpack(">f", struct.pack(">f", value))[0]
 
 
-def pack_constants(values):
-    return struct.pack(">ffiiffffffff", *values)
-
-
 def constants_bytes(**changes):
-    return pack_constants({**dict(zip(Constants.__slots__, astuple(CONSTANTS), strict=True)), **changes}.values())
+    values = {**dict(zip(Constants.__slots__, astuple(CONSTANTS), strict=True)), **changes}.values()
+    return struct.pack(">ffiiffffffff", *values)
 
 
 def frame_bytes(layout=AttitudeLayout.PITCH_YAW, images=LEFT + RIGHT, **changes):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the page in a real browser share."""
+"""What tests of the page share."""
 
 import contextlib
 
 
-def address_of(composition):
-    return composition.wait_for_line(r"Open in a browser: http://(\S+)")[1]
+def address_of(process):
+    """Return host and port of the page that a process, or one of a launch, serves."""
+    return process.wait_for_line(r"Open in a browser: http://(\S+)")[1]
 
 
 def grows(browser, selector, attribute, least=3):

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from processes import TIMEOUT_S, Process
+from web_page import address_of
 
 pytest.importorskip("foxglove", reason="web_bridge needs foxglove-sdk, for which rosdep has no key")
 connect = pytest.importorskip("websockets.sync.client", reason="Ubuntu's websockets may be older").connect
@@ -25,7 +26,7 @@ MESSAGE_DATA, SERVICE_CALL, SERVICE_RESPONSE = 1, 2, 3
 def web_bridge(**parameters):
     """Start web_bridge on a free port, and give its process with the `address` that it says."""
     with Process.node("web_bridge", **{"port": 0, **parameters}) as process:
-        process.address = process.wait_for_line(r"Open in a browser: http://(\S+)")[1]
+        process.address = address_of(process)
         yield process
 
 

@@ -130,12 +130,12 @@ class GuiSession(Session):
         if now_s >= self._look_s:
             self._look_s = next_due(self._look_s, 1 / self._parameter("rate"), now_s)
         if self._command.is_in_force:
-            actions += self._hold_hover(self._gui.controls.hover or self._is_held())
-        elif was_in_force or self._is_neutral_last():
-            # Zero alone would hold the drone level for a while, so that it drifts, even if it was left hovering.
-            actions += self._hold_hover(True)
-        else:  # somebody else flies the drone
-            actions += self._hold_hover(False)
+            is_wanted = self._gui.controls.hover or self._is_held()
+        else:
+            # Zero alone would hold the drone level for a while, so that it drifts, even if it was left hovering. Where
+            # the last command is somebody else's, they fly the drone.
+            is_wanted = was_in_force or self._is_neutral_last()
+        actions += self._hold_hover(is_wanted)
         self._set_due()
         return actions
 

@@ -59,7 +59,7 @@ class Control:
             self._bind(driver, packet.id, now)
         elif isinstance(packet, codec.UnbindSubsystem):
             self._unbind(driver, packet.id, now)
-        elif isinstance(packet, (codec.SkidSteerUpdate, codec.LightUpdate, codec.OpaqueUpdate)):
+        elif isinstance(packet, codec.Update):
             self._update(driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
@@ -99,7 +99,7 @@ class Control:
     def _halt(self, drivers: Sequence[Driver], reason: str, now: Instant) -> list[Driver]:
         holders = [driver for driver in drivers if self._held_by(driver)]
         for driver in holders:  # also after one more silence before its next update
-            driver.is_behind |= driver.sends_keep_alives  # without them nothing would tell that it is up to date
+            driver.is_behind |= driver.sends_keep_alives  # without them nothing would show that it is up to date
             driver.waiting.clear()
         halted = [driver for driver in holders if not driver.is_halted]
         for driver in halted:

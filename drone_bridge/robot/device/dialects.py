@@ -14,6 +14,7 @@ from drone_bridge.robot.device.drivers import Driver, HangUpError, Instant
 
 OLDEST_KEEP_ALIVE_S = 2.0  # by the robot's clock; the motors are stopped for an older one
 ROBOTD = codec.FirmwareInfo("robotd", "1.2", codec.PROTOCOL_VERSION)
+_OF_A_SUBSYSTEM = codec.BindSubsystem | codec.UnbindSubsystem | codec.Update
 _MILLIVOLTS_PER_VOLT = 1000
 
 
@@ -36,8 +37,7 @@ class RobotdControl(Control):
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet. Raises HangUpError, for a subsystem that there is not as well."""
-        has_id = codec.BindSubsystem | codec.UnbindSubsystem | codec.Update
-        if isinstance(packet, has_id) and packet.id >= len(self.vehicle.subsystems):
+        if isinstance(packet, _OF_A_SUBSYSTEM) and packet.id >= len(self.vehicle.subsystems):
             raise HangUpError(f"there is no subsystem {packet.id}")
         Control.handle(self, driver, packet, now)
 

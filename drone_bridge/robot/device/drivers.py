@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Driver: a connected driver, and whether what it says after a silence is old.
+"""Driver: a connected driver, and whether what it sends after a silence is old.
 
 A driver is heard or halted (silent for too long, or this process stood still: its motors are stopped until its next
 update). When it is heard again, its updates wait for BACKLOG_S, and the newest one for a keep-alive after that.
@@ -28,7 +28,7 @@ class Instant(NamedTuple):
     wall_ms: int  # since 1970
 
 
-#: After a silence, or a stall of this process, what a driver says for so long may have been on its way meanwhile.
+#: After a silence, or a stall of this process, what comes from a driver for so long may have been on its way meanwhile.
 BACKLOG_S = 0.5
 
 
@@ -42,8 +42,8 @@ class Driver:
     name: str | None = None  # None before it has registered
     is_halted: bool = False  # its motors were stopped for its silence, until its next update
     sends_keep_alives: bool = False
-    is_behind: bool = False  # what it says next may be old
-    up_to_date_s: float = -math.inf  # when nothing that it says is old any more
+    is_behind: bool = False  # what it sends next may be old
+    up_to_date_s: float = -math.inf  # when nothing that it sends is old any more
     waiting: dict[int, tuple[int, int]] = field(default_factory=dict)  # speeds by subsystem, until then
     order: int = field(default_factory=itertools.count().__next__)  # of connection
 

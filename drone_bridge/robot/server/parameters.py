@@ -56,7 +56,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "driver_timeout",
         2.0,
-        "Seconds of silence after which a driver that has bound something is dropped, and that is freed; 0 for never.",
+        "Seconds of silence after which a driver that holds subsystems is dropped, and these are freed; 0 for never.",
         range=(0.0, 3600.0),
         live=True,
     ),

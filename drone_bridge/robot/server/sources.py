@@ -25,9 +25,9 @@ class SensorSubscriptions:
         self._values: dict[int, int | None] = {}
 
     def follow(self, sources: tuple[SensorSource, ...], *, are_of_bridge: bool) -> None:
-        """Subscribe to these sensors, and no others: as robot_bridge offers them, or as every publisher satisfies.
+        """Subscribe to these sensors, and no others: with robot_bridge's QoS, or one that matches any publisher.
 
-        Where others publish what a bridge has listed, they may offer less.
+        Other publishers of what a bridge has listed may offer less.
         """
         self.close()
         for number, source in enumerate(sources[:MAX_SENSORS]):

@@ -101,7 +101,7 @@ class DriverConversation:
         return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.usual_s + STOP_ANSWER_S
 
     def is_unlisted(self, now_s: float) -> bool:
-        """Return whether the robot has been asked for its subsystems in vain for longer than it may be silent."""
+        """Return whether queries for its subsystems have gone unanswered for longer than the robot may be silent."""
         return self.bindings.info is None and now_s - self._started_s > self._link_timeout_s
 
     # Time.

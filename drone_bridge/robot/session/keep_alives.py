@@ -76,7 +76,7 @@ class KeepAlives:
     def are_late(self, now_s: float) -> bool:
         """Return whether an answer is late, so that whatever is sent now will wait at the robot as well.
 
-        One that comes after that of a newer keep-alive never does: the robot has dealt with what came before that.
+        A keep-alive that is older than one that was answered does not count: the robot has dealt with it.
         """
         allowed_s = self.usual_s + LATE_S
         newer = (times for times in self._in_flight.values() if times.begun_s >= self._answered_s)

@@ -41,7 +41,8 @@ PARAMETERS = (
         "item_events",
         AUTO,
         "How additions and removals are detected: with SPY (spy), by polling (poll), not at all (none), or with SPY "
-        "unless the connection before ended on it, and then by polling (auto). poll saves a CUAUV server the attempt.",
+        "unless the previous connection ended on it, and then by polling (auto). poll saves a CUAUV server the "
+        "attempt.",
         choices=(AUTO, SPY, POLL, NONE),
     ),
     ParameterDeclaration(

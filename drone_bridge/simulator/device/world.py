@@ -127,7 +127,7 @@ class Items:
     def dependents(self, key: Key) -> list[Key]:
         """Return the items that depend on this one, each after what it depends on."""
         gone = {key: None}
-        if key[0] in (ItemType.ENTITY, ItemType.CAMERA):  # on no other
+        if key[0] in (ItemType.ENTITY, ItemType.CAMERA):  # items of other types have none
             for kind, items in self._items.items():  # cameras, which others depend on, come first
                 gone |= {(kind, number): None for number, item in items.items() if item.depends_on & gone.keys()}
         return list(gone)[1:]
@@ -231,7 +231,7 @@ class ExtendedAttributes:
 
     def add_entity(self, entity: int, attributes: Mapping[str, bytes]) -> None:
         """Add an entity. Raises RefusedError."""
-        self.take_room(_size(attributes))
+        self._take_room(_size(attributes))
         self._attributes[entity] = dict(attributes)
 
     def remove_entity(self, entity: int) -> None:
@@ -243,10 +243,10 @@ class ExtendedAttributes:
     def set(self, entity: int, key: str, data: bytes) -> None:
         """Set an attribute. Raises RefusedError."""
         attributes = self._attributes[entity]
-        self.take_room(_size({key: data}) - _size({key: attributes[key]} if key in attributes else {}))
+        self._take_room(_size({key: data}) - _size({key: attributes[key]} if key in attributes else {}))
         attributes[key] = data
 
-    def take_room(self, size: int) -> None:
+    def _take_room(self, size: int) -> None:
         """Count so many bytes more. Raises RefusedError if there is no room for them."""
         if size > 0 and self._bytes + size > MAX_BYTES:
             raise RefusedError(FULL, f"{MAX_BYTES} bytes of extended attributes are allowed, and {self._bytes} in use.")

@@ -23,7 +23,6 @@ from drone_bridge.simulator.emulator.physics import (
     check_turbulence,
     total,
 )
-from drone_bridge.wire.layouts import MisfitError
 
 #: What Body calls attributes that it has as they are on the wire.
 _FIELDS: dict[int, str] = {
@@ -146,7 +145,7 @@ class SimulatedScene:
     def radius(self, entity: int) -> float:
         return self.bodies[entity].radius
 
-    # Objects: the forces. No message tells the IDs of engines, and REMOVE takes those of forces.
+    # Objects: the forces. No message carries the ID of an engine, and REMOVE takes those of forces.
 
     @property
     def objects(self) -> tuple[int, ...]:
@@ -156,10 +155,7 @@ class SimulatedScene:
         return number in self.forces
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        try:
-            limits = wire.Turbulence.decode(data)
-        except MisfitError as error:
-            raise ValueError(f"The data are not a turbulence: {error}.") from error
+        limits = wire.Turbulence.of(data)
         check_turbulence(limits)
         return self.add_force(Turbulence(limits=limits, random=self._random))
 

@@ -98,7 +98,7 @@ class SimulatorServer(ProtocolNode):
         """Prepare to call the services of a bridge; an empty name is none."""
         bridges = {self.resolve_service_name(bridge)} if bridge else set()
         # As the services of a killed node stay in DDS's graph for much longer.
-        watch = BridgeWatch(self, lambda: bridges, lambda: None)
+        watch = BridgeWatch(self, lambda: bridges)
         self._caller = ServiceCaller(
             self,
             {name: f"{bridge}/{name}" for name in SERVICES} if bridge else {},

@@ -208,7 +208,8 @@ class ClientSession(Session):
         assert conversation
         exchange, self._conversation = conversation.exchange, None
         self._may_know_spy = not isinstance(exchange.streams.oldest, sim.Spy)
-        self._was_useful = conversation.is_proven if conversation.has_begun else self._was_useful
+        if conversation.has_begun:
+            self._was_useful = conversation.is_proven
         exchange.now_s = now_s
         if exchange.requests.peer is not gone:
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]

@@ -364,7 +364,8 @@ class Conversation:
             return  # it was removed here
         self.streams.report(Reported(event, self.entities.names.get(event.id, "") if is_entity else ""))
         if not event.is_added:
-            self._known -= {event.id} if is_entity else set()
+            if is_entity:
+                self._known.discard(event.id)
             yield from self.keeper.forget(event.type, event.id)
         elif is_entity:
             if len(self._known) < MAX_ENTITIES:

@@ -40,7 +40,7 @@ _STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGG
 _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
 OUTDATED = "This process has stood still since that was asked for: call it again."
 _LAST_ID = 0xFFFFFFFF  # that there could be of an item, and is not
-_UNUSUAL = f"The CUAUV server closes the connection on empty keys and values, and above {MAX_REQUEST_BYTES} bytes."
+_UNUSUAL = f"The CUAUV server closes the connection on empty keys and values, and on over {MAX_REQUEST_BYTES} bytes."
 
 OnAnswer = Callable[[Response], None]
 ResultT = TypeVar("ResultT")
@@ -221,10 +221,7 @@ class Exchange:
         return self.streams if is_of_stream else self.requests
 
     def check(self, request: Request) -> None:
-        """Raise ValueError for a request that somebody asked for, and that is not to be sent.
-
-        It moves a vehicle that is held, or was asked for before this process stood still.
-        """
+        """Raise ValueError for what would move the vehicle, if that is held or the request is older than a stall."""
         if request.moves(self._vehicle):
             self._check_hold(request.NAME)
             if self.asked_s < self.resumed_s:

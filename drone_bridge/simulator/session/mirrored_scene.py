@@ -47,7 +47,7 @@ class MirroredScene(Scene):
 
     def __init__(self, timeout_s: Callable[[], float]) -> None:
         """`timeout_s` returns how long a state stays current."""
-        #: The time by which states grow old, which is set by the session; it stands still while the world is paused.
+        #: The time by which states grow old, which is set by the session; simulated time may stand still.
         self.now_s = 0.0
         self._timeout_s = timeout_s
         self._entities: dict[int, MirroredEntity] = {}

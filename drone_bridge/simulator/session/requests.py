@@ -185,7 +185,7 @@ def set_camera(talk: Conversation, camera: int, changes: Iterable[sim.SetCamera]
     made = _some(changes)
     ours = talk.keeper.items.find(ItemType.CAMERA, camera)
     if not isinstance(ours, Camera):
-        raise ValueError(f"Camera {camera} was not added by this bridge, which sets its own ones only.")
+        raise ValueError(f"Camera {camera} was not added by this bridge, which sets its own cameras only.")
     # That server takes a pose about the principal axes, though CADD takes it about the model.
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)

@@ -21,6 +21,7 @@ from sensor_msgs.msg import Imu
 from std_msgs.msg import Empty, Header
 
 from drone_bridge.motion.body_to_model import unit_rotation
+from drone_bridge.motion.limits import shortened
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
@@ -157,17 +158,10 @@ class Velocity(NamedTuple):
 
     def limited(self, max_linear: float, max_angular: float) -> "Velocity":
         """Return the velocity scaled down to the limits."""
-        return Velocity(_shortened(self.linear, max_linear), _shortened(self.angular, max_angular))
+        return Velocity(shortened(self.linear, max_linear), shortened(self.angular, max_angular))
 
 
 STILL = Velocity(_ZERO, _ZERO)
-
-
-def _shortened(vector: Vector, longest: float) -> Vector:
-    if (length := math.hypot(*vector)) <= longest:
-        return vector
-    x, y, z = (part * (longest / length) for part in vector)  # zeros where the length is beyond numbers
-    return x, y, z
 
 
 def velocity_from_twist(twist: Twist) -> Velocity:

@@ -26,7 +26,6 @@ from drone_bridge.simulator.topics.services import (
     quaternion_message,
     vector3_message,
 )
-from drone_bridge.wire.layouts import MisfitError
 
 #: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
 LONGEST_TEXT = 77
@@ -145,10 +144,7 @@ def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
 
 def add_turbulence(request: sim.AddObject) -> srv.AddTurbulence.Request:
     """OADD of turbulence. Raises ValueError for data that are none."""
-    try:
-        turbulence = sim.Turbulence.decode(request.data)
-    except MisfitError as error:
-        raise ValueError(f"The data are not a turbulence: {error}.") from error
+    turbulence = sim.Turbulence.of(request.data)
     call = srv.AddTurbulence.Request()
     call.minimum.force, call.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b)
     call.minimum.torque, call.maximum.torque = _ros_bounds(turbulence.torque_a, turbulence.torque_b)

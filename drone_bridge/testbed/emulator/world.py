@@ -313,7 +313,8 @@ class SimulatedDrone:
             print_event("a new simulation has started")
 
     def _take_off(self) -> None:
-        self.flight = Flight(self.world, Airframe(), self.step, self.gusts, self.seed)
+        airframe = Airframe.from_constants(self.constants)
+        self.flight = Flight(self.world, airframe, self.step, self.gusts, self.seed)
         if self.trajectory:
             self.trajectory.restart()
             self.trajectory.write(self.flight.row(Motion()))

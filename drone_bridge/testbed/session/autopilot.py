@@ -344,7 +344,7 @@ class AutopilotSession(Session):
         """Return what may be wrong with the layout, as a sentence; it may be empty."""
         if not connection.has_floats:
             return ""
-        return f"Perhaps attitude_layout has to be another than {self._parameter('attitude_layout')}."
+        return f"Perhaps attitude_layout should not be {self._parameter('attitude_layout')}."
 
     # The end.
 

@@ -156,8 +156,8 @@ class DroneSession(Session):
         self._announced: Constants | None = None  # to the autopilot
         self._has_told_of_tilt = False  # that is not in the images
         self._commanded_s: float | None = None  # when the last command was followed; None after the neutral one
-        self._asked_s = 0.0  # when the last frame was sent
-        self._is_asked = False  # the vehicle has had no command since, nor the neutral one
+        self._sent_s = 0.0  # when the last frame was sent
+        self._awaits_command = False  # since then the vehicle has had neither a command nor the neutral one
         self._idle_since_s = 0.0  # since the autopilot's last answer, or the drone's last frame
         self._resumed_s = self._settled_s = -math.inf
 
@@ -291,7 +291,7 @@ class DroneSession(Session):
                 actions.append(_refused_frame(str(error)))
         if not pieces:
             return [*actions, *self._sources_watched(peer, now_s, timeout_s)]
-        self._is_asked, self._asked_s, self._idle_since_s = True, now_s, now_s
+        self._awaits_command, self._sent_s, self._idle_since_s = True, now_s, now_s
         # All of it, or the autopilot would wait for the rest for ever; and it moves nothing.
         return [*actions, *(Send(piece, peer) for piece in pieces), Note("frames")]
 
@@ -339,15 +339,15 @@ class DroneSession(Session):
 
     def _followed(self, motion: MotionParameters, now_s: float) -> Actions:
         """Have the vehicle follow an answer, unless that is too old."""
-        if now_s - self._asked_s > self._parameter("command_timeout"):
+        if now_s - self._sent_s > self._parameter("command_timeout"):
             return [Note(LATE_ANSWERS, _LATE)]
         command, was_within = self._drone.follow(motion)
         limited = [] if was_within else [Note("limited_commands")]
         if not self._setup.is_lockstep and now_s < self._settled_s:
             return [*limited, Note(AFTER_STALLS, MAY_HAVE_WAITED)]
-        if self._setup.is_lockstep and not self._is_asked:  # the vehicle's frame has had the neutral one instead
+        if self._setup.is_lockstep and not self._awaits_command:  # the vehicle's frame has had the neutral one instead
             return [*limited, Note(LATE_ANSWERS, _LATE)]
-        self._commanded_s, self._is_asked = now_s, False
+        self._commanded_s, self._awaits_command = now_s, False
         return [*limited, Publish(command), Note("commands")]
 
     def _neutral_due_s(self) -> float:
@@ -357,7 +357,7 @@ class DroneSession(Session):
         """
         since_s = self._commanded_s
         if since_s is not None and self._setup.is_lockstep:
-            since_s = self._asked_s if self._is_asked else None
+            since_s = self._sent_s if self._awaits_command else None
         timeout_s: float = self._parameter("command_timeout")
         return math.inf if since_s is None else since_s + timeout_s
 
@@ -377,7 +377,7 @@ class DroneSession(Session):
         return [*self._released(), Note(NEUTRAL_COMMANDS, sentence)]
 
     def _released(self) -> Actions:
-        was_commanded, self._commanded_s, self._is_asked = self._commanded_s is not None, None, False
+        was_commanded, self._commanded_s, self._awaits_command = self._commanded_s is not None, None, False
         return [Publish(Neutral(self._output.chosen))] if was_commanded else []
 
     def _output_chosen(self) -> list[Action]:

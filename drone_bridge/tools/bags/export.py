@@ -5,6 +5,7 @@ import argparse
 import csv
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import is_dataclass
@@ -61,19 +62,22 @@ def export(bag: Bag, folder: Path) -> dict[Path, int]:
 
 def _decoded(bag: Bag) -> Iterator[tuple[str, BagMessage, Any]]:
     """Yield the messages that have a table, with what that is called, and as objects."""
-    names = [topic.name for topic in bag.topics]
-    illegible = set()
-    for message in bag.messages([topic for topic in bag.topics if topic.type_name not in BULKY_TYPES]):
-        topic = message.topic
-        if topic in illegible:
+    types = Counter(topic.name for topic in bag.topics)
+    tables = {
+        topic: topic.name if types[topic.name] == 1 else f"{topic.name}.{topic.type_name}"
+        for topic in bag.topics
+        if topic.type_name not in BULKY_TYPES
+    }
+    for message in bag.messages(list(tables)):
+        if message.topic not in tables:
             continue
         try:
             decoded = bag.deserialize(message)
         except BagError as error:
-            illegible.add(topic)
-            print(f"'{topic.name}' is left out from there on: {error}", file=sys.stderr)
+            del tables[message.topic]
+            print(f"'{message.topic.name}' is left out from there on: {error}", file=sys.stderr)
             continue
-        yield topic.name if names.count(topic.name) == 1 else f"{topic.name}.{topic.type_name}", message, decoded
+        yield tables[message.topic], message, decoded
 
 
 def _rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:

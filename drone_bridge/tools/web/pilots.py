@@ -42,7 +42,7 @@ MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
 """After which the same refusal is reported again."""
 STOP_PERIOD_S = TOKEN_PERIOD_S / 2
-"""After which a vehicle that has not reported its hold is told to stop again, with the next token, until it has."""
+"""After which STOP is repeated to a vehicle that has not confirmed it, with the next token."""
 STOP_TIMEOUT_S = 1.0
 """After which the page says that it has not stopped yet."""
 HELM_TAKEN_S = 1.0
@@ -304,8 +304,8 @@ class Pilots:
             _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
 
     # STOP. Neutral on the helm's topic is there at once, and locks all others out until that helm counts as ended, and
-    # so the vehicle is held; the service makes it last. It is called after each neutral: that would be a helm whose end
-    # holds the vehicle once more after it was resumed.
+    # so the vehicle is held; the service makes it last. It is called after each neutral, as that is a helm, whose end
+    # would else hold the vehicle once more after it was resumed.
 
     def _stop(self, pilot: Pilot, topics: list[str]) -> None:
         if not topics:

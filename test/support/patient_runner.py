@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge`, whose launches wait long before they insist that a process ends: patient_runner.py launch FILE.
+
+What is only slow, on a busy machine, is not killed.
+"""
+
+import sys
+
+from drone_bridge.tools.cli import main
+from drone_bridge.tools.launch import processes
+
+WAIT_S = 45.0  # for a process to end
+
+if __name__ == "__main__":
+    limits = dict.fromkeys(("_IN_TURN", "_AFTER_SIGINT", "_AFTER_SIGTERM"), WAIT_S)
+    assert limits.keys() <= vars(processes).keys()
+    vars(processes).update(limits)
+    sys.exit(main())
