@@ -107,7 +107,8 @@ def test_a_measurement_is_taken_once_and_again_where_references_begin_anew(fligh
     assert taken == [AT_REST, AT_REST]
 
 
-def test_what_was_measured_long_before_the_first_velocity_is_not_taken(flight):
+def test_what_was_measured_long_before_the_first_velocity_is_not_taken():
+    flight = Flight(hovers=True)
     taken = flight.measurements()
     flight.fly(1.0)
     flight.pilot.measured(AT_REST, flight.now_s)
@@ -163,8 +164,40 @@ def test_what_is_overruled_is_neutral_and_not_even_decided(flight):
     assert flight.decisions == 0
 
 
-@pytest.mark.parametrize("between", [None, RAW])
-def test_references_begin_anew_after_something_else_than_a_velocity(flight, between):
+def test_neutral_brakes_as_a_commanded_zero_does_while_the_drone_reports_how_it_moves():
+    stopped, zeroed = Flight(), Flight()
+    for flight, neutral in ((stopped, None), (zeroed, Velocity())):
+        flight.wanted = FORWARD
+        flight.fly(1.0, measured=DRIFTING)
+        flight.wanted = neutral
+    for _ in range(20):
+        braking = stopped.fly(PERIOD_S, measured=DRIFTING)
+        assert braking == zeroed.fly(PERIOD_S, measured=DRIFTING)
+    assert braking.pitch < -BLIND_TILT_SHARE
+    assert not stopped.pilot.is_drifting
+
+
+def test_neutral_is_level_where_nothing_is_measured_and_drifting_where_it_flies(flight):
+    assert flight.fly(1.0) is None
+    assert not flight.pilot.is_drifting  # for all that is known it is on the ground
+    assert flight.fly(0.5, measured=DRIFTING) is not None
+    assert flight.fly(2 * FEEDBACK_TIMEOUT_S) is None
+    assert flight.pilot.is_drifting
+    flight.pilot.stands()
+    assert flight.fly(PERIOD_S) is None
+    assert not flight.pilot.is_drifting
+
+
+def test_a_drone_that_hovers_gets_its_own_neutral_and_does_not_drift():
+    flight = Flight(hovers=True)
+    assert flight.fly(0.5, measured=DRIFTING) is None
+    assert flight.fly(1.0) is None
+    assert not flight.pilot.is_drifting
+
+
+@pytest.mark.parametrize(("between", "hovers"), [(None, True), (RAW, False)])
+def test_references_begin_anew_after_something_else_than_a_velocity(between, hovers):
+    flight = Flight(hovers=hovers)
     flight.wanted = CLIMB
     first = flight.fly(PERIOD_S, measured=AT_REST)
     assert flight.fly(2.0, measured=AT_REST).thrust > first.thrust

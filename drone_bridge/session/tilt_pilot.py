@@ -4,6 +4,9 @@
 Velocities are held by the drone's feedback, raw shares are sent as they are. What is measured on the ground, or before
 FEEDBACK_TIMEOUT_S, is not flown by: then velocities are flown by an estimate, and `is_estimating` says so. References
 begin anew with each flight, and whenever something else than a velocity was sent.
+
+Neutral is the drone's own hover where it has one. A drone without flies a velocity of zero while it is in the air and
+its feedback is fresh, so that it stops and holds its place; otherwise it is kept level, and `is_drifting` says so.
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ class TiltPilot:
         self.arbiter = arbiter
         #: Whether what was sent last is a velocity that is flown without feedback.
         self.is_estimating = False
+        #: Whether what was sent last is a neutral command that leaves the flying drone level, and drifting.
+        self.is_drifting = False
         self._hovers = hovers
         self._control = TiltControl(drone)
         self._newest: tuple[Motion, float] | None = None  # with the time of its arrival
@@ -45,6 +50,7 @@ class TiltPilot:
         self.arbiter.forget()
         self._control.restart()
         self._newest, self._stepped_s, self._is_on_ground = None, now_s, False
+        self.is_estimating = self.is_drifting = False
 
     def measured(self, motion: Motion, now_s: float) -> None:
         """Take what the drone in the air measures of itself."""
@@ -57,16 +63,18 @@ class TiltPilot:
         self._newest = None
 
     def shares(self, now_s: float, *, is_overruled: bool = False) -> Shares | None:
-        """Return what to send now; None is the neutral command, which `is_overruled` asks for."""
+        """Return what to send now. None is the drone's own neutral command, which `is_overruled` asks for."""
         step_s, self._stepped_s = max(now_s - self._stepped_s, _SHORTEST_STEP_S), now_s
-        self.is_estimating = False
+        newest = self._newest
+        is_blind = newest is None or now_s - newest[1] > FEEDBACK_TIMEOUT_S
         wanted = None if is_overruled else self.arbiter.decide(now_s).command
+        if wanted is None and not self._hovers and not is_blind and not is_overruled:
+            wanted = Velocity()
+        self.is_estimating, self.is_drifting = False, wanted is None and not self._hovers and newest is not None
         if not isinstance(wanted, Velocity):
             self._control.restart()
             self._seen = None
             return wanted
-        newest = self._newest
-        is_blind = newest is None or now_s - newest[1] > FEEDBACK_TIMEOUT_S
         if newest and newest is not self._seen and not is_blind:
             self._seen = newest
             self._control.measure(newest[0])

@@ -110,6 +110,8 @@ PARAMETERS = (
     DEFAULT_FOV,
 )
 
+#: The condition in diagnostics of a flying drone without commands and feedback.
+DRIFT = "drift"
 DEPTH = 10  # of documents that wait for the executor
 
 
@@ -142,6 +144,7 @@ class TelemetryBridge(ProtocolNode):
         drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)
+        self.each_second(self._report_drift)
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._is_udp = get("transport") == "udp"
         if not self._is_udp:
@@ -189,7 +192,11 @@ class TelemetryBridge(ProtocolNode):
         self.statistics.counts["images"] += message.camera.jpeg is not None
         self.statistics.took("document_read_to_published", elapsed_s() - heard_s)
 
-    # What the executor does.
+    # What the executor does, and the thread of the reports.
+
+    def _report_drift(self) -> None:
+        drifts = "Commands have stopped. This drone drifts" if self._pilot.is_drifting else None
+        self.reports.update_condition(DRIFT, drifts, "it holds its place once it reports its velocity again")
 
     def _take_text(self, topic: str, message: String) -> None:
         if self._session:

@@ -18,6 +18,8 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 
+#: Largest yaw share of a neutral command: a drone that holds its place uses the other axes, and corrects its heading.
+_HOLDING_YAW = 0.1
 #: The smallest thing that says its size as a JPEG: 1 x 1 pixels.
 JPEG = bytes.fromhex("ffd8ffc0000b080001000101011100ffd9")
 
@@ -41,12 +43,12 @@ def conversation() -> tuple[Sent, ...]:
 
 
 def commands() -> Callable[[bytes], Iterator[bool]]:
-    """Read commands to a drone."""
+    """Read commands to a drone; those that turn it no further are neutral, as a drone that holds its place leans."""
     connection = DroneConnection()
 
     def read(data: bytes) -> Iterator[bool]:
         connection.receive_data(data)
         while isinstance(command := connection.next_event(), DroneCommand):
-            yield not any((command.thrust, command.pitch, command.roll, command.yaw))
+            yield abs(command.yaw) <= _HOLDING_YAW
 
     return read

@@ -4,8 +4,8 @@
 Theory of operation, by the document "Communication Protocol (GPS-Denied)" and by what real drones do:
 
 The drone talks first: its telemetry says where it is to be commanded. From then on it gets a command `rate` times per
-second, the neutral one first, and while nobody commands it. The document knows no time-out, so a drone keeps its last
-command for ever: what is sent last is the neutral one, FINAL_REPEATS times.
+second, the neutral one first; without commands from ROS it is flown to a stop by its feedback (see TiltPilot). The
+document has no timeout, so a drone keeps its last command for ever: the neutral one is sent last, FINAL_REPEATS times.
 
 | state | what is sent | ends |
 |---|---|---|
