@@ -8,7 +8,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from ros_session import Inbox, module_ros, wait_until
 from std_msgs.msg import Int32
 
-from drone_bridge.ros.subscriptions import PolledTopic, subscribe
+from drone_bridge.ros.streams import Stream
+from drone_bridge.ros.subscriptions import subscribe
 
 ros = module_ros()
 
@@ -86,7 +87,7 @@ def test_a_depth_is_enough_and_many_publishers_are_warned_of_once(ros, topic, he
 
 @pytest.mark.parametrize("offered", [qos(), qos(NOT_KEPT, BEST_EFFORT)])
 def test_a_polled_topic_has_the_newest_message_of_any_publisher_and_has_it_once(ros, topic, offered):
-    polled = PolledTopic(ros.node, Int32, topic)
+    polled = Stream(ros.node, Int32, topic)
     assert polled.take() is None
     publisher = ros.node.create_publisher(Int32, topic, offered)
     wait_until(publisher.get_subscription_count, "the subscription")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions that receive from every publisher of their topic, whatever QoS it offers; and taking what has arrived.
+"""Subscriptions that receive from every publisher of their topic, whatever QoS it offers.
 
 A subscription that requests earlier messages (transient local) or lost ones (reliable) gets nothing at all from a
 publisher that does not offer that; a second one, which requests less, receives from such publishers.
@@ -8,12 +8,11 @@ publisher that does not offer that; a second one, which requests less, receives 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
-from rclpy.subscription import Subscription
 
 try:
     from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
@@ -78,58 +77,6 @@ def subscribe(
         keep(subscription)
 
     add(QoSProfile(depth=qos) if isinstance(qos, int) else qos)
-
-
-def arrived(subscription: Any, at_most: int) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the messages, or their bytes, that wait on a subscription now, each with what the middleware knows of it.
-
-    For nodes that follow many topics: rclpy's executor takes one message of each topic every time it waits, and its
-    wait costs time per subscription. Beside 800 others it took 46 of 1,280 messages per second.
-    """
-    with subscription.handle:
-        for _ in range(at_most):  # a topic that is faster than its reader has to leave time for others
-            taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
-            if not taken:
-                return
-            yield taken
-
-
-# What no executor waits for: what arrives wakes nobody, and is taken when its owner wants it.
-
-
-#: An executor that waits for an event of a subscription returns at once while a message waits there, which it does not
-#: take: with the events that rclpy handles by default, the recorder costs a core.
-UNWATCHED = SubscriptionEventCallbacks(use_default_callbacks=False)
-
-
-class Polled(CallbackGroup):
-    """Subscriptions that no executor waits for."""
-
-    def can_execute(self, entity: Any) -> bool:
-        return not isinstance(entity, Subscription)
-
-    def beginning_execution(self, entity: Any) -> bool:
-        return True
-
-    def ending_execution(self, entity: Any) -> None:
-        pass
-
-
-class PolledTopic:
-    """The newest message of a topic, for those who look regularly: a stream wakes nobody for each of its messages.
-
-    From publishers of any QoS; what is lost is followed by the next one. For the executor.
-    """
-
-    def __init__(self, node: Node, message_type: type, topic: str) -> None:
-        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        self._subscription: Any = node.create_subscription(
-            message_type, topic, lambda _: None, qos, callback_group=Polled(), event_callbacks=UNWATCHED
-        )
-
-    def take(self) -> Any:
-        """Return the newest message that has come since the last call, or None."""
-        return next((message for message, _ in arrived(self._subscription, 1)), None)
 
 
 def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:

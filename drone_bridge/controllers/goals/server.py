@@ -32,7 +32,8 @@ from drone_bridge.ros.limits import FENCE
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.subscriptions import PolledTopic, subscribe
+from drone_bridge.ros.streams import Stream
+from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 
 GOAL_POSE = "goal_pose"
@@ -95,7 +96,7 @@ class GoalServer:
         """
         self._node, self._parameters, self._flies = node, parameters, flies
         self._frames = FrameTree(node)
-        self._odometry, self._use_odometry, self._on_goal = PolledTopic(node, Odometry, "odom"), on_odometry, on_goal
+        self._odometry, self._use_odometry, self._on_goal = Stream(node, Odometry, "odom"), on_odometry, on_goal
         self._reader, self._outcomes = OdometryReader(node), LogLimiter()
         self._where: Where | None = None
         self._frame, self._heard_s = "", -math.inf  # of the odometry

@@ -12,7 +12,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros.service_responses import resend_lost_responses
-from drone_bridge.ros.subscriptions import UNWATCHED, Polled, arrived
+from drone_bridge.ros.streams import UNWATCHED, Polled, arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text, type_hash
 from drone_bridge.tools.recording.arrival import ArrivalClock
 from drone_bridge.tools.recording.bag import Topic

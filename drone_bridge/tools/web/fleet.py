@@ -15,7 +15,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.ros.neutral_repeater import OBSERVERS
 from drone_bridge.ros.publishers import NO_EVENTS
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.subscriptions import UNWATCHED
+from drone_bridge.ros.streams import UNWATCHED
 from drone_bridge.tools.web.goals import goal_of
 from drone_bridge.tools.web.graph import HAS_MESSAGE_INFO
 from drone_bridge.tools.web.helm import Motion

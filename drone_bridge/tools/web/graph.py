@@ -22,7 +22,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.subscription import Subscription
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from drone_bridge.ros.subscriptions import UNWATCHED, Polled, arrived
+from drone_bridge.ros.streams import UNWATCHED, Polled, arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text
 
 MAX_CHANNELS = 1024

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stream: a topic whose messages are taken when they are needed; what arrives wakes nobody.
+
+rclpy's executor builds its wait set anew for each message, over all entities of its node: 0.7 ms of CPU for a command
+that only replaces a field, and 46 of 1,280 messages per second in a node with 800 subscriptions. So subscriptions to
+streams belong to the callback group `Polled`, for which no executor waits, and their owner takes from them at its own
+rate: goals and controllers before they decide, the recorder and the page by a timer, and a link's thread before it
+sends (`CommandStreams`). Taking is safe in any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.exceptions import InvalidHandle
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+
+try:
+    from rclpy.event_handler import SubscriptionEventCallbacks
+except ImportError:  # Humble
+    from rclpy.qos_event import SubscriptionEventCallbacks
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+#: An executor that waits for an event of a subscription returns at once while a message waits there, which it does not
+#: take: with the events that rclpy handles by default, the recorder costs a core.
+UNWATCHED = SubscriptionEventCallbacks(use_default_callbacks=False)
+#: Raised by a subscription that another thread destroys, or that ROS's shutdown has ended.
+SUBSCRIPTION_ERRORS = (rclpy_implementation.RCLError, InvalidHandle)
+#: Messages that `Stream.take` passes over at most: a publisher that is faster must not keep it busy.
+MAX_PASSED_OVER = 100
+
+
+class Polled(CallbackGroup):
+    """Subscriptions from which their owner takes: no executor waits for them while `is_polled`."""
+
+    def __init__(self, *, is_polled: bool = True) -> None:
+        super().__init__()
+        #: May be set by any thread; an executor notices at its next wait.
+        self.is_polled = is_polled
+
+    def can_execute(self, entity: Any) -> bool:
+        return not (self.is_polled and isinstance(entity, Subscription))
+
+    def beginning_execution(self, entity: Any) -> bool:
+        return True
+
+    def ending_execution(self, entity: Any) -> None:
+        pass
+
+
+def arrived(subscription: Any, at_most: int) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield the messages, or their bytes, that wait on a subscription now, each with its message info.
+
+    A subscription that is being destroyed has none.
+    """
+    try:
+        with subscription.handle:
+            for _ in range(at_most):  # a topic that is faster than its reader has to leave time for others
+                taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
+                if not taken:
+                    return
+                yield taken
+    except SUBSCRIPTION_ERRORS:
+        return
+
+
+def newest_of(subscription: Any) -> Any:
+    """Return the newest message that waits on a subscription, whose depth an override may have raised, or None."""
+    newest = None
+    for message, _ in arrived(subscription, MAX_PASSED_OVER):
+        newest = message
+    return newest
+
+
+class Stream:
+    """The newest message of a topic, from publishers of any QoS; a lost one is followed by the next."""
+
+    def __init__(self, node: Node, message_type: type, topic: str) -> None:
+        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        self._subscription: Any = node.create_subscription(
+            message_type, topic, lambda _: None, qos, callback_group=Polled(), event_callbacks=UNWATCHED
+        )
+
+    def take(self) -> Any:
+        """Return the newest message that has come since the last call, or None."""
+        return newest_of(self._subscription)
