@@ -35,10 +35,10 @@ class Vehicle:
         """Be somewhere, looking along the world's x."""
         self.observed.measured(0.0, (x, y, 1.0), (0.0, 0.0, 0.0))
 
-    def command(self, *linear, stamp=None):
+    def command(self, *linear, stamp=None, is_helm=False):
         """Command a velocity, which is its own command; a raw one without."""
         asked = AskedVelocity(linear, lambda other: other) if linear else None
-        arrival = Arrival(linear or "raw", self.now_s, asked, stamp)
+        arrival = Arrival(linear or "raw", self.now_s, asked, stamp, is_helm=is_helm)
         self.arbiter.put(arrival)
         return arrival
 
@@ -70,7 +70,7 @@ def test_the_page_has_the_ranks():
 def test_the_first_row_that_applies_decides_and_the_next_one_when_it_does_not_any_more(vehicle):
     assert vehicle.decided() == (Rank.NEUTRAL, None)
     vehicle.timeout_s = 60.0
-    vehicle.command(*FORWARD)
+    vehicle.command(*FORWARD, is_helm=True)
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
     vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
     assert vehicle.decided() == (Rank.BLIND, None)
@@ -136,9 +136,11 @@ def test_at_the_helm_too_velocities_are_followed_within_the_limits():
     vehicle.command(8.0, 0.0, 0.0)
     assert vehicle.decided() == (Rank.COMMAND, (2.0, 0.0, 0.0))
     vehicle.hold.steer(vehicle.now_s)
+    assert vehicle.decided() == (Rank.HELM, None)  # a command that was put meanwhile is not the helm's
+    vehicle.command(8.0, 0.0, 0.0, is_helm=True)
     assert vehicle.decided() == (Rank.HELM, (2.0, 0.0, 0.0))
     assert vehicle.counts == {"limited_commands": 2}
-    vehicle.command(1.0, 0.0, 0.0)
+    vehicle.command(1.0, 0.0, 0.0, is_helm=True)
     assert vehicle.decided() == (Rank.HELM, (1.0, 0.0, 0.0))
     assert vehicle.counts == {"limited_commands": 2}
 

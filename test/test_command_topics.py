@@ -156,7 +156,7 @@ def test_what_waited_while_this_process_stood_still_is_refused(node, monkeypatch
     monkeypatch.setattr(PROCESS, "running_s", lambda: ran_s[0])
     for _ in range(2):
         assert node.send(topic, RAW.get(topic), forward=1.0) == NOTHING
-    assert "this process stood still until 0.10 s ago" in node.warned[-1]
+    assert "stalled" in node.warned[-1]
     ran_s[0] = math.inf
     assert node.send(topic, RAW.get(topic), forward=1.0)[1]
 

@@ -152,13 +152,40 @@ class Stage(Protocol):
         """Look at what has changed in the session."""
 
 
+class Intake:
+    """Commands that wait until the loop's thread takes them. This one never has any."""
+
+    @property
+    def due_s(self) -> float:
+        """When `look` has to be called next, s."""
+        return math.inf
+
+    def opened(self) -> None:
+        """Note that the link has been opened."""
+
+    def look(self, now_s: float) -> None:
+        """Take what has come, and report, at the end of each turn."""
+
+    def closed(self) -> None:
+        """Note that the link has ended, or is to be opened again."""
+
+
 class LinkLoop:
     """Runs a session on a link until it is stopped; the session is left with its last action done."""
 
-    def __init__(self, name: str, link: Link, session: Session, stage: Stage, clock: Clock | None = None) -> None:
-        """`name` is the thread's, and `clock` has the time that the session is given."""
+    def __init__(
+        self,
+        name: str,
+        link: Link,
+        session: Session,
+        stage: Stage,
+        clock: Clock | None = None,
+        *,
+        intake: Intake | None = None,
+    ) -> None:
+        """`name` is the thread's, `clock` has the time that the session is given, and `intake` has its commands."""
         self.link, self.session = link, session
-        self._stage, self._clock = stage, clock or Clock()
+        self._stage, self._clock, self._intake = stage, clock or Clock(), intake or Intake()
         self._stalls = StallDetector()
         #: When it was decided what is being done now, by the session's clock.
         self.decided_s = -math.inf
@@ -242,6 +269,7 @@ class LinkLoop:
         if self._was_lost:
             self._drain()
         self._stage.opened()
+        self._intake.opened()
         now_s = self.session.fresh_since_s = self._clock.now_s()
         self._act(self.session.opened(now_s), now_s)
         self._stage.turned()
@@ -254,7 +282,8 @@ class LinkLoop:
         while not self._is_stopping:
             if files != (files := tuple(self.link.files())):  # one may come later, or be replaced
                 poll = self._poll(*files)
-            wait_s = min(self.session.due_s - self._clock.now_s(), StallDetector.PERIOD_S)
+            due_s = min(self.session.due_s, self._intake.due_s)
+            wait_s = min(due_s - self._clock.now_s(), StallDetector.PERIOD_S)
             ready = poll.poll(0.0 if self._posted or self._kept else max(0.0, wait_s) * 1000)
             if (self._woken, select.POLLIN) in ready:
                 self._forget_wakes()
@@ -267,6 +296,7 @@ class LinkLoop:
         self._do_posted()
         self._read()
         self._tick()
+        self._intake.look(self._clock.now_s())
         self._stage.turned()
 
     def _do_posted(self) -> None:
@@ -350,6 +380,7 @@ class LinkLoop:
         now_s = self.session.fresh_since_s = self._clock.now_s()
         self._try(self.session.lost, now_s)
         self._answer_all(now_s)
+        self._intake.closed()
         self._stage.turned()
         if self._streams:
             self._streams.disconnect_all()
@@ -375,6 +406,7 @@ class LinkLoop:
             self._clock.sleep(min(max(1e-3, self.session.due_s - now_s), END_S))
             now_s = self._clock.now_s()
             self._try(self.session.tick, now_s)
+        self._intake.closed()
         self._stage.turned()
         self._answer_all(now_s)
 

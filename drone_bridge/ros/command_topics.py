@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CommandTopics: subscribes to the topics that command a vehicle; what is valid goes to an arbiter."""
+"""CommandTopics: the topics that command a vehicle, whose valid messages go to an arbiter.
+
+Streams (`cmd_vel`, `cmd_vel_stamped`, raw commands) are taken by the executor and the link's thread in turn, see
+`CommandStreams`. The helm stays with the executor: it takes hold's lock, writes its file and publishes.
+"""
 
 import functools
 import math
@@ -17,11 +21,12 @@ from drone_bridge.msg import CommandAxes
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
 from drone_bridge.ros.command_axes import shares_from_axes
+from drone_bridge.ros.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.limits import LimitReports, read_limits
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import command_stream
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import stamp_numbers
-from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
 from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity
 
@@ -46,10 +51,11 @@ class CommandTopics(Generic[CommandT]):
 
     def __init__(
         self,
-        node: VehicleNode,
+        node: ProtocolNode,
         now: Callable[[], Time] | None = None,
         on_command: Callable[[], None] = lambda: None,
         *,
+        period_s: float | None = PERIOD_S,
         holds_zero: bool = False,
         has_landing_button: bool = False,
     ) -> None:
@@ -58,19 +64,24 @@ class CommandTopics(Generic[CommandT]):
         Args:
             node: whose topics they come from.
             now: the clock of the stamps, if that is not a machine's clock.
-            on_command: called in the executor when there is a new command, or none any more; may be set later.
+            on_command: called when there is a new command between two decisions, or none any more.
+            period_s: how often the link's thread takes while commands flow, s; None: the executor takes each one.
             holds_zero: whether a zero from a helm is flown, as it holds the vehicle better than the neutral command.
             has_landing_button: whether the vehicle is landed by a button, and not by a velocity.
         """
         self._node = node
         self._now = now
-        self.on_command = on_command
+        self._on_command = on_command
         self._holds_zero, self._has_landing_button = holds_zero, has_landing_button
         #: What decides what is sent, for the session.
         self.arbiter: Arbiter[CommandT] = Arbiter(
             node.hold.state, read_limits(node), lambda: float(node.parameters["command_timeout"]), node.statistics
         )
         LimitReports(node, self.arbiter)
+        self._streams = CommandStreams(node, on_command, period_s)
+        self._report = self._streams.report
+        self._settling = StreamSettling()
+        self.arbiter.take, node.intake = self._streams.take, self._streams
         self._warned_axes: set[str] = set()
         self._helm_stamp: Time | None = None
         node.hold.when_set(self._forget)
@@ -118,50 +129,68 @@ class CommandTopics(Generic[CommandT]):
         a sentence. `follows` is None for what is no velocity. After a command on a topic that `overrules`, those on
         other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
         """
-        node, arbiter = self._node, self.arbiter
-        ages = CommandAges(node, topic, self._now)
-        settling = StreamSettling()
+        ages = CommandAges(self._node, topic, self._now)
 
-        def receive(message: Any) -> None:
+        def receive(message: Any) -> bool:
             stamp = ages.stamp_of(message)
-            refusal = _non_finite_field(message) or settling.refusal() or ages.refusal(stamp)
+            refusal = _non_finite_field(message) or self._settling.refusal() or ages.refusal(stamp)
             if not refusal:
                 try:
                     message = turn(message)
                 except ValueError as error:
                     refusal = str(error)
             if refusal:
-                node.count_and_warn("refused_commands", f"A command on {topic} was refused: {refusal}")
-                return
+                sentence = f"A command on {topic} was refused: {refusal}"
+                self._report(partial(self._node.count_and_warn, "refused_commands", sentence))
+                return False
             if is_helm:
                 self._helm_stamp = stamp
             elif stamp is not None and stamp == self._helm_stamp:
-                return  # a copy, for publishers without a topic for helms
-            if not node.hold.admits(topic, is_helm=is_helm):
-                return
-            counts, now_s = node.statistics.counts, elapsed_s()
-            if not is_helm and not arbiter.admits(now_s, overrules=overrules):
-                counts["overruled_commands"] += 1
-                return
-            counts["commands"] += 1
-            node.undelivered(topic)
+                return False  # a copy, for publishers without a topic for helms
+            now_s = elapsed_s()
+            if not self._is_admitted(topic, now_s, overrules=overrules, is_helm=is_helm):
+                return False
+            self._report(partial(self._node.undelivered, topic))
             if is_helm and not self._holds_zero and not any(value for _, value in _floats(message)):
                 self._forget()  # a stick in its middle asks for whatever holds this vehicle best
-                return
+                return False
             velocity = None
             if follows is not None:
-                self._warn_of_unsupported_axes(message, follows)
+                self._note_unsupported_axes(message, follows)
                 linear, angular = message.linear, message.angular
                 velocity = AskedVelocity((linear.x, linear.y, linear.z), partial(_at, read, angular))
             command, was_within = read(message)
             if not was_within:
-                counts["clamped_commands"] += 1
-            arbiter.put(Arrival(command, now_s, velocity, stamp_numbers(stamp) if stamp else None))
-            self.on_command()
+                self._node.statistics.counts["clamped_commands"] += 1
+            stamped = stamp_numbers(stamp) if stamp else None
+            self.arbiter.put(Arrival(command, now_s, velocity, stamped, is_helm=is_helm))
+            return True
 
-        node.make_subscription(message_type, topic, receive, command_stream())
+        def receive_from_helm(message: Any) -> None:
+            if receive(message):
+                self._on_command()
 
-    def _warn_of_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
+        if is_helm:
+            self._node.make_subscription(message_type, topic, receive_from_helm, command_stream())
+        else:
+            self._streams.add(message_type, topic, receive)
+
+    def _is_admitted(self, topic: str, now_s: float, *, overrules: bool, is_helm: bool) -> bool:
+        """Return whether a valid command is followed, by hold and by the precedence of its topic; count it."""
+        counts, hold = self._node.statistics.counts, self._node.hold
+        if is_helm:
+            if not hold.admits(topic, is_helm=True):
+                return False
+        elif not hold.state.is_free:
+            self._report(partial(hold.admits, topic))
+            return False
+        elif not self.arbiter.admits(now_s, overrules=overrules):
+            counts["overruled_commands"] += 1
+            return False
+        counts["commands"] += 1
+        return True
+
+    def _note_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
         unfollowed = {axis: value for axis, value in _floats(twist) if abs(value) > ROUNDING and axis not in follows}
         if not unfollowed:
             return
@@ -170,14 +199,16 @@ class CommandTopics(Generic[CommandT]):
             return
         self._warned_axes |= unfollowed.keys()
         wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in unfollowed.items())
-        self._node.warn(
+        sentence = (
             f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
             f"command is followed. This is logged once."
         )
+        self._report(partial(self._node.warn, sentence))
 
     def _forget(self) -> None:
+        self._streams.drop_waiting()
         self.arbiter.forget()
-        self.on_command()  # so that the neutral command goes out now
+        self._on_command()  # so that the neutral command goes out now
 
 
 def _at(read: Read[CommandT], angular: Vector3, linear: Triple) -> CommandT:

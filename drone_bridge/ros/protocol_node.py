@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from drone_bridge.net.clock import Clock
-from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Link, LinkLoop
+from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
 from drone_bridge.ros.liveness import Liveness
 from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
 from drone_bridge.session.session import REFUSED_DATAGRAMS, Actions, Call, Note, Outcome, Session
@@ -22,6 +22,8 @@ class ProtocolNode(VehicleNode):
     """A bridge or server: it gives its topics and parameters, its link, its session, and how a message is published."""
 
     problems = (*VehicleNode.problems, DROPPED_WORK, DROPPED_BY_STALL, REFUSED_DATAGRAMS, "dropped_messages")
+    #: Commands that the loop's thread takes.
+    intake: Intake | None = None
 
     # What a node has to provide.
 
@@ -68,7 +70,8 @@ class ProtocolNode(VehicleNode):
     def make_loop(self) -> LinkLoop:
         transport, session, clock = self.make_transport(), self.make_session(), Clock()
         self.statistics.liveness = liveness = Liveness(session, clock.now_s)
-        return LinkLoop(f"{self.get_name()} link", transport, session, _Stage(self, session, liveness), clock)
+        stage = _Stage(self, session, liveness)
+        return LinkLoop(f"{self.get_name()} link", transport, session, stage, clock, intake=self.intake)
 
 
 class _Stage:

@@ -25,9 +25,6 @@ from drone_bridge.session.stall_detector import StallDetector
 TICK_S, STALL_S = StallDetector.PERIOD_S, StallDetector.STALL_S
 #: For how long after a stall no command is taken. What had queued up is read within some milliseconds.
 SETTLING_S = session.SETTLING_S
-#: How many commands of a stream are refused at least. The executor takes one of a topic per round: the one that waited,
-#: and one that the middleware, which gets its turn late as well, may have put in its place meanwhile.
-SETTLING_ROUNDS = 2
 LATE_TURN_S = 2.0  # after a stall, until each thread of a process on a busy machine has had its turn
 
 
@@ -99,24 +96,23 @@ PROCESS = StallWatch()
 
 
 class StreamSettling:
-    """Refuses the commands of one stream that may have waited while this process stood still. For the executor.
+    """Refuses commands of streams that may have waited while this process was stalled.
 
-    It counts again SETTLING_S and SETTLING_ROUNDS of the executor after a stall.
+    They count again SETTLING_S after the first look that follows a stall: a thread may get its turn late.
     """
 
     def __init__(self, watch: StallWatch = PROCESS) -> None:
         self._watch = watch
         self._looked_s = watch.clock()
-        self._rounds_left = 0
+        self._settled_s = -math.inf
 
     def refusal(self) -> str | None:
         """Return why a command that has just arrived is refused, or None."""
         now_s = self._watch.clock()  # first: a stall right after it is noticed by the next look
         running_s = self._watch.running_s()
-        if running_s <= now_s - self._looked_s:  # it has stood still since, be it in a wait or at work
-            self._rounds_left = SETTLING_ROUNDS
+        if running_s <= now_s - self._looked_s:
+            self._settled_s = now_s + SETTLING_S
         self._looked_s = now_s
-        if running_s >= LATE_TURN_S or (running_s >= SETTLING_S and not self._rounds_left):
+        if running_s >= LATE_TURN_S or (now_s >= self._settled_s and running_s >= SETTLING_S):
             return None
-        self._rounds_left = max(0, self._rounds_left - 1)
-        return f"this process stood still until {running_s:.2f} s ago, and it may have waited meanwhile."
+        return f"this process was stalled until {running_s:.2f} s ago, and it may be stale."

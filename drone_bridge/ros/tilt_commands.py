@@ -12,7 +12,7 @@ from geometry_msgs.msg import Twist
 from drone_bridge.motion.tilted_drone import Shares, TiltedDrone, Velocity
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
-from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.protocol_node import ProtocolNode
 
 FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 
@@ -40,7 +40,7 @@ class TiltCommands(CommandTopics[Velocity | Shares]):
 
     def __init__(
         self,
-        node: VehicleNode,
+        node: ProtocolNode,
         drone: TiltedDrone,
         *,
         now: Callable[[], Time] | None = None,

@@ -3,9 +3,11 @@
 
 Theory of operation:
 
-- The executor `put`s each command that it has admitted, with the time of its arrival. Only the newest is kept, for as
-  long as `command_timeout`. After one of a source that overrules others, those are not admitted for that long.
-- The link's thread asks by `decide` what is to be sent now. What it says is one of these rows, the first that applies:
+- Commands that are admitted are `put` with the time of their arrival, by the executor or by the link's thread. Only the
+  newest is kept, for as long as `command_timeout`. After one of a source that overrules others, those are not admitted
+  for that long.
+- The link's thread calls `decide`, which takes the newest command that waits and returns what to send now by one of
+  these rows, the first that applies:
 
 | rank | applies when | what is sent |
 |---|---|---|
@@ -23,8 +25,9 @@ there is none the neutral command, and the session presses the button |
 - All times are seconds of one clock that is never set and goes on while the machine is suspended: what was commanded
   before a suspension is old after it.
 
-Fields are replaced as a whole: by the executor `newest`, and what is in `HoldState`; by the link's thread, or the one
-that observes the vehicle, what is in `ObservedMotion`. `forget` is for both. So nothing is locked.
+Fields are replaced as a whole, so nothing is locked: `newest` by whoever puts or forgets, what is in `HoldState` by the
+executor, and what is in `ObservedMotion` by the thread that observes the vehicle. A command that was put by one thread
+while another gave the helm to a person is not followed, as only the helm's are then.
 """
 
 import math
@@ -76,6 +79,8 @@ class Arrival(Generic[CommandT]):
     """None of a raw command, which has no limits."""
     stamp: tuple[int, int] | None = None
     """The (sec, nanosec) of what it answers, if it says that."""
+    is_helm: bool = False
+    """Whether it comes from the helm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +115,15 @@ class Arbiter(Generic[CommandT]):
         self.limits = limits
         #: Makes the command that sinks, of a vehicle that lands so.
         self.sink: Callable[[], CommandT] | None = None
+        #: Takes what waits, in the link's thread.
+        self.take: Callable[[float], object] = lambda now_s: None
         #: The newest command, fresh or not.
         self.newest: Arrival[CommandT] | None = None
         self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
         self._overruled_until_s = -math.inf
         self._followed: Arrival[CommandT] | None = None
 
-    # For the executor.
+    # For any thread.
 
     def admits(self, now_s: float, *, overrules: bool = False) -> bool:
         """Return whether a command that has just arrived counts; one that `overrules` does, and others do not then."""
@@ -126,22 +133,23 @@ class Arbiter(Generic[CommandT]):
         return now_s >= self._overruled_until_s
 
     def put(self, arrival: Arrival[CommandT]) -> None:
-        """Have this followed instead of what was given before."""
+        """Replace the newest command."""
         self.newest = arrival
 
     def forget(self) -> None:
-        """Forget what was given. For the link's thread, too."""
+        """Forget the newest command."""
         self.newest = None
 
     # For the link's thread.
 
     def decide(self, now_s: float, answer: Arrival[CommandT] | None = None) -> Decision[CommandT]:
-        """Return what is to be sent now; of `answer`, instead of the newest command, if that is given."""
+        """Return what to send now; of `answer`, instead of the newest command, if that is given."""
+        self.take(now_s)
         arrival = answer or self._fresh(now_s)
         rank = self.rank(now_s, arrival)
         if rank is Rank.LANDING and self.sink:
             return Decision(rank, self.sink())
-        if arrival is None or not (rank is Rank.COMMAND or rank is Rank.HELM):
+        if arrival is None or not (rank is Rank.COMMAND or (rank is Rank.HELM and arrival.is_helm)):
             return Decision(rank)
         if arrival is not self._followed:
             self._followed = arrival

@@ -18,6 +18,25 @@ from drone_bridge.ros.time import time_from_seconds
 EPOCH_S = 1_700_000_000.0
 
 
+class WaitingMessages:
+    """A subscription and its handle: messages that nobody has taken yet."""
+
+    raw = False
+
+    def __init__(self, msg_type, qos_profile, messages):
+        self.msg_type, self.qos_profile, self.handle = msg_type, qos_profile, self
+        self._messages = messages
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def take_message(self, msg_type, raw):
+        return (self._messages.pop(0), {}) if self._messages else None
+
+
 class CommandedNode(PlainNode):
     """A bridge, with the time that a test gives it; what arrives on a topic is sent by `send`."""
 
@@ -31,6 +50,7 @@ class CommandedNode(PlainNode):
         self.logged, self.latched, self.conditions = [], [], {}
         self.reports.update_condition = lambda name, problem, advice: self.conditions.update({name: problem})
         self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
+        self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
         self.publishers = []  # of others, as the graph has them
         self.hold = Hold(self, "held")
 
@@ -75,6 +95,22 @@ class CommandedNode(PlainNode):
 
     def make_subscription(self, kind, topic, callback, qos):
         self.take[topic] = callback
+
+    def create_subscription(self, kind, topic, callback, qos, **_):
+        self.take[topic] = callback
+        return WaitingMessages(kind, qos, self.waiting.setdefault(topic, []))
+
+    def keep_subscription(self, subscription):
+        pass
+
+    def make_guard_condition(self, call):
+        return SimpleNamespace(trigger=self._wake_executor)
+
+    def _wake_executor(self):
+        self.executor_wakes += 1
+
+    def post(self, work):
+        self.posted.append(work)
 
     def wake(self):
         self.wakes += 1

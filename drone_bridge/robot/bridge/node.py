@@ -25,6 +25,7 @@ from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Problem
 from drone_bridge.robot.session.driver_conversation import RoundTrip
 from drone_bridge.robot.topics import ROBOT_SAYS, TABLE, SkidSteer, Translation
+from drone_bridge.ros.command_streams import PROMPT_PERIOD_S
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.covariances import OdometryCovariances
@@ -82,7 +83,9 @@ class RobotBridge(ProtocolNode):
         )
         self._sensor_topics = SensorTopics(self, self._translation)
         self._dead_reckoning = DeadReckoning(self, self._translation, skid_steer)
-        self._commands: CommandTopics[Speeds] = CommandTopics(self, on_command=self._have_driven)
+        self._commands: CommandTopics[Speeds] = CommandTopics(
+            self, on_command=self._have_driven, period_s=PROMPT_PERIOD_S
+        )
         self._commands.take_velocities(skid_steer.speeds, ("linear.x", "angular.z"))
         self.make_subscription(Bool, "light", self._robot_services.switch_light, depth=1)
 

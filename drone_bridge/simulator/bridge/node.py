@@ -15,6 +15,7 @@ from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.ros.command_streams import PROMPT_PERIOD_S
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames
@@ -83,7 +84,7 @@ class SimulatorBridge(ProtocolNode):
         self.cleanup.callback(self._outputs.close)
         self._outputs.show(self._simulation.scene)
         self._commands: CommandTopics[Velocity] = CommandTopics(
-            self, now=self._outputs.stamps.command_clock, on_command=self._have_steered
+            self, self._outputs.stamps.command_clock, self._have_steered, period_s=PROMPT_PERIOD_S
         )
         self._commands.take_velocities(self._read)
 

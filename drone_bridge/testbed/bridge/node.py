@@ -135,9 +135,10 @@ class TestbedBridge(ProtocolNode):
             self._offer_pose()
         self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
-        self._commands: CommandTopics[Command | VelocityCommand] = CommandTopics(self, now=self._stamps.command_clock)
-        if get("sync") == LOCKSTEP:
-            self._commands.on_command = self._post_command
+        clock, is_lockstep = self._stamps.command_clock, get("sync") == LOCKSTEP
+        self._commands: CommandTopics[Command | VelocityCommand] = (
+            CommandTopics(self, clock, self._post_command, period_s=None) if is_lockstep else CommandTopics(self, clock)
+        )
         self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
