@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulator_bridge: each becomes its request, and the answer comes back. Without node or process."""
 
+
 import pytest
 from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from simulator_talk import BUOY, VEHICLE, SimulatorTalk
@@ -9,7 +10,7 @@ from simulator_world import STILL, UPRIGHT
 from drone_bridge import srv
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge.services import OFFERED
+from drone_bridge.simulator.bridge.services import OFFERED, SimulatorServices
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
 from drone_bridge.simulator.topics.services import SERVICES
 
@@ -245,3 +246,52 @@ def test_a_camera_is_placed_and_streams_whom_it_looks_for(talk):
     (added,) = requests(talk, sim.AddCamera)
     assert (added.entity, added.position) == (0, (1.0, -2.0, -3.0))
     assert talk.asked["streams"][-1] == sim.StreamCamera(1, 5, 1)
+
+
+class SuspendedNode:
+    """A node that has just been suspended: what waits for it may be old."""
+
+    executor, parameters = None, PARAMETERS
+
+    def __init__(self, talk):
+        self.talk, self.services = talk, {}
+
+    def make_service(self, kind, name, serve, group):
+        self.services[name] = serve
+
+    def check_age(self, name):
+        raise ValueError("stale")
+
+    def post(self, work, *, is_kept):
+        assert is_kept  # the caller waits
+        self.talk.take(work(self.talk.now_s))
+        return True
+
+    def settle(self):
+        for outcome in self.talk.outcomes():
+            outcome.request.finish(outcome.is_success, outcome.sentence, outcome.result)
+
+    def call(self, name):
+        """Return the response of a service, called while the node was suspended."""
+        coroutine = self.services[name](SERVICES[name].Request(), SERVICES[name].Response())
+        try:
+            coroutine.send(None)
+            self.settle()
+            coroutine.send(None)
+        except StopIteration as returned:
+            return returned.value
+        raise AssertionError(f"{name} does not respond.")
+
+
+READING = {"reassure", "get_configuration", "list_entities", "get_entity_state", "get_attribute"}
+
+
+def test_after_a_stall_what_pauses_and_what_only_reads_is_carried_out_and_nothing_else(talk):
+    talk.world.answers[sim.GetExtended] = sim.ExtendedGot("", b"")
+    talk.world.is_cuauv_server = False  # which takes the empty key of the request
+    node = SuspendedNode(talk)
+    SimulatorServices(node, lambda: talk.session)
+    talk.stall(1.0)
+    carried_out = {name for name in SERVICES if node.call(name).success}
+    assert carried_out == {"pause"} | READING
+    assert talk.of(sim.Pause) == [sim.Pause()]

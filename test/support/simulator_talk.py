@@ -174,9 +174,13 @@ class SimulatorTalk(SessionTalk):
 
     def outcome(self, request):
         """Return what came of something that was asked for, None if nothing has."""
-        outcomes = [each for each in self.actions if isinstance(each, Outcome) and each.request is request]
+        outcomes = [each for each in self.outcomes() if each.request is request]
         assert len(outcomes) <= 1
         return outcomes[0] if outcomes else None
+
+    def outcomes(self):
+        """Return what came of everything that was asked for."""
+        return [each for each in self.actions if isinstance(each, Outcome)]
 
     # What was said.
 

@@ -63,7 +63,7 @@ class SimulatorBridge(ProtocolNode):
         super().__init__("simulator_bridge", PARAMETERS, **options)
         #: What talks to the simulator; None before the node was active.
         self.session: ClientSession | None = None
-        self._simulator_services = SimulatorServices(self)
+        self._simulator_services = SimulatorServices(self, lambda: self.session)
 
     def set_up(self) -> None:
         """Read the parameters and create publishers and subscriptions."""

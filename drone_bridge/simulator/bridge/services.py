@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """SimulatorServices: the services of simulator_bridge, which ask its session for something."""
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 
 from drone_bridge.ros.parameters import DeclaredParameters
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import Request
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session import requests
-from drone_bridge.simulator.session.client import NOT_CONNECTED
+from drone_bridge.simulator.session.client import NOT_CONNECTED, ClientSession
 from drone_bridge.simulator.session.desired_items import Trigger
 from drone_bridge.simulator.session.exchange import NO_ANSWER
 from drone_bridge.simulator.topics import attribute_message, axes, entity_state
 from drone_bridge.simulator.topics import services as translate
 from drone_bridge.simulator.topics.services import SERVICES
-
-if TYPE_CHECKING:
-    from drone_bridge.simulator.bridge.node import SimulatorBridge
 
 #: What a response has beside its outcome, by field.
 Fields = Mapping[str, Any]
@@ -36,6 +35,8 @@ class Service(NamedTuple):
     """What the session does for a request, by the parameters. Raises ValueError."""
     fields: Callable[[Any], Fields] = lambda result: {}
     """Makes the fields of the response of what that returns."""
+    is_never_stale: bool = False
+    """Whether it is carried out even if it waited while this process was suspended: it only reads, or pauses."""
 
 
 def _run(request: Any, parameters: DeclaredParameters) -> Work:
@@ -87,14 +88,16 @@ def _stream_id(number: int) -> Fields:
 OFFERED: dict[str, Service] = {
     # The world.
     "run": Service(_run),
-    "pause": Service(lambda q, p: (requests.pause,)),
-    "reassure": Service(lambda q, p: (requests.ask, sim.Reassure())),
-    "get_configuration": Service(lambda q, p: (requests.ask, sim.GetConfig()), _configuration),
+    "pause": Service(lambda q, p: (requests.pause,), is_never_stale=True),
+    "reassure": Service(lambda q, p: (requests.ask, sim.Reassure()), is_never_stale=True),
+    "get_configuration": Service(lambda q, p: (requests.ask, sim.GetConfig()), _configuration, is_never_stale=True),
     "remove": Service(lambda q, p: (requests.remove, translate.wire_remove(q))),
     # Entities and their extended attributes.
-    "list_entities": Service(lambda q, p: (requests.list_entities,), lambda got: {"ids": got[0], "names": got[1]}),
+    "list_entities": Service(
+        lambda q, p: (requests.list_entities,), lambda got: {"ids": got[0], "names": got[1]}, is_never_stale=True
+    ),
     "spawn": Service(_spawn, _id),
-    "get_entity_state": Service(lambda q, p: (requests.get_state, q.id), _state),
+    "get_entity_state": Service(lambda q, p: (requests.get_state, q.id), _state, is_never_stale=True),
     "set_entity_state": Service(_set_state),
     "stream_entity": Service(
         lambda q, p: (requests.stream_entity, q.id, q.name, q.period or p["stream_period"]), _stream_id
@@ -102,6 +105,7 @@ OFFERED: dict[str, Service] = {
     "get_attribute": Service(
         lambda q, p: (requests.ask, sim.GetExtended(q.id, q.key)),
         lambda got: {"attribute": attribute_message(got.key, got.data)},
+        is_never_stale=True,
     ),
     "set_attribute": Service(lambda q, p: (requests.ask, translate.wire_set_attribute(q))),
     # Cameras and triggers.
@@ -118,14 +122,15 @@ OFFERED: dict[str, Service] = {
 class SimulatorServices:
     """Always available; without a connection to a simulator they return an error."""
 
-    def __init__(self, node: "SimulatorBridge") -> None:
-        self._node = node
+    def __init__(self, node: ProtocolNode, session: Callable[[], ClientSession | None]) -> None:
+        """`session` returns that of the node, None before it was active."""
+        self._node, self._session = node, session
         group = ReentrantCallbackGroup()  # as callbacks wait
         for name, kind in SERVICES.items():
             node.make_service(kind, name, partial(self._serve, name), group)
 
     async def _serve(self, name: str, request: Any, response: Any) -> Any:
-        """Have the session do it, and fill the response."""
+        """Pass a request to the session, wait for its outcome, and fill the response."""
         service = OFFERED[name]
         response.code = NO_ANSWER
         try:
@@ -143,13 +148,16 @@ class SimulatorServices:
 
     def _ask(self, name: str, request: Any) -> Request:
         """Ask the session. Raises ValueError with a sentence."""
-        node = self._node
-        node.check_age(name)
-        session = node.session
+        node, service = self._node, OFFERED[name]
+        if not service.is_never_stale:
+            node.check_age(name)
+        session = self._session()
         if not session or not session.is_open:
             raise ValueError(NOT_CONNECTED)
-        work, *arguments = OFFERED[name].work(request, node.parameters)
+        work, *arguments = service.work(request, node.parameters)
         asked = Request(node, name)
+        if service.is_never_stale:
+            asked.asked_s = math.inf
         if not node.post(partial(session.ask, asked, work, tuple(arguments)), is_kept=True):
             raise ValueError(NOT_CONNECTED)
         if not session.is_open:  # it may have ended before that was posted, with nobody to hear it until the next one
