@@ -6,6 +6,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 
 import pytest
 from geometry_msgs.msg import Twist, Vector3
@@ -87,6 +88,31 @@ def test_a_vehicle_that_was_turned_while_paused_is_known_to_look_where_it_does_a
         assert refused.message == "No entity with given ID."
         assert process.stop() == 0
     assert velocity(client) == near(0, 0, 0)
+
+
+def test_a_server_that_dies_of_closed_connections_survives_its_own_suspension(ros, emulate):
+    emulator = emulate("--quirks", "real", "--fragile", "--running")
+    odom = ros.subscribe(Odometry, "odom")
+    with bridge(emulator, body_to_model=[1.0, 0.0, 0.0, 0.0], request_timeout=0.5) as process:
+        publisher = ros.publisher(Twist, "cmd_vel")
+        odom.wait()
+        emulator.send(signal.SIGSTOP)
+        process.wait_for_line("has not answered")
+        time.sleep(1.0)  # in which a bridge that gives it up closes for good
+        emulator.send(signal.SIGCONT)
+        process.wait_for_line("answers again")
+        odom.clear()
+        odom.wait()
+        command = Twist(linear=Vector3(x=1.0))
+
+        def is_followed():
+            publisher.publish(command)
+            odom.clear()
+            return odom.wait().twist.twist.linear.x > 0.5
+
+        wait_until(is_followed, "a velocity", period_s=0.05)
+        assert process.count_lines("Connected to") == 1
+    assert emulator.is_running
 
 
 def test_a_server_that_dies_of_clients_that_just_close_survives_the_bridge(ros, emulate, connect):

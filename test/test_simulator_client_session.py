@@ -13,7 +13,7 @@ from drone_bridge.session.session import Close, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.session import conversation, requests
-from drone_bridge.simulator.session.client import ENDED, NOT_CONNECTED
+from drone_bridge.simulator.session.client import CONNECTED, ENDED, NOT_CONNECTED, SUSPENDED
 from drone_bridge.simulator.session.conversation import MAX_CALLS, PROBE_AFTER_S
 from drone_bridge.simulator.session.desired_items import EntityStream
 from drone_bridge.simulator.session.exchange import OUTDATED
@@ -438,13 +438,12 @@ def test_after_a_stall_what_may_be_on_its_way_is_followed_by_what_is_commanded_n
 
 def test_while_this_process_stood_still_nobody_was_silent(talk):
     talk.is_silent = True
-    talk.ask(requests.ask, sim.Reassure())
+    asked = talk.ask(requests.ask, sim.Reassure())
     talk.stall(10.0)
-    assert talk.session.is_open
     talk.run(TIMEOUT_S - 0.1)
-    assert talk.session.is_open
+    assert not talk.outcome(asked)
     talk.run(0.2)
-    assert not talk.session.is_open
+    assert not talk.outcome(asked).is_success
 
 
 def test_what_was_asked_for_before_a_stall_is_refused(talk):
@@ -482,15 +481,67 @@ def test_a_stall_is_no_pause_in_which_the_vehicle_could_be_turned():
 # Silence and nonsense.
 
 
-def test_an_unanswered_request_ends_all_connections_and_answers_who_waits(talk):
+def test_a_suspended_simulator_gets_zero_once_and_is_not_left(talk):
+    talk.command(NORTH)
+    talk.run(PERIOD_S)
     talk.is_silent = True
-    asked, next_one = talk.ask(requests.ask, sim.Reassure()), talk.ask(requests.ask, sim.GetConfig())
+    before = len(talk.asked["requests"])
+    for _ in range(100):
+        talk.command(EAST)
+        talk.run(0.1)
+    assert talk.velocities()[-2:] == [SET[EAST], SET[STOPPED]]
+    assert len(talk.asked["requests"]) - before == 2 * len(NEUTRAL)
+    assert talk.session.state == SUSPENDED
+    assert talk.session.silent_s(talk.now_s) > 9.0
+    assert len(talk.noted("unanswered_requests")) == 1
+    talk.go_on()
+    talk.command(NORTH)
+    talk.run(PERIOD_S)
+    assert talk.session.state == CONNECTED
+    assert talk.velocities()[-1] == SET[NORTH]
+    assert not talk.closed
+
+
+def test_a_suspended_simulator_that_nobody_steers_gets_nothing(talk):
+    talk.is_silent = True
+    talk.run(PROBE_AFTER_S)
+    before = len(talk.asked["requests"])
+    talk.run(10.0)
+    assert len(talk.asked["requests"]) == before
+
+
+def test_a_simulator_that_is_suspended_while_it_is_connected_to_is_not_left():
+    talk = SimulatorTalk()
+    talk.world.closes_on, talk.is_silent = set(), True
+    talk.open()
+    talk.run(30.0)
+    assert not talk.closed
+    assert talk.asked == {"requests": NEUTRAL, "streams": [sim.Spy()]}
+    talk.go_on()
+    assert talk.session.is_open
+
+
+def test_callers_do_not_wait_for_a_suspended_simulator_and_their_requests_are_not_sent_to_it(talk):
+    talk.is_silent = True
+    asked, waiting = talk.ask(requests.ask, sim.Reassure()), talk.ask(requests.ask, sim.GetConfig())
+    talk.run(TIMEOUT_S - 0.1)
+    assert not talk.outcome(asked)
+    talk.run(0.1)
+    late = talk.ask(requests.ask, sim.GetConfig())
+    for each in (asked, waiting, late):
+        assert "has not answered REASSURE" in talk.outcome(each).sentence
+    assert talk.of(sim.GetConfig)[1:] == []
+    talk.go_on()
+    assert talk.outcome(talk.ask(requests.ask, sim.GetConfig())).is_success
+
+
+def test_an_item_that_is_added_after_its_caller_has_given_up_is_removed(talk):
+    talk.is_silent = True
+    talk.ask(requests.add, EntityStream(BUOY, 7))
     talk.run(TIMEOUT_S)
-    sentence = "The simulator has not answered REASSURE within 2 s."
-    assert [talk.outcome(each).sentence for each in (asked, next_one)] == [sentence] * 2
-    assert talk.noted("lost_connections") == [sentence]
-    assert sorted(talk.closed) == ["requests", "streams"]
-    assert talk.session.due_s == math.inf
+    talk.go_on()
+    added = talk.world.usual_answer(sim.StreamEntity(BUOY, 7, STREAMED)).id - 1
+    assert talk.asked["streams"][-1] == sim.Remove(ItemType.ENTITY_STREAM, added)
 
 
 def test_an_idle_simulator_is_asked_for_a_sign_of_life():

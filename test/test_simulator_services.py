@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulator_bridge: each becomes its request, and the answer comes back. Without node or process."""
 
-
 import pytest
 from geometry_msgs.msg import Point, Pose, Twist, Vector3
 from simulator_talk import BUOY, VEHICLE, SimulatorTalk

@@ -11,7 +11,7 @@ from patience import wait_until
 from tcp_peer import LONG_S
 
 from drone_bridge.kind import Side
-from drone_bridge.net import tcp_connections, wire_log
+from drone_bridge.net import wire_log
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.net.link_loop import Connected
@@ -93,11 +93,11 @@ def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(m
     assert log.ends == []
 
 
-def test_last_words_and_what_is_heard_while_it_leaves_are_logged(make_log, monkeypatch):
-    monkeypatch.setattr(tcp_connections, "LEAVE_S", LONG_S)
+def test_last_words_and_what_is_heard_while_it_leaves_are_logged(make_log):
     log = make_log(128 * MEBIBYTE)
     image = os.urandom(16 * MEBIBYTE)
-    port = TcpPort("127.0.0.1", 0, options=StreamOptions(max_unread_bytes=32 * MEBIBYTE), wire_log=log)
+    options = StreamOptions(max_unread_bytes=32 * MEBIBYTE, linger_s=LONG_S)
+    port = TcpPort("127.0.0.1", 0, options=options, wire_log=log)
     with socket.create_connection(("127.0.0.1", port.port)) as peer:
         name = hear(port).source
         peer.sendall(b"still talking")

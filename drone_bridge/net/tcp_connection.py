@@ -14,6 +14,8 @@ from drone_bridge.wire.addresses import peer_name
 
 #: What a peer may leave unread, beside what the system keeps for it.
 MAX_UNREAD_BYTES = 256 * 1024
+#: How long a peer has, by default and at most when the link is closed, to read the last bytes and close as well.
+LEAVE_S = 0.3
 _DRAIN_BYTES = 65536
 _MAX_DRAINS = 16  # at once
 
@@ -37,6 +39,10 @@ class StreamOptions:
     """Whether small pieces wait until what was sent is acknowledged (Nagle's algorithm), as by default elsewhere."""
     max_unread_bytes: int = MAX_UNREAD_BYTES
     """What a peer may leave unread before it is given up."""
+    linger_s: float = LEAVE_S
+    """How long a peer that was disconnected has to read to the end and close as well."""
+    max_lingering: int = 32
+    """How many of those there may be; of more, the oldest is closed."""
     memory: "Callable[[StreamPeer], Sequence[memoryview]] | None" = None
     """Hands out the memory into which a peer's next bytes are read, piece by piece; new bytes by default."""
 
@@ -140,11 +146,7 @@ class TcpConnection:
                 self._unsent.popleft()
 
     def has_left(self) -> bool:
-        """Go on leaving: send the rest, say that it was all, and return whether the peer has closed as well.
-
-        Closing while received bytes are unread resets a connection, and a reset can overtake data. So what the peer
-        still sends is thrown away, until it has read to the end.
-        """
+        """Send the rest, close for writing, discard received bytes, and return whether the peer has closed as well."""
         self.flush()
         try:
             if not self._unsent and not self._is_shut:

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """TcpConnections: any number of TCP connections as what a link receives from and sends to.
 
-None of them can hold up the others: each has a chunk read in its turn, what it does not take is bounded, and it gets
-LEAVE_S to read to the end when it is disconnected.
+None of them can hold up the others: each has a chunk read in its turn, what it does not take is bounded, and when it is
+disconnected it gets some time to read to the end.
 """
 
-import select
 import selectors
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
-from drone_bridge.net.tcp_connection import StreamEndedError, StreamOptions, StreamPeer, TcpConnection
+from drone_bridge.net.tcp_connection import LEAVE_S, StreamEndedError, StreamOptions, StreamPeer, TcpConnection
+from drone_bridge.net.tcp_leaving import LeavingConnections
 
-#: How long a peer has to read the last bytes and close as well.
-LEAVE_S = 0.3
-#: More are closed at once.
-MAX_LEAVING = 32
 #: Chunks of one that are read on before others are accepted.
 MAX_READ_BEFORE = 16
 
@@ -35,7 +30,7 @@ class TcpConnections:
         self._ready: deque[TcpConnection] = deque()  # which have something to be read
         self._calls: list[Callable[[], None]] = []  # what else is to be done
         self._events: deque[Received | Filled | Connected | Disconnected] = deque()
-        self._leaving: dict[TcpConnection, float] = {}  # and until when
+        self._leaving = LeavingConnections(self._options.linger_s, self._options.max_lingering)
         self._has_looked = False  # since `receive` has last returned None
         self._read_before = 0  # chunks that were read since something else was to be done
 
@@ -75,7 +70,6 @@ class TcpConnections:
             self._has_looked = True
             for key, mask in self._selector.select(0):
                 key.data(mask)
-            self._let_leave()
         while not self._events and self._ready:
             self._read(self._ready.popleft())
         if not self._events and self._calls:  # last, as a peer that has gone leaves its place to the next
@@ -110,7 +104,7 @@ class TcpConnections:
         """See StreamLink."""
         if connection := self._by_peer.get(peer):
             self._forget(connection)
-            self._leave(connection)
+            self._leaving.add(connection)
         self._events = deque(event for event in self._events if event.source is not peer)
 
     def disconnect_all(self) -> None:
@@ -119,20 +113,12 @@ class TcpConnections:
             self.disconnect(peer)
         self._events.clear()
         self._ready.clear()
-        until_s = elapsed_s() + LEAVE_S
-        while self._leaving and (left_s := until_s - elapsed_s()) > 0:
-            poll = select.poll()
-            for connection in self._leaving:
-                poll.register(connection, select.POLLIN | (select.POLLOUT if connection.has_unsent else 0))
-            poll.poll(left_s * 1000)
-            self._let_leave()
+        self._leaving.wait(LEAVE_S)
 
     def close(self) -> None:
-        """Disconnect everybody, wait until they have left, and close."""
+        """Disconnect everybody, wait until they have left or had LEAVE_S, and close."""
         self.disconnect_all()
-        for connection in self._leaving:
-            connection.close()
-        self._leaving.clear()
+        self._leaving.close()
         self._selector.close()
 
     def _serve(self, connection: TcpConnection, mask: int) -> None:
@@ -150,7 +136,7 @@ class TcpConnections:
             event = connection.read()
         except LinkError as error:
             self._forget(connection)
-            self._leave(connection)
+            self._leaving.add(connection)
             is_regular = isinstance(error, StreamEndedError)
             self._events.append(Disconnected(connection.peer, str(error), is_regular))
             return
@@ -168,18 +154,3 @@ class TcpConnections:
     def _forget(self, connection: TcpConnection) -> None:
         del self._by_peer[connection.peer]
         self._selector.unregister(connection.fileno())
-
-    def _leave(self, connection: TcpConnection) -> None:
-        if connection.has_left() or len(self._leaving) >= MAX_LEAVING:
-            connection.close()
-        else:
-            self._leaving[connection] = elapsed_s() + LEAVE_S
-
-    def _let_leave(self) -> None:
-        if not self._leaving:
-            return
-        now_s = elapsed_s()
-        for connection, until_s in tuple(self._leaving.items()):
-            if connection.has_left() or now_s >= until_s:
-                connection.close()
-                del self._leaving[connection]

@@ -86,7 +86,8 @@ class TcpPeer(Connector):
                 opened.append(self._connect_once())
         except LinkError:
             for connected in opened:
-                connected.close()
+                if peer := self._connections.add(connected):
+                    self._connections.disconnect(peer)
             raise
         peers = [self._connections.add(connected) for connected in opened]
         if None in peers:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SimulatorTalk: the session of simulator_bridge and a simulator, with a clock of the test's own."""
 
+from collections import deque
 from random import Random
 from types import SimpleNamespace
 
@@ -101,6 +102,7 @@ class SimulatorTalk(SessionTalk):
         """Open both connections; return all that was done."""
         self.wires = {name: sim.ServerConnection() for name in NAMES}
         self.asked = {name: [] for name in NAMES}
+        self.unanswered = {name: deque() for name in NAMES}  # by a silent simulator
         self.closed.clear()
         return [action for name in NAMES for action in self.take(self.session.connected(name, self.now_s))]
 
@@ -117,6 +119,8 @@ class SimulatorTalk(SessionTalk):
         for name, wire in tuple(self.wires.items()):
             while (request := wire.next_event()) is not sim.NEED_DATA:
                 self.asked[name].append(request)
+                if self.is_silent:
+                    self.unanswered[name].append(request)
                 if self.is_silent or name in self.closed:
                     continue
                 if type(request) in self.world.closes_on:
@@ -132,6 +136,13 @@ class SimulatorTalk(SessionTalk):
         """Have the simulator say something on a connection."""
         data = b"".join(map(self.wires[name].send, messages))
         return self.take(self.session.receive(data, name, self.now_s))
+
+    def go_on(self):
+        """Have a silent simulator continue: it answers in order, and is silent no longer."""
+        for name, requests in self.unanswered.items():
+            while requests:
+                self.say(name, self.world.usual_answer(requests.popleft()))
+        self.is_silent = False
 
     def hang_up(self, *names):
         """Have the simulator close connections, by default all of them; each ends the others here."""

@@ -10,7 +10,7 @@ import pytest
 from patience import wait_until
 from tcp_peer import LONG_S, LOOPBACK
 
-from drone_bridge.net import tcp_connections, tcp_port
+from drone_bridge.net import tcp_port
 from drone_bridge.net.connector import LinkClosedError, LinkError
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received, StreamLink
 from drone_bridge.net.tcp_connection import MAX_UNREAD_BYTES, StreamOptions, TcpConnection
@@ -175,20 +175,46 @@ def test_one_that_is_disconnected_gets_what_it_was_sent_and_is_not_heard_any_mor
     assert port.receive() is None
 
 
-def test_one_that_is_disconnected_and_does_not_leave_is_closed_in_the_end(port, connect, monkeypatch):
-    monkeypatch.setattr(tcp_connections, "LEAVE_S", 0.05)
-    client, peer = connect()
-    port.disconnect(peer)
+@pytest.fixture
+def leave(closing):
+    """Connect clients to a port of these options that disconnects them; return their sockets."""
 
-    def is_closed():
-        assert port.receive() is None
-        try:
-            client.sendall(b"still here")
-        except ConnectionError:
-            return True
-        return False
+    def made(count, **options):
+        port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(**options)))
+        clients = []
+        for _ in range(count):
+            clients.append(closing(socket.create_connection(("127.0.0.1", port.port), LONG_S)))
+            port.disconnect(hear(port).source)
+        return clients
 
-    wait_until(is_closed, "the end", period_s=0.01)
+    return made
+
+
+def is_closed(client):
+    """Return whether a peer has closed, sending it something."""
+    try:
+        client.sendall(b"still here")
+    except ConnectionError:
+        return True
+    return False
+
+
+def test_one_that_is_disconnected_and_does_not_leave_is_closed_in_the_end(leave):
+    (client,) = leave(1, linger_s=0.05)
+    wait_until(lambda: is_closed(client), "the end", period_s=0.01)
+
+
+def test_one_that_lingers_is_drained_while_the_link_does_something_else(leave):
+    """It would be held up, once its buffers are full; and the link's thread may be opening another connection."""
+    (client,) = leave(1, linger_s=LONG_S)
+    assert client.recv(1) == b""
+    client.sendall(bytes(32 << 20))  # blocks unless it is read
+
+
+def test_of_too_many_that_linger_the_oldest_is_closed(leave):
+    clients = leave(3, linger_s=LONG_S, max_lingering=2)
+    wait_until(lambda: is_closed(clients[0]), "the end of the oldest", period_s=0.01)
+    assert not any(map(is_closed, clients[1:]))
 
 
 def test_closing_leaves_everybody_time_for_the_last_words(port, connect):

@@ -39,8 +39,15 @@ from drone_bridge.simulator.topics.plans import read_cameras, read_entities, rea
 from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 
 #: Small chunks: a stream without pause delays no velocity by more than one. And a server that sends header and body in
-#: two packets waits for the acknowledgement of the first.
-OPTIONS = StreamOptions(chunk_bytes=16 * 1024, acknowledges_at_once=True)
+#: two packets waits for the acknowledgement of the first. One that is suspended is not closed while its system
+#: acknowledges: the real one dies of SIGPIPE when it continues. It has a minute to continue and to close as well.
+OPTIONS = StreamOptions(
+    chunk_bytes=16 * 1024,
+    acknowledges_at_once=True,
+    expects_acknowledgements=True,
+    linger_s=60.0,
+    max_lingering=8,
+)
 HEADING = "heading"  # of conditions
 
 
@@ -50,6 +57,7 @@ class SimulatorBridge(ProtocolNode):
     rates = ("steps", "stream_messages", "requests", "velocities")
     problems = (
         *ProtocolNode.problems,
+        "unanswered_requests",
         "refused_commands",
         "unsteered_commands",
         "refused_velocities",

@@ -17,7 +17,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "request_timeout",
         2.0,
-        "Seconds to wait for an answer; then the call fails, and the connection is reopened.",
+        "Seconds to wait for an answer; then the call fails. The connection is kept: the simulator may be suspended.",
         range=(0.05, 60.0),
     ),
     ParameterDeclaration("vehicle", 0, "The ID of the entity that cmd_vel steers.", range=(0, 0x7FFFFFFF)),

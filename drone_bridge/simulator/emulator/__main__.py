@@ -88,7 +88,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument(
         "--fragile",
         action="store_true",
-        help="exit on SIGPIPE, as the CUAUV server can, when a client closes while data is streamed to it",
+        help="die of SIGPIPE on a write to a closed connection, as the CUAUV server does",
     )
     world = parser.add_argument_group("world")
     world.add_argument(

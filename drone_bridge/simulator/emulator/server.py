@@ -111,11 +111,13 @@ class Server:
         *,
         is_fragile: bool = False,
     ) -> None:
-        """`is_fragile`: notice late that a client has closed, and die if its connection breaks meanwhile."""
+        """`is_fragile`: notice late that a client has closed, and die of SIGPIPE on a write to a closed connection."""
         self._context = context
         self._scene = scene
         self._trajectory = trajectory
         self._is_fragile = is_fragile
+        if is_fragile:
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores, and the CUAUV server does not
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._is_leaving = False
         self._resumed = asyncio.Event()
@@ -168,7 +170,6 @@ class Server:
             await asyncio.sleep(LATE_S)
             if connection.is_lost:
                 print_event(f"killed by SIGPIPE: {connection} has closed its connection while it was streamed to")
-                signal.signal(signal.SIGPIPE, signal.SIG_DFL)
                 signal.raise_signal(signal.SIGPIPE)
 
     async def _handle(self, connection: Connection) -> None:

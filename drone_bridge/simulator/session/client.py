@@ -7,14 +7,19 @@ Theory of operation, by the document and by what real simulators do:
 |---|---|---|
 | WAITING | nothing | when all connections are there |
 | WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when that is answered, or is not sent |
-| CONNECTED | what Conversation and Steering say | WAITING, when a connection ends, an \
-answer takes longer than `request_timeout`, or what comes can't be read |
+| CONNECTED | what Conversation and Steering say | WAITING, when a connection ends, or what comes can't be read; \
+SUSPENDED, when a request is unanswered for UNANSWERED_S |
+| SUSPENDED | zero once, if the vehicle is steered; callers get an error after `request_timeout` | CONNECTED, by an \
+answer; WAITING, when a connection ends |
 | CLOSED, by `end` | zero for a vehicle that is being steered | |
 
 There are two connections, for requests and for streams, which live and die together. Both are closed for writing first,
-as real simulators die of SIGPIPE when they write twice to a connection that is gone. Real ones also close a connection
-on SPY: where `item_events` leaves that open, one that does so, or does not answer, is connected to without SPY the
-next time. What somebody asks for has an outcome when the simulator has answered, or when the connections end.
+as real simulators die of SIGPIPE when they write twice to a connection that is gone; and neither is closed because the
+simulator is silent, as one that was suspended writes to it when it continues. TCP reports a peer that has vanished.
+
+Real ones also close a connection on SPY: where `item_events` leaves that open, one that does so, or answers all but
+SPY, is connected to without SPY the next time. A call has an outcome when the simulator has answered, when it takes too
+long, or when the connections end.
 
 A simulator has proved useful when it has answered: one that never does is connected to ever less often. One that has
 closed the connection on SPY alone is connected to again without delay, unless it was of no use without SPY either.
@@ -34,9 +39,11 @@ from drone_bridge.simulator.session.steering import Steering
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
+SUSPENDED = "connected, waiting for an answer"
 NOT_CONNECTED = "There is no connection to the simulator now."
 ENDED = "The connection to the simulator ended."
 CONNECTIONS = 2  # for requests, and for streams
+_KEPT = "It may be suspended: the connection is kept, and nothing is sent until it answers."
 
 
 class ClientSession(Session):
@@ -66,6 +73,7 @@ class ClientSession(Session):
         self._check_hold, self._source = check_hold, source
         self._peers: list[Any] = []  # until there are all of them
         self._conversation: Conversation | None = None
+        self._is_overdue = False  # an answer, for longer than `request_timeout`
         self._may_know_spy = True
         self._was_useful = True  # the last connection that went on after SPY
         self._out: list[Action] = []
@@ -168,6 +176,8 @@ class ClientSession(Session):
         if request.asked_s < self.fresh_since_s:
             return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.", NO_ANSWER)]
         conversation.ask(Call(request, work, arguments))
+        if self._is_overdue:
+            conversation.fail_calls(conversation.exchange.overdue())
         return self._turn(now_s)
 
     # A turn.
@@ -178,19 +188,46 @@ class ClientSession(Session):
             return []
         exchange = conversation.exchange
         exchange.now_s = now_s
-        for channel in exchange.channels:
-            if now_s < channel.due_s:
-                continue
-            self._out.append(Note("lost_connections", channel.overdue()))
-            return self._ended(channel.overdue(), now_s)
-        self._steering.turn(exchange, conversation.heading.attitude)
+        if self._lacks_spy(conversation):
+            self._out.append(Note("lost_connections", exchange.overdue()))
+            return self._ended(exchange.overdue(), now_s)
+        self._look_for_answers(conversation)
+        if not exchange.is_suspended:
+            self._steering.turn(exchange, conversation.heading.attitude)
         conversation.turn()
         if conversation.has_begun and not self.is_open:
-            self.state, self.is_open = CONNECTED, True
+            self.is_open = True
             self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
+        if self.is_open:
+            self.state = SUSPENDED if exchange.is_suspended else CONNECTED
         self.is_proven = conversation.is_proven
-        self.due_s = min(self._steering.due_s, conversation.due_s, *(each.due_s for each in exchange.channels))
+        if not exchange.is_suspended:
+            self.due_s = min(self._steering.due_s, conversation.due_s, exchange.unanswered_due_s)
+        else:
+            self.due_s = min(conversation.due_s, math.inf if self._is_overdue else exchange.overdue_s)
         return self._done()
+
+    def _lacks_spy(self, conversation: Conversation) -> bool:
+        """Return whether SPY is the one request that the simulator does not answer in time."""
+        exchange = conversation.exchange
+        is_spy_left = isinstance(exchange.streams.oldest, sim.Spy) and not exchange.requests.oldest
+        return is_spy_left and exchange.now_s >= exchange.streams.due_s
+
+    def _look_for_answers(self, conversation: Conversation) -> None:
+        """Stop the vehicle when the simulator leaves a request unanswered, and let no caller wait for too long."""
+        exchange, now_s = conversation.exchange, conversation.exchange.now_s
+        if not exchange.is_suspended:
+            if self._is_overdue:
+                self._is_overdue = False
+                self._out.append(Note("", "The simulator answers again.", is_expected=True))
+            if now_s < exchange.unanswered_due_s:
+                return
+            self._steering.stop(exchange)
+            exchange.is_suspended = True
+        if now_s >= exchange.overdue_s and not self._is_overdue:
+            self._is_overdue = True
+            self._out.append(Note("unanswered_requests", f"{exchange.overdue()} {_KEPT}"))
+            conversation.fail_calls(exchange.overdue())
 
     def _done(self) -> Actions:
         actions = list(self._out)
@@ -206,7 +243,7 @@ class ClientSession(Session):
         """Say zero, as far as there is a connection, close all of them, and answer all who wait."""
         conversation = self._conversation
         assert conversation
-        exchange, self._conversation = conversation.exchange, None
+        exchange, self._conversation, self._is_overdue = conversation.exchange, None, False
         self._may_know_spy = not isinstance(exchange.streams.oldest, sim.Spy)
         if conversation.has_begun:
             self._was_useful = conversation.is_proven

@@ -152,9 +152,18 @@ class Conversation:
         self.exchange.resume()
 
     def end(self, reason: str) -> None:
-        """Answer all who wait."""
+        """End all procedures, and answer all callers."""
+        self._abort(self._running, reason)
+
+    def fail_calls(self, reason: str) -> None:
+        """Answer all callers, for whom the simulator takes too long; the bridge's own procedures wait on."""
+        self._abort([running for running in self._running if running.call], reason)
+
+    def _abort(self, aborted: list[_Running], reason: str) -> None:
         unanswered = deque(self._calls)
-        for running in reversed(self._running):
+        self._calls.clear()
+        self._running = [running for running in self._running if running not in aborted]
+        for running in reversed(aborted):
             try:
                 running.procedure.throw(EndedError(reason))  # what it has half done is undone
             except StopIteration:
@@ -166,10 +175,13 @@ class Conversation:
             self._settle(call, False, reason)
 
     def turn(self) -> None:
-        """Do what is due."""
+        """Do what is due; while the simulator is suspended, nothing that sends."""
         time = self.simulation.time
         if begun := time.tick(self.exchange.now_s):
             self.exchange.publish(begun)
+        self.due_s = time.due_s
+        if self.exchange.is_suspended:
+            return
         self._go_on()
         heading_due_s = self.heading.look(self.streams.sees_steps)
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]

@@ -5,6 +5,9 @@ There is one connection for requests and one for streams, which real servers int
 carry no ID: they come in the order of the requests of their connection, so that after one that does not come nothing
 can be matched any more.
 
+A simulator that leaves a request unanswered for UNANSWERED_S is taken for suspended, as by a breakpoint. When it
+continues it carries out all that is in its buffers, in order: so nothing more is sent until it answers.
+
 A Procedure is a generator that asks for several things, one after the other. It yields what it waits for: a Pending
 request, or the time until which something else may happen. Nothing of it happens but by `Conversation`, which goes on
 with it as soon as that has come.
@@ -33,6 +36,8 @@ from drone_bridge.simulator.session.published import RoundTrip
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.printable import printable
 
+#: A simulator on this machine answers within a millisecond, a busy one within a few hundredths of a second.
+UNANSWERED_S = 0.3
 #: Of a body; what steers the vehicle waits for the rest of it.
 MAX_SENT_BYTES = 64 * 1024
 NO_ANSWER = -1  # code of a refusal that no Error of the simulator stands behind
@@ -98,12 +103,17 @@ class Channel:
         self._answered_s = -math.inf  # or since when this process listens again
 
     @property
+    def unanswered_since_s(self) -> float:
+        """Since when the next answer is due: those that were sent together are answered one after the other."""
+        return max(self._pending[0].sent_s, self._answered_s) if self._pending else math.inf
+
+    @property
     def due_s(self) -> float:
-        """When the next answer is overdue: those that were sent together are answered one after the other."""
-        return max(self._pending[0].sent_s, self._answered_s) + self._timeout_s if self._pending else math.inf
+        """When the next answer is overdue."""
+        return self.unanswered_since_s + self._timeout_s
 
     def resume(self, now_s: float) -> None:
-        """Give the next answer its time anew: while this process stood still it did not listen."""
+        """Restart the timeout of the next answer: this process was suspended, or the simulator was."""
         self._answered_s = now_s
 
     def send(self, request: Request, on_answer: OnAnswer, now_s: float) -> tuple[Pending, bytes]:
@@ -176,6 +186,8 @@ class Exchange:
         self.now_s = -math.inf
         #: When this process went on after it had stood still.
         self.resumed_s = -math.inf
+        #: Whether the simulator is taken for suspended, until it answers.
+        self.is_suspended = False
         #: When somebody asked for what is being done.
         self.asked_s = -math.inf
         self.out = out
@@ -191,9 +203,27 @@ class Exchange:
 
     # What comes.
 
+    @property
+    def unanswered_due_s(self) -> float:
+        """When the simulator is to be taken for suspended."""
+        return min(channel.unanswered_since_s for channel in self.channels) + UNANSWERED_S
+
+    @property
+    def overdue_s(self) -> float:
+        """When an answer is overdue."""
+        return min(channel.due_s for channel in self.channels)
+
+    def overdue(self) -> str:
+        """Return, in a sentence, which answer is overdue."""
+        return min(self.channels, key=lambda channel: channel.due_s).overdue()
+
     def answered(self, pending: Pending) -> None:
-        """Count an answer, and give it to who waits for it."""
+        """Count an answer, and pass it on to the caller."""
         assert pending.answer is not None
+        if self.is_suspended:
+            self.is_suspended = False
+            for channel in self.channels:
+                channel.resume(self.now_s)
         self.note("requests")
         self.publish(RoundTrip(self.now_s - pending.sent_s))
         pending.on_answer(pending.answer)

@@ -96,8 +96,12 @@ class ItemKeeper:
 
     def _send(self, item: DesiredItem) -> Pending:
         def register(answer: sim.Response) -> None:  # before anything else is read, as data may follow at once
-            if isinstance(answer, sim.Added):
+            if not isinstance(answer, sim.Added):
+                return
+            if item in self.items:
                 self.items.mark_added(item, answer.id)
+            else:  # its caller has given up
+                self._exchange.send(sim.Remove(item.kind, answer.id))
 
         return self._exchange.send(item.request, register)
 

@@ -10,8 +10,9 @@ is stopped as well.
 | left alone | nothing, after the zero of a new connection | engaged, by a command of known direction, or on hold |
 | engaged | the command; zero on hold, and when there is none | left alone, after `release_after` without a command |
 
-A simulator that is slow gets the newest velocity when it has answered, but a stop does not wait for that. Right after
-this process stood still, what was sent before it is sent anew, or zero in its place.
+A simulator that is slow gets the newest velocity when it has answered, but a stop does not wait for that. One that does
+not answer gets zero once, by `stop`, and nothing more. Right after this process was suspended, the velocity that was
+sent before is sent again, or zero in its place.
 """
 
 import math
@@ -89,8 +90,22 @@ class Steering:
         if self._unanswered and (velocity != self._still or self._sent == self._still):
             exchange.note("late_velocities")
             return
-        self._sent = velocity
+        self._command(exchange, velocity, attitude)
+        exchange.note("velocities")
+        release_s = float(self._parameter("release_after"))
+        if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
+            self._is_engaged, self._stale_since_s = False, None
 
+    def stop(self, exchange: Exchange) -> None:
+        """Send zero to a vehicle that is steered, whatever is unanswered, unless that was sent last."""
+        if self._is_engaged and self._sent != self._still:
+            self._command(exchange, self._still, None)
+
+    def last_requests(self) -> list[bytes]:
+        """Return the last messages, which stop a vehicle that is being steered."""
+        return [sim.frame(request) for request in self._to_requests(self._still, None)] if self._is_engaged else []
+
+    def _command(self, exchange: Exchange, velocity: Any, attitude: Any) -> None:
         def answered(answer: sim.Response) -> None:
             self._unanswered -= 1
             if isinstance(answer, sim.Error):
@@ -98,15 +113,8 @@ class Steering:
                 sentence = f"The simulator refuses to steer entity {entity} (code {answer.code})."
                 exchange.note("refused_velocities", sentence)
 
+        self._sent = velocity
         self._unanswered += self._send(exchange, velocity, attitude, answered)
-        exchange.note("velocities")
-        release_s = float(self._parameter("release_after"))
-        if self._stale_since_s is not None and release_s and now_s - self._stale_since_s >= release_s:
-            self._is_engaged, self._stale_since_s = False, None
-
-    def last_requests(self) -> list[bytes]:
-        """Return the last messages, which stop a vehicle that is being steered."""
-        return [sim.frame(request) for request in self._to_requests(self._still, None)] if self._is_engaged else []
 
     def _send(self, exchange: Exchange, velocity: Any, attitude: Any, on_answer: OnAnswer) -> int:
         """Return how many answers are to come: what can't be encoded is counted, and ends no link."""
