@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links of datagrams: ports that are somebody else's for now, and whose datagrams are read."""
 
+import select
 import socket
 
 import pytest
@@ -12,10 +13,11 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import (
     FAILING_S,
+    DatagramCaller,
     DatagramPeer,
     DatagramPort,
 )
-from drone_bridge.wire.addresses import peer_name
+from drone_bridge.wire.addresses import peer_name, same_host
 
 HOST = "127.0.0.1"
 LARGEST_PAYLOAD = 65507  # what IPv4 leaves of a datagram
@@ -246,6 +248,43 @@ def test_a_name_of_both_versions_means_ipv4_where_legacy_programs_are(peer, clos
     port = closing(DatagramPort("both", 0))
     peer.sendto(b"hello", (HOST, port.port))
     assert received(port).data == b"hello"
+
+
+# To one port of a host, which may answer from another one.
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "0.0.0.0", "127.0.1.1"])
+def test_a_host_that_is_called_may_answer_from_any_port(host, closing):
+    ipv6 = ":" in host
+    kind = socket.AF_INET6 if ipv6 else socket.AF_INET
+    called, other = (closing(socket.socket(kind, socket.SOCK_DGRAM)) for _ in range(2))
+    for opened in (called, other):
+        opened.bind(("::" if ipv6 else "0.0.0.0", 0))
+        opened.settimeout(TIMEOUT_S)
+    link = closing(DatagramCaller(host, called.getsockname()[1], lambda *_: None))
+    link.open()
+    link.send(b"hello", None)
+    arrived, source = called.recvfrom(100)
+    assert arrived == b"hello"
+    for answering in (called, other):
+        answering.sendto(b"answer", source)
+        answer = received(link)
+        assert (answer.data, answer.source[1]) == (b"answer", answering.getsockname()[1])
+        assert same_host(answer.source, link.address)
+
+
+def test_a_refused_call_is_reported_once_and_wakes_nobody_any_more(peer, closing):
+    link = closing(DatagramCaller(*peer.getsockname(), lambda *_: None))
+    link.open()
+    peer.close()
+    for _ in range(3):
+        link.send(b"to nobody", None)
+        with pytest.raises(LinkRefusedError, match="Nobody listens at"):
+            received(link)
+        assert link.receive() is None
+    poll = select.poll()
+    poll.register(link.files()[0], select.POLLIN)
+    assert poll.poll(0) == []
 
 
 # From whoever sends.

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DatagramPort and DatagramPeer: UDP as a link for a LinkLoop, from anybody to a port, and with one peer."""
+"""DatagramPort, DatagramPeer, DatagramCaller: UDP as a link for a LinkLoop.
+
+From anybody to a port, with one peer, and to one port of a host that may answer from another port.
+"""
 
 import contextlib
+import errno
 import math
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -119,6 +124,8 @@ class DatagramPeer(Connector):
         self._wire_log = wire_log
         self._name = address_name(host, port)
         self._socket: socket.socket | None = None
+        #: The peer's address, as sockets have it, once it is known.
+        self.address: Any = None
         self._reader = _Reader()
         self._tap: Tap | None = None
         self._failing_since_s = math.inf  # since when nothing could be sent
@@ -132,7 +139,7 @@ class DatagramPeer(Connector):
         self._socket = opened
         self._failing_since_s = math.inf
         self._socket.setblocking(False)
-        self._name = peer_name(self._socket.getpeername())
+        self._name = peer_name(self.address)
         if self._wire_log:
             self._tap = self._wire_log("udp", peer_name(self._socket.getsockname()), self._name)
 
@@ -144,7 +151,7 @@ class DatagramPeer(Connector):
     @property
     def peer_host(self) -> str:
         """The peer's address, without its port; empty before it is known."""
-        return str(self._socket.getpeername()[0]) if self._socket else ""
+        return str(self.address[0]) if self.address else ""
 
     @property
     def own_host(self) -> str:
@@ -168,6 +175,7 @@ class DatagramPeer(Connector):
         try:
             self._send(self._socket, data)
         except ConnectionRefusedError as error:
+            self._forget_refusals(self._socket)
             with contextlib.suppress(OSError):  # once more, as this was the earlier one's failure
                 self._send(self._socket, data)
             raise LinkRefusedError(f"Nobody listens at {self._name}.") from error
@@ -181,14 +189,70 @@ class DatagramPeer(Connector):
         super().close()
 
     def _send(self, opened: socket.socket, data: bytes | memoryview) -> None:
-        opened.send(data)
+        self._put(opened, data)
         self._failing_since_s = math.inf
         if self._tap:
             self._tap(SENT, data, self._name)
 
+    def _put(self, opened: socket.socket, data: bytes | memoryview) -> None:
+        opened.send(data)
+
+    def _forget_refusals(self, opened: socket.socket) -> None:
+        """Drop what the system keeps of refusals beside the error that was raised."""
+
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         connecting.connect(address)
+        self.address = address
 
     def _resolve(self) -> list[Any]:
         """See Connector."""
         return ipv4_first(super()._resolve())
+
+
+# Of Linux, as Python has no names for them: report refusals on a socket that is not connected.
+_IP_RECVERR, _IPV6_RECVERR = 11, 25
+_UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
+
+
+class DatagramCaller(DatagramPeer):
+    """Datagrams to one host and port, which may be answered from any port, for peers that wait to be called.
+
+    The socket is not connected, as a connected one receives nothing from other ports. Whose datagrams are taken is for
+    the session to decide, which has their source. Refused ports are reported on Linux only.
+    """
+
+    def receive(self) -> Received | None:
+        """See Link."""
+        try:
+            return super().receive()
+        except LinkError as error:
+            if self._socket:
+                self._forget_refusals(self._socket)
+            cause = error.__cause__
+            if isinstance(cause, OSError) and cause.errno in _UNREACHABLE:  # which routers report of single datagrams
+                raise LinkRefusedError(str(error)) from error
+            raise
+
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        """Bind to our own address on the way to the peer, so that what stays on this machine is reached from it only.
+
+        Raises OSError where there is no way.
+        """
+        with socket.socket(connecting.family, socket.SOCK_DGRAM) as probe:
+            probe.connect(address)
+            own, *rest = probe.getsockname()
+            self.address = probe.getpeername()  # that of this machine for 0.0.0.0
+        connecting.bind((own, 0, *rest[1:]))
+        if sys.platform == "linux":
+            is_ipv4 = connecting.family == socket.AF_INET
+            level, option = (socket.IPPROTO_IP, _IP_RECVERR) if is_ipv4 else (socket.IPPROTO_IPV6, _IPV6_RECVERR)
+            connecting.setsockopt(level, option, 1)
+
+    def _put(self, opened: socket.socket, data: bytes | memoryview) -> None:
+        opened.sendto(data, self.address)
+
+    def _forget_refusals(self, opened: socket.socket) -> None:
+        if sys.platform == "linux":
+            with contextlib.suppress(OSError):  # none is left
+                while True:
+                    opened.recvmsg(1, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)

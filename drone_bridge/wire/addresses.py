@@ -36,6 +36,12 @@ class AllowedPeers:
         return any(address in network for network in self._networks)
 
 
+def same_host(one: Any, other: Any) -> bool:
+    """Return whether two addresses as sockets have them, tuples that begin with the host, are of one host."""
+    hosts = {address[0].partition("%")[0] for address in (one, other)}
+    return len(hosts) == 1 or all(host.startswith("127.") for host in hosts)  # this machine, by whatever name
+
+
 def address_name(host: str, port: int) -> str:
     """Return a human-readable address; an IPv4 one without the prefix that a socket for both versions gives it."""
     if "." in host:
