@@ -79,7 +79,7 @@ def test_invalid_documents_are_refused_and_change_nothing(emulate, bridge):
     bridge.send(b"\xff" * 100)
     drone.wait_for_line("^refused a document from .*: The document is not JSON")
     refused = [b"", b"[" * 5000, bytes(60000), b'{"thrust": NaN}', b"7", b'{"thrust": 1}']
-    refused += [json.dumps({"thrust": 0, "pitch": 0, "roll": 9, "yaw": 0}).encode(), rover_document(0, 0)[:-5]]
+    refused += [json.dumps({"thrust": 0, "pitch": 0, "roll": "9", "yaw": 0}).encode(), rover_document(0, 0)[:-5]]
     for document in refused:
         bridge.send(document)
     bridge.command(thrust=0.5)

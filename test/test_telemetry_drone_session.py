@@ -21,7 +21,7 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 from drone_bridge.telemetry.conversation import JPEG, conversation
-from drone_bridge.telemetry.session.drone import REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, DroneSession
+from drone_bridge.telemetry.session.drone import CLAMPED, REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, DroneSession
 
 PERIOD_S = 0.04
 FORWARD = DroneCommand(0.25, 0.5, 0.0, -0.25)
@@ -91,9 +91,17 @@ def test_each_command_counts_anew(talk):
 def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.4
-    assert "thrust is 7" in notes(talk.hear(command(7)), "rejected_input")[0]
+    assert "thrust is 'up'" in notes(talk.hear(command("up")), "rejected_input")[0]
     assert talk.session.silent_s(talk.now_s) == 0.0  # it is not silent
     assert published(talk.run(0.2))[-1] == DroneCommand()
+
+
+def test_a_command_beyond_its_range_is_followed_to_the_end_of_it_and_said(talk):
+    actions = talk.hear(command(7, -1e300, 0.5))
+    assert published(actions) == [DroneCommand(1.0, -0.5, 0.5)]
+    assert "thrust is 7" in notes(actions, CLAMPED)[0]
+    assert "roll" not in notes(actions, CLAMPED)[0]
+    assert published(talk.hear(b'{"thrust": 1e999, "pitch": 0, "roll": 0, "yaw": 0}')) == []
 
 
 def test_the_operators_rover_is_published(talk):

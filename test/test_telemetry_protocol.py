@@ -195,8 +195,19 @@ def test_an_impossible_value_is_named(path, value):
 
 @pytest.mark.parametrize("field", COMMAND)
 def test_an_invalid_command_is_refused(field):
-    for value in (*NO_NUMBERS, 1.01, -1.01):
+    for value in NO_NUMBERS[:-2]:  # the last ones are beyond any range, which means its end
         assert refusal(changed(COMMAND, field, value), connection=DroneConnection()).startswith(f"{field} is ")
+
+
+@pytest.mark.parametrize(("field", "most"), [("thrust", 1.0), ("pitch", 0.5), ("roll", 0.5), ("yaw", 0.5)])
+def test_a_command_beyond_its_range_means_the_end_of_it(field, most):
+    """As of a controller that saturates."""
+    for beyond in (1.01, 7, 1e300, 10**30):
+        for sign in (1, -1):
+            command = receive(DroneConnection(), changed(COMMAND, field, sign * beyond))
+            assert getattr(command, field) == sign * most
+            assert command.problem.startswith(f"{field} is ")
+    assert receive(DroneConnection(), changed(COMMAND, field, most)).problem == ""
 
 
 def test_integers_are_numbers():

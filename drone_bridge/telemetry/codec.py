@@ -17,6 +17,8 @@ Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 - **Refusal**: a document that can't be read is refused as a whole, by the name of the field, such as
   `imu.orientation.roll`, and changes nothing; an image that can't be read is left out of it. Sizes and numbers are
   bounded before anything is decoded.
+- **A command beyond its range** means the end of it, as controllers that saturate send such ones: it is followed so,
+  and says it. What is not finite is refused.
 
 Signs and units are those of the wire; see docs/telemetry.md.
 
@@ -55,7 +57,7 @@ from drone_bridge.wire.json_fields import (
     RefusedValueError,
     shown,
 )
-from drone_bridge.wire.json_numbers import whole_number
+from drone_bridge.wire.json_numbers import is_number, whole_number
 from drone_bridge.wire.json_text import Document, from_base64, from_json, to_base64, to_json
 from drone_bridge.wire.outgoing import Range
 
@@ -112,6 +114,7 @@ RESTART_S = 1.0
 MAX_THRUST = 1.0  # shares of what the drone can do
 MAX_TILT = 0.5
 THRUST, TILT = Range(-MAX_THRUST, MAX_THRUST), Range(-MAX_TILT, MAX_TILT)
+_COMMAND_RANGES = {"thrust": THRUST, "pitch": TILT, "roll": TILT, "yaw": TILT}
 MAX_TIMESTAMP_S = 2**31 - 1
 MAX_PATTERN_LETTERS = 64
 #: Beyond these a pinhole's focal length is useless: degrees.
@@ -205,6 +208,7 @@ class DroneCommand:
     pitch: Annotated[float, TILT] = 0.0
     roll: Annotated[float, TILT] = 0.0
     yaw: Annotated[float, TILT] = 0.0
+    problem: Annotated[str, NOT_SENT] = field(default="", compare=False)  # what came, where it was beyond its range
 
 
 #: The command that is always safe: level, neither up nor down.
@@ -400,7 +404,7 @@ class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
         try:
             fields = parse(document)
             is_rovers = "thrust" not in fields and "position" in fields
-            self._queue.put((_ROVER if is_rovers else _COMMAND).read_document(fields))
+            self._queue.put(_ROVER.read_document(fields) if is_rovers else _read_command(fields))
         except RemoteProtocolError as error:
             self._queue.put(error)
 
@@ -427,6 +431,17 @@ def _sender(fields: dict[str, object]) -> Sender:
     if "position" in fields:
         return "rover"
     raise RemoteProtocolError("The document has neither imu, as a drone's has, nor position, as a rover's has.")
+
+
+def _read_command(fields: Object) -> DroneCommand:
+    problems = []
+    for name, allowed in _COMMAND_RANGES.items():
+        value = fields.get(name)
+        if is_number(value) and (fit := allowed.clamped(value)) is not value:
+            fields[name] = fit
+            problems.append(f"{name} is {shown(value)}, beyond {allowed.least:g} to {allowed.most:g}")
+    command = _COMMAND.read_document(fields)
+    return replace(command, problem=", ".join(problems)) if problems else command
 
 
 def _read_drone(fields: Object) -> DroneTelemetry:

@@ -55,7 +55,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.drone import TALKING, TOO_LARGE, UNHEARD, UNSENT, DroneSession
+from drone_bridge.telemetry.session.drone import CLAMPED, TALKING, TOO_LARGE, UNHEARD, UNSENT, DroneSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -199,7 +199,7 @@ class TelemetryServer(ProtocolNode):
     is_server = True
     open_state = TALKING
     rates = ("documents", "rover_documents", "images", "commands")
-    problems = (*ProtocolNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, OPERATORS_LOST, AFTER_STALLS)
+    problems = (*ProtocolNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, CLAMPED, OPERATORS_LOST, AFTER_STALLS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_server", PARAMETERS, **options)

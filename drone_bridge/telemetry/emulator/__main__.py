@@ -147,6 +147,8 @@ class Broadcast:
             self._reports.print(f"refused a document from {self._peer.peer}: {error}")
             return
         if isinstance(event, DroneCommand):
+            if event.problem:
+                self._reports.print(f"took a command of {self._peer.peer} as the nearest one: {event.problem}")
             self._flight.follow_command(event)
             if not self.commands:
                 print_event(f"commanded from {self._peer.peer}")

@@ -57,6 +57,7 @@ REFUSAL_HOLDS_S = 2.0
 REPEAT_RATE = 20.0
 # Counters.
 UNHEARD, UNSENT, TOO_LARGE = "undelivered_documents", "unsent_documents", "images_too_large"
+CLAMPED = "clamped_commands"
 
 
 class DroneSession(Session):
@@ -102,8 +103,11 @@ class DroneSession(Session):
         if isinstance(event, RoverTelemetry):
             return [Publish(event)]
         assert isinstance(event, DroneCommand)
-        actions = self._command.command(event, now_s)
+        actions = [*self._command.command(event, now_s)]
         self._set_due()
+        if event.problem:
+            sentence = f"A command of {self.peer} is taken as the nearest that there is: {event.problem}."
+            actions.append(Note(CLAMPED, sentence, is_ongoing=True))
         return actions
 
     def refused(self, sentence: str, now_s: float) -> Actions:
