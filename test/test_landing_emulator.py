@@ -30,6 +30,15 @@ class Bridge(TelemetryOperator):
         self.protocol.receive_data(self.receive_bytes())
         return self.protocol.next_event()
 
+    def next_source(self):
+        """Return where the next document comes from."""
+        self.receive_bytes()
+        return self._drone
+
+    def call(self, port, document):
+        """Speak first to a drone that waits."""
+        self._socket.sendto(document, ("127.0.0.1", port))
+
     def collect(self, count):
         return [self.receive() for _ in range(count)]
 
@@ -60,6 +69,23 @@ def test_telemetry_is_of_25_times_a_second_with_an_image_in_every_fifth(emulate,
     assert telemetry[-1].timestamp - telemetry[0].timestamp == pytest.approx(24 / 25)
     assert sum(one.camera.jpeg is not None for one in telemetry) == 5
     assert not any(one.landed for one in telemetry)
+
+
+def test_one_that_waits_answers_whoever_spoke_last(emulate, bridge, closing):
+    drone = emulate("--no-images", "--role", "listen", "--port", "0")
+    port = int(drone.wait_for_line(r"^waiting to be called on 127\.0\.0\.1:(\d+)$")[1])
+    second = closing(Bridge())
+    for caller in (bridge, second, bridge):
+        caller.call(port, rover_document(1.0, 2.0))
+        caller.receive()
+    drone.wait_for_line(rf"^sending to 127\.0\.0\.1:{bridge.port}$")
+    bridge.command(thrust=0.5)
+    drone.wait_for_line(rf"^commanded from 127\.0\.0\.1:{bridge.port}$")
+
+
+def test_one_that_opens_a_socket_for_each_document_sends_from_many_ports(emulate, bridge):
+    emulate("--no-images", "--fresh-sockets")
+    assert len({bridge.next_source() for _ in range(5)}) > 1
 
 
 def test_a_bad_landing_ends_nothing_and_leaves_1(emulate, bridge):

@@ -105,7 +105,10 @@ def talk():
 def test_nothing_is_sent_before_a_drone_talks():
     talk = Talk()
     assert published(talk.hear(A, ROVER)) == [RoverTelemetry]  # which is no drone
-    assert [*talk.session.opened(talk.now_s), *talk.run(10.0), *talk.do(talk.session.lost(talk.now_s))] == []
+    actions = [*talk.session.opened(talk.now_s), *talk.run(10.0), *talk.do(talk.session.lost(talk.now_s))]
+    assert session_talk.sent(actions) == []
+    assert "role: connect" in notes(actions, "")[0]  # that drone may wait itself
+    assert talk.run(60.0) == []
     assert (talk.session.state, talk.session.is_open) == ("waiting for a peer", False)
     assert talk.do(talk.session.end(talk.now_s)) == []
     assert talk.session.is_over
@@ -287,6 +290,151 @@ def test_a_rover_is_published_from_anybody_and_never_commanded(talk):
     actions = talk.hear(ELSEWHERE, ROVER)
     assert published(actions) == [RoverTelemetry]
     assert {action.to for action in talk.run(1.0, telemetry=A) if isinstance(action, Send)} == {A}
+
+
+# Documents from changing ports.
+
+
+def port(number):
+    return ("127.0.0.1", number)
+
+
+def test_documents_from_a_new_port_each_are_one_drones_and_commands_go_to_the_newest():
+    talk = Talk()
+    talk.pilot.command = FORWARD
+    actions = []
+    for number in range(100):
+        actions += talk.hear(port(40000 + 7 * number))
+        actions += talk.run(PERIOD_S)
+    assert len(published(actions)) >= 90
+    assert len([each for each in notes(actions, "") if "another port" in each]) == 1
+    assert talk.pilot.restarts == 1  # and what is commanded goes on
+    talk.pilot.command = FORWARD
+    talk.hear(port(50000))
+    assert set(map(str, sent(talk.run(0.21), to=port(50000)))) == {str(HOVER | {"pitch": 0.25})}
+    assert notes(talk.run(2.0), "silences")  # as of any drone
+
+
+def test_several_drones_of_one_address_are_several():
+    """Each with a port of its own, from which the others are refused, whatever they send and in which order."""
+    talk, drones = Talk(), [port(5000 + number) for number in range(5)]
+    clocks = [Clock(100.0 + number) for number in range(5)]
+    actions = []
+    for _ in range(100):
+        for source, clock in zip(drones, clocks, strict=True):
+            actions += talk.hear(source, drone(timestamp=clock.next()))
+        actions += talk.run(PERIOD_S)
+    assert len(published(actions)) == 100
+    assert {action.to for action in session_talk.sent(actions)} == {drones[0]}
+
+
+def test_one_that_stands_still_is_not_replaced_by_its_neighbour(talk):
+    """Whose timestamps may well be close."""
+    for _ in range(10):
+        talk.hear(A)
+        talk.hear(B, drone(timestamp=talk.clock.time))
+        talk.run(PERIOD_S)
+    actions = []
+    for _ in range(20):
+        actions += [*talk.hear(B), *talk.run(PERIOD_S)]
+    assert published(actions) == []
+
+
+def test_a_drone_goes_on_from_another_port_in_flight(talk):
+    talk.pilot.command = FORWARD
+    talk.run(1.0, telemetry=A)
+    actions = talk.run(1.0, telemetry=B)
+    assert len(published(actions)) >= 15
+    assert talk.session.peer == "127.0.0.1:6000"
+    assert set(map(str, sent(talk.run(0.21, telemetry=B), to=B))) == {str(HOVER | {"pitch": 0.25})}
+    assert notes(actions, "silences") == []
+
+
+def test_a_restarted_drone_on_another_port_waits_for_the_takeover_timeout(talk):
+    """It knows nothing of the flight before, and may be another one."""
+    talk.run(1.0, telemetry=A)
+    talk.clock.time = 0.0
+    assert published(talk.run(4.9, telemetry=B)) == []
+    assert published(talk.run(0.3, telemetry=B))
+
+
+# A drone that waits to be called.
+
+
+@pytest.fixture
+def calling():
+    talk = Talk(called=lambda: A)
+    talk.opened = talk.do(talk.session.opened(talk.now_s))
+    return talk
+
+
+def test_a_drone_that_waits_is_called_at_once_and_then_ever_less_often(calling):
+    assert sent(calling.opened) == [HOVER]
+    times = []
+    for _ in range(1000):
+        if sent(calling.run(0.01)):
+            times.append(calling.now_s - 100.0)
+    assert times == pytest.approx([0.5, 1.5, 3.5, 5.5, 7.5, 9.5], abs=0.02)
+    assert (calling.session.state, calling.session.is_open) == ("waiting for a peer", False)
+    said = notes(calling.actions, "unanswered_calls")
+    assert all("No telemetry from 127.0.0.1:5000 yet." in each for each in said)
+    assert "role: listen" not in said[0]
+    assert "role: listen" in said[-1]  # both may call
+
+
+def test_it_is_called_by_the_rovers_position_where_there_is_one(calling):
+    rover = changed(ROVER, timestamp=2.0)
+    assert sent(calling.hear(ROVER_TOPIC, json.dumps(rover))) == []
+    assert sent(calling.run(0.5)) == [rover]
+    assert sent(calling.run(3.0))[-1] == HOVER  # once that position is old
+
+
+def test_its_answer_begins_the_conversation_and_silence_the_calls(calling):
+    calling.pilot.command = FORWARD
+    actions = calling.hear(A)
+    assert sent(actions) == [HOVER]
+    assert published(actions) == [DroneTelemetry]
+    calling.pilot.command = FORWARD
+    assert set(map(str, sent(calling.run(0.21, telemetry=A)))) == {str(HOVER | {"pitch": 0.25})}
+    commands = sent(calling.run(20.0))
+    assert HOVER not in commands[:20]
+    assert commands[-FINAL_REPEATS - 10 :] == [HOVER] * (FINAL_REPEATS + 10)  # the last ones, and then calls
+    assert len(commands) <= 26 + FINAL_REPEATS + 11
+    assert calling.session.state == "no telemetry"
+    calling.hear(A)
+    assert calling.session.state == "talking"
+
+
+def test_it_may_answer_from_any_port_of_its_host_and_is_commanded_where_it_was_called(calling):
+    actions = [*calling.hear(B), *calling.run(0.21, telemetry=port(7000))]
+    assert len(published(actions)) == 6
+    assert {action.to for action in session_talk.sent(actions)} == {A}
+    assert len([each for each in notes(actions, "") if "another port" in each]) == 1
+    assert published(calling.hear(ELSEWHERE)) == []
+    assert "only that host" in notes(calling.actions, "refused_peers")[0]
+
+
+def test_a_refused_call_is_said_once_until_somebody_answers(calling):
+    def refuse():
+        return notes(calling.do(calling.session.refused("Nobody listens.", calling.now_s)), "refused_datagrams")
+
+    assert "role: listen" in refuse()[0]
+    assert refuse() == [""]
+    calling.hear(A)
+    assert refuse() != [""]
+    assert refuse() == [""]
+
+
+def test_a_link_that_is_opened_again_goes_on_calling(calling):
+    calling.hear(A)
+    calling.do(calling.session.lost(calling.now_s))
+    calling.do(calling.session.opened(calling.now_s))
+    calling.run(30.0)
+    assert sent(calling.do(calling.session.lost(calling.now_s))) == [HOVER]
+    assert sent(calling.do(calling.session.opened(calling.now_s))) == [HOVER]
+    assert sent(calling.run(0.5)) == [HOVER]
+    assert sent([*calling.do(calling.session.end(calling.now_s)), *calling.run(1.0)]) == [HOVER] * FINAL_REPEATS
+    assert calling.session.is_over
 
 
 # A rover on the topic.

@@ -22,6 +22,7 @@ from drone_bridge.telemetry.codec import (
 )
 from drone_bridge.telemetry.conversation import JPEG, conversation
 from drone_bridge.telemetry.session.drone import CLAMPED, REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, DroneSession
+from drone_bridge.wire.addresses import AllowedPeers
 
 PERIOD_S = 0.04
 FORWARD = DroneCommand(0.25, 0.5, 0.0, -0.25)
@@ -31,13 +32,13 @@ TELEMETRY, SEEN_ROVER = (conversation()[number].message for number in (2, 4))
 class Talk(SessionTalk):
     """A drone's session, its parameters and its operator."""
 
-    def __init__(self, max_document_bytes=65507):
-        self.parameters = {"rate": 25.0, "command_timeout": 0.5, "image_every": 5}
-        super().__init__(DroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes))
+    def __init__(self, max_document_bytes=65507, **roles):
+        self.parameters = {"rate": 25.0, "command_timeout": 0.5, "image_every": 5, "takeover_timeout": 5.0}
+        super().__init__(DroneSession("127.0.0.1:5555", self.parameters.__getitem__, max_document_bytes, **roles))
 
-    def hear(self, command):
+    def hear(self, command, source="operator"):
         data = command if isinstance(command, bytes) else json.dumps(command).encode()
-        return list(self.session.receive(data, "operator", self.now_s))
+        return list(self.session.receive(data, source, self.now_s))
 
     def tell(self, telemetry=TELEMETRY):
         self.now_s += PERIOD_S
@@ -166,7 +167,7 @@ def test_a_command_that_is_not_too_old_outlives_a_short_stall(talk):
 def test_an_operator_that_has_left_is_gone_and_not_silent(talk):
     talk.hear(FORWARD_DOCUMENT)
     actions = talk.session.refused("Nobody listens at 127.0.0.1:5555.", talk.now_s)
-    assert notes(actions, UNHEARD) == ["Nobody listens at 127.0.0.1:5555. Documents are still sent."]
+    assert len(notes(actions, UNHEARD)) == 1
     assert (talk.session.state, talk.session.is_open) == ("nobody listens", False)
     again = talk.session.refused("Nobody listens at 127.0.0.1:5555.", talk.now_s)
     assert notes(again, UNHEARD) == [""]
@@ -187,6 +188,101 @@ def test_an_operator_that_never_commands_is_not_silent(talk):
     talk.hear(HOVER)
     talk.now_s += 7.0
     assert talk.session.silent_s(talk.now_s) == 7.0
+
+
+# An operator on changing ports, where the drone calls.
+
+
+def test_an_operator_that_is_called_may_command_from_any_port_of_its_host():
+    talk = Talk(called=lambda: ("127.0.0.1", 5555))
+    talk.session.opened(talk.now_s)
+    assert published(talk.hear(FORWARD_DOCUMENT, ("127.0.0.1", 6000))) == [FORWARD]
+    assert published(talk.hear(command(0.0), ("192.0.2.1", 5555))) == []
+    assert documents(talk.tell())
+
+
+# Operators that a drone waits for.
+
+A, B, ELSEWHERE = ("127.0.0.1", 5000), ("127.0.0.1", 6000), ("192.0.2.1", 5000)
+
+
+@pytest.fixture
+def waiting():
+    talk = Talk(callers=AllowedPeers(["127.0.0.0/8"]))
+    assert list(talk.session.opened(talk.now_s)) == []
+    return talk
+
+
+def test_a_drone_that_waits_sends_to_nobody_before_it_is_called(waiting):
+    assert waiting.tell() == []
+    assert (waiting.session.state, waiting.session.is_open) == ("waiting for a peer", False)
+    actions = waiting.run(60.0)
+    assert ["role: connect" in each for each in notes(actions, "")] == [True]  # both may wait
+    assert published(actions) == []
+
+
+@pytest.mark.parametrize("called_by", [ROVER, HOVER])
+def test_it_answers_a_rovers_position_and_any_command(waiting, called_by):
+    actions = waiting.hear(called_by, A)
+    assert notes(actions, "connections") == ["Talking to 127.0.0.1:5000."]
+    assert documents(waiting.tell(), A)
+    assert (waiting.session.state, waiting.session.peer) == ("talking", "127.0.0.1:5000")
+    waiting.now_s += 1.0
+    assert documents(waiting.session.send_rover(SEEN_ROVER, waiting.now_s), A)
+
+
+def test_it_answers_the_one_that_has_spoken_last(waiting):
+    waiting.hear(FORWARD_DOCUMENT, A)
+    actions = waiting.hear(command(0.5), B)
+    assert published(actions) == [DroneCommand(0.5)]
+    assert "changing ports" in notes(actions, "takeovers")[0]
+    assert documents(waiting.tell(), B)
+    waiting.hear(FORWARD_DOCUMENT, A)
+    assert documents(waiting.tell(), A)
+
+
+def test_nonsense_makes_nobody_its_operator(waiting):
+    assert len(notes(waiting.hear(b"hello", A), "rejected_input")) == 1
+    assert waiting.tell() == []
+    waiting.hear(FORWARD_DOCUMENT, A)
+    waiting.hear(b"hello", B)
+    assert documents(waiting.tell(), A)
+
+
+def test_one_that_is_not_allowed_is_neither_answered_nor_followed(waiting):
+    actions = waiting.hear(FORWARD_DOCUMENT, ELSEWHERE)
+    assert published(actions) == []
+    assert "allowed_peers" in notes(actions, "refused_peers")[0]
+    assert waiting.tell() == []
+
+
+def test_one_that_is_silent_gets_nothing_more_and_its_command_ended_long_before(waiting):
+    waiting.hear(FORWARD_DOCUMENT, A)
+    actions = waiting.run(4.9)
+    assert published(actions)[-1] == DroneCommand()
+    assert documents(waiting.tell(), A)
+    actions = waiting.run(0.2)
+    assert len(notes(actions, "silences")) == 1
+    assert (waiting.session.state, waiting.session.is_open) == ("waiting for a peer", False)
+    assert waiting.tell() == []
+    assert waiting.run(60.0) == []
+    waiting.hear(ROVER, A)
+    assert documents(waiting.tell(), A)
+
+
+def test_its_silence_is_none_while_this_process_stood_still(waiting):
+    waiting.hear(FORWARD_DOCUMENT, A)
+    waiting.now_s += 30.0
+    waiting.session.resume(waiting.now_s)
+    waiting.run(4.9)
+    assert documents(waiting.tell(), A)
+
+
+def test_after_a_lost_link_it_waits_again(waiting):
+    waiting.hear(FORWARD_DOCUMENT, A)
+    assert published(waiting.session.lost(waiting.now_s)) == [DroneCommand()]
+    waiting.session.opened(waiting.now_s)
+    assert waiting.tell() == []
 
 
 # Documents.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripted program that answers telemetry, with the emulated drone, and a launch file that puts it through ROS."""
 
+import pytest
 from composition import launch
 from ports import free_port
 
@@ -21,8 +22,9 @@ def test_legs_are_fractions_of_full_scale():
     assert telemetry.command_for(Leg(1.0, forward=50.0, up=-9.0), Drone) == DroneCommand(thrust=-1.0, pitch=0.5)
 
 
-def test_the_launch_file_puts_a_flight_through_ros(domain):
-    given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "2s up 0.5"}
+@pytest.mark.parametrize("roles", [{}, {"vehicle_role": "connect", "operator_role": "listen"}])
+def test_the_launch_file_puts_a_flight_through_ros(domain, roles):
+    given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "2s up 0.5", **roles}
     with launch("telemetry_server.launch.xml", **given, operator_port=free_port(), vehicle_port=free_port()) as flight:
         flight.wait_for_line("2s up 0.5: thrust 0.5")
         flight.wait_for_line(r"leaves, hovering: \d\d+ documents, [1-9]\d* images", timeout_s=120)

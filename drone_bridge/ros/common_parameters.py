@@ -154,7 +154,12 @@ def common_parameters(
     `silence_warning_s` is how long a healthy peer of this protocol may be silent.
     """
     return (
-        ParameterDeclaration("role", roles[0], "Who opens the connection.", choices=roles),
+        ParameterDeclaration(
+            "role",
+            roles[0],
+            "Which end opens the connection, or over UDP sends first: connect, this node; listen, its peer.",
+            choices=roles,
+        ),
         ParameterDeclaration(
             "host", "127.0.0.1", "The peer's address, or when listening, the local address to listen on."
         ),

@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The GPS-denied landing challenge: telemetry with JPEGs, commands, and a rover to land on, in JSON."""
 
-from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
+from collections.abc import Mapping
+
+from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side, Value
+
+
+def _emulator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
+    """One of the two ends sends first, and the other one waits: the bridge waits by default."""
+    return {"role": "listen" if parameters.get("role") == "connect" else "connect"}
+
+
+def _operator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
+    """The server sends first by default."""
+    return {"role": "connect" if parameters.get("role") == "listen" else "listen"}
+
 
 KIND = ProtocolKind(
     name="telemetry",
@@ -20,12 +33,14 @@ KIND = ProtocolKind(
         "a drone without GPS above a rover, and its telemetry",
         "drone_bridge.telemetry.emulator.__main__:main",
         agreed={"host": "host", "port": "port"},
+        agree=_emulator_options,
     ),
     operator=Program(
         "telemetry",
         "a program that answers the landing challenge's telemetry with commands",
         "drone_bridge.telemetry.operator:main",
         agreed={"host": "host", "port": "port"},
+        agree=_operator_options,
     ),
     launch_file="landing.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),

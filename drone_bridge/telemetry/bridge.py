@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """telemetry_bridge: the controller's side of the telemetry protocol, as a ROS 2 node. See docs/telemetry.md.
 
-What is sent when is in `session.controller`; this node gives it topics, parameters and a link: a UDP port, or documents
-as text on topics.
+What is sent when is in `session.controller`; this node gives it topics, parameters and a link: a UDP port, a drone that
+is called, or documents as text on topics.
 """
 
 from functools import partial
@@ -14,7 +14,7 @@ from std_msgs.msg import String
 
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.net.datagram_link import DatagramCaller
 from drone_bridge.net.link_loop import Link
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
@@ -23,6 +23,7 @@ from drone_bridge.ros.common_parameters import (
     frame_parameters,
     read_allowed_peers,
 )
+from drone_bridge.ros.datagram_link import datagram_link
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -43,7 +44,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.controller import BAD_IMAGES, LOST_ROVERS, TALKING, ControllerSession
+from drone_bridge.telemetry.session.controller import BAD_IMAGES, LOST_ROVERS, TALKING, UNANSWERED, ControllerSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -55,7 +56,6 @@ from drone_bridge.telemetry.topics import (
     over_ground,
     static_transforms,
 )
-from drone_bridge.wire.addresses import address_name
 
 #: Of a rover that has no telemetry of its own, and how far above that its documents put it, m.
 WHEEL_ODOMETRY = "rover/wheel_odom"
@@ -65,7 +65,11 @@ ROVER_HEIGHT = 0.15
 LANDING_DRONE = TiltedDrone(max_tilt=MAX_TILT, max_climb=2.5, max_yaw_rate=MAX_TILT, climb_lag=0.5)
 
 PARAMETERS = (
-    *common_parameters(DEFAULT_PORT, "The port to listen on for telemetry; 0 picks a free one.", roles=("listen",)),
+    *common_parameters(
+        DEFAULT_PORT,
+        "With udp, the port to listen on for telemetry, 0 for a free one; when connecting, the drone's.",
+        roles=("listen", "connect"),
+    ),
     ParameterDeclaration(
         "transport",
         "topic",
@@ -96,7 +100,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "takeover_timeout",
         5.0,
-        "With udp, seconds of silence after which another sender may replace the drone.",
+        "With udp and role: listen, seconds of silence after which another sender may replace the drone.",
         range=(0.05, 3600.0),
         live=True,
     ),
@@ -122,7 +126,7 @@ class TelemetryBridge(ProtocolNode):
     silence_parameter = "telemetry_timeout"
     says_silence = True
     rates = ("documents", "rover_documents", "late_documents", "images", "images_decoded", "commands")
-    problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_ROVERS, "refused_commands")
+    problems = (*ProtocolNode.problems, BAD_IMAGES, LOST_ROVERS, UNANSWERED, "refused_commands")
 
     def __init__(self, **options: Any) -> None:
         super().__init__("telemetry_bridge", PARAMETERS, **options)
@@ -156,19 +160,26 @@ class TelemetryBridge(ProtocolNode):
             self.make_subscription(Odometry, WHEEL_ODOMETRY, partial(self._publish_rover_document, publisher), DEPTH)
 
     def make_transport(self) -> Link:
-        """Listen on a port, or publish on a topic."""
-        if not self._is_udp:
-            return TextLink(self.publish, {COMMAND_TOPIC: self._command_publisher})
-        host = self.parameters["host"]
-        port = DatagramPort(host, self.parameters["port"], self.wire_log)
-        self.get_logger().info(f"Waiting for telemetry on {address_name(host, port.port)}.")
-        return port
+        """Listen on a port, call one, or publish on a topic."""
+        self._link: Link
+        if self._is_udp:
+            self._link = datagram_link(self, self._connecting_failed, "telemetry")
+        else:
+            self._link = TextLink(self.publish, {COMMAND_TOPIC: self._command_publisher})
+        return self._link
 
     def make_session(self) -> ControllerSession:
-        get = self.parameters.__getitem__
+        get, link = self.parameters.__getitem__, self._link
         self._topics.restart()
         to_command = partial(command_from_shares, signs=self._signs)
-        self._session = ControllerSession(self._pilot, to_command, get, self._allowed_peers, by_topics=not self._is_udp)
+        self._session = ControllerSession(
+            self._pilot,
+            to_command,
+            get,
+            self._allowed_peers,
+            by_topics=not self._is_udp,
+            called=(lambda: link.address) if isinstance(link, DatagramCaller) else None,
+        )
         return self._session
 
     # Telemetry, on the loop's thread.

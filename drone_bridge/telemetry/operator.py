@@ -3,7 +3,8 @@
 
     drone-bridge operate telemetry --plan '2s up 0.3, 4s forward 0.5'
 
-As landing programs do, it waits for telemetry on its port, and sends each command to where that comes from.
+It waits for telemetry on its port, and sends each command to where that comes from. With `--role connect` it sends
+first, to a drone that waits to be called.
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
-from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.net.connector import (
+    Cancellation,
+    LinkCancelledError,
+    LinkError,
+    LinkRefusedError,
+    LinkTimeoutError,
+)
+from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
 from drone_bridge.programs.plan import Leg
-from drone_bridge.programs.program import print_event, run_program
+from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
     MAX_THRUST,
@@ -32,7 +39,8 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     RoverTelemetry,
 )
-from drone_bridge.wire.addresses import address_name, peer_name
+from drone_bridge.telemetry.device import call_gaps
+from drone_bridge.wire.addresses import address_name, peer_name, same_host
 from drone_bridge.wire.events import RemoteProtocolError
 
 REPORT_PERIOD_S = 1.0
@@ -87,20 +95,39 @@ class PlanClock:
 class Pilot:
     """Follows the plan from the first telemetry on."""
 
-    def __init__(self, port: DatagramPort, cancellation: Cancellation, options: argparse.Namespace) -> None:
-        self._port, self._cancellation = port, cancellation
+    def __init__(
+        self, link: DatagramPort | DatagramCaller, cancellation: Cancellation, options: argparse.Namespace
+    ) -> None:
+        self._link, self._cancellation = link, cancellation
         self._options = options
         self._protocol = ControllerConnection()
-        self._drone: Any = None  # where telemetry comes from
+        # Where commands go: to the drone that is called, else where telemetry has come from last.
+        self._called: Any = link.address if isinstance(link, DatagramCaller) else None
+        self._drone: Any = self._called
         self._clock = PlanClock()
         self._reported_s = -math.inf
         self._documents = self._images = 0
+        self._was_refused = False
         self._leg: Leg | None = None
 
     def fly(self) -> None:
         """Answer telemetry until the plan is over. Raises LinkError and LinkCancelledError."""
-        while self._drone is None or self._clock.elapsed_s < self._options.plan.duration_s:
-            datagram = receive(self._port, self._cancellation)
+        gaps, call_s = call_gaps(), math.inf
+        if self._called:
+            print_event(f"calls {peer_name(self._called)}")
+            call_s = time.monotonic()
+        while not self._documents or self._clock.elapsed_s < self._options.plan.duration_s:
+            try:
+                datagram = receive(self._link, self._cancellation, max(0.0, call_s - time.monotonic()))
+            except LinkTimeoutError:
+                call_s = time.monotonic() + next(gaps)
+                self._send(HOVER)
+                continue
+            except LinkRefusedError as error:
+                self._refused(error)
+                continue
+            if self._called and not same_host(datagram.source, self._called):
+                continue
             self._protocol.receive_data(datagram.data)
             try:
                 event = self._protocol.next_event()
@@ -109,6 +136,9 @@ class Pilot:
                 continue
             if isinstance(event, DroneTelemetry):
                 self._answer(event, datagram.source)
+                if self._called:
+                    gaps = call_gaps()
+                    call_s = time.monotonic() + next(gaps)
             elif isinstance(event, RoverTelemetry) and not self._documents % 25:
                 print_event(f"rover at {event.position.x:.2f} {event.position.y:.2f} m")
 
@@ -117,16 +147,29 @@ class Pilot:
         print_event(f"leaves, hovering: {self._documents} documents, {self._images} images")
         with contextlib.suppress(LinkError):
             for _ in range(FAREWELLS if self._drone else 0):
-                self._port.send(self._protocol.send(HOVER), self._drone)
+                self._send(HOVER)
+
+    def _send(self, command: DroneCommand) -> None:
+        """Send to the drone. Raises LinkError."""
+        try:
+            self._link.send(self._protocol.send(command), self._drone)
+        except LinkRefusedError as error:  # about an earlier one
+            self._refused(error)
+
+    def _refused(self, error: LinkRefusedError) -> None:
+        """Report a closed port once."""
+        if not self._was_refused:
+            print_event(f"{error} Calling again.")
+        self._was_refused = True
 
     def _answer(self, telemetry: DroneTelemetry, source: Any) -> None:
         now_s = time.monotonic()
-        if self._drone is None:
+        if not self._documents:
             print_event(f"receives a drone at {peer_name(source)}")
             if telemetry.timestamp is not None:
                 print_event("the plan's seconds are those of the drone's timestamps")
         self._clock.update(now_s, telemetry.timestamp)
-        self._drone = source
+        self._drone = self._called or source
         self._documents += 1
         self._images += telemetry.camera.jpeg is not None
         if now_s >= self._reported_s + REPORT_PERIOD_S:
@@ -139,15 +182,23 @@ class Pilot:
             print_event(
                 f"{leg}: thrust {command.thrust:g}, pitch {command.pitch:g}, roll {command.roll:g}, yaw {command.yaw:g}"
             )
-        self._port.send(self._protocol.send(command), source)
+        self._send(command)
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
-    port = DatagramPort(options.host, options.port)
-    stack.callback(port.close)
-    print_event(f"waits for telemetry on {address_name(options.host, port.port)}")
-    pilot = Pilot(port, cancellation, options)
+    link: DatagramPort | DatagramCaller
+    if options.role == "connect":
+        link = DatagramCaller(options.host, options.port, print_retry, cancellation=cancellation)
+    else:
+        link = DatagramPort(options.host, options.port)
+        print_event(f"waits for telemetry on {address_name(options.host, link.port)}")
+    stack.callback(link.close)
+    try:
+        link.open()
+    except LinkCancelledError:
+        return 0
+    pilot = Pilot(link, cancellation, options)
     try:
         with contextlib.suppress(LinkCancelledError):
             pilot.fly()
@@ -162,7 +213,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "telemetry",
         "A program that answers a drone's telemetry with commands, and follows a plan.",
         DEFAULT_PORT,
-        "our own side, where telemetry comes",
+        "our own side, where telemetry comes; with --role connect, the drone",
+    )
+    parser.link.add_argument(
+        "--role",
+        choices=("listen", "connect"),
+        default="listen",
+        help="listen: wait for telemetry; connect: send first, to a drone that waits (%(default)s)",
     )
     drone = parser.add_argument_group("drone: what its commands mean")
     drone.add_argument("--full-speed", type=positive, default=1.0, help="at full pitch or roll, m/s (%(default)s)")

@@ -17,18 +17,21 @@ from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import String
 
-from drone_bridge.net.datagram_link import DatagramPeer
+from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
 from drone_bridge.net.link_loop import Link
 from drone_bridge.ros.command_axes import FullScale, twist_from_shares
 from drone_bridge.ros.common_parameters import (
+    ALLOWED_PEERS,
     CMD_VEL,
     COMMAND_OUTPUT,
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
     full_scale_parameters,
+    read_allowed_peers,
     read_group,
 )
+from drone_bridge.ros.datagram_link import datagram_link
 from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -69,7 +72,18 @@ from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.jpeg import read_size
 
 PARAMETERS = (
-    *common_parameters(DEFAULT_PORT, "With udp, the operator's port for telemetry.", roles=("connect",)),
+    *common_parameters(
+        DEFAULT_PORT,
+        "With udp, the operator's port for telemetry; when listening, ours for operators, 0 for a free one.",
+    ),
+    ParameterDeclaration(
+        "takeover_timeout",
+        5.0,
+        "With udp and role: listen, seconds of silence after which an operator is sent nothing more.",
+        range=(0.05, 3600.0),
+        live=True,
+    ),
+    ALLOWED_PEERS,
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
     ParameterDeclaration(
@@ -213,6 +227,7 @@ class TelemetryServer(ProtocolNode):
         self._translation = Translation(names, self._signs, is_levelled=get("is_levelled"))
         self._sources = DroneSources(self, self._translation, self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
+        self._allowed_peers = read_allowed_peers(self.parameters)
         self._is_udp = get("transport") == "udp"
         topics = (ROVER_TOPIC,) if self._is_udp else (DRONE_TOPIC, ROVER_TOPIC)
         self._texts = {topic: self.make_publisher(String, topic, DEPTH) for topic in topics}
@@ -221,16 +236,23 @@ class TelemetryServer(ProtocolNode):
         self.each_second(self._report_sources)
 
     def make_transport(self) -> Link:
-        """Send to the operator's port, or publish on topics."""
-        if not self._is_udp:
-            return TextLink(self.publish, self._texts)
-        host, port = self.parameters["host"], self.parameters["port"]
-        return DatagramPeer(host, port, self._connecting_failed, self.wire_log)
+        """Send to the operator's port, wait for an operator on one of ours, or publish on topics."""
+        self._link: Link
+        if self._is_udp:
+            self._link = datagram_link(self, self._connecting_failed, "an operator")
+        else:
+            self._link = TextLink(self.publish, self._texts)
+        return self._link
 
     def make_session(self) -> DroneSession:
-        get = self.parameters.__getitem__
-        operator = address_name(get("host"), get("port")) if self._is_udp else COMMAND_TOPIC
-        self._session = DroneSession(operator, get, MAX_DATAGRAM_BYTES if self._is_udp else math.inf)
+        get, link = self.parameters.__getitem__, self._link
+        self._session = DroneSession(
+            address_name(get("host"), link.port) if self._is_udp else COMMAND_TOPIC,
+            get,
+            MAX_DATAGRAM_BYTES if self._is_udp else math.inf,
+            called=(lambda: link.address) if isinstance(link, DatagramCaller) else None,
+            callers=self._allowed_peers if isinstance(link, DatagramPort) else None,
+        )
         return self._session
 
     def link_ended(self) -> None:

@@ -267,7 +267,8 @@ class DatagramRelay(Relay):
         self._near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._near.bind(("127.0.0.1", 0))
         self.port = self._near.getsockname()[1]
-        self.flooded_port = far_port  # the bridge's
+        #: The bridge's port for what comes unasked; None where there is only the one that it sends from.
+        self.flooded_port: int | None = far_port if vehicle_begins else None
         self._far_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._far_socket.bind(("127.0.0.1", 0))
 
@@ -296,9 +297,10 @@ class DatagramRelay(Relay):
                             (self._far_socket if end is self._near else self._near).sendto(data, target)
                 if self.fault == HALF_OPEN:  # the bridge's data are held back as well
                     self.has_spoiled.set()
-                if self.fault in (FLOOD, GARBAGE):
+                flooded = beginner if self.flooded_port is None else ("127.0.0.1", self.flooded_port)
+                if flooded and self.fault in (FLOOD, GARBAGE):
                     self.has_spoiled.set()
                     for _ in range(100 if self.fault == FLOOD else 1):
                         size = self._random.choice((0, 1, 40, 1400, 9000))
                         with contextlib.suppress(OSError):
-                            self._near.sendto(self._random.randbytes(size), ("127.0.0.1", self.flooded_port))
+                            self._near.sendto(self._random.randbytes(size), flooded)

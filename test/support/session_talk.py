@@ -31,6 +31,11 @@ def documents(actions, to):
     return [json.loads(action.data) for action in actions if isinstance(action, Send) and action.to == to]
 
 
+def sent(actions):
+    """Return what is sent, wherever to."""
+    return [action for action in actions if isinstance(action, Send)]
+
+
 def published(actions):
     """Return the wire messages that are published."""
     return [action.message for action in actions if isinstance(action, Publish)]

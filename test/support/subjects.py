@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,17 @@ class MovedError(NotRecoveredError):
     """A vehicle moved that should not have, or did not stop."""
 
 
+def with_roles(kind: ProtocolKind) -> list[ProtocolKind]:
+    """Return a kind, and where either end may send the first datagram, the same with the roles exchanged."""
+    roles = kind.bridge.declarations["role"].choices
+    if kind.is_stream or len(roles) == 1:
+        return [kind]
+    port, *others = kind.ports
+    role = "listen" if port.side is Side.VEHICLE else "connect"
+    emulated = {**kind.emulated, "role": role}
+    return [kind, replace(kind, ports=(replace(port, side=port.side.other), *others), emulated=emulated)]
+
+
 class Vehicle:
     """An emulated vehicle, and the relay through which a bridge of these `parameters` reaches it."""
 
@@ -74,7 +86,8 @@ class Vehicle:
         else:
             self.relay = DatagramRelay(far, make_reader, self.commands, vehicle_begins)
             heard = [int(str(self.parameters[each.parameter])) for each in others if each.side is Side.OPERATOR]
-            self.relay.flooded_port = far if vehicle_begins else heard[0]
+            if heard and not vehicle_begins:
+                self.relay.flooded_port = heard[0]
         options, parameters = LIGHT.get(kind.name, ({}, {}))
         self.parameters |= {"host": LOOPBACK, "command_timeout": COMMAND_TIMEOUT_S, **kind.emulated, **parameters}
         ends = (self.relay.port, far) if vehicle_begins else (far, self.relay.port)
@@ -256,6 +269,8 @@ class ServerSubject(Subject):
         self.logs = [CommandLog()]
         own = {each.parameter: free_port() for each in kind.ports}
         self.parameters: dict[str, Value] = {"host": LOOPBACK, "command_timeout": COMMAND_TIMEOUT_S, **own}
+        if "role" in kind.emulated:  # of the bridge; the server has the other one
+            self.parameters["role"] = "listen" if kind.emulated["role"] == "connect" else "connect"
         if kind.ports[0].side is Side.VEHICLE:  # else it is the server that calls
             self.port = own[kind.ports[0].parameter]
         self.operator: Any = None

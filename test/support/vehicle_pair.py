@@ -39,9 +39,10 @@ def assert_nothing_moved(commands, since_s):
 
 def each_kind():
     """Return the fixture `kind` for a file whose tests ask each kind."""
-    judged = [kind for kind in kinds().values() if kind.commands]
+    judged = [each for kind in kinds().values() if kind.commands for each in subjects.with_roles(kind)]
+    names = [f"{kind.name} {kind.emulated.get('role', '')}".strip() for kind in judged]
 
-    @pytest.fixture(scope="module", name="kind", params=judged, ids=[kind.name for kind in judged])
+    @pytest.fixture(scope="module", name="kind", params=judged, ids=names)
     def fixture(request):
         return request.param
 

@@ -3,9 +3,9 @@
 
     python3 -m drone_bridge.telemetry.emulator --rover circular --seed 3 --until-landed
 
-A Broadcast sends telemetry over UDP to its bridge, and takes commands from it; a Watch decides when the flight ends. It
-reports on standard output, a line for each event: where it sends to, who commands it, each touchdown and how good it
-was, where everything ended.
+A Broadcast sends telemetry over UDP to its bridge, or with `--role listen` to whoever has spoken to it last, and takes
+commands; a Watch decides when the flight ends. It reports on standard output, a line for each event: where it sends to,
+who commands it, each touchdown and how good it was, where everything ended.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from typing import Any
 
 from drone_bridge.programs.missing_package import explain_missing
 
@@ -29,15 +31,15 @@ except ModuleNotFoundError as error:
 
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
-from drone_bridge.net.datagram_link import DatagramPeer
+from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
 from drone_bridge.programs.options import (
     ProgramParser,
+    add_address,
     add_bad_network,
     add_choice,
     add_run,
     not_negative,
-    port,
     positive,
     triple,
 )
@@ -59,9 +61,11 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
+from drone_bridge.telemetry.device import Audience
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT
 from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, LandingFlight, Phase, Setup, Touchdown
+from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 # The wire: telemetry out, commands in.
@@ -70,6 +74,8 @@ from drone_bridge.wire.events import RemoteProtocolError
 LONGEST_CATCH_UP_S = 0.25
 #: The most documents read per frame when there is no time left to wait, however many are sent.
 DOCUMENTS_WHEN_LATE = 20
+#: A waiting drone sends nothing more to an operator that has been silent for so long.
+SILENT_S = 5.0
 
 
 class Broadcast:
@@ -78,18 +84,20 @@ class Broadcast:
     def __init__(
         self,
         flight: LandingFlight,
-        peer: DatagramPeer,
+        link: DatagramPeer | DatagramPort,
         cancellation: Cancellation,
         network: BadNetwork[bytes],
         *,
         publish_rover: bool = False,
+        fresh_sockets: bool = False,
     ) -> None:
-        """Datagrams are sent to the open `peer` through `network`."""
+        """Prepare to send through `network` on an open link, with `fresh_sockets` each document from one of its own."""
         self.sent = self.commands = self.refused = 0
         self._flight = flight
-        self._peer, self._cancellation = peer, cancellation
+        self._link, self._cancellation = link, cancellation
+        self._audience = Audience() if isinstance(link, DatagramPort) else None
         self._network = network
-        self._publish_rover = publish_rover
+        self._publish_rover, self._fresh_sockets = publish_rover, fresh_sockets
         self._connection = DroneConnection()
         self._reports = LimitedReports()
         self._is_heard = True
@@ -118,8 +126,20 @@ class Broadcast:
             yield RoverConnection().send(self._flight.rover_telemetry())
 
     def _send(self, document: bytes) -> None:
+        """Send to the peer, or to the operator that has spoken to us last, if any."""
+        to: Any = self._link.address if isinstance(self._link, DatagramPeer) else None
+        if self._audience:
+            if dropped := self._audience.look(time.monotonic(), SILENT_S):
+                print_event(f"{peer_name(dropped)} is silent: waiting for the next one")
+            to = self._audience.operator
+            if to is None:
+                return
         try:
-            self._peer.send(document, None)
+            if self._fresh_sockets:
+                with socket.socket(socket.AF_INET6 if ":" in to[0] else socket.AF_INET, socket.SOCK_DGRAM) as own:
+                    own.sendto(document, to)
+            else:
+                self._link.send(document, to)
         except LinkRefusedError as error:
             self._is_not_heard(error)
         self.sent += 1
@@ -131,27 +151,31 @@ class Broadcast:
             while (left_s := due - time.monotonic()) > 0 or late < DOCUMENTS_WHEN_LATE:
                 late += left_s <= 0
                 try:
-                    document = receive(self._peer, self._cancellation, max(left_s, 0.0)).data
+                    received = receive(self._link, self._cancellation, max(left_s, 0.0))
                 except LinkRefusedError as error:
                     self._is_not_heard(error)
                     continue
                 self._is_heard = True
-                self._take(document)
+                self._take(received.data, received.source)
 
-    def _take(self, document: bytes) -> None:
+    def _take(self, document: bytes, source: Any) -> None:
         self._connection.receive_data(document)
         try:
             event = self._connection.next_event()
         except RemoteProtocolError as error:
             self.refused += 1
-            self._reports.print(f"refused a document from {self._peer.peer}: {error}")
+            self._reports.print(f"refused a document from {peer_name(source)}: {error}")
             return
+        if self._audience:
+            if self._audience.operator is None:
+                print_event(f"sending to {peer_name(source)}")
+            self._audience.hear(source, time.monotonic())
         if isinstance(event, DroneCommand):
             if event.problem:
-                self._reports.print(f"took a command of {self._peer.peer} as the nearest one: {event.problem}")
+                self._reports.print(f"took a command of {peer_name(source)} as the nearest one: {event.problem}")
             self._flight.follow_command(event)
             if not self.commands:
-                print_event(f"commanded from {self._peer.peer}")
+                print_event(f"commanded from {peer_name(source)}")
             self.commands += 1
         elif isinstance(event, RoverTelemetry):
             self._flight.move_rover(event)
@@ -214,20 +238,28 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
     cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
     flight = LandingFlight(Setup(**{each.name: getattr(options, each.name) for each in fields(Setup)}))
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    peer = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
-    stack.callback(peer.close)
+    link: DatagramPeer | DatagramPort
+    if options.role == "listen":
+        link = DatagramPort(options.host, options.port)
+    else:
+        link = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
+    stack.callback(link.close)
     duration = math.inf if options.duration is None else options.duration
     watch = Watch(flight, duration, options.until_landed, trajectory)
     broadcast = None
     with contextlib.suppress(LinkCancelledError):
-        peer.open()
-        print_event(f"sending to {peer.peer}")
+        link.open()
+        if isinstance(link, DatagramPeer):
+            print_event(f"sending to {link.peer}")
+        else:
+            print_event(f"waiting to be called on {address_name(options.host, link.port)}")
         broadcast = Broadcast(
             flight,
-            peer,
+            link,
             cancellation,
             BadNetwork(options.loss, options.reorder, options.seed),
             publish_rover=options.publish_rover,
+            fresh_sockets=options.fresh_sockets,
         )
         broadcast.run(options.speed, watch.goes_on)
     if broadcast:
@@ -252,8 +284,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "after --duration",
     )
     link = parser.add_argument_group("link")
-    link.add_argument("--host", default="127.0.0.1", help="where the telemetry goes (%(default)s)")
-    link.add_argument("--port", type=port, default=DEFAULT_PORT, help="where the telemetry goes (%(default)s)")
+    link.add_argument(
+        "--role",
+        choices=("connect", "listen"),
+        default="connect",
+        help="connect: send telemetry there; listen: wait there, and send it to whoever has spoken last (%(default)s)",
+    )
+    add_address(link, DEFAULT_PORT, "to send to, or to wait on")
+    link.add_argument(
+        "--fresh-sockets", action="store_true", help="send each document from a socket of its own, as some programs do"
+    )
     add_bad_network(link)
     link.add_argument("--no-images", dest="images", action="store_false", help="omit the camera's image")
     rover = parser.add_argument_group("rover")
@@ -281,7 +321,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     options = parser.parse_args(arguments)
     options.starts_on_ground = options.start == "ground"
-    if not options.port:
+    if not options.port and options.role == "connect":
         parser.error("argument --port: must be above 0, as the telemetry goes there")
     if not LOWEST_START <= options.height <= HIGHEST_START:
         parser.error(

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""datagram_link: the UDP link of a node whose peer sends first or waits to be called, as its parameters say."""
+
+import errno
+from collections.abc import Callable
+
+from drone_bridge.net.connector import LinkError
+from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.wire.addresses import address_name
+
+
+def datagram_link(
+    node: ProtocolNode, on_failure: Callable[[str, float], None], payload: str
+) -> DatagramPort | DatagramCaller:
+    """Return the link by the parameters host, port and role.
+
+    `on_failure` gets a sentence about each attempt to find the host that failed, and the seconds until the next one;
+    `payload` is what a listener waits for, for the log.
+    Raises LinkError when the port is taken, and ValueError when it says nothing.
+    """
+    host, port = node.parameters["host"], node.parameters["port"]
+    if node.parameters["role"] == "connect":
+        if port == 0:
+            raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
+        return DatagramCaller(host, port, on_failure, node.wire_log)
+    try:
+        listening = DatagramPort(host, port, node.wire_log)
+    except LinkError as error:
+        if isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE:
+            raise LinkError(f"{error} If the peer's program owns this port, set role: connect.") from error
+        raise
+    node.get_logger().info(f"Waiting for {payload} on {address_name(host, listening.port)}.")
+    return listening
