@@ -334,14 +334,14 @@ def test_a_fast_command_is_followed_within_the_limits_with_its_turn_rate(make):
 def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_held(make, has_landing_button):
     limits = {"max_speed": 2.0, "fence_radius": 5.0, "odometry_timeout": 0.5, "land_after": 1.0}
     node = make(limits=limits, has_landing_button=has_landing_button)
-    node.report()
-    assert node.conditions["odometry"] is None  # which may not have begun
     node.observed.measured(0.0, (0.0, 0.0, 1.0))
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
+    node.report()
+    assert node.conditions["odometry"] is None
     node.now_s += 0.6
     assert node.send(CMD_VEL, forward=1.0) == (Rank.BLIND, None)
     node.report()
-    assert "odometry is missing" in node.conditions["odometry"]
+    assert "limits.fence_radius needs odometry" in node.conditions["odometry"]
     assert node.conditions["landing"] is None
     node.now_s += 1.0
     sinking = None if has_landing_button else twist(up=-LANDING_SPEED)
@@ -356,6 +356,30 @@ def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_hel
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
     node.report()
     assert set(node.conditions.values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("limits", "measured", "named"),
+    [
+        ({"max_height": 3.0}, None, {"limits.max_height", "position", "heading"}),
+        ({"max_height": 3.0, "fence_radius": 5.0}, None, {"limits.max_height", "limits.fence_radius", "position"}),
+        ({"fence_radius": 5.0}, (0.0, None), {"limits.fence_radius", "position"}),
+        ({"fence_radius": 5.0}, (None, (0.0, 0.0, 1.0)), {"limits.fence_radius", "heading"}),
+        ({"max_height": 3.0}, (0.0, (0.0, 0.0, 1.0)), set()),
+        ({"max_speed": 2.0}, None, set()),
+    ],
+)
+def test_a_limit_of_places_names_the_measurement_that_it_lacks(make, limits, measured, named):
+    """From the configuration on: a vehicle that never reports it ignores every velocity."""
+    node = make(limits=limits)
+    if measured:
+        node.observed.measured(*measured)
+        node.report()
+    problem = node.conditions["odometry"] or ""
+    known = {"limits.max_height", "limits.fence_radius", "position", "heading"}
+    assert {word for word in known if word in problem} >= named
+    assert bool(problem) == bool(named)
+    assert (node.send(CMD_VEL, forward=1.0)[0] is Rank.BLIND) == bool(named)
 
 
 def test_a_fence_is_published_once_when_the_vehicle_has_told_where_it_began(make):

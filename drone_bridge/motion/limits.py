@@ -36,6 +36,11 @@ class LimitParameters:
     land_on_low_battery: bool = described(False, "Whether a drone lands then, if it can.")
 
     @property
+    def of_places(self) -> tuple[str, ...]:
+        """The names of the limits of places that are set."""
+        return tuple(name for name in ("max_height", "fence_radius") if getattr(self, name) > 0.0)
+
+    @property
     def need_odometry(self) -> bool:
         """Whether there is a limit of places."""
         return max(self.max_height, self.fence_radius) > 0.0
@@ -65,8 +70,17 @@ class Limits:
         self._observed = observed
         self._allowed: Triple = _STILL  # m/s
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The measurements that a limit of places needs, and that the vehicle has not reported: position, heading."""
+        if not self.parameters.need_odometry:
+            return ()
+        motion = self._observed.newest
+        known = {"position": motion and motion.position, "heading": motion and motion.yaw}
+        return tuple(name for name, value in known.items() if value is None)
+
     def is_blind(self, now_s: float) -> bool:
-        """Return whether a limit needs odometry that is missing or old."""
+        """Return whether a limit needs odometry that is missing or stale."""
         if not self.parameters.need_odometry:
             return False
         motion = self._observed.newest

@@ -64,6 +64,7 @@ class LimitReports:
         if arbiter.limits.parameters.fence_radius:
             self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
             node.cleanup.callback(node.destroy_publisher, self._fence)
+        self._report_blindness(elapsed_s())  # a vehicle that never reports a position would ignore commands unexplained
         node.each_second(self._report)
 
     def _report(self) -> None:
@@ -71,11 +72,22 @@ class LimitReports:
         now_s, limits, update = elapsed_s(), self._arbiter.limits, self._node.reports.update_condition
         charge = f"the battery has less than {limits.parameters.low_battery:.0%} left (limits.low_battery)"
         update("battery", charge if limits.is_battery_low else None, "land")
-        is_blind = self._node.observed.newest is not None and limits.is_blind(now_s)
-        blind = "the vehicle's odometry is missing, which its fence or maximum height needs, so it gets no velocities"
-        update("odometry", blind if is_blind else None, "take the helm, or wait for the landing")
+        self._report_blindness(now_s)
         must_land = limits.must_land(now_s)
         update("landing", "it lands by itself" if must_land else None, "hold it, or take the helm, to prevent that")
+
+    def _report_blindness(self, now_s: float) -> None:
+        """Say which limit lacks which measurement, as velocities are not followed then."""
+        limits, update = self._arbiter.limits, self._node.reports.update_condition
+        names = " and ".join(f"{_LIMITS}.{name}" for name in limits.parameters.of_places)
+        needs = f"{names} need" if " and " in names else f"{names} needs"
+        problem, advice = None, "take the helm, or wait for the landing"
+        if missing := limits.missing:
+            problem = f"{needs} the vehicle's {' and '.join(missing)}, not reported so far: it gets no velocities"
+            advice = "set the limit to 0 for a vehicle that never reports it"
+        elif limits.is_blind(now_s):
+            problem = f"{needs} odometry, and the vehicle's is stale: it gets no velocities"
+        update("odometry", problem, advice)
 
     def _publish_fence(self) -> None:
         if self._fence and (corners := self._arbiter.limits.fence):
