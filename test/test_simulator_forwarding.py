@@ -60,9 +60,9 @@ def test_what_is_listed_is_there_and_what_is_gone_is_listed_no_longer(server):
     assert server.entities == [VEHICLE]
     answer_list(BUOY)  # the vehicle was removed by somebody else, and nothing is heard of it
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY,))
-    # The bridge is killed: what is known by our own parameters is all there is.
+    # The bridge is killed: its simulator may still be there.
     server.bridge.responses = {}
-    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
     assert server.ask(sim.GetEntity(VEHICLE, 0)) == sim.Error(0, "The state of this entity is not known.")
     assert server.ask(sim.GetEntity(BUOY, 0)).code == 0
 
@@ -118,6 +118,55 @@ def test_while_the_bridge_has_no_simulator_entities_come_from_topics(server, fai
     """An error would read as a list of nothing, on which the visualizer connects again and never closes."""
     server.bridge.responses = {"list_entities": failure}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
+
+
+def lists(*ids):
+    return {"list_entities": {"success": True, "ids": ids, "names": [""] * len(ids)}}
+
+
+@pytest.mark.parametrize("failure", [{"list_entities": NO_SIMULATOR}, {"list_entities": None}, {}])
+@pytest.mark.parametrize("who", ["a client", "the server"])
+def test_while_the_bridge_does_not_answer_its_entities_are_listed_as_before(server, failure, who):
+    there = tuple(range(24, -1, -1))
+    server.bridge.responses = lists(*there)
+    if who == "a client":
+        server.ask(sim.ListEntities())
+    else:
+        server.run(1.0)
+    server.bridge.responses = failure
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed(there)
+    server.do(server.session.reported, sim.Spied(True, sim.ItemType.ENTITY, 25))
+    server.do(server.session.reported, sim.Spied(False, sim.ItemType.ENTITY, 7))
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((25, *(each for each in there if each != 7)))
+
+
+def test_a_bridge_that_does_not_answer_is_asked_by_the_server_again(server):
+    server.bridge.responses = {"list_entities": NO_SIMULATOR}
+    server.run(1.0)
+    server.bridge.responses = lists(BUOY, VEHICLE)
+    server.run(1.0)
+    server.bridge.responses = {}
+    assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
+
+
+def test_while_there_is_no_bridge_its_simulator_s_configuration_is_given(server):
+    configuration = {"frequency": 50.0, "speed": 2.0, "non_real_time": False, "use_desired_thrusters": False}
+    server.bridge.responses = {"get_configuration": {"success": True, **configuration}}
+    configured = sim.Configured(50.0, 2.0, False, False)
+    assert server.ask(sim.GetConfig()) == configured
+    server.bridge.responses = {}
+    assert server.ask(sim.GetConfig()) == configured
+
+
+def test_whether_an_entity_is_corporeal_the_bridge_says(server):
+    server.move()
+    got = srv.GetState.Response(success=True, corporeal=False)
+    got.pose.orientation.w = 1.0
+    fields = {name: getattr(got, name) for name in got.get_fields_and_field_types()}
+    server.bridge.responses = {"get_entity_state": fields}
+    assert server.ask(sim.GetEntity(VEHICLE, Attribute.CORPOREAL)) == sim.EntityGot(Attribute.CORPOREAL, False)
+    assert server.ask(sim.GetEntity(VEHICLE, Attribute.POSITION)).value == (0.0, 0.0, 0.0)
+    assert [service for service, _ in server.bridge.asked] == ["get_entity_state"]
 
 
 @pytest.mark.parametrize("end", ["that it does not know or like.", "ü" * 60])

@@ -13,7 +13,7 @@ called that may do so, as hold may have begun since the call before.
 | CONFIG, RUN, PAUSE, ELIST, EADD, EXGET, EXSET, CADD | always |
 | REMOVE | of entities and objects, of what a service has added, and of unknown cameras |
 | ESET | but v and w of a vehicle whose state is known: those are commands |
-| EGET | of an entity whose state is not known |
+| EGET | of an entity whose state is not known, and of `corporeal` |
 | ESTREAM | of an entity without topics; then its topics are subscribed to |
 | CSET, CSTREAM | of cameras that are not our own |
 | TADD, OADD | of what simulators have |
@@ -44,7 +44,7 @@ MAY_BE_OLD = "The server or its bridge has just stood still, and the request may
 _NO_ANSWER, _NOT_CALLED = "The service has not answered in time.", "The service could not be called."
 #: In the bridge's simulator, by types of its items that a client adds there.
 _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
-#: In the answer to CONFIG where no service gives it, Hz.
+#: In the answer to CONFIG until a service has given it, Hz.
 FREQUENCY = 100.0
 # Counters.
 REFUSED_COMMANDS, UNSTEERED = "refused_commands", "unsteered_commands"
@@ -132,6 +132,8 @@ class Forwarder:
         )
         #: The time, and whether the request may be old: set by the session.
         self.now_s, self.may_be_old = 0.0, False
+        #: Whether the entities of the bridge have been listed.
+        self.has_listed = False
         #: Whether clients have run or paused the world without the simulator knowing.
         self.is_run_pending = False
 
@@ -153,7 +155,7 @@ class Forwarder:
         if self.offers(service):
             return _BY_SERVICES.get(type(request), Forwarder._pass_on)(self, client, request)
         if isinstance(request, sim.ListEntities):
-            return self._listed(())
+            return self._known()
         if isinstance(request, sim.GetExtended) and self.scene.is_silent(request.id):
             return Error(0, NO_EXTENDED)  # which visualizers ask for before they draw
         if isinstance(request, sim.Remove):
@@ -193,7 +195,8 @@ class Forwarder:
             # Without a state v can't be made a command; and w neither, as that would set v to zero again.
             is_here = self._is_steering(request) and self.scene.is_current(self._vehicle)
         elif isinstance(request, sim.GetEntity):
-            is_here = request.attribute not in tuple(Attribute) or self.scene.is_current(request.id)
+            is_in_topics = self.scene.is_current(request.id) and request.attribute != Attribute.CORPOREAL
+            is_here = request.attribute not in tuple(Attribute) or is_in_topics
         elif isinstance(request, sim.StreamEntity):
             is_here = self.scene.has_source(request.id) or not set(request.attributes) <= set(Attribute)
         elif isinstance(request, sim.SetCamera | sim.StreamCamera):
@@ -275,6 +278,8 @@ class Forwarder:
             if self.scene.has_entity(request.id):  # for streams, which the bridge has none of
                 with contextlib.suppress(RefusedError):  # there are too many
                     self.world.extended_attributes.set(request.id, request.key, request.data)
+        elif isinstance(answered, sim.Configured):
+            self._device.timing = Timing(answered.frequency, answered.speed, answered.non_real_time)
         elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
             owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
             self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
@@ -304,22 +309,34 @@ class Forwarder:
 
     def _list_entities(self, client: Client, request: sim.ListEntities) -> Asking:
         try:
-            listed = (yield from self._ask(request)).ids
+            return (yield from self._listed())
         except ServiceError:
             # Visualizers take an error for an empty list, and reconnect without closing, ten times a second.
-            return self._listed(())
+            return self._known()
+
+    def list_bridge(self) -> Asking:
+        """List the entities of a bridge before a client does, who may ask when the bridge does not answer."""
+        self.has_listed = True
+        try:
+            yield from self._listed()
+        except ServiceError:
+            self.has_listed = False
+
+    def _listed(self) -> Asking:
+        """Return the bridge's entities, and of our own those that topics report. Raises ServiceError."""
+        listed = (yield from self._ask(sim.ListEntities())).ids
+        self.has_listed = True
         for entity in set(self.scene.entities).difference(listed):
             if not self.scene.is_configured(entity):
                 self.forget_entity(entity)
-        for entity in listed:
+        for entity in reversed(listed):  # the newest last, as the scene has them
             self.add_entity(entity)
-        return self._listed(listed)
+        own = [number for number in reversed(self.scene.entities) if number not in listed]
+        return sim.EntitiesListed((*(number for number in own if self.scene.is_current(number)), *listed))
 
-    def _listed(self, listed: Collection[int]) -> Response:
-        """Return the bridge's entities and our own. What a living bridge does not have must be heard of."""
-        own = [number for number in reversed(self.scene.entities) if self.scene.is_configured(number)]
-        own = [number for number in own if number not in listed and (not listed or self.scene.is_current(number))]
-        return sim.EntitiesListed((*own, *listed))
+    def _known(self) -> Response:
+        """Return all entities that are known here, the newest first: those that the bridge had, and our own."""
+        return sim.EntitiesListed(tuple(reversed(self.scene.entities)))
 
     def _set_entity(self, client: Client, request: sim.SetEntity) -> Asking:
         is_steering = self._is_steering(request)
@@ -372,6 +389,7 @@ class Forwarder:
 
     def begin_anew(self) -> None:
         """Forget what the bridge's simulation had, as another one began."""
+        self.has_listed = False
         for kind in _FORWARDED_ITEMS:
             for number in tuple(self.world.items.of(kind)):
                 if self._is_forwarded(kind, number):

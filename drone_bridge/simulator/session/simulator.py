@@ -206,6 +206,8 @@ class SimulatorSession(Session):
                 self._go_on(asking, served, Answer(False, "", has_come=False))
         if now_s >= self._watch_s and self._forwarder.is_run_pending and self._forwarder.has_bridge:
             self._go_on(self._forwarder.pass_on_run())
+        if now_s >= self._watch_s and not self._forwarder.has_listed and self._forwarder.offers("list_entities"):
+            self._go_on(self._forwarder.list_bridge())
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
