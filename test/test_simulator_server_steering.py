@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What simulator_server publishes on cmd_vel of what clients set: never what none of them wants any more."""
 
+import math
 from itertools import count
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from served_world import VEHICLE, ServedWorld
 
 from drone_bridge.motion.quaternions import IDENTITY
+from drone_bridge.motion.wxyz import conjugate, rotate
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session.velocity_commands import NEUTRAL
@@ -166,11 +168,18 @@ def test_what_a_service_refused_or_did_not_answer_is_not_sent_later(response):
     assert world.commands_since(0) == [(STANDING, (0.0, 0.0, 0.5))]
 
 
+def turned(angle_rad):
+    """Return the state of a vehicle at rest that looks so far to the east of north."""
+    q = (math.cos(angle_rad / 2), 0.0, 0.0, math.sin(angle_rad / 2))
+    return (STANDING, STANDING, STANDING, q, STANDING)
+
+
 STEPS = st.one_of(
     st.tuples(st.just("order"), st.integers(0, 1), st.sampled_from(tuple(Attribute)[:5]), st.booleans()),
     st.tuples(st.just("order"), st.integers(0, 1), st.sampled_from((V, W)), st.booleans()),
     st.tuples(st.just("wait"), st.sampled_from((0.1, 0.3, 0.6, 5.0))),
     st.tuples(st.sampled_from(("move", "move", "run", "pause"))),
+    st.tuples(st.just("move"), st.floats(-3.0, 3.0).map(turned)),
     st.tuples(st.just("part"), st.integers(0, 1)),
     st.tuples(st.just("hold"), st.booleans()),
     st.tuples(st.just("bridge"), st.sampled_from((None, DONE, HELD))),
@@ -193,6 +202,51 @@ def do(world, what, *how):
         world.want_running(what == "run")
     else:
         getattr(world, what)(*how)
+
+
+def test_while_the_vehicle_turns_a_velocity_in_the_world_stays_there():
+    world, rate_rad_s, period_s = Steered(), 0.8, 0.01
+    world.move(turned(0.0))
+    world.order(0, V)
+    world.order(0, W, (0.0, 0.0, rate_rad_s))
+    before = len(world.commands)
+    for number in range(1, 40):
+        world.run(period_s)
+        state = turned(rate_rad_s * period_s * number)
+        world.move(state)
+        command = world.commands[-1]
+        (x, y, _) = rotate(state[3], rotate(conjugate(command.q), command.v))  # as it goes by the body's axes
+        assert abs(math.atan2(y, x)) < math.radians(1.5)
+    assert set(world.commands_since(before)) == {((1.0, 0.0, 0.0), (0.0, 0.0, rate_rad_s))}
+    assert len(world.commands_since(before)) < 20
+    world.run(TIMEOUT_S)
+    assert world.commands[-1] == NEUTRAL
+    before = len(world.commands)
+    world.move(turned(3.0))
+    assert not world.commands_since(before)  # the client has been silent
+
+
+@pytest.mark.parametrize("end", ["pause", "hold", "leave"])
+def test_what_has_ended_is_not_turned_with_the_vehicle(end):
+    world = Steered(bridge=False)
+    world.move(turned(0.0))
+    world.order(0, V)
+    {"pause": lambda: world.want_running(False), "hold": lambda: world.hold(True), "leave": lambda: world.part(0)}[
+        end
+    ]()
+    assert world.commands[-1] == NEUTRAL
+    before = len(world.commands)
+    world.move(turned(1.0))
+    assert not world.commands_since(before)
+
+
+def test_a_turn_rate_alone_is_not_published_again_while_the_vehicle_turns():
+    world = Steered()
+    world.move(turned(0.0))
+    world.order(0, W, (0.0, 0.0, 1.0))
+    before = len(world.commands)
+    world.move(turned(1.0))
+    assert not world.commands_since(before)
 
 
 @settings(max_examples=200)

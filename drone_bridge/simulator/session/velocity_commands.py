@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VelocityCommands: what clients want of the vehicle's v and w, for as long as each of them repeats it."""
+"""VelocityCommands: the velocity that clients command, for as long as each of them repeats its part.
+
+v is given in the world, and a vehicle in ROS takes it in its body's axes. So while the vehicle turns, the same v is
+published again for its new orientation.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,6 +13,8 @@ from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.session.session import AFTER_STALLS, Action, Note, Publish
 from drone_bridge.simulator.codec import Attribute, SetEntity
 
+#: By how much the vehicle may have turned since v was published: at 0.8 rad/s, 40 times a second.
+LARGEST_TURN_RAD = 0.02
 STANDING: Vector = (0.0, 0.0, 0.0)
 #: Attributes of the vehicle that are commands.
 STEERED = (Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY)
@@ -47,6 +53,7 @@ class VelocityCommands:
         self._velocity: dict[int, Vector] = {}
         self._heard_s: dict[Any, float] = {}  # when each client that steers did so last
         self._is_new = False  # what is set has not been published
+        self._published_for: WxyzQuaternion | None = None  # the orientation for which v was, None if it was not
         self._was_paused = False
 
     @property
@@ -69,16 +76,19 @@ class VelocityCommands:
         self._is_new = True
 
     def publish(self, *, is_paused: bool) -> None:
-        """Publish a change; while the world is paused nothing, but zero when that begins."""
+        """Publish a change, also of orientation; while the world is paused nothing, but zero when that begins."""
         self.note_pause(is_paused=is_paused)
         is_new, self._is_new = self._is_new, False
-        if is_paused or not is_new:
+        if is_paused or not (is_new or self._published_for):
             return
         v, w = (self._velocity.get(each, STANDING) for each in STEERED)
         q = self._orientation()
+        if not is_new and (q is None or not _has_turned(cast(WxyzQuaternion, self._published_for), q)):
+            return
         if q is None and any(v):
             self.stop()
         else:
+            self._published_for = q if any(v) else None
             self._out.append(Publish(VelocityCommand(v, w, q or IDENTITY)))  # zero does not mind the orientation
 
     def note_pause(self, *, is_paused: bool) -> None:
@@ -110,7 +120,12 @@ class VelocityCommands:
 
     def stop_anyway(self) -> None:
         """Publish zero, even if nobody steers any more."""
-        self._is_new = False
+        self._is_new, self._published_for = False, None
         self._velocity.clear()
         self._heard_s.clear()
         self._out.append(Publish(NEUTRAL))
+
+
+def _has_turned(before: WxyzQuaternion, now: WxyzQuaternion) -> bool:
+    cosine = abs(sum(a * b for a, b in zip(before, now, strict=True)))  # of half the angle
+    return cosine < math.cos(LARGEST_TURN_RAD / 2)
