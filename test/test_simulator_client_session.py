@@ -344,6 +344,25 @@ def test_a_refused_velocity_is_counted(talk):
     assert talk.noted("refused_velocities")[0] == "The simulator refuses to steer entity 0 (code 0)."
 
 
+def test_that_the_vehicle_was_removed_is_said_once(talk):
+    talk.step()
+    vehicle = talk.world.entities.pop(VEHICLE)
+    talk.world.answers[sim.SetEntity] = NO_VEHICLE
+    for _ in range(30):
+        talk.command(NORTH)
+        talk.run(0.1)
+    told = [*talk.noted("refused_velocities"), *talk.noted("missing_vehicle")]
+    assert len([sentence for sentence in told if sentence]) == 2  # that it is refused, and then why
+    assert "removed" in talk.noted("missing_vehicle")[0]
+    talk.world.answers.clear()
+    talk.world.entities[VEHICLE] = vehicle
+    talk.run(1.1)
+    talk.step(stream=2)
+    talk.command(EAST)
+    talk.run(PERIOD_S)
+    assert talk.velocities()[-1] == SET[EAST]
+
+
 def test_on_hold_the_vehicle_is_kept_still_for_as_long_as_that_lasts(talk):
     talk.command(NORTH)
     talk.arbiter.is_held = True
@@ -626,6 +645,22 @@ def test_an_item_whose_request_timed_out_is_not_restored(talk):
     talk.world.answers.clear()
     talk.reconnect()
     assert [each.id for each in talk.of(sim.StreamEntity, "streams")] == [VEHICLE, BUOY]
+
+
+def test_a_camera_stream_without_a_target_is_warned_of_once_and_streamed_when_that_comes(talk):
+    talk.world.answers[sim.StreamCamera] = lambda request: (
+        talk.world.usual_answer(request) if request.target in talk.world.entities else sim.Error(1, "No entity.")
+    )
+    talk.ask(requests.add_camera, "down", FRONT, (9,), 1)
+    for number in (20, 21, 22):  # each of which renews all streams of cameras when it goes
+        talk.world.entities[number] = dict(STILL)
+        talk.run(1.1)
+        del talk.world.entities[number]
+        talk.run(1.1)
+    assert len(talk.noted("refused_items")) == 1
+    talk.world.entities[9] = dict(STILL)
+    talk.run(1.1)
+    assert talk.of(sim.StreamCamera, "streams")[-1].target == 9
 
 
 # Simulations.

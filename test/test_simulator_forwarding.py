@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What simulator_server asks of simulator_bridge, and what it makes of the answers: without nodes."""
 
+import math
+
 import pytest
 from served_world import VEHICLE, ServedWorld
 
 from drone_bridge import srv
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.device.world import UNSUPPORTED
+from drone_bridge.simulator.codec import Attribute, CameraAttribute
+from drone_bridge.simulator.device.world import INVALID, UNSUPPORTED
 from drone_bridge.simulator.session.forwarding import Follow
+from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 BUOY, MISSING = 3, 99
@@ -243,6 +246,39 @@ def test_a_quaternion_of_a_client_may_have_any_length_but_none(server):
             assert isinstance(server.ask(request), sim.Error) is (length == 0.0)
     poses = [request.pose.orientation for _, request in server.bridge.asked]
     assert [q.x**2 + q.y**2 + q.z**2 + q.w**2 for q in poses] == pytest.approx([1.0] * 4)
+
+
+INF, ORIGIN = math.inf, (0.0, 0.0, 0.0)
+STRONG = sim.Turbulence(ORIGIN, (0.0, 2.0, INF), 0.0, 0.0, ORIGIN, ORIGIN, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "numbers"),
+    [
+        (sim.SetEntity(VEHICLE, Attribute.POSITION, (INF, 0.0, 2.0)), INVALID, "(inf, 0, 2)"),
+        (sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.0, 1.0, -INF)), INVALID, "(0, 1, -inf)"),
+        (sim.SetEntity(BUOY, Attribute.ORIENTATION, (1.0, INF, 0.0, 0.0)), INVALID, "(1, inf, 0, 0)"),
+        (sim.SetEntity(BUOY, Attribute.ANGULAR_VELOCITY, (0.0, math.nan, 0.5)), INVALID, "(0, nan, 0.5)"),
+        (sim.AddEntity(1.0, 0.3, (1.0, 1.0, 1.0), LEVEL, (1.0, -INF, 3.0), LEVEL, False), 0, "(1, -inf, 3)"),
+        (sim.AddCamera(VEHICLE, LEVEL, ORIGIN, INF, True), INVALID, "inf"),
+        (sim.SetCamera(0, CameraAttribute.POSITION, (0.0, INF, 0.0)), INVALID, "(0, inf, 0)"),
+        (sim.AddTrigger(sim.PathTrigger(VEHICLE, (INF, 1.0, 0.0), ORIGIN, 1.0)), INVALID, "(inf, 1, 0)"),
+        (sim.AddObject("turbulence", STRONG.encode()), 0, "(0, 2, inf)"),
+    ],
+)
+def test_what_is_not_finite_is_refused_in_the_client_s_own_numbers(server, request_, code, numbers):
+    server.bridge.carries_out_all = True
+    error = server.ask(request_)
+    assert error.code == code
+    assert numbers in error.message
+    assert not [service for service, _ in server.bridge.asked if service != "list_entities"]
+
+
+def test_zero_for_a_vehicle_of_which_nothing_is_heard_is_published_and_no_success(server):
+    """Its bridge may be gone, so that nothing stops it."""
+    for value in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)):
+        assert server.ask(sim.SetEntity(VEHICLE, Attribute.VELOCITY, value)) == sim.Error(0, UNKNOWN_STATE)
+    assert [command.v for command in server.commands] == [(0.0, 0.0, 0.0)]
 
 
 def test_attributes_that_clients_set_are_streamed_by_the_server(server):

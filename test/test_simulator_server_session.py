@@ -315,7 +315,7 @@ def test_a_velocity_that_is_not_finite_or_has_no_known_direction_is_refused(worl
 
 
 def test_a_vehicle_that_has_a_velocity_is_stopped_when_nobody_knows_any_more_how_it_is_turned(steered):
-    for value, answer in ((TURN, sim.Ok()), (TURN, sim.Ok()), (TURN, UNKNOWN), (STANDING, sim.Ok())):
+    for value, answer in ((TURN, sim.Ok()), (TURN, sim.Ok()), (TURN, UNKNOWN), (STANDING, UNKNOWN)):
         steered.run(0.4 if value == TURN else 0.0)
         assert steered.ask(steer(value, W)) == answer
     assert [(command.v, command.w) for command in steered.commands] == [(FORWARD, TURN)] * 2 + [NEUTRAL[:2]]

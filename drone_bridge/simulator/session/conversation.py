@@ -50,6 +50,8 @@ MAX_CALLS = 100
 # Values of item_events.
 AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 
+_GONE = "Commands move nothing until it is added again."
+
 #: An extended attribute of the vehicle: a mark, which tells after a reconnect whether the simulation is the same one.
 SIMULATION_KEY = "drone_bridge.world"
 TOKEN_BYTES = 16
@@ -378,6 +380,9 @@ class Conversation:
         if not event.is_added:
             if is_entity:
                 self._known.discard(event.id)
+                if event.id == self.vehicle:
+                    self.heading.attitude = None
+                    self.exchange.note("missing_vehicle", f"Entity {event.id}, the vehicle, was removed. {_GONE}")
             yield from self.keeper.forget(event.type, event.id)
         elif is_entity:
             if len(self._known) < MAX_ENTITIES:

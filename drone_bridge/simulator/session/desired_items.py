@@ -22,6 +22,7 @@ class DesiredItem:
         self.kind, self.label, self.entities, self._request = kind, label, entities, request
         self.is_configured = False  # by a parameter: in every simulation, whatever was removed
         self.id: int | None = None  # the simulator's; None while it has not added it
+        self.is_refused = False  # by the simulator, when it was asked last
 
     @property
     def request(self) -> sim.Request:
@@ -127,6 +128,7 @@ class DesiredItems:
         """Prepare for a new connection to the same simulation, in which cameras stay."""
         self._added.clear()
         for item in self._all:
+            item.is_refused = False
             if isinstance(item, Camera) and item.id is not None:
                 self._added[item.kind, item.id] = item
             else:

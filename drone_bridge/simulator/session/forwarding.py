@@ -22,7 +22,7 @@ called that may do so, as hold may have begun since the call before.
 import contextlib
 import math
 from collections.abc import Callable, Collection, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol, cast
 
 from drone_bridge.motion.wxyz import WxyzQuaternion
@@ -148,7 +148,12 @@ class Forwarder:
         return not self.control.is_running and not self.has_bridge
 
     def begin(self, client: Client, request: Request) -> Response | Asking:
-        """Return the answer, or what gets it from services."""
+        """Return the answer, or the generator that gets it from services."""
+        if numbers := _unreal(request):  # in the client's own axes, as services have others
+            if self._is_steering(request):
+                self._out.append(Note(REFUSED_COMMANDS, f"A client requested a velocity of {numbers}."))
+            is_added = isinstance(request, sim.AddEntity | sim.AddObject)
+            return Error(0 if is_added else INVALID, f"The numbers must be finite, not {numbers}.")
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
             return self.answer_here(client, request)
@@ -217,18 +222,17 @@ class Forwarder:
         return kind in _FORWARDED_ITEMS and isinstance(self.world.items.of(ItemType(kind)).get(number), ForwardedItem)
 
     def _steer(self, client: Client, request: sim.SetEntity) -> None:
-        """Take a command. Raises RefusedError."""
-        value = cast(tuple[float, ...], request.value)
-        if not all(map(math.isfinite, value)):
-            self._out.append(Note(REFUSED_COMMANDS, f"A client requested a velocity of {value}, which was refused."))
-            raise RefusedError(INVALID, f"The numbers must be finite, not {value}.")
-        if any(value):
+        """Take a command; zero is published even if the vehicle's state is unknown. Raises RefusedError."""
+        is_known = self.scene.is_current(self._vehicle)
+        if any(cast(tuple[float, ...], request.value)):
             self._check_moves()
-            if not self.scene.is_current(self._vehicle):  # for w as well, as its client may have set v
+            if not is_known:  # for w as well, as its client may have set v
                 sentence = "The vehicle can't be steered, as its orientation is unknown."
                 self._out.append(Note(UNSTEERED, sentence))
                 raise RefusedError(0, UNKNOWN_STATE)
         self.commands.set(client, request, self.now_s)
+        if not is_known:  # what has moved it may be gone
+            raise RefusedError(0, UNKNOWN_STATE)
 
     def _check_moves(self) -> None:
         """Raise RefusedError unless the vehicle may be moved now."""
@@ -419,3 +423,18 @@ _BY_SERVICES: dict[type[Request], Callable[[Forwarder, Client, Any], Asking]] = 
     sim.SetEntity: Forwarder._set_entity,
     sim.StreamEntity: Forwarder._stream_entity,
 }
+
+
+def _unreal(request: Any) -> str:
+    """Return the first value of a request that is not made of finite numbers, as text; empty without one."""
+    for field in fields(request):
+        value = getattr(request, field.name)
+        numbers = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
+            text = ", ".join(f"{number:.3g}" for number in numbers)
+            return f"({text})" if isinstance(value, tuple) else text
+    inner = getattr(request, "trigger", None)
+    if isinstance(request, sim.AddObject) and request.class_name == sim.Turbulence.CLASS:
+        with contextlib.suppress(ValueError):  # other data than a turbulence has
+            inner = sim.Turbulence.of(request.data)
+    return _unreal(inner) if inner else ""

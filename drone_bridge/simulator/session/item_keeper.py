@@ -63,12 +63,14 @@ class ItemKeeper:
         return [(item, self._send(item)) for item in missing if entity is None or entity in item.entities]
 
     def settle(self, sent: list[tuple[DesiredItem, Pending]]) -> Procedure[None]:
-        """Wait for the answers, and log what was refused."""
+        """Wait for the answers, and log once what is refused."""
         for item, pending in sent:
             (answer,) = yield from self._exchange.wait_for(pending)
+            was_refused, item.is_refused = item.is_refused, isinstance(answer, sim.Error)
             if isinstance(answer, sim.Error):
-                sentence = f"The simulator refused {item.label}. {refusal(pending.request, answer)}"
-                self._exchange.note("refused_items", sentence)
+                if not was_refused:
+                    sentence = f"The simulator refused {item.label}. {refusal(pending.request, answer)}"
+                    self._exchange.note("refused_items", sentence)
             elif isinstance(item, Camera):
                 self.place(item)
 

@@ -49,12 +49,13 @@ class Steering:
         self._stale_since_s: float | None = None
         self._sent_s = -math.inf
         self._unanswered = 0
+        self._is_refused = False  # on this connection, which is logged once
         self._sent: Any = None
 
     def begin(self, exchange: Exchange) -> None:
         """Stop the vehicle, on a new connection, and forget what was commanded before."""
         self._arbiter.forget()
-        self._unanswered, self._sent = 0, None
+        self._unanswered, self._is_refused, self._sent = 0, False, None
         self._sent_s = self.due_s = -math.inf
         self._stale_since_s = exchange.now_s if self._is_engaged else None
         self._send(exchange, self._still, None, ignore)  # that there is no vehicle is said by who asks for its state
@@ -111,7 +112,8 @@ class Steering:
             if isinstance(answer, sim.Error):
                 entity = self._parameter("vehicle")
                 sentence = f"The simulator refuses to steer entity {entity} (code {answer.code})."
-                exchange.note("refused_velocities", sentence)
+                exchange.note("refused_velocities", "" if self._is_refused else sentence)
+                self._is_refused = True
 
         self._sent = velocity
         self._unanswered += self._send(exchange, velocity, attitude, answered)
