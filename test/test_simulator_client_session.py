@@ -17,6 +17,7 @@ from drone_bridge.simulator.session.client import CONNECTED, ENDED, NOT_CONNECTE
 from drone_bridge.simulator.session.conversation import MAX_CALLS, PROBE_AFTER_S
 from drone_bridge.simulator.session.desired_items import EntityStream
 from drone_bridge.simulator.session.exchange import OUTDATED
+from drone_bridge.simulator.session.heading import CONNECT_QUIET_S
 from drone_bridge.simulator.session.published import (
     Begun,
     BodyToModelKnown,
@@ -725,36 +726,112 @@ def learning(**parameters):
     return talk
 
 
+#: From the connection until it is learned, with some jitter.
+LEARNED_S = CONNECT_QUIET_S + 0.2
+
+
+def turns(talk):
+    """Return how often the vehicle was turned by the bridge."""
+    return [each for each in talk.of(sim.SetEntity) if each.attribute == Attribute.ORIENTATION]
+
+
 def test_how_principal_axes_lie_is_learned_while_paused_and_kept():
     talk = learning()
     assert talk.published(BodyToModelKnown)[-1].rotation is None
-    talk.run(0.4)
+    talk.run(LEARNED_S)
     assert talk.published(BodyToModelKnown)[-1].rotation == pytest.approx(TURNED)
     assert talk.world.entities[VEHICLE][Attribute.ORIENTATION] == pytest.approx(TURNED)  # as it was
     talk.reconnect()
     assert talk.published(BodyToModelKnown)[-1].rotation == pytest.approx(TURNED)
-    assert not [each for each in talk.of(sim.SetEntity) if each.attribute == Attribute.ORIENTATION]
+    assert not turns(talk)
     talk.step({Attribute.ORIENTATION: TURNED}, stream=2)  # the third one of entities
     assert talk.published(States)[-1].of[0][1][3] == pytest.approx(UPRIGHT)
 
 
-def test_while_the_simulation_runs_it_is_not_learned_and_said_once():
+@pytest.mark.parametrize("first_s", [0.0, 0.5, CONNECT_QUIET_S - 0.1])
+@pytest.mark.parametrize("late_s", [0.2, 1.0, 10.0])
+def test_steps_that_come_late_are_no_pause_in_which_the_vehicle_could_be_turned(first_s, late_s):
     talk = learning()
-    for _ in range(100):
-        talk.step()
-        talk.run(0.05)
+    talk.run(first_s)
+    for _ in range(20):
+        talk.step({Attribute.ORIENTATION: TURNED})
+        talk.run(late_s)
+    assert not turns(talk)
     assert len(talk.noted("unknown_heading")) == 1
     assert "was running already" in talk.noted("unknown_heading")[0]
-    assert BODY_TO_MODEL not in talk.world.extended
-    talk.run(1.0)  # somebody has paused it
+
+
+@pytest.mark.parametrize("answer", [sim.Ok(), sim.Error(0, "Simulator is not running.")])
+def test_in_a_pause_that_was_requested_here_it_is_learned_before_the_next_run(answer):
+    talk = learning()
+    talk.step({Attribute.ORIENTATION: TURNED})
+    talk.run(10.0)
+    talk.world.answers[sim.Pause] = answer
+    talk.ask(requests.pause)
+    talk.step({Attribute.ORIENTATION: TURNED})  # on its way
+    running = talk.ask(requests.run, 0, False, TIMEOUT_S)
+    talk.run(0.4)
     assert BODY_TO_MODEL in talk.world.extended
+    assert talk.outcome(running).is_success
+    assert talk.asked["requests"].index(sim.Run(0)) > talk.asked["requests"].index(turns(talk)[-1])
+
+
+def test_a_pause_that_others_have_ended_is_none():
+    talk = learning()
+    talk.step({Attribute.ORIENTATION: TURNED})
+    talk.ask(requests.pause)
+    for _ in range(30):
+        talk.step({Attribute.ORIENTATION: TURNED})
+        talk.run(0.01)
+    talk.run(10.0)
+    assert not turns(talk)
+
+
+def test_a_pause_that_was_refused_is_none():
+    talk = learning()
+    talk.step({Attribute.ORIENTATION: TURNED})
+    talk.world.answers[sim.Pause] = sim.Error(1, "Not now.")
+    talk.ask(requests.pause)
+    talk.run(10.0)
+    assert not turns(talk)
+
+
+def come_back(talk, **changes):
+    """Have another simulator run in which nothing is stored; return the rotation that the bridge goes by."""
+    vehicle = talk.world.entities[VEHICLE] | changes.pop("vehicle", {})
+    talk.world.begin_anew(entities={VEHICLE: vehicle, BUOY: dict(STILL)}, btom=TURNED, **changes)
+    talk.reconnect()
+    return talk.published(BodyToModelKnown)[-1].rotation
+
+
+def test_what_was_known_is_kept_where_the_vehicle_is_where_it_was_and_steered_at_once():
+    talk = learning()
+    talk.run(LEARNED_S)
+    moving = {Attribute.ORIENTATION: TURNED, Attribute.VELOCITY: (1.0, 0.0, 0.0)}
+    talk.step(moving, stream=2)
+    talk.run(1.0)
+    assert come_back(talk, vehicle=moving | {Attribute.POSITION: (1.0, 0.0, 0.0)}) == pytest.approx(TURNED)
+    assert BODY_TO_MODEL in talk.world.extended
+    talk.command(NORTH)
+    assert talk.velocities()[-1] == SET[NORTH]
+    assert not turns(talk)
+
+
+@pytest.mark.parametrize(
+    "moved", [{Attribute.POSITION: (20.0, 0.0, 0.0)}, {Attribute.ORIENTATION: (0.0, 1.0, 0.0, 0.0)}]
+)
+def test_what_was_known_is_forgotten_where_the_vehicle_is_elsewhere(moved):
+    talk = learning()
+    talk.run(LEARNED_S)
+    talk.step({Attribute.ORIENTATION: TURNED}, stream=2)
+    assert come_back(talk, vehicle=moved) is None
 
 
 def test_a_vehicle_that_others_turn_meanwhile_is_looked_at_again():
     talk = learning()
-    turns = iter([TURNED, UPRIGHT, UPRIGHT])
-    talk.world.answers[sim.GetEntity] = lambda request: sim.EntityGot(request.attribute, next(turns))
-    talk.run(0.4)
+    turned = iter([TURNED, UPRIGHT, UPRIGHT])
+    talk.world.answers[sim.GetEntity] = lambda request: sim.EntityGot(request.attribute, next(turned))
+    talk.run(LEARNED_S)
     assert "turned by others" in talk.noted("unknown_heading")[0]
     talk.world.answers.clear()
     talk.run(4.0)
@@ -763,11 +840,22 @@ def test_a_vehicle_that_others_turn_meanwhile_is_looked_at_again():
     assert BODY_TO_MODEL in talk.world.extended
 
 
+def test_a_simulation_that_turns_out_to_run_is_not_turned():
+    talk = learning()
+    talk.world.answers[sim.GetEntity] = lambda request: None
+    talk.run(LEARNED_S)
+    talk.step({Attribute.ORIENTATION: TURNED})
+    talk.world.answers.clear()
+    talk.say("requests", sim.EntityGot(Attribute.ORIENTATION, TURNED))
+    talk.run(10.0)
+    assert not turns(talk)
+
+
 def test_a_run_waits_until_the_heading_is_settled():
     talk = learning()
     asked = talk.ask(requests.run, 0, False, TIMEOUT_S)
     assert not talk.of(sim.Run)
-    talk.run(0.4)
+    talk.run(LEARNED_S)
     kinds = [type(each) for each in talk.asked["requests"]]
     assert kinds.index(sim.Run) > max(n for n, kind in enumerate(kinds) if kind is sim.GetEntity)
     assert talk.outcome(asked).is_success
@@ -776,7 +864,7 @@ def test_a_run_waits_until_the_heading_is_settled():
 def test_a_simulation_that_the_bridge_unpauses_runs_once_the_heading_is_known():
     talk = learning(run_on_connect=True)
     assert not talk.of(sim.Run)
-    talk.run(0.4)
+    talk.run(LEARNED_S)
     assert talk.of(sim.Run) == [sim.Run(0)]
     assert BODY_TO_MODEL in talk.world.extended
 

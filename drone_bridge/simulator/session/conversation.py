@@ -10,7 +10,7 @@ desired items. Then, the first of these that there is:
 | what SPY has reported is noted, and what is missing requested again | it was reported |
 | entities are listed, where SPY closes the connection | every `poll_period` |
 | the simulation is unpaused | with `run_on_connect`, once the heading is settled |
-| the heading is learned | the simulation is paused, see Heading |
+| the heading is learned | the simulation counts as paused, see Heading |
 | what somebody asks for | in order |
 | REASSURE | nothing was heard for PROBE_AFTER_S |
 """
@@ -35,7 +35,7 @@ from drone_bridge.simulator.session.exchange import (
     Pending,
     Procedure,
 )
-from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, decode_rotation
+from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, Seen, decode_rotation
 from drone_bridge.simulator.session.item_keeper import ItemKeeper
 from drone_bridge.simulator.session.published import Begun, Fact, Reported
 from drone_bridge.simulator.session.simulation import Simulation
@@ -241,8 +241,10 @@ class Conversation:
 
     def _ask_by_itself(self) -> Procedure[None]:
         """Unpause the simulation, which an Error says to run already, or else ask for a sign of life."""
-        request = sim.Run() if self._has_to_run else sim.Reassure()
-        self._runs_on_connect &= not self._has_to_run
+        request: sim.Request = sim.Reassure()
+        if self._has_to_run:
+            request, self._runs_on_connect = sim.Run(), False
+            self.heading.ran()
         yield from self.exchange.ask(request)
 
     def settle_heading(self) -> Procedure[None]:
@@ -306,7 +308,7 @@ class Conversation:
         # When this is answered, so is all that streams.
         (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))
         self.is_proven = isinstance(answer, sim.Ok)
-        self.heading.quiet_since_s = max(self.heading.stepped_s, exchange.now_s)
+        self.heading.watched_since_s = exchange.now_s
         yield from keeper.settle(sent)
         yield from keeper.renew_camera_streams()
         (listed,) = yield from exchange.wait_for(listing)
@@ -352,13 +354,20 @@ class Conversation:
                 stored = decode_rotation(rotation.data)
             except ValueError as error:
                 self.exchange.note("bad_numbers", str(error))
-        given, heading = self._parameter("body_to_model"), self.heading
-        heading.know(BodyToModel(given) if any(given) else stored)
+        given, heading, simulation = self._parameter("body_to_model"), self.heading, self.simulation
+        known = BodyToModel(given) if any(given) else stored
         values = {got.attribute: got.value for got in state if isinstance(got, sim.EntityGot)}
         try:
-            known = self.entities.model_state(self.vehicle, [values[attribute] for attribute in STREAMED])
-            heading.attitude = known[3] if self.entities.is_heading_known else None
+            seen, before = Seen(self.exchange.now_s, [values[attribute] for attribute in STREAMED]), simulation.seen
+            kept = self.entities.body_to_model.get(self.vehicle) if before and seen.continues(before) else None
+            heading.know(known or kept)
+            if kept and not known:
+                heading.store(kept)
+            simulation.seen = seen
+            attitude = self.entities.model_state(self.vehicle, seen.values)[3]
+            heading.attitude = attitude if self.entities.is_heading_known else None
         except (KeyError, ValueError) as error:
+            heading.know(known)
             reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self.vehicle}."
             self.exchange.note("missing_vehicle", f"The direction of the vehicle is unknown. {reason}")
 

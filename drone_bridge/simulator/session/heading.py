@@ -3,18 +3,21 @@
 
 No message carries that rotation. But the simulator accepts q of the model and reports q of the principal axes: setting
 it and reading it back shows the difference. That turns the vehicle for a moment, which is harmless while the simulation
-is paused: without a step for _QUIET_S, and for the time of _QUIET_STEPS steps.
+is paused. A late step is no pause, and a vehicle at rest looks the same in a running simulation. So it counts as paused
+after a PAUSE that a person requested here was answered, and when no step has come since the connection for a long time.
+The bridge pauses nothing by itself.
 
 | the rotation is | then |
 |---|---|
 | given by a parameter, or stored in the world | it is known |
+| known from the last connection, and the vehicle is where it was | it is known, and stored |
 | unknown, and the simulation is paused | it is learned, and stored; after a refusal again _RETRY_S later |
 | unknown, and the simulation runs | people are asked to pause it |
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.wxyz import WxyzQuaternion
@@ -30,15 +33,39 @@ from drone_bridge.wire.layouts import MisfitError
 BODY_TO_MODEL_KEY = "drone_bridge.btom"
 #: So that bridges that connect at the same time do not disturb each other.
 LONGEST_JITTER_S = 0.1
-_QUIET_S = 0.2
+#: For how long no step comes after the connection to a simulation that is paused: a busy one is slow.
+CONNECT_QUIET_S = 3.0
+_QUIET_S = 0.2  # after a PAUSE, and for the time of _QUIET_STEPS steps: others may run it again
 _QUIET_STEPS = 3
 _RETRY_S = 5.0
+#: How much longer than others a RUN may take, as it waits for the heading.
+LONGEST_WAIT_S = CONNECT_QUIET_S + LONGEST_JITTER_S + 1.0
+# How far a vehicle that is where it was may be from there, by itself and by how fast it moves.
+_NEAR_M, _FAR_M = 0.1, 5.0
+_NEAR_RAD, _FAR_RAD = 0.1, 1.0
 _LARGEST_TURN = 1e-9  # 1 - cos of half the angle by which a vehicle may seem to have turned
 _RUNNING = (
     "The simulation was running already, so the rotation from the vehicle's principal axes to its model can't be "
     "learned: its orientation may be wrong, and it is not steered. Pause the simulation for a moment (services pause "
     "and run), or set the parameter body_to_model (1, 0, 0, 0 for none)."
 )
+
+
+class Seen(NamedTuple):
+    """The state of the vehicle at a time."""
+
+    at_s: float
+    values: Sequence[Any]
+    """Of STREAMED, on the wire: q is of the principal axes."""
+
+    def continues(self, before: "Seen") -> bool:
+        """Return whether a vehicle may have got here since it was seen before, by its speeds then and now."""
+        (x, v, _, q, w), (old_x, old_v, _, old_q, old_w) = self.values, before.values
+        elapsed_s = self.at_s - before.at_s
+        reach_m = _NEAR_M + min(2.0 * max(math.hypot(*v), math.hypot(*old_v)) * elapsed_s, _FAR_M)
+        turn_rad = _NEAR_RAD + min(2.0 * max(math.hypot(*w), math.hypot(*old_w)) * elapsed_s, _FAR_RAD)
+        cosine = abs(sum(a * b for a, b in zip(q, old_q, strict=True)))  # of half the angle
+        return math.dist(x, old_x) <= reach_m and cosine >= math.cos(turn_rad / 2)
 
 
 class Heading:
@@ -52,12 +79,23 @@ class Heading:
         self.is_settled = False
         #: Steps per second.
         self.frequency = 0.0
-        #: Since when no step has come; never before steps would be seen.
-        self.quiet_since_s = math.inf
+        #: Since when steps would be seen.
+        self.watched_since_s = math.inf
         #: When the last step came.
         self.stepped_s = -math.inf
+        self._paused_s: float | None = None  # when a PAUSE was answered; None while the simulation may run
+        self._has_run = False
         self._is_warned = False
         self._learning_not_before_s = -math.inf
+
+    def paused(self) -> None:
+        """Note that the simulator has answered a PAUSE: the rotation can be learned, and a RUN waits for that."""
+        self._paused_s = self._exchange.now_s
+        self.is_settled = self._entities.is_heading_known
+
+    def ran(self) -> None:
+        """Note that a RUN was sent."""
+        self._paused_s, self._has_run = None, True
 
     def know(self, rotation: BodyToModel | None) -> None:
         """Take the rotation from the vehicle's principal axes to its model, None if unknown."""
@@ -72,18 +110,24 @@ class Heading:
         if self._entities.is_heading_known:
             self.is_settled = True
             return math.inf
-        if self.quiet_since_s == math.inf:
+        if self.watched_since_s == math.inf:
             return math.inf
         if not sees_steps():
             self.is_settled = True  # there is no vehicle
             return math.inf
-        quiet_s = max(_QUIET_S, _QUIET_STEPS / self.frequency if self.frequency > 0.0 else 0.0) + self._jitter_s
-        since_s = max(self.quiet_since_s, self.stepped_s, self._exchange.resumed_s)  # no step was seen before that
-        due_s = max(since_s + quiet_s, self._learning_not_before_s)
-        if self._exchange.now_s < due_s and self.stepped_s > -math.inf and not self._is_warned:
-            self._is_warned = self.is_settled = True
-            self._warn(_RUNNING)
-        return due_s
+        quiet_s = max(_QUIET_S, _QUIET_STEPS / self.frequency if self.frequency > 0.0 else 0.0)
+        if self._paused_s is not None and self.stepped_s <= self._paused_s + quiet_s:  # else others have run it
+            since_s = max(self._paused_s, self.stepped_s)
+        elif self.stepped_s == -math.inf and not self._has_run:
+            since_s, quiet_s = self.watched_since_s, CONNECT_QUIET_S
+        else:
+            self.is_settled = True
+            if not self._is_warned:
+                self._is_warned = True
+                self._warn(_RUNNING)
+            return math.inf
+        quiet_since_s = max(since_s, self._exchange.resumed_s)  # no step was seen while this process was suspended
+        return max(quiet_since_s + quiet_s + self._jitter_s, self._learning_not_before_s)
 
     def learn(self) -> Procedure[None]:
         """Set q to its own value and read it back."""
@@ -94,23 +138,28 @@ class Heading:
             self._warn(f"The rotation from the vehicle's principal axes to its model is unknown: {error}")
         else:
             self.know(learned)
-            vehicle = self._entities.vehicle
             self.attitude = learned.model(q)
-            data = sim.EntityGot(Attribute.ORIENTATION, learned.rotation).encode()[1:]
-            self._exchange.send(sim.SetExtended(vehicle, BODY_TO_MODEL_KEY, data))
+            self.store(learned)
             numbers = ", ".join(f"{number:.4g}" for number in learned.rotation)
             sentence = f"The rotation from the vehicle's principal axes to its model is (w, x, y, z) = ({numbers})."
             self._exchange.out.append(Note("", sentence, is_expected=True))
         self.is_settled = True
 
+    def store(self, rotation: BodyToModel) -> None:
+        """Keep the rotation in the world, for later connections."""
+        data = sim.EntityGot(Attribute.ORIENTATION, rotation.rotation).encode()[1:]
+        self._exchange.send(sim.SetExtended(self._entities.vehicle, BODY_TO_MODEL_KEY, data))
+
     def _learn(self) -> Procedure[tuple[BodyToModel, Any]]:
         """Return the rotation, and the vehicle's q."""
-        exchange, vehicle = self._exchange, self._entities.vehicle
+        exchange, vehicle, began_s = self._exchange, self._entities.vehicle, self._exchange.now_s
         ask = sim.GetEntity(vehicle, Attribute.ORIENTATION)
         (held,) = yield from exchange.ask(sim.GetExtended(vehicle, BODY_TO_MODEL_KEY))
         if isinstance(held, sim.ExtendedGot):  # another bridge may have learned it meanwhile
             return decode_rotation(held.data), (yield from exchange.request(ask)).value
         before = (yield from exchange.request(ask)).value
+        if self.stepped_s > began_s:
+            raise ValueError("The simulation runs.")
         turning = sim.SetEntity(vehicle, Attribute.ORIENTATION, before)
         turned = (yield from exchange.answers_to(turning, ask))[1].value
         learned = BodyToModel.between(before, turned)

@@ -14,7 +14,10 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, I
 from drone_bridge.simulator.session.conversation import Conversation, Success
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure
+from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, RefusedError
+
+#: The code of the Error to a PAUSE while the simulation is paused.
+PAUSED_ALREADY = 0
 
 
 def ask(talk: Conversation, request: sim.Request) -> Procedure[Any]:
@@ -29,6 +32,7 @@ def run(talk: Conversation, steps: int, is_awaited: bool, timeout_s: float) -> P
     """Unpause, and perhaps wait for the steps, of which one has to come within `timeout_s`. Others can pass then."""
     yield from talk.settle_heading()
     completed, pauses = talk.completed_runs, talk.pauses
+    talk.heading.ran()
     yield from talk.exchange.request(sim.Run(steps))
     if not is_awaited:
         return
@@ -46,7 +50,13 @@ def run(talk: Conversation, steps: int, is_awaited: bool, timeout_s: float) -> P
 
 def pause(talk: Conversation) -> Procedure[None]:
     """Pause, and fail those that wait for steps."""
-    yield from talk.exchange.request(sim.Pause())
+    try:
+        yield from talk.exchange.request(sim.Pause())
+    except RefusedError as error:
+        if error.code == PAUSED_ALREADY:
+            talk.heading.paused()
+        raise
+    talk.heading.paused()
     talk.pauses += 1
 
 

@@ -6,6 +6,7 @@ from itertools import count
 
 from drone_bridge.simulator.session.desired_items import Camera, DesiredItem, DesiredItems
 from drone_bridge.simulator.session.entities import Entities
+from drone_bridge.simulator.session.heading import Seen
 from drone_bridge.simulator.session.published import Scene
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 
@@ -22,6 +23,8 @@ class Simulation:
         """
         self.entities, self.time, self._configured = entities, time, configured
         self.items = DesiredItems()
+        #: The vehicle, as it was last reported; None before that.
+        self.seen: Seen | None = None
         #: By which it is recognized after a reconnect; None before the first one.
         self.mark: bytes | None = None
         self._begin_items()

@@ -39,6 +39,7 @@ from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import HangUpError, ServedClient
 from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.session.forwarding import Asking, ForwardedItem, Forwarder, Question, ServiceCalls
+from drone_bridge.simulator.session.heading import LONGEST_WAIT_S
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, State
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -388,6 +389,8 @@ class SimulatorSession(Session):
         else:
             if not (served and served.has_left and question.moves):  # who is gone moves nothing
                 until_s = self._now_s + self._parameter("request_timeout")
+                if question.service == "run":  # the bridge may have to learn the vehicle's heading first
+                    until_s += LONGEST_WAIT_S
                 self._waiting[question] = _Waiting(asking, served, until_s)
                 self._out.append(Call(question.service, question))
                 return

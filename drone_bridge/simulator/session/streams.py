@@ -12,7 +12,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
 from drone_bridge.simulator.session.desired_items import CameraStream, DesiredItem, EntityStream, Trigger
 from drone_bridge.simulator.session.exchange import Exchange
-from drone_bridge.simulator.session.heading import Heading
+from drone_bridge.simulator.session.heading import Heading, Seen
 from drone_bridge.simulator.session.published import Reported, States
 from drone_bridge.simulator.session.simulation import Simulation
 
@@ -24,7 +24,7 @@ class Streams:
 
     def __init__(self, exchange: Exchange, simulation: Simulation, heading: Heading) -> None:
         self._exchange, self._entities, self._items = exchange, simulation.entities, simulation.items
-        self._time, self._heading = simulation.time, heading
+        self._simulation, self._time, self._heading = simulation, simulation.time, heading
         self._states: dict[int, tuple[Any, ...]] = {}  # of this step, which have yet to be published
 
     def take(self, event: sim.Response) -> None:
@@ -76,6 +76,7 @@ class Streams:
             exchange.note("bad_numbers", f"Entity {stream.entity}: {error}")
             return
         if stream.entity == self._entities.vehicle:
+            self._simulation.seen = Seen(exchange.now_s, data.values)
             self._heading.attitude = state[3] if self._entities.is_heading_known else None
         if stream.entity in self._states:
             self.flush()
