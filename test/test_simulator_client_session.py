@@ -855,7 +855,9 @@ def test_a_run_waits_until_the_heading_is_settled():
     talk = learning()
     asked = talk.ask(requests.run, 0, False, TIMEOUT_S)
     assert not talk.of(sim.Run)
-    talk.run(LEARNED_S)
+    talk.run(CONNECT_QUIET_S - 0.1)
+    assert talk.session.silent_s(talk.now_s) <= PROBE_AFTER_S
+    talk.run(0.3)
     kinds = [type(each) for each in talk.asked["requests"]]
     assert kinds.index(sim.Run) > max(n for n, kind in enumerate(kinds) if kind is sim.GetEntity)
     assert talk.outcome(asked).is_success

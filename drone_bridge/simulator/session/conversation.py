@@ -255,8 +255,10 @@ class Conversation:
                 return
             if self.exchange.now_s >= due_s:
                 yield from self.heading.learn()
+            elif self.exchange.now_s >= self._heard_s + PROBE_AFTER_S:
+                yield from self.exchange.ask(sim.Reassure())
             else:
-                yield due_s
+                yield min(due_s, self._heard_s + PROBE_AFTER_S)
 
     # What others ask for.
 
