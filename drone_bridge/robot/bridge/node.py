@@ -65,7 +65,7 @@ class RobotBridge(ProtocolNode):
         super().__init__("robot_bridge", PARAMETERS, **options)
         #: What talks to the robot; None before the node was active.
         self.session: DriverSession | None = None
-        self._robot_services = RobotServices(self, self._read_route)
+        self._robot_services = RobotServices(self, lambda: self.session, self._read_route)
 
     def set_up(self) -> None:
         """Read the parameters and create publishers and subscriptions."""

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
@@ -16,12 +16,10 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.robot.discovery import DiscoveryRoute, DiscoverySearch
 from drone_bridge.robot.session.driver import NOT_CONNECTED, DriverSession
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import Request
 from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.printable import printable
-
-if TYPE_CHECKING:
-    from drone_bridge.robot.bridge.node import RobotBridge
 
 BIND, UNBIND, LIGHT = "bind", "unbind", "light"
 #: Between two looks for answers of robots.
@@ -31,9 +29,14 @@ LOOK_PERIOD_S = 0.02
 class RobotServices:
     """Always available; they return an error until a robot is connected."""
 
-    def __init__(self, node: "RobotBridge", read_route: Callable[[], DiscoveryRoute]) -> None:
-        """`read_route` returns the route for discovery."""
-        self._node, self._read_route = node, read_route
+    def __init__(
+        self,
+        node: ProtocolNode,
+        session: Callable[[], DriverSession | None],
+        read_route: Callable[[], DiscoveryRoute],
+    ) -> None:
+        """`session` returns that of the node, None before it was active, and `read_route` the route for discovery."""
+        self._node, self._session, self._read_route = node, session, read_route
         self._search: Future[Discover.Response] | None = None
         group = ReentrantCallbackGroup()  # as callbacks wait
         node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
@@ -70,7 +73,7 @@ class RobotServices:
     def _ask(self, task: str, number: int) -> Request:
         """Ask the session for a task. Raises ValueError with a sentence."""
         self._node.check_age(task)
-        session = self._node.session
+        session = self._session()
         if not session or not session.is_open:
             raise ValueError(NOT_CONNECTED)
         request = Request(self._node, task)
