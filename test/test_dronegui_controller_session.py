@@ -11,6 +11,7 @@ from session_talk import SessionTalk, notes, published
 from drone_bridge.dronegui.codec import Controls, Demo, FlightState, OtherNavdata, VisionDetect
 from drone_bridge.dronegui.session.buttons import PACKETS_PER_LEVEL
 from drone_bridge.dronegui.session.controller import (
+    EMERGENCY_AGE_S,
     FOREIGN_NAVDATA,
     HOVER_PACKETS,
     LAND_PERIOD_S,
@@ -431,14 +432,14 @@ def test_a_press_ends_with_the_link_and_is_answered(blind):
 
 @pytest.mark.parametrize(
     ("name", "was_flying", "is_known"),
-    [("takeoff", False, False), ("land", True, False), ("reset", True, False), ("reset", False, True)],
+    [("takeoff", False, False), ("land", True, False), ("emergency", True, False), ("reset", False, True)],
 )
 def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, name, was_flying, is_known):
     """Else land would be refused in the air, or the next press mean the opposite; reset makes no drone fly."""
     blind.say(was_flying)
     blind.ask(name)
     blind.run(0.05)
-    assert refusal(blind.lose()).endswith("was pressed, and then nothing could be sent any more.")
+    assert "was pressed, and then nothing could be sent any more." in refusal(blind.lose())
     assert blind.watch.is_flying(blind.now_s) is (was_flying if is_known else None)
     blind.open_again()
     if not is_known:
@@ -448,7 +449,7 @@ def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, n
 
 
 def test_a_press_that_breaks_off_after_the_drone_was_lost_makes_no_reset_of_a_drone_that_may_fly(talk):
-    """That it was seen, and is not any more, has to stay known: as nobody knows where it is, reset is refused."""
+    """Nobody knows where it is: reset is refused."""
     talk.parameters["press_time"] = 2.0
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
@@ -517,15 +518,15 @@ def test_a_release_that_did_not_go_out_is_said_again(blind):
 
 def test_buttons_do_not_wait_for_each_other_but_for_themselves(blind):
     blind.parameters["press_time"] = 4.0
-    blind.ask("takeoff")
+    blind.ask("reset")
     blind.run(0.1)
     blind.parameters["press_time"] = 0.05
-    blind.ask("reset")
+    blind.ask("takeoff")
     for name in ("takeoff", "land"):  # neither is told that the drone is on the ground, or flies
-        assert refusal(blind.ask(name)) == "take_off is still being pressed."
-    assert refusal(blind.ask("reset")) == "reset is still being pressed."
+        assert "take_off is still being pressed." in refusal(blind.ask(name))
+    assert "takeoff is under way" in refusal(blind.ask("reset"))
     actions = blind.run(1.0)
-    assert outcome(actions) == (True, "reset was pressed and released.")
+    assert outcome(actions)[0]
     assert states(actions)[0]["take_off"]
     assert states(actions)[0]["reset"]
 
@@ -610,7 +611,7 @@ def test_a_new_process_presses_nothing(talk):
     for name in ("takeoff", "land"):
         sentence = refusal(talk.ask(name))
         assert sentence.startswith(
-            "It is not known whether the drone flies: the GUI sends no navdata to port 5561. The take_off"
+            "It is not known whether the drone flies: the GUI sends no navdata to port 5561. The button take_off"
         )
         assert sentence.endswith(
             f'Choose "Stream Navdata" in the GUI, or look at the drone and call assume_flying. {LANDS_IT}'
@@ -699,7 +700,7 @@ def test_a_gui_that_keeps_navdata_to_itself_is_flown_on_assumptions(blind):
     )
     assert flying(actions) == [False]
     blind.say(is_flying=True)
-    actions = [*blind.ask("reset"), *blind.run(1.0)]
+    actions = [*blind.ask("emergency"), *blind.run(1.0)]
     assert flying(actions) == [False]
 
 
@@ -709,15 +710,15 @@ def test_without_navdata_a_fresh_gui_is_bootstrapped_and_not_waited_for(blind):
     assert (presses(actions), outcome(actions)[0]) == (["reset", "take_off"], True)
 
 
-def test_an_emergency_stop_that_nothing_confirms_leaves_the_drone_unknown(talk):
+def test_an_emergency_that_nothing_confirms_leaves_the_drone_unknown(talk):
     talk.say(is_flying=True)
-    assert outcome([*talk.ask("reset"), *talk.run(1.0)])[0]
+    assert outcome([*talk.ask("emergency"), *talk.run(1.0)])[0]
     assert "It is not known whether the drone flies" in refusal(talk.ask("land"))
 
 
-def test_a_reset_leaves_what_navdata_shows(talk):
+def test_an_emergency_leaves_what_navdata_shows(talk):
     talk.show(FlightState.FLYING)
-    assert outcome([*talk.ask("reset"), *talk.run(0.8)])[0]
+    assert outcome([*talk.ask("emergency"), *talk.run(0.8)])[0]
     assert talk.watch.is_flying(talk.now_s) is True
 
 
@@ -776,11 +777,12 @@ def test_what_was_known_of_a_flight_is_unknown_once_the_gui_is_gone_until_a_pers
         sentence = refusal(talk.ask(name))
         assert sentence.startswith("It is not known whether the drone flies: ")
         assert LANDS_IT in sentence
-    assert sentence.endswith("If its motors are to stop all the same, call assume_flying with true, and reset again.")
+    assert "call emergency" in sentence
     assert presses(talk.run(1.0)) == []
     talk.say(is_flying=True)
-    assert "land it" in refusal(talk.ask("takeoff"))
-    assert presses([*talk.ask("land"), *talk.ask("reset"), *talk.run(0.1)]) == ["reset", "take_off"]
+    assert "assumed to fly" in refusal(talk.ask("takeoff"))
+    assert "call emergency" in refusal(talk.ask("reset"))
+    assert presses([*talk.ask("land"), *talk.run(0.1), *talk.ask("emergency"), *talk.run(0.1)]) == ["take_off", "reset"]
 
 
 def test_navdata_makes_it_known_again(talk):
@@ -796,16 +798,116 @@ def test_navdata_without_a_state_does_not_keep_an_old_one(talk):
     assert "navdata has no known state" in refusal(talk.ask("land"))
 
 
-def test_a_gui_that_was_never_heard_of_is_bootstrapped_by_reset(talk):
-    """As the scripts of its authors begin."""
+def new(talk):
+    pass
+
+
+def gui_was_restarted(talk):
     talk.refuse()
-    assert presses([*talk.ask("reset"), *talk.run(0.1)]) == ["reset"]
 
 
-def test_a_reset_does_not_wait_for_navdata_where_nothing_was_known():
+def flies(talk):
+    talk.show(FlightState.HOVERING)
+
+
+def is_assumed_to_fly(talk):
+    talk.say(is_flying=True)
+
+
+@pytest.mark.parametrize("become", [new, gui_was_restarted, flies, is_assumed_to_fly, *ENDS])
+def test_reset_cuts_no_motors_but_emergency_does(talk, become):
+    """As after a bridge was killed in flight, and has come back."""
+    become(talk)
+    actions = [*talk.ask("reset"), *talk.run(0.5)]
+    assert presses(actions) == []
+    assert "call emergency" in refusal(actions)
+    actions = [*talk.ask("emergency"), *talk.run(0.8)]
+    assert (presses(actions), outcome(actions)[0]) == (["reset"], True)
+
+
+def test_reset_is_pressed_where_the_drone_is_seen_or_stated_to_be_on_the_ground(talk):
+    talk.say(is_flying=False)
+    assert presses([*talk.ask("reset"), *talk.run(0.8)]) == ["reset"]
+    talk.refuse()
+    talk.show(FlightState.LANDED)
+    assert presses([*talk.ask("reset"), *talk.run(0.8)]) == ["reset"]
+
+
+def test_a_new_bridge_listens_for_navdata_before_reset():
     talk = Talk()
     talk.open()
-    assert presses([*talk.ask("reset"), *talk.run(0.06)]) == ["reset"]
+    assert presses([*talk.ask("reset"), *talk.run(0.5)]) == []
+    assert "call emergency" in refusal(talk.show(FlightState.FLYING))
+
+
+# Emergencies.
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_an_emergency_passes_hold_and_lost_feedback_at_once(talk, is_held):
+    talk.show(FlightState.FLYING)
+    talk.run(2.0)
+    talk.pilot.rank = Rank.HOLD if is_held else Rank.COMMAND
+    assert presses([*talk.ask("emergency"), *talk.run(0.05)]) == ["reset"]
+
+
+@pytest.mark.parametrize(("age_s", "is_cut"), [(EMERGENCY_AGE_S - 0.1, True), (EMERGENCY_AGE_S + 0.1, False)])
+@pytest.mark.parametrize("when", ["before it was taken", "before its first packet", "as its first packet was sent"])
+def test_an_emergency_passes_a_stall_of_up_to_3_s(talk, when, age_s, is_cut):
+    asked_s = talk.now_s
+    actions = []
+    if when != "before it was taken":
+        actions += talk.ask("emergency")
+    if when == "as its first packet was sent":
+        (sent,) = [action for action in talk.run(0.05) if isinstance(action, Send)]
+        talk.now_s = asked_s + age_s
+        actions += talk.session.unsent(sent, "It was left out.", talk.now_s)
+    talk.now_s = asked_s
+    actions += talk.stand_still(age_s)
+    if when == "before it was taken":
+        actions += talk.ask("emergency", asked_s)
+    actions += talk.run(1.0)
+    assert presses(actions) == ["reset"] * is_cut
+    assert outcome(actions)[0] == is_cut
+    assert is_cut or "call emergency again" in refusal(actions)
+
+
+def test_emergencies_share_one_press(talk):
+    actions = [*talk.ask("emergency"), *talk.ask("emergency"), *talk.run(0.2), *talk.ask("emergency"), *talk.run(1.0)]
+    assert (presses(actions), [done for done, _ in outcomes(actions)]) == (["reset"], [True] * 3)
+    assert presses([*talk.ask("emergency"), *talk.run(1.0)]) == ["reset"]  # a later one has its own
+
+
+def test_an_emergency_has_an_edge_of_its_own_after_a_reset_that_is_still_down(blind):
+    blind.parameters["press_time"] = 5.0
+    blind.ask("reset")
+    blind.run(0.1)
+    blind.parameters["press_time"] = 0.5
+    actions = [*blind.ask("emergency"), *blind.run(1.0)]
+    assert [state["reset"] for state in states(actions)][:7] == [False] * PACKETS_PER_LEVEL + [True] * 4
+    assert [done for done, _ in outcomes(actions)] == [True, True]
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 2.0])
+def test_an_emergency_ends_a_takeoff_that_has_not_begun(talk, seconds):
+    """While reset is down as its bootstrap, and while navdata is waited for after that."""
+    talk.say(is_flying=False)
+    talk.ask("takeoff")
+    talk.run(seconds)
+    actions = talk.ask("emergency")
+    assert "is under way" in refusal(talk.ask("takeoff"))
+    actions += talk.run(6.0)
+    assert set(presses(actions)) == {"reset"}
+    assert sorted(done for done, _ in outcomes(actions)) == [False, True]
+
+
+def test_an_emergency_is_answered_when_the_link_is_lost_and_is_not_kept_for_the_next_one(talk):
+    talk.ask("emergency")
+    assert "call emergency again" in refusal(talk.lose())
+    assert presses(talk.open_again()) == []
+    talk.lose()
+    assert "call emergency again" in refusal(talk.ask("emergency"))
+    assert presses(talk.open_again()) == []
 
 
 def test_the_loss_is_said_once(talk):
@@ -964,16 +1066,13 @@ def test_what_waits_when_hold_begins_presses_nothing_but_a_landing():
     assert presses([*talk.ask("land"), *talk.run(0.1)]) == ["take_off"]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_hold_gives_up_a_press_that_waits_for_its_first_packet_but_a_landing(blind, name):
-    blind.say(is_flying=name == "land")
-    blind.ask(name)
+@pytest.mark.parametrize(("name", "pressed"), [("land", "take_off"), ("reset", "reset"), ("emergency", "reset")])
+def test_hold_gives_up_a_take_off_that_waits_for_its_first_packet_and_nothing_else(blind, name, pressed):
+    blind.ask("takeoff")
     blind.pilot.rank = Rank.HOLD
     actions = blind.run(1.0)
-    if name == "land":
-        assert (presses(actions), outcome(actions)[0]) == (["take_off"], True)
-        return
     assert presses(actions) == []
-    assert refusal(actions).endswith(
-        "was not pressed: The vehicle is held since it was called: let it follow commands, and call it again."
-    )
+    assert "The vehicle is held" in refusal(actions)
+    blind.say(is_flying=name == "land")
+    actions = [*blind.ask(name), *blind.run(1.0)]
+    assert (presses(actions), outcome(actions)[0]) == ([pressed], True)

@@ -15,6 +15,7 @@ from drone_bridge.dronegui.session.gui import (
     LATE,
     LEVEL,
     REFUSED,
+    START_S,
     UNANSWERED,
     UNSENT,
     GuiSession,
@@ -188,8 +189,8 @@ def test_a_state_of_before_a_stall_ends_with_it_and_that_is_no_silence(talk):
 
 def test_a_press_is_called_once_however_long_it_lasts_or_is_repeated(talk):
     actions = [action for _ in range(10) for action in talk.say(take_off=True)]
-    assert presses([*actions, *talk.run(10.0)]) == ["takeoff"]
-    assert presses(talk.press("reset")) == ["reset"]
+    assert presses([*actions, *talk.run(10.0), *talk.say()]) == ["takeoff"]
+    assert presses(talk.press("take_off")) == ["takeoff"]
 
 
 def test_take_off_toggles_by_what_flying_says(talk):
@@ -210,17 +211,83 @@ def test_take_off_toggles_by_what_succeeded_where_nothing_says_more(talk):
     assert presses(talk.press("take_off")) == ["takeoff"]
 
 
-def test_on_hold_only_landing_is_called(talk):
+def test_on_hold_only_landing_and_emergency_are_called(talk):
     talk.is_held = True
-    actions = [*talk.press("take_off"), *talk.press("reset")]
-    talk.fly(True)
-    actions += talk.press("take_off")
-    assert presses(actions) == ["land"]
-    assert notes(actions, REFUSED) == [
-        f"{name} was pressed, and is refused while the vehicle is held." for name in ("takeoff", "reset")
-    ]
     talk.fly(False)
+    actions = [*talk.press("take_off"), *talk.press("reset")]
+    assert len(notes(actions, REFUSED)) == 2
     assert talk.send_navdata()[0]["ctrl_state"] >> 16 == FlightState.LANDED  # and reset stopped no motors
+    talk.fly(True)
+    actions += [*talk.press("take_off"), *later(talk).press("reset")]
+    assert presses(actions) == ["land", "emergency"]
+
+
+def later(talk):
+    """Have the operator be heard for longer than a start lasts."""
+    for _ in range(3):
+        talk.say()
+        talk.now_s += START_S / 2
+    return talk
+
+
+# reset, and what it means.
+
+
+@pytest.mark.parametrize("is_flying", [None, True])
+def test_reset_of_an_operator_who_has_been_heard_is_an_emergency_unless_the_drone_stands(talk, is_flying):
+    if is_flying is not None:
+        talk.fly(is_flying)
+    assert presses(later(talk).press("reset")) == ["emergency"]
+    talk.fly(False)
+    assert presses(talk.press("reset")) == ["reset"]
+
+
+@pytest.mark.parametrize("is_flying", [None, True])
+def test_reset_of_a_program_that_has_just_started_is_withheld_once(talk, is_flying):
+    if is_flying is not None:
+        talk.fly(is_flying)
+    actions = talk.press("reset")
+    assert (presses(actions), len(notes(actions, REFUSED))) == ([], 1)
+    assert presses(talk.run(10.0)) == []
+    assert presses(talk.press("reset")) == ["emergency"]
+
+
+def test_a_program_that_is_started_again_and_again_cuts_no_motors(talk):
+    """By its numbers, from the same port or another one."""
+    later(talk)
+    talk.fly(True)
+    for source in (OPERATOR, (OPERATOR[0], 40001), OPERATOR, OPERATOR):
+        actions = [*talk.say(source, seq=1, reset=True), *talk.say(source), *talk.run(0.1), *talk.say(source)]
+        assert (presses(actions), len(notes(actions, REFUSED))) == ([], 1)
+    assert presses(talk.press("reset")) == ["emergency"]
+
+
+def test_a_sender_that_joins_with_higher_numbers_has_just_started(talk):
+    later(talk)
+    talk.fly(True)
+    talk.seq += 1000
+    assert presses(talk.say(OTHER, reset=True)) == []
+    talk.say(OTHER)
+    assert presses(talk.say(OTHER, reset=True)) == ["emergency"]
+    talk.say(OPERATOR)
+    assert presses(talk.say(OPERATOR, reset=True)) == ["emergency"]  # it has been there for long
+
+
+def test_operators_with_a_port_for_each_packet_or_one_number_for_all_can_cut_the_motors(talk):
+    talk.fly(True)
+    for port in range(50000, 50020):
+        talk.say((OPERATOR[0], port))
+    found = [
+        presses([*talk.say((OPERATOR[0], 50100 + 2 * n), reset=True), *talk.say((OPERATOR[0], 50101 + 2 * n))])
+        for n in range(2)
+    ]
+    assert found == [[], ["emergency"]]
+    always = Talk()
+    always.fly(True)
+    for _ in range(3):
+        always.say(seq=1)
+        always.now_s += START_S / 2
+    assert presses(always.say(seq=1, reset=True)) == ["emergency"]
 
 
 @pytest.mark.parametrize(
@@ -325,7 +392,7 @@ def test_the_state_in_navdata_is_what_is_known_of_it(talk):
     talk.fly(False)
     assert state() == FlightState.LANDED
     talk.fly(True)
-    talk.press("reset")
+    later(talk).press("reset")
     talk.fly(False)
     assert state() == FlightState.DEFAULT
     talk.fly(True)

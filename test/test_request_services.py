@@ -7,7 +7,7 @@ import pytest
 from std_srvs.srv import Trigger
 
 from drone_bridge.ros import request_services
-from drone_bridge.ros.request_services import LAND, LINK_TIMEOUT_S, RequestServices
+from drone_bridge.ros.request_services import EMERGENCY, LAND, LINK_TIMEOUT_S, RequestServices
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.session import Outcome
 
@@ -75,7 +75,8 @@ def ask(request, now_s):
 @pytest.fixture
 def node():
     node = Node()
-    RequestServices(node, ("takeoff", LAND), ask, outlive_cleanup=True)
+    names = ("takeoff", LAND, EMERGENCY)
+    RequestServices(node, names, ask, outlive_cleanup=True, on_hold=(LAND, EMERGENCY))
     return node
 
 
@@ -136,12 +137,23 @@ def test_nothing_is_waited_for_while_the_node_is_inactive(node):
 
 
 @pytest.mark.parametrize("why", ["is_held", "is_old"])
-def test_only_landing_is_asked_for_on_hold_or_after_a_stall(node, why):
+def test_only_landing_and_emergency_are_asked_for_on_hold_or_after_a_stall(node, why):
     setattr(node, why, True)
     node.statistics.liveness.is_open = True
     assert not Call(node, "takeoff").response.success
     assert Call(node, LAND).response is None
-    assert len(node.kept) == 1
+    assert Call(node, EMERGENCY).response is None
+    assert len(node.kept) == 2
+
+
+@pytest.mark.parametrize("waited_s", [0.0, 2.0])
+def test_an_emergency_is_as_old_as_it_may_have_waited(monkeypatch, node, waited_s):
+    monkeypatch.setattr(PROCESS, "waited_s", lambda: waited_s)
+    monkeypatch.setattr(request_services, "elapsed_s", lambda: 100.0)
+    node.statistics.liveness.is_open = True
+    Call(node, EMERGENCY)
+    (outcome,) = node.kept[0](0.0)
+    assert outcome.request.asked_s == 100.0 - waited_s
 
 
 def test_what_waited_for_the_link_through_a_stall_is_refused_but_a_landing_which_knows_when_it_was(monkeypatch, node):

@@ -40,7 +40,7 @@ class Vehicle:
 
     def call(self, name, value=None):
         request = None if value is None else SetBool.Request(data=value)
-        self.caller.call(name, self.answers.append, request, moves=name != "hover")
+        self.caller.call(name, self.answers.append, request, moves=name not in ("land", "hover"))
         return [called for called, _ in self.node.called]
 
     def hang(self):

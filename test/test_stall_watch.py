@@ -49,6 +49,24 @@ def test_after_a_gap_it_settles_for_a_while(clock):
     assert watch.running_s() == pytest.approx(1.1 * SETTLING_S)
 
 
+def test_a_request_after_a_stall_may_have_waited_since_before_it(clock):
+    watch = StallWatch(clock)
+    assert watch.waited_s() == 0.0
+    clock.now_s += 2.0
+    assert watch.waited_s() == pytest.approx(2.0)
+    clock.now_s += 1.0  # the next stall follows at once
+    assert watch.waited_s() == pytest.approx(3.0)
+    clock.now_s += 0.2
+    assert watch.waited_s() == pytest.approx(3.2)
+    clock.now_s += 0.2
+    assert watch.waited_s() == 0.0
+    for _ in range(round(LATE_TURN_S / 0.2) + 1):
+        clock.now_s += 0.2
+        watch.running_s()
+    clock.now_s += 0.5
+    assert watch.waited_s() == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(("late_s", "settles"), [(1.0, True), (LATE_TURN_S + 0.1, False)])
 def test_an_executor_that_gets_its_turn_late_settles_from_then_on(clock, late_s, settles):
     """As on a busy machine; who asks for the first time long after a stall was not in it."""

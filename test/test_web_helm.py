@@ -158,11 +158,11 @@ def test_a_rover_has_fewer_axes_than_a_drone():
 
 def test_what_ends_a_flight_is_known_by_the_bridge_that_offers_it_and_only_while_it_does():
     nodes = {"/a/dronegui_bridge": "dronegui_bridge", "/a/testbed_bridge": "testbed_bridge", "/a/any": "any"}
-    offered = {f"{node}/{name}" for node in nodes for name in ("reset", "land", "takeoff")}
+    offered = {f"{node}/{name}" for node in nodes for name in ("emergency", "reset", "land")}
     found = emergencies_of(nodes, offered)
-    assert list(found) == ["/a/dronegui_bridge/reset"]
-    assert (found["/a/dronegui_bridge/reset"].action, found["/a/dronegui_bridge/reset"].effect) == (
+    assert list(found) == ["/a/dronegui_bridge/emergency"]
+    assert (found["/a/dronegui_bridge/emergency"].action, found["/a/dronegui_bridge/emergency"].effect) == (
         "cut motors",
         "the motors stop at once, and the drone falls",
     )
-    assert emergencies_of(nodes, offered - {"/a/dronegui_bridge/reset"}) == {}
+    assert emergencies_of(nodes, offered - {"/a/dronegui_bridge/emergency"}) == {}

@@ -5,6 +5,7 @@ import contextlib
 import functools
 import math
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import browser as chromium
@@ -209,39 +210,34 @@ def test_take_off_needs_two_presses_and_hover_is_a_switch_and_what_is_said_cover
     page.wait(f"document.querySelector({hover!r}).ariaChecked === 'false'")
 
 
-RESET = '[data-call="/dronegui_bridge/reset"]'
+EMERGENCY = "/dronegui_bridge/emergency"
+BUTTON = f'[data-call="{EMERGENCY}"]'
 FALLS = "the motors stop at once, and the drone falls"
 
 
 def says(text):
-    return f"document.querySelector({RESET!r})?.textContent === {text!r}"
+    return f"document.querySelector({BUTTON!r})?.textContent === {text!r}"
 
 
-def test_an_emergency_is_called_so_unless_the_drone_is_on_the_ground_and_says_what_happens(page, ros, peer):
-    """By its button beside the sticks, and by the form of its service."""
-
-    def assume(is_flying):
-        assert ros.switch("dronegui_bridge/assume_flying", is_flying).success
-
-    assume(False)
-    page.wait(says("reset"))
-    page.click(RESET)
-    page.wait(says(f"reset: press again (in flight: {FALLS})"))
-    assume(True)
-    page.wait(says("Emergency: cut motors"))  # as it was pressed before for something else, it asks again
+def test_an_emergency_says_what_happens_and_goes_out_once_when_it_is_pressed_again(page, ros, peer):
+    """By its button beside the sticks, and by the form of its service; on hold, and whatever is known of the drone."""
+    assert ros.switch("dronegui_bridge/hold", True).success
     peer.forget()
-    form = "[data-service='/dronegui_bridge/reset'] button"
+    form = f"[data-service={EMERGENCY!r}] button"
     page.click("#details [role=tab]:nth-child(3)")
-    page.evaluate("document.querySelector('[data-service=\"/dronegui_bridge/reset\"]').open = true")
+    page.evaluate(f"document.querySelector('[data-service=\"{EMERGENCY}\"]').open = true")
     page.wait(f"document.querySelector({form!r})?.innerText === 'Emergency: cut motors'")
     page.evaluate(f"document.querySelector({form!r}).click()")
     page.wait(f"document.querySelector({form!r}).innerText === 'Press again: {FALLS}'")
-    page.click(RESET)
+    page.wait(says("Emergency: cut motors"))
+    page.click(BUTTON)
     page.wait(says(f"Press again: {FALLS}"))
     assert not any(packet.presses("reset") for packet in peer.packets)
-    press_twice(page, RESET)
-    peer.wait(lambda packet: packet.presses("reset"))
-    page.wait(says("reset"))  # after the reset it lies on the ground
+    press_twice(page, BUTTON)
+    page.wait("!document.querySelector('.notice').hidden")
+    assert "reset was pressed and released" in page.text(".notice")
+    down = [packet.presses("reset") for packet in peer.packets]
+    assert sum(now and not before for before, now in pairwise([False, *down])) == 1
 
 
 def test_a_vehicle_in_a_namespace_within_keeps_its_buttons_to_itself(page, ros):

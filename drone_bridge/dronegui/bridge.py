@@ -17,6 +17,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState
 from drone_bridge.dronegui.ports import PeerWithLatePort
 from drone_bridge.dronegui.session.controller import (
+    EMERGENCY,
     FOREIGN_NAVDATA,
     LAND,
     NOT_SENDING,
@@ -116,8 +117,10 @@ PARAMETERS = (
 
 #: The count of attempts to have the port for navdata that failed.
 PORT_UNAVAILABLE = "missed_navdata_ports"
+#: The services without a request.
+REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY)
 # Conditions in diagnostics.
-NO_NAVDATA, EMERGENCY = "navdata", "emergency"
+NO_NAVDATA, MOTORS_OFF = "navdata", "emergency"
 
 
 class DroneGuiBridge(ProtocolNode):
@@ -135,8 +138,10 @@ class DroneGuiBridge(ProtocolNode):
         self._has_noted_charge = False
         self._steady_clock = Clock()
         # There before the node is configured: they say why they refuse.
-        names = (TAKE_OFF, LAND, RESET)
-        self._requests = RequestServices(self, names, self._ask, refusal=self._refusal, outlive_cleanup=True)
+        on_hold = (LAND, RESET, EMERGENCY)
+        self._requests = RequestServices(
+            self, REQUESTS, self._ask, refusal=self._refusal, outlive_cleanup=True, on_hold=on_hold
+        )
         group = self._requests.group
         self.make_service(SetBool, "hover", self._serve_hover, callback_group=group)
         self.make_service(SetBool, "assume_flying", self._serve_assume_flying, callback_group=group)
@@ -153,7 +158,7 @@ class DroneGuiBridge(ProtocolNode):
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
-        for name in (TAKE_OFF, LAND, RESET):
+        for name in REQUESTS:
             self.make_subscription(Empty, name, self._on_message(name), 1, callback_group=self._requests.group)
         self.each_second(self._report_conditions)
 
@@ -252,7 +257,7 @@ class DroneGuiBridge(ProtocolNode):
         """Return why nothing can be pressed."""
         if self._session and self._session.is_open:
             return None
-        button = {TAKE_OFF: "take_off", LAND: "take_off", RESET: "reset"}.get(name)
+        button = {TAKE_OFF: "take_off", LAND: "take_off", RESET: "reset", EMERGENCY: "reset"}.get(name)
         return f"{button} can't be pressed {NOT_SENDING}" if button else f"{name} can't be followed {NOT_SENDING}"
 
     def _on_message(self, name: str) -> Callable[[Empty], Any]:
@@ -295,7 +300,7 @@ class DroneGuiBridge(ProtocolNode):
         navdata, emergency = self._session.problems if self._session else ("", "")
         for name, problem, level in (
             (NO_NAVDATA, navdata, DiagnosticStatus.WARN),
-            (EMERGENCY, emergency, DiagnosticStatus.ERROR),
+            (MOTORS_OFF, emergency, DiagnosticStatus.ERROR),
         ):
             if not problem:
                 self.statistics.end_condition(name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty, String
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from drone_bridge.dronegui.codec import (
     AXES,
@@ -26,8 +26,10 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.dronegui.device import Dialect
 from drone_bridge.dronegui.ports import PortWithOutlet
+from drone_bridge.dronegui.session.controller import EMERGENCY_AGE_S
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
 from drone_bridge.dronegui.session.gui import (
+    EMERGENCY,
     HOVER,
     LAND,
     LATE,
@@ -76,7 +78,7 @@ from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 #: The buttons that operators press, by the names of the bridge's services.
-TARGETS = (TAKE_OFF, LAND, RESET, HOVER)
+TARGETS = (TAKE_OFF, LAND, RESET, EMERGENCY, HOVER)
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The port for control packets; 0 picks a free one.", roles=("listen",)),
@@ -102,8 +104,10 @@ PARAMETERS = (
         ParameterDeclaration(
             f"target.{name}",
             "",
-            f"The service or topic for {name}. If empty, the service dronegui_bridge/{name}"
-            + (", a std_srvs/SetBool." if name == "hover" else f" or the topic {name}."),
+            f"The service or topic for {name}. If empty, {'target.reset, or ' * (name == EMERGENCY)}the service "
+            f"dronegui_bridge/{name}{', a std_srvs/SetBool' if name == HOVER else f' or the topic {name}'}."
+            + " Where there is none, reset is called."
+            * (name == EMERGENCY),
         )
         for name in TARGETS
     ),
@@ -156,21 +160,23 @@ class DroneGuiServer(ProtocolNode):
         self.each_second(self._report_sources)
         are_services = get("buttons_as") == "services"
         default = "dronegui_bridge/{}" if are_services else "{}"
-        targets = {name: get(f"target.{name}") or default.format(name) for name in TARGETS}
+        chosen = {name: get(f"target.{name}") for name in TARGETS}
+        chosen[EMERGENCY] = chosen[EMERGENCY] or chosen[RESET]
+        targets = {name: target or default.format(name) for name, target in chosen.items()}
         self._presses: dict[str, Publisher[Any]] = {}
         if not are_services:
             of_presses = {name: target for name, target in targets.items() if name != HOVER}  # drivers have none
             self._presses = {name: self.make_publisher(Empty, target, 10) for name, target in of_presses.items()}
             return
         # The services of a bridge that was killed stay in the ROS graph for as long as DDS believes in it.
-        of_bridge = {name for name in TARGETS if not get(f"target.{name}")}
+        of_bridge = {name for name, target in chosen.items() if not target}
         bridge = self.resolve_service_name(default.partition("/")[0])
         watch = BridgeWatch(self, lambda: {bridge}) if of_bridge else None
         self._caller = ServiceCaller(
             self,
             targets,
             ANSWER_TIMEOUT_S,
-            types={HOVER: SetBool},
+            types={HOVER: SetBool, EMERGENCY: Trigger},
             on_missing=self._forget_hover,
             is_gone=lambda name: watch is not None and watch.is_gone and name in of_bridge,
         )
@@ -218,11 +224,22 @@ class DroneGuiServer(ProtocolNode):
         self._velocities.publish(twist_from_shares(shares, full_scale), shares, self.decided_s)
 
     def call_service(self, name: str, tag: bool | None) -> None:
-        """Call a service, or publish a press; `tag` is whether hover is to be held."""
-        if not self._presses:
+        """Call a service, or publish a press; `tag` is whether hover is to be held.
+
+        reset stands in for an emergency that nobody offers.
+        """
+        age_s = elapsed_s() - self.decided_s
+        if name == EMERGENCY and age_s > EMERGENCY_AGE_S:
+            reason = f"it was pressed {age_s:.1f} s ago: press it again"
+            self._answer(name, tag, Answer(False, reason, was_called=False, has_come=False))
+        elif not self._presses:
             request = None if tag is None else SetBool.Request(data=tag)
-            self._caller.call(name, partial(self._answer, name, tag), request, moves=name != HOVER)
+            target = RESET if name == EMERGENCY and not self._caller.offers(EMERGENCY) else name
+            moves = name not in (LAND, EMERGENCY, HOVER)
+            self._caller.call(target, partial(self._answer, name, tag), request, moves=moves)
         elif publisher := self._presses.get(name):
+            if name == EMERGENCY and not self.is_wanted(publisher):
+                publisher = self._presses[RESET]
             if self.is_wanted(publisher):
                 self.publish(publisher, Empty())
                 self._answer(name, tag, Answer(True, f"published on {publisher.topic_name}"))

@@ -15,8 +15,9 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.session import Actions
 
-#: What is followed while the vehicle is held, and however long it has waited.
-LAND = "land"
+LAND, EMERGENCY = "land", "emergency"
+#: Requests whose age is judged by the session.
+AGED = frozenset({LAND, EMERGENCY})
 #: How long a request waits for the link of a bridge that has just been activated, and how often that is looked at.
 LINK_TIMEOUT_S, _LOOK_S = 1.0, 0.05
 
@@ -46,7 +47,7 @@ Ask = Callable[[Request, float], Actions]
 
 
 class RequestServices:
-    """Offers `~/<name>` for each of some names; only landing is requested while the vehicle is held."""
+    """Offers `~/<name>` for each of some names, and passes each call to the session as a request."""
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class RequestServices:
         *,
         refusal: Callable[[str], str | None] | None = None,
         outlive_cleanup: bool = False,
+        on_hold: Collection[str] = (LAND,),
     ) -> None:
         """Make the services.
 
@@ -65,8 +67,10 @@ class RequestServices:
             ask: is for the session: it gets a request and the time, and its Outcome comes now or later.
             refusal: returns why something can't be requested now, or None. By default, because nobody would hear it.
             outlive_cleanup: the services are there before the node is configured, and refuse.
+            on_hold: the names that are requested while the vehicle is held, too.
         """
         self._node, self._ask, self._refusal = node, ask, refusal or self._undeliverable
+        self._on_hold = frozenset(on_hold)
         self.group = ReentrantCallbackGroup()  # as an answer may take long, and cmd_vel has to arrive meanwhile
         for name in names:
             service = node.create_service(Trigger, f"~/{name}", partial(self._serve, name), callback_group=self.group)
@@ -79,21 +83,23 @@ class RequestServices:
         Args:
             name: what is requested.
             ask: as in the constructor, if it is something else.
-            moves: whether it is refused while the vehicle is held; landing never is.
+            moves: whether it is refused while the vehicle is held, unless its name is one of `on_hold`.
         """
         asked_s = elapsed_s()
-        if name != LAND:
-            if moves:
-                self._node.hold.check(name)
+        if moves and name not in self._on_hold:
+            self._node.hold.check(name)
+        if name == EMERGENCY:
+            asked_s -= PROCESS.waited_s()
+        elif name != LAND:
             self._node.check_age(name)
         await self._wait_for_link()
-        if name != LAND and PROCESS.stood_still_since(asked_s):
+        if name not in AGED and PROCESS.stood_still_since(asked_s):
             raise ValueError(f"This process has stood still since {name} was called: call it again.")
         if reason := self._refusal(name):
             raise ValueError(reason)
         request = Request(self._node, name)
-        if name == LAND:
-            request.asked_s = asked_s  # the session knows whether it minds
+        if name in AGED:
+            request.asked_s = asked_s
         self._node.post(partial(ask or self._ask, request), is_kept=True)
         is_success, sentence = await request.future  # type: ignore[misc] # annotated as an iterator
         if not is_success:

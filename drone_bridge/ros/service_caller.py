@@ -18,8 +18,6 @@ from drone_bridge.session.session import Answer
 CHECK_PERIOD_S = 0.5
 #: Calls of one service that wait for an answer; of more, the oldest is given up.
 MAX_PENDING = 4
-#: What is called while the vehicle is held, and whatever has happened since it was decided.
-LAND = "land"
 #: The condition of services that can't be called.
 MISSING = "missing_services"
 
@@ -67,10 +65,9 @@ class ServiceCaller:
         shutting down already. What moves the vehicle is not called while that is held, or if this process has stood
         still since it was decided.
         """
-        is_safe = name == LAND or not moves
-        if not is_safe and self._node.hold.is_held:
+        if moves and self._node.hold.is_held:
             finish(_uncalled("the vehicle is held"))
-        elif not is_safe and PROCESS.stood_still_since(self._node.decided_s):
+        elif moves and PROCESS.stood_still_since(self._node.decided_s):
             finish(_uncalled("the server has just stood still"))
         elif not self.offers(name):
             finish(_uncalled(self.absence([name])))

@@ -38,7 +38,7 @@ class StallWatch:
         """`clock` returns a time in s that goes on while the process stands still."""
         self.clock = clock
         self._ticked_s = clock()
-        self._resumed_s = -math.inf
+        self._resumed_s = self._stalled_from_s = -math.inf
         self._looked_s = self._settled_s = -math.inf  # of `is_settling`
         self._thread: threading.Thread | None = None
         # Without a node nobody ticks, and then a gap between two questions says nothing.
@@ -54,6 +54,8 @@ class StallWatch:
             return math.inf
         now_s = self.clock()
         if now_s - self._ticked_s > STALL_S:
+            if self._ticked_s - self._resumed_s > LATE_TURN_S:
+                self._stalled_from_s = self._ticked_s
             self._resumed_s = now_s
         self._ticked_s = now_s
         return now_s - self._resumed_s
@@ -77,6 +79,13 @@ class StallWatch:
         if is_first:
             self._settled_s = now_s + SETTLING_S
         return now_s < self._settled_s
+
+    def waited_s(self) -> float:
+        """Return for how long a request that is taken now may have waited; 0 without a stall. For the executor.
+
+        Stalls that follow each other count as one, with the time between them.
+        """
+        return self.clock() - self._stalled_from_s if self.is_settling else 0.0
 
     def start(self) -> None:
         """Tick in a thread of its own, from now on. May be called again, also in a forked process."""

@@ -7,10 +7,9 @@ import type { Emergency } from "./helm";
 import type { Stream } from "./stream";
 
 /** Services without a request that become buttons, in this order. */
-const BUTTONS = ["takeoff", "land", "land_on_pad", "reset", "run", "pause", "bind", "unbind"];
+const BUTTONS = ["takeoff", "land", "land_on_pad", "reset", "emergency", "run", "pause", "bind", "unbind"];
 /** What can't be undone. */
 const GRAVE = new Set(["takeoff", "land on pad", "reset"]);
-const FLYING_TYPE = "std_msgs/msg/Bool";
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
 export const SWITCH = "std_srvs/srv/SetBool";
 /** STOP and Resume are for that. */
@@ -21,38 +20,18 @@ export class Actions {
   #buttons = h("div.buttons");
   readonly element = h("div.quick", {}, this.#buttons, this.#emergencies);
   #shown = "";
-  #flyingTopic = "";
-  #endFlying?: () => void;
-  /** As the vehicle says; undefined where it does not. */
-  #isFlying?: boolean;
 
   constructor(private stream: Stream, private fleet: Fleet, private say: (text: string) => void) {
     stream.addEventListener("graph", () => this.#show());
     fleet.addEventListener("change", () => this.#show());
   }
 
-  /** What was known of a flight is unknown once its publisher goes. */
-  #followFlight(): void {
-    const { prefix } = this.fleet.subject;
-    const channel = this.stream.topics.get(`${prefix}flying`);
-    const topic = channel?.schemaName === FLYING_TYPE ? `${channel.id} ${channel.topic}` : "";
-    if (topic === this.#flyingTopic) return;
-    this.#flyingTopic = topic;
-    this.#endFlying?.();
-    this.#isFlying = undefined;
-    this.#endFlying = topic && channel ? this.stream.subscribe(channel.topic, ({ value }) => {
-      this.#isFlying = Boolean(value.data);
-      this.#show();
-    }) : undefined;
-  }
-
   #show(): void {
-    this.#followFlight();
     const buttons = BUTTONS.flatMap((name) => this.#servicesOf((last, type) => last === name && WITHOUT_REQUEST.has(type))[0] ?? []);
     const switches = this.#servicesOf((last, type) => last !== HOLD && type === SWITCH);
     const known = this.fleet.subject.vehicle?.emergencies ?? {};
     const emergencies = buttons.filter((service) => service in known);
-    const shown = [...buttons, ...switches, "emergencies", ...emergencies, this.#isFlying].join();
+    const shown = [...buttons, ...switches, "emergencies", ...emergencies].join();
     if (shown === this.#shown) return;
     this.#shown = shown;
     const usual = buttons.filter((service) => !(service in known));
@@ -60,12 +39,9 @@ export class Actions {
     this.#emergencies.replaceChildren(...emergencies.map((service) => this.#emergency(service, known[service]!)));
   }
 
-  /** Apart from the others; it has its own name only where the vehicle is known to stand. */
+  /** Apart from the others. The second press confirms, and is one call that nothing repeats. */
   #emergency(service: string, emergency: Emergency): HTMLElement {
-    const attributes = { "data-call": service };
-    const act = (): void => void this.#call(service, {});
-    if (this.#isFlying === false) return twoPresses(lastOf(service), act, attributes, `${lastOf(service)}: press again (in flight: ${emergency.effect})`);
-    return twoPresses(nameOf(emergency), act, { ...attributes, class: "emergency" }, questionOf(emergency));
+    return twoPresses(nameOf(emergency), () => void this.#call(service, {}), { "data-call": service, class: "emergency" }, questionOf(emergency));
   }
 
   #button(service: string): HTMLElement {

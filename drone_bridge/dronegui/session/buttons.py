@@ -3,7 +3,8 @@
 
 | a press | its button is | goes on |
 |---|---|---|
-| waits for its first packet | up | with that; is given up after a stall, on hold, or where nothing is sent any more |
+| waits for its first packet | up | with that; is given up after a stall, on hold, or where nothing is sent any more: \
+an emergency only where that is after `begins_until_s` |
 | is down | down | up, after `hold_s` and PACKETS_PER_LEVEL packets, or where it is given up |
 | is up again | up | over, after PACKETS_PER_LEVEL packets |
 | was refused: nobody listened, as was heard after its second packet | up | over at once |
@@ -11,6 +12,7 @@
 A press that has begun is completed and released whatever happens: what its button means was decided when it began.
 """
 
+import math
 from collections.abc import Iterator
 
 #: As many packets have to say that a button is pressed, and that it is not, for the edge to be sure to get across.
@@ -20,8 +22,9 @@ PACKETS_PER_LEVEL = 3
 class Press:
     """One press of a button."""
 
-    def __init__(self, hold_s: float) -> None:
-        self._hold_s = hold_s
+    def __init__(self, hold_s: float, begins_until_s: float = -math.inf) -> None:
+        """Create a press of at least `hold_s`; until `begins_until_s` no stall, hold or lost packet cancels it."""
+        self._hold_s, self.begins_until_s = hold_s, begins_until_s
         self._first_sent_s = 0.0
         self._packets_down = self._packets_up = 0
         self._is_given_up = False
@@ -74,13 +77,13 @@ class Press:
             self.was_refused = self.is_over = True
 
     def give_up(self, *, at_once: bool) -> None:
-        """Release it early; `at_once`: no packet is sure to say so."""
+        """Release the button early; `at_once`: without packets that report the release."""
         self._is_given_up = True
         self.is_over |= at_once or not self.was_sent
 
-    def outdate(self, sentence: str) -> None:
-        """Give up a press that has not begun, with the reason: it may mean the opposite by now."""
-        if not self.was_sent:
+    def outdate(self, sentence: str, now_s: float) -> None:
+        """Cancel a press that has not begun, with the reason: its effect may be the opposite by now."""
+        if not self.was_sent and now_s > self.begins_until_s:
             self.outdated_by, self.is_over = sentence, True
 
 
@@ -99,15 +102,19 @@ class Buttons:
         if button in self._presses:
             raise ValueError(f"{button} is still being pressed.")
 
-    def press(self, button: str, hold_s: float) -> Press:
+    def press(self, button: str, hold_s: float, begins_until_s: float = -math.inf) -> Press:
         """Begin a press. Raises ValueError with a sentence while the button is pressed."""
         self.check_released(button)
-        self._presses[button] = Press(hold_s)
+        self._presses[button] = Press(hold_s, begins_until_s)
         return self._presses[button]
+
+    def newest(self, button: str) -> Press | None:
+        """Return the press of a button that is not forgotten."""
+        return self._presses.get(button)
 
     def forget(self, button: str) -> None:
         """Allow a button to be pressed again after its press is over."""
-        del self._presses[button]
+        self._presses.pop(button, None)
 
     def down(self, now_s: float) -> frozenset[str]:
         """Return the buttons that are pressed in the next packet."""

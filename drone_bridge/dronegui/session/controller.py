@@ -16,16 +16,32 @@ by a link |
 | CLOSED, by `end` | hover FINAL_REPEATS times, all buttons released | |
 
 Navdata comes from the GUI's host alone, and says whether the drone flies; see `session.flight_watch` for how long that
-is known. take_off is a toggle, and reset stops the motors in the air: so neither is pressed where it could mean the
-opposite of what was requested. A request goes through these steps; each ends by what it waits for, after its
-time, or when nothing is sent any more, and each may refuse, with a sentence:
+is known. take_off is a toggle, and the button reset has two effects: so neither is pressed where it could mean the
+opposite of what was requested. Each direction has two names for the two effects of reset:
+
+| requested | the drone flies | unknown | seen, or stated, on the ground |
+|---|---|---|---|
+| here: emergency, an event: cut the motors now | pressed | pressed | pressed |
+| here: reset, which restarts communication | refused, names emergency | refused, names emergency | pressed |
+| in `session.gui`: reset of a client that has been heard for START_S | calls emergency | calls emergency | calls \
+reset |
+| in `session.gui`: reset of a client that has just started | withheld once, then calls emergency | likewise | calls \
+reset |
+
+An emergency ignores hold and navdata. It is pressed unless EMERGENCY_AGE_S have passed since it was requested, then its
+caller has to decide again. All emergencies that are under way share one press; a press of reset that began for another
+request is released first, for the emergency to have an edge of its own.
+
+Other requests go through these steps; each ends by what it waits for, after its time, or when nothing is sent any more,
+and each may refuse, with a sentence:
 
 | step | takeoff | land | reset |
 |---|---|---|---|
-| requested | refused while take_off is down, or another takeoff is under way | refused while take_off is down | |
-| LISTENING for navdata, until it was listened for `navdata_timeout` | always | always | where the state is lost |
+| requested | refused while take_off is down, or another takeoff or an emergency is under way | refused while take_off \
+is down | refused while a takeoff is under way |
+| LISTENING for navdata, until it was listened for `navdata_timeout` | always | always | always |
 | then | refused where it is old, or the drone may fly | done where it is landing; refused where it may be on the \
-ground, or is old and the drone is not seen | refused where it is old, or the state is lost still |
+ground, or is old and the drone is not seen | refused where it is old, or the drone may fly |
 | RESETTING: reset is down, then up | where nothing comes, and a person has stated that it is on the ground | | |
 | STARTING: for navdata, for `bootstrap_timeout`; then as after LISTENING | after that | | |
 | PRESSING | take_off | take_off | reset |
@@ -34,7 +50,8 @@ ground, or is old and the drone is not seen | refused where it is old, or the st
 Where the vehicle has to land, by its limits, land is requested every LAND_PERIOD_S, until it is done.
 
 - Old is what was requested before this process stood still, or before the link was lost or opened. A press that had not
-  begun by then, or when the vehicle is held, is given up; one that had begun is completed and released.
+  begun by then is given up, as is that of a takeoff when the vehicle is held; one that had begun is completed and
+  released. Emergencies have their own age.
 - Of a press that has begun and whose release may not get out, as the link is lost, nobody knows what it did. What
   navdata showed before the next link is not seen then.
 - Where nobody listens at the GUI's port, packets are still sent, so that a GUI that is started later hovers. The press
@@ -81,7 +98,7 @@ from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 WAITING, SENDING, CLOSED = "waiting for a peer", "sending", "closed"
 #: What can be requested.
-TAKE_OFF, LAND, RESET = "takeoff", "land", "reset"
+TAKE_OFF, LAND, RESET, EMERGENCY = "takeoff", "land", "reset", "emergency"
 #: The command that is always safe, and never wrong: no button but hover.
 HOVER = Controls(hover=True)
 #: How often a landing is requested that a limit requires.
@@ -94,14 +111,16 @@ UNHEARD, FOREIGN_NAVDATA = "undelivered_packets", "refused_navdata"
 TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
 
-#: What a press of take_off, or the reset before it, would do to a drone that is not where it is believed to be.
-HARM_IN_THE_AIR = "The take_off button would land a drone that flies, and reset would stop its motors."
-HARM_ON_GROUND = "The take_off button would make a drone on the ground fly."
-HARM_OF_RESET = "reset would stop the motors of a drone that flies."
+#: An emergency that was requested longer ago is refused: the person who called it has seen meanwhile what happens.
+EMERGENCY_AGE_S = 3.0
+#: What a press would do to a drone that is not where it is believed to be.
+HARM_ON_GROUND = "The button take_off would make a drone on the ground fly."
 STOOD_STILL = "This process has stood still since it was called: call it again."
 LINK_CHANGED = "The link was lost or opened since it was called: call it again."
 HELD_SINCE = "The vehicle is held since it was called: let it follow commands, and call it again."
-ALL_THE_SAME = "If its motors are to stop all the same, call assume_flying with true, and reset again."
+CUT_SINCE = "emergency was called since: call it again if the drone is to fly."
+CUTS = "To stop the motors of a drone in the air, call emergency."
+CALL_AGAIN = "If its motors still run, call emergency again."
 NOT_SENDING = "while nothing is sent: the bridge has to be active, and to have found its GUI's host."
 
 
@@ -215,6 +234,7 @@ class ControllerSession(Session):
         self._land_s = -math.inf  # when limits may request a landing
         self._final_left = 0
         self._stood_still_s = -math.inf
+        self._cut_s = -math.inf  # when an emergency was requested last
         self._published: bool | None = None  # whether it flies
         self._effects: list[Action] = []  # of what is being handled
         #: What is wrong with navdata, and with the drone, in clauses; empty where nothing is. As of the last look: who
@@ -253,7 +273,7 @@ class ControllerSession(Session):
             self.heard_s = now_s
         self._watch.resume(now_s)
         for press in self._buttons:
-            press.outdate(STOOD_STILL)
+            press.outdate(STOOD_STILL, now_s)
         for flight in self._flights:
             flight.until_s = max(flight.until_s, now_s + self._parameter("navdata_timeout"))
         return self._taken(now_s)
@@ -272,13 +292,14 @@ class ControllerSession(Session):
         return self._taken(now_s)
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
-        """Take that a packet did not go out: presses that have not begun are given up."""
+        """Handle a packet that was not sent: presses are given up, unless they may still begin."""
         assert isinstance(action, _SendPacket)
         assert action.packet
         action.packet.is_out = False
         self._buttons.unsent()
         for press in self._buttons:
-            press.give_up(at_once=False)
+            if now_s > press.begins_until_s:
+                press.give_up(at_once=False)
         if action.packet.seq == FIRST_SEQ:
             self._connection = ControllerConnection()  # or a GUI that has seen higher numbers ignores what follows
         return [*self._taken(now_s), Note(action.if_lost, sentence)]
@@ -324,7 +345,7 @@ class ControllerSession(Session):
         """Send what is commanded, with the buttons that are pressed, and say so."""
         self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
         if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
-            self._outdate_held()
+            self._outdate_held(now_s)
         down = self._buttons.down(now_s)
         command = self._commanded(now_s) if self.is_open and not self._hover_left else HOVER
         self._hover_left = max(0, self._hover_left - 1)
@@ -339,11 +360,11 @@ class ControllerSession(Session):
         self._effects += [_SendPacket(datagram, None, UNHEARD, ("packets",), packet), Publish(packet)]
         self._buttons.sent(down, now_s)
 
-    def _outdate_held(self) -> None:
-        """Give up each press that has not begun, but for a landing."""
+    def _outdate_held(self, now_s: float) -> None:
+        """Cancel a take-off whose press has not begun."""
         for flight in self._flights:
-            if flight.press and flight.request.name != LAND:
-                flight.press.outdate(HELD_SINCE)
+            if flight.press and flight.request.name == TAKE_OFF:
+                flight.press.outdate(HELD_SINCE, now_s)
 
     def _commanded(self, now_s: float) -> Controls:
         """Return the controls, without presses."""
@@ -394,11 +415,11 @@ class ControllerSession(Session):
     # Requests.
 
     def ask(self, request: Asked, now_s: float) -> Actions:
-        """Take off, land, or press reset; the Outcome comes now or later."""
+        """Take off, land, reset, or cut the motors; the Outcome comes now or later."""
         try:
             self._begin(request, now_s)
         except ValueError as error:
-            return [Outcome(request, False, str(error))]
+            return [_outcome(request, False, str(error))]
         return self._taken(now_s)
 
     def assume_flying(self, is_flying: bool, request: Asked, now_s: float) -> Actions:
@@ -417,6 +438,8 @@ class ControllerSession(Session):
         """Return why a request is old, in a sentence; empty if it is not."""
         if request.asked_s <= self._stood_still_s:
             return STOOD_STILL
+        if request.asked_s <= self._cut_s:
+            return CUT_SINCE
         return LINK_CHANGED if request.asked_s <= self.fresh_since_s else ""
 
     def _land_if_it_has_to(self, now_s: float) -> None:
@@ -432,13 +455,20 @@ class ControllerSession(Session):
 
     def _begin(self, request: Asked, now_s: float) -> None:
         """Begin what is requested. Raises ValueError with a sentence."""
-        if request.name != RESET:
+        under_way = {flight.request.name for flight in self._flights}
+        until_s = self._first_navdata_s(now_s)
+        if request.name == EMERGENCY:
+            until_s = request.asked_s + EMERGENCY_AGE_S
+            self._cut_s = now_s
+            for each in self._buttons:
+                each.outdate(CUT_SINCE, now_s)
+            if (press := self._buttons.newest("reset")) and EMERGENCY not in under_way:
+                press.give_up(at_once=False)
+        elif request.name != RESET:
             self._buttons.check_released("take_off")  # what it does shows only afterwards
-        if request.name == TAKE_OFF and any(flight.request.name == TAKE_OFF for flight in self._flights):
-            raise ValueError("takeoff is under way.")
-        until_s = now_s
-        if request.name != RESET or self._watch.is_lost(now_s):
-            until_s = self._first_navdata_s(now_s)
+        for name in {TAKE_OFF: (TAKE_OFF, EMERGENCY), RESET: (TAKE_OFF,)}.get(request.name, ()):
+            if name in under_way:
+                raise ValueError(f"{name} is under way.")
         self._flights.append(_Flight(request, Step.LISTENING, now_s, until_s))
 
     def _first_navdata_s(self, now_s: float) -> float:
@@ -468,6 +498,8 @@ class ControllerSession(Session):
             return True
         if flight.step is Step.CONFIRMING:
             return self._is_confirmed(flight)
+        if flight.request.name == EMERGENCY:
+            return self._buttons.newest("reset") in (None, self._emergency_press)
         return self._watch.heard_s > flight.since_s
 
     def _answer(self, flight: _Flight, is_success: bool, sentence: str) -> None:
@@ -475,27 +507,48 @@ class ControllerSession(Session):
         is_expected = is_success and not flight.press  # it is landing already
         self._effects.append(_outcome(flight.request, is_success, sentence, is_expected=is_expected))
 
+    @property
+    def _emergency_press(self) -> Press | None:
+        """The press that cuts the motors, where one is under way."""
+        presses = (flight.press for flight in self._flights if flight.request.name == EMERGENCY)
+        return next(filter(None, presses), None)
+
     # Each step's end: returns the outcome, or None where another step follows. Raises ValueError with a sentence.
 
     def _has_listened(self, flight: _Flight, now_s: float) -> str | None:
+        if flight.request.name == EMERGENCY:
+            self._cut(flight, now_s)
+            return None
         reason = self._age_reason(flight.request)
         if flight.request.name == LAND:
             return self._may_land(flight, reason, now_s)
         if reason:
             raise ValueError(reason)
-        if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
-            raise ValueError(HELD_SINCE)
         if flight.request.name == RESET:
-            if self._watch.is_lost(now_s):
-                raise ValueError(f"{self._unknown(now_s)} {HARM_OF_RESET} {self._advice_sentence} {ALL_THE_SAME}")
+            self._check_on_ground(
+                "the button reset would stop the motors of a drone that flies", now_s, instead=f" {CUTS}"
+            )
             self._press(flight, Step.PRESSING, "reset", now_s)
             return None
-        self._check_on_ground(now_s)
+        if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
+            raise ValueError(HELD_SINCE)
+        self._check_on_ground("the button take_off would land a drone that flies", now_s)
         if flight.step is Step.LISTENING and self._needs_bootstrap(now_s):
             self._bootstrap(flight, now_s)
         else:
             self._press(flight, Step.PRESSING, "take_off", now_s)
         return None
+
+    def _cut(self, flight: _Flight, now_s: float) -> None:
+        """Press reset, whatever is known, or share the press of another emergency."""
+        until_s = flight.request.asked_s + EMERGENCY_AGE_S
+        if now_s > until_s:
+            raise ValueError(f"Not cut: the request is {now_s - flight.request.asked_s:.1f} s old.")
+        if press := self._emergency_press:
+            flight.press, flight.step, flight.since_s = press, Step.PRESSING, now_s
+        else:
+            self._press(flight, Step.PRESSING, "reset", now_s, begins_until_s=until_s)
+            self._effects.append(Note("", "The motors are being cut: emergency was called."))
 
     def _may_land(self, flight: _Flight, reason: str, now_s: float) -> str | None:
         """Press the button; where the request is old, which has a reason, only if the drone was seen since."""
@@ -520,11 +573,11 @@ class ControllerSession(Session):
         self._press(flight, Step.RESETTING, "reset", now_s)
         self._effects.append(Note("", sentence, is_expected=True))
 
-    def _press(self, flight: _Flight, step: Step, button: str, now_s: float) -> None:
+    def _press(self, flight: _Flight, step: Step, button: str, now_s: float, begins_until_s: float = -math.inf) -> None:
         """Press a button. Raises ValueError with a sentence if that is impossible."""
         if not self.is_open:
             raise ValueError(f"{button} can't be pressed {NOT_SENDING}")
-        flight.press = self._buttons.press(button, self._parameter("press_time"))
+        flight.press = self._buttons.press(button, self._parameter("press_time"), begins_until_s)
         flight.step, flight.since_s, flight.until_s = step, now_s, math.inf
         flight.was_seen = self._watch.sees_drone(now_s)
 
@@ -554,7 +607,7 @@ class ControllerSession(Session):
         flight.step, flight.since_s, flight.until_s = Step.STARTING, now_s, now_s + patience_s
 
     def _has_pressed(self, flight: _Flight, now_s: float) -> str | None:
-        if flight.request.name == RESET:
+        if flight.request.name in (RESET, EMERGENCY):
             self._check_pressed(flight, "reset", now_s)
             if self._watch.is_flying(now_s) and not self._watch.sees_drone(now_s):
                 self._assume(None if self._receives_navdata else False, Source.PRESS)
@@ -600,16 +653,17 @@ class ControllerSession(Session):
             return False
         return watch.source is Source.PERSON and not watch.is_flying(now_s)
 
-    def _check_on_ground(self, now_s: float) -> None:
+    def _check_on_ground(self, harm: str, now_s: float, instead: str = "") -> None:
+        """Raise ValueError with a sentence unless the drone is seen, or stated, to be on the ground."""
         is_flying = self._watch.is_flying(now_s)
         if is_flying is None:
-            raise ValueError(f"{self._unknown(now_s)} {HARM_IN_THE_AIR} {self._advice_sentence}")
+            raise ValueError(f"{self._unknown(now_s)} {harm[0].upper()}{harm[1:]}. {self._advice_sentence}{instead}")
         if is_flying and self._watch.sees_drone(now_s):
-            raise ValueError("The drone flies, as its navdata says, and the take_off button would land it.")
+            raise ValueError(f"The drone flies, as its navdata says, and {harm}.{instead}")
         if is_flying:
             raise ValueError(
-                "The drone is assumed to fly, and the take_off button would land it. If it is on the ground, "
-                "call assume_flying with false first."
+                f"The drone is assumed to fly, and {harm}. If it is on the ground, call assume_flying with false "
+                f"first.{instead}"
             )
 
     def _check_in_the_air(self, now_s: float) -> None:
@@ -697,8 +751,10 @@ _STEPS: dict[Step, Callable[[ControllerSession, _Flight, float], str | None]] = 
 }
 
 
-def _outcome(request: Asked, is_success: bool, sentence: str, *, is_expected: bool) -> Action:
+def _outcome(request: Asked, is_success: bool, sentence: str, *, is_expected: bool = False) -> Action:
     """Return the outcome for its caller; of a landing without a request, a warning unless it is expected."""
+    if request.name == EMERGENCY and not is_success:
+        sentence = f"{sentence} {CALL_AGAIN}"
     if not isinstance(request, _OwnLanding):
         return Outcome(request, is_success, sentence)
     return Note("", sentence if is_success else f"The vehicle has to land, and does not: {sentence}", is_expected)

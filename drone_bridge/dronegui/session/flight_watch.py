@@ -59,10 +59,6 @@ class FlightWatch:
         is_outdated = self.source is Source.NAVDATA and not self.sees_drone(now_s)
         return None if is_outdated else self._is_flying
 
-    def is_lost(self, now_s: float) -> bool:
-        """Return whether it was known, and is not any more."""
-        return self.was_gui_gone or (self.source is Source.NAVDATA and not self.sees_drone(now_s))
-
     def listened_s(self, now_s: float) -> float:
         """Return how long navdata has been listened for, since this process last stood still, or had no link."""
         return now_s - self._listening_since_s

@@ -6,7 +6,7 @@
 | navdata of the drone | always |
 | `flying` is true | always |
 | `flying` is false | unless the drone is known to fly, and the publisher was not there when that became known |
-| a press succeeded | where neither navdata nor `flying` has come; a landing and a reset also end a doubt |
+| a press succeeded | where neither navdata nor `flying` has come; a landing and an emergency also end a doubt |
 
 A bridge that was started in flight may take the drone for landed, and a press would then take off.
 """
@@ -42,7 +42,7 @@ class FlyingState:
             self._is_landed_doubtful = True
             sentence = (
                 f"{self._topic} says that the drone is on the ground, but so may a node started while it flew: "
-                "take_off means land until navdata shows that, or land or reset succeeds."
+                "take_off means land until navdata shows that, or land or emergency succeeds."
             )
             return [Note(DOUBTFUL, sentence, is_ongoing=True)]
         self._know(is_flying, publishers)
@@ -55,8 +55,8 @@ class FlyingState:
             self._know(is_flying, self._publishers())
 
     def pressed(self, name: str) -> None:
-        """Note a press of takeoff, land or reset, which stops the motors in the air."""
-        self._is_stopped = name == "reset" and bool(self.is_flying)
+        """Note a press of takeoff, land, reset or emergency, which stops the motors in the air."""
+        self._is_stopped = name == "emergency" and bool(self.is_flying)
 
     def done(self, name: str) -> None:
         """Note that the drone carries out a press."""

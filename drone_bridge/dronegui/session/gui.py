@@ -16,7 +16,11 @@ force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover
 | CLOSED, by `end` | zero | no more | |
 
 - A press is an edge between two packets, from any senders, and is a call: it is made once, and never again, whatever
-  comes of it. take_off lands a drone that flies, see `session.flying`. On hold only landing is called.
+  comes of it. take_off lands a drone that flies, see `session.flying`. On hold only landing and emergency are called.
+- reset has two effects, and programs press it in their first packet to restart communication. It calls reset while the
+  drone is known to be on the ground, and otherwise emergency, as the document says. The first press within START_S of
+  a sender's start is withheld then: a start is a sender that is not among the last MAX_CONTROLLERS, or numbers that
+  begin again with 1. `session.controller` has the table of both directions.
 - Right after this process stood still no packet is followed, as it may have waited meanwhile; its presses are lost.
 - Navdata goes to the GUI's own machine and to the hosts that control it: each block of a bridge's unchanged, or else
   what the vehicle's topics say, NAVDATA_RATE times per second at most.
@@ -27,8 +31,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from drone_bridge.dronegui.codec import ControlPacket, Controls, Demo, FlightState, Navdata, VisionDetect
-from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.codec import (
+    FIRST_SEQ,
+    ControlPacket,
+    Controls,
+    Demo,
+    FlightState,
+    Navdata,
+    VisionDetect,
+)
+from drone_bridge.dronegui.device import MAX_CONTROLLERS, Dialect, Gui
 from drone_bridge.dronegui.session.flying import FlyingState
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
@@ -51,7 +63,9 @@ from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
 #: The presses, and what is held while its button is down: its tag is whether it is to be.
-TAKE_OFF, LAND, RESET, HOVER = "takeoff", "land", "reset", "hover"
+TAKE_OFF, LAND, RESET, EMERGENCY, HOVER = "takeoff", "land", "reset", "emergency", "hover"
+#: For how long a sender counts as just started, s.
+START_S = 1.0
 #: No motion: as hover, but for the button.
 LEVEL = Controls(hover=False)
 # Counters.
@@ -91,6 +105,10 @@ class GuiSession(Session):
         self._look_s = math.inf  # when hover is looked at again
         self._settled_s = -math.inf
         self._now_s, self._sender = -math.inf, ""  # of the packet that is being read
+        self._presses_reset = False  # that packet
+        self._seq = float(FIRST_SEQ)  # of the last packet
+        self._started_s: dict[str, float] = {}  # of the last senders by name, the newest at the end
+        self._withheld_of = ""  # the host whose reset was withheld last, until its next press
         self._effects: list[Action] = []  # of it
 
     # The operators.
@@ -104,7 +122,7 @@ class GuiSession(Session):
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         assert isinstance(data, bytes)
         is_new = name != self.peer or not self._command.is_in_force
-        self._now_s, self._sender, self._effects = now_s, name, []
+        self._now_s, self._sender, self._effects, self._presses_reset = now_s, name, [], False
         try:
             event = self._gui.receive(data, source, now_s)
         except RemoteProtocolError as error:
@@ -112,6 +130,9 @@ class GuiSession(Session):
         if not isinstance(event, ControlPacket):
             sentence = f"Packets from {name} arrive late: {event.seq:g} after {event.newest_seq:g}."
             return [Note(LATE, f"{sentence} A restarted sender must begin with seq 1.", is_ongoing=True)]
+        self._note_start(name, event.seq, now_s)
+        if self._presses_reset:
+            self._press_reset(source[0], now_s)
         begun: list[Action] = [] if self.is_open else [Note("connections")]
         if is_new:
             begun.append(Note("", f"Controlled by {name}.", is_expected=True))
@@ -229,15 +250,42 @@ class GuiSession(Session):
         self._press(LAND)
 
     def reset(self) -> None:
-        self._press(RESET)
+        self._presses_reset = True  # its effect depends on the packet's number
 
     def steer(self, controls: Controls) -> None:
         self._effects += self._hold_hover(controls.hover or self._is_held())
         axes = LEVEL if controls.hover else replace(controls, take_off=False, reset=False)
         self._effects += self._command.command(axes, self._now_s)
 
+    def _note_start(self, name: str, seq: float, now_s: float) -> None:
+        """Note when the sender of a packet has started."""
+        begins_again = seq == FIRST_SEQ < self._seq
+        if begins_again:
+            self._withheld_of = ""
+        self._seq = seq
+        started_s = self._started_s.pop(name, now_s)
+        self._started_s[name] = now_s if begins_again else started_s
+        if len(self._started_s) > MAX_CONTROLLERS:
+            del self._started_s[next(iter(self._started_s))]
+
+    def _press_reset(self, host: str, now_s: float) -> None:
+        """Call reset on the ground and emergency elsewhere, unless the press may only be a program's first packet."""
+        if self._flying.is_flying is False:
+            self._press(RESET)
+        elif now_s < self._started_s[self._sender] + START_S and self._withheld_of != host:
+            self._withheld_of = host
+            where = "flies" if self._flying.is_flying else "may fly"
+            sentence = (
+                f"reset of {self._sender} was withheld: the drone {where}, its motors would stop, and this sender has "
+                f"just started. To cut the motors, press it again."
+            )
+            self._effects.append(Note(REFUSED, sentence))
+        else:
+            self._withheld_of = ""
+            self._press(EMERGENCY)
+
     def _press(self, name: str) -> None:
-        if name != LAND and self._is_held():
+        if name not in (LAND, EMERGENCY) and self._is_held():
             sentence = f"{name} was pressed, and is refused while the vehicle is held."
             self._effects.append(Note(REFUSED, sentence))
             return
