@@ -22,6 +22,8 @@ from drone_bridge.robot.session.driver import (
     Moved,
     Problem,
 )
+from drone_bridge.robot.session.driver_conversation import FIRST_ANSWER_S, RoundTrip
+from drone_bridge.robot.session.keep_alives import USUAL_FOR_S
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Outcome, Send
 
@@ -192,6 +194,14 @@ def test_changes_keep_their_distance_the_newest_wins_and_a_stop_does_not_wait(bo
     assert bound.speeds()[-1] == STOPPED
 
 
+def test_what_is_decided_is_decided_once_a_turn(bound):
+    """As the arbiter counts what it decides."""
+    decided = []
+    bound.steering.decide = lambda now_s: decided.append(now_s) or Decision(Rank.NEUTRAL)
+    bound.take(bound.session.commanded(bound.now_s))
+    assert len(decided) == 1
+
+
 def test_when_the_commands_are_forgotten_a_stop_goes_out_now(bound):
     bound.command(FORWARD)
     bound.steering.forget()
@@ -210,6 +220,124 @@ def test_without_a_subsystem_no_command_moves_it_and_people_see_why(talk):
     assert talk.session.undrivable == "No skid steer is bound."
 
 
+# A robot whose answers are late.
+
+
+class Late(Talk):
+    """A robot whose answers to keep-alives take `delay_s`."""
+
+    def __init__(self, **parameters):
+        super().__init__(**parameters)
+        self.delay_s, self.answers = 0.005, []
+        self.is_answering = False
+        self.connect()
+        self.say(ROBOT)
+        self.say(codec.BindSuccess(DRIVE), codec.BindSuccess(LAMP))
+
+    def take(self, actions):
+        before = len(self.heard)
+        done = super().take(actions)
+        asked = [packet for packet in self.heard[before:] if isinstance(packet, codec.KeepAlive)]
+        self.answers += [(self.now_s + self.delay_s, packet) for packet in asked]
+        return done
+
+    def drive(self, seconds, speeds_at):
+        """Command 20 times a second, for a number of seconds, `speeds_at(s)`; return the speeds that were sent."""
+        began_s, before = self.now_s, len(self.speeds())
+        for step in range(round(200 * seconds)):
+            while self.answers and self.answers[0][0] <= self.now_s:
+                self.say(self.answers.pop(0)[1])
+            if step % 10 == 0:
+                self.command(speeds_at(self.now_s - began_s))
+            self.run(0.005)
+        return self.speeds()[before:]
+
+
+@pytest.fixture
+def late():
+    """A robot that has driven for a second, and answers nothing more for the next 1.5."""
+    talk = Late()
+    assert talk.drive(1.0, lambda _: FORWARD) == [FORWARD]
+    talk.delay_s = 1.5
+    talk.drive(0.3, lambda _: FORWARD)
+    return talk
+
+
+def test_a_slower_speed_of_the_same_sign_does_not_wait_for_late_answers(late):
+    slower = [Speeds(600, 1024), Speeds(600, 300), Speeds(64, 0)]
+    assert late.drive(1.0, lambda s: slower[min(int(s / 0.1), 2)]) == slower
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        lambda s: BACK,
+        lambda s: Speeds(1025, 1024),
+        lambda s: Speeds(1030 + round(20 * s), -1),  # each command is another one
+        lambda s: BACK if int(20 * s + 0.5) % 2 else FORWARD,
+    ],
+)
+def test_another_change_waits_for_late_answers_and_is_a_stop_after_the_command_timeout(late, wanted):
+    assert late.drive(COMMAND_TIMEOUT_S - 0.05, wanted) == []
+    assert late.drive(0.2, wanted) == [STOPPED]
+
+
+def test_driving_goes_on_once_the_late_answers_are_there(late):
+    late.drive(1.0, lambda _: BACK)
+    late.delay_s = 0.005
+    late.drive(2.0, lambda _: BACK)
+    assert late.speeds()[-2:] == [STOPPED, BACK]
+
+
+def test_the_rate_of_changes_alone_is_no_reason_for_a_stop():
+    talk = Late(max_update_rate=1.0)
+    sent = talk.drive(5.0, lambda s: Speeds(500 + round(100 * s), 500))
+    assert STOPPED not in sent
+    assert len(sent) >= 4
+
+
+def test_a_round_trip_that_becomes_slow_for_good_can_be_driven():
+    talk = Late()
+    talk.drive(5.0, lambda _: FORWARD)
+    talk.delay_s = 0.4
+    talk.drive(USUAL_FOR_S + 2.0, lambda s: Speeds(1024 + round(20 * s), 1024))
+    sent = talk.drive(4.0, lambda s: Speeds(500 + round(20 * s), 500))
+    assert STOPPED not in sent
+    assert len(sent) >= 40
+
+
+def test_keep_alives_of_one_time_of_day_are_told_apart(bound, monkeypatch):
+    """As after the clock was set back."""
+    monkeypatch.setattr(bound, "ms", lambda: 0)
+    bound.is_answering = False
+    bound.run(0.35)
+    asked = [packet for packet in bound.heard if isinstance(packet, codec.KeepAlive)][-3:]
+    assert len({packet.time_ms for packet in asked}) == 1
+    actions = bound.say(*asked)
+    assert notes(actions, "unexpected_packets") == []
+    assert len(kind(actions, RoundTrip)) == 3
+
+
+# A robot that is slow to answer first.
+
+
+def test_any_robot_has_10_s_for_its_first_answer(talk):
+    talk.is_answering = False
+    talk.connect()
+    assert notes(talk.run(FIRST_ANSWER_S - 0.1), "lost_connections") == []
+    talk.say(ROBOT)
+    talk.run(0.5)
+    assert not talk.is_closed
+    actions = talk.run(LINK_TIMEOUT_S)
+    assert "link_timeout" in notes(actions, "lost_connections")[0]
+
+
+def test_who_has_never_answered_is_left_after_that_and_the_log_names_the_parameter(talk):
+    talk.is_answering = False
+    talk.connect()
+    assert "link_timeout" in notes(talk.run(FIRST_ANSWER_S + 0.1), "lost_connections")[0]
+
+
 # The end of a connection.
 
 
@@ -226,7 +354,7 @@ def test_the_robot_is_left_stopped_and_has_everything_back(bound, how):
     elif how == "silence":
         bound.is_answering, bound.parameters["silence_warning"] = False, 60.0
         actions = bound.run(LINK_TIMEOUT_S + 0.1)
-        assert notes(actions, "lost_connections") == ["The robot has been silent for 2 s."]
+        assert "silent for 2 s" in notes(actions, "lost_connections")[0]
     else:
         bound.take(bound.session.lost(bound.now_s))
     assert bound.packets()[-3:] == [

@@ -95,6 +95,23 @@ def test_a_battery_that_the_bridge_published_once_is_received_late_and_other_pub
     assert len(requested) == 2 + are_of_bridge
 
 
+def test_values_that_are_cleared_while_they_are_taken_raise_nothing(monkeypatch):
+    """One thread takes, and another one unsubscribes."""
+
+    class Cleared(dict):
+        def popitem(self):
+            taken = super().popitem()
+            self.clear()
+            return taken
+
+        def __bool__(self):
+            return True  # as another thread saw it just before
+
+    found = SensorSubscriptions(None, None, lambda: None)
+    monkeypatch.setattr(found, "_values", Cleared({1: 5, 2: 6}))
+    assert found.take() == {2: 6}
+
+
 def test_behind_a_bridge_there_is_a_robot_while_one_is_connected_and_the_bridge_reports(monkeypatch):
     watch, heard, stamp = SimpleNamespace(is_gone=False, is_vehicle_silent=True), {}, Time()
     monkeypatch.setattr(sources, "BridgeWatch", lambda node, bridges, on_change: watch)

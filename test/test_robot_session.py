@@ -41,7 +41,7 @@ class Scene:
     def __init__(self, skid_steer=("first",), lights=("first",), desired=None):
         self.out = []
         self.desired = desired or DesiredSubsystems(skid_steer, lights)
-        parameters = {"link_timeout": TIMEOUT_S, "max_update_rate": math.inf}
+        parameters = {"link_timeout": TIMEOUT_S, "command_timeout": 0.5, "max_update_rate": math.inf}
         self.session = DriverConversation("me", self.desired, parameters.__getitem__, self.out, now_s=100.0)
         self.now_s = 100.0
         self.sent()

@@ -43,7 +43,7 @@ class Scene:
         self.on_their_way = []  # to the adapter: when it arrives, and what
         self.answers = []  # to the driver, likewise
         self.wire = codec.DriverConnection()
-        parameters = {"link_timeout": 2.0, "max_update_rate": COMMANDS_PER_S}
+        parameters = {"link_timeout": 2.0, "command_timeout": 0.5, "max_update_rate": COMMANDS_PER_S}
         self.session = DriverConversation(
             "me", DesiredSubsystems(["first"], ["none"]), parameters.__getitem__, [], now_s=0.0
         )

@@ -45,7 +45,8 @@ PARAMETERS = (
     ParameterDeclaration(
         "link_timeout",
         2.0,
-        "Seconds of silence after which the connection counts as lost and is reopened.",
+        "Seconds of silence after which the connection counts as lost and is reopened; at least 10 before the first "
+        "answer.",
         (0.6, 60.0),
     ),
     ParameterDeclaration(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """SensorSubscriptions: the topics of a robot's sensors; and ListedParts, robot_bridge's lists. For the executor."""
 
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -42,9 +43,10 @@ class SensorSubscriptions:
         For one other thread.
         """
         taken: dict[int, int | None] = {}
-        while self._values:
-            number, value = self._values.popitem()
-            taken[number] = value
+        with contextlib.suppress(KeyError):  # empty, perhaps only now: `close` clears it in the executor
+            while True:
+                number, value = self._values.popitem()
+                taken[number] = value
         return taken
 
     def close(self) -> None:

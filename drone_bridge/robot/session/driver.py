@@ -7,13 +7,15 @@ Theory of operation, by the document and by what real robots do:
 |---|---|---|
 | WAITING | nothing | CONNECTED, when there is a connection |
 | CONNECTED | registration, a query, binds of what is desired, then updates when speeds change, and keep-alives: \
-see DriverConversation | WAITING, when the robot closes, is silent for `link_timeout`, or sends what can't be read |
+see DriverConversation | WAITING, when the robot closes, is silent for `link_timeout`, gives no first answer for \
+FIRST_ANSWER_S, or sends what can't be read |
 | CLOSED, by `end` | a stop, and what was bound is given back | |
 
 Speeds are those that the arbiter decides; at most `max_update_rate` changes are sent per second, but a stop at once.
-While the robot answers keep-alives late, or is in safe mode, only a stop is sent. What is desired outlives connections;
-commands, lights and requests do not. A request to bind is answered when the robot gives one, or when the connection
-ends.
+While answers to keep-alives are late, speeds that only slow the motors down are sent as well, and other changes wait;
+after `command_timeout` a stop is sent in their place. In safe mode only a stop is sent. What is desired outlives
+connections; commands, lights and requests do not. A request to bind is answered when the robot gives one, or when the
+connection ends.
 
 A robot has proved useful when it has answered all binds: one that never does is connected to ever less often.
 
@@ -31,7 +33,7 @@ from drone_bridge.robot.session.bindings import NOT_LISTED
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver_conversation import DriverConversation, SilentRobotError
 from drone_bridge.robot.session.other_drivers import Obstruction
-from drone_bridge.session.arbiter import Arbiter
+from drone_bridge.session.arbiter import Arbiter, Decision
 from drone_bridge.session.session import (
     MAY_HAVE_WAITED,
     Action,
@@ -237,7 +239,8 @@ class DriverSession(Session):
             except SilentRobotError as silence:
                 self._out.append(Note("lost_connections", str(silence)))
                 return self._ended(str(silence), now_s)
-            conversation.drive(self._arbiter.decide(now_s).command or STOPPED, now_s)
+            decision = self._arbiter.decide(now_s)
+            conversation.drive(decision.command or STOPPED, now_s)
             conversation.flush(self._encoded, self._send, now_s)
             self.heard_s = conversation.heard_s
             self.is_proven = self.is_proven or conversation.bindings.is_settled
@@ -249,15 +252,11 @@ class DriverSession(Session):
                 self._moving = conversation.moving
             if is_due:
                 self._odometry_due_s = next_due(self._odometry_due_s, 1 / ODOMETRY_RATE, now_s)
-        self._set_due(now_s)
+            self._set_due(conversation, decision)
         return self._done()
 
-    def _set_due(self, now_s: float) -> None:
-        if not (conversation := self._conversation):
-            self.due_s = math.inf
-            return
+    def _set_due(self, conversation: DriverConversation, decision: Decision[Speeds]) -> None:
         self.due_s = min(conversation.due_s, self._odometry_due_s, self._lists_due_s)
-        decision = self._arbiter.decide(now_s)
         if decision.command is not None and decision.arrived_s is not None:
             ends_s = decision.arrived_s + float(self._parameter("command_timeout")) + _AFTER_S
             self.due_s = min(self.due_s, ends_s)
@@ -296,7 +295,7 @@ class DriverSession(Session):
             self._note(name, None)
         self._conversation, self.undrivable = None, None
         self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
-        self._set_due(now_s)
+        self.due_s = math.inf
         return self._done()
 
     # What people see.

@@ -24,6 +24,8 @@ BYTE_PERIOD_S = 0.01
 STOP_ANSWER_S = 0.3
 #: How long robotd may be silent at least: a driver that gives it up is never let in again, until it is restarted.
 ROBOTD_PATIENCE_S = 10.0
+#: How long any robot may take for its first answer.
+FIRST_ANSWER_S = 10.0
 
 
 class RoundTrip(NamedTuple):
@@ -56,7 +58,7 @@ class DriverConversation:
         out: list[Action],
         now_s: float,
     ) -> None:
-        """`parameter` returns the present value of `link_timeout`, s, and `max_update_rate`, Hz."""
+        """`parameter` returns the value of `link_timeout` and `command_timeout`, s, and of `max_update_rate`, Hz."""
         self.outbox: list[codec.FromDriver] = [codec.RegisterDriver(driver_name), codec.QuerySubsystems()]
         self._parameter = parameter
         self._out = out
@@ -84,6 +86,7 @@ class DriverConversation:
         self.driven = STOPPED
         self._changed_s = now_s  # when those were others
         self._change_due_s = math.inf  # when a change that comes too soon may follow
+        self._withheld_since_s: float | None = None  # when the first change waited for answers that are late still
         #: How the robot moves as far as its answers tell: a stop counts once it is known to be in force.
         self.moving = STOPPED
         self._stopped_s: float | None = None  # when a stop was sent that is not known to be in force
@@ -121,6 +124,8 @@ class DriverConversation:
 
     @property
     def _patience_s(self) -> float:
+        if self.heard_s is None:
+            return max(self._link_timeout_s, FIRST_ANSWER_S)
         return max(self._link_timeout_s, ROBOTD_PATIENCE_S) if self._others.is_robotd else self._link_timeout_s
 
     @property
@@ -140,7 +145,11 @@ class DriverConversation:
     def tick(self, now_s: float, clock_ms: int) -> None:
         """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
         if now_s >= self._silent_from_s:
-            raise SilentRobotError(f"The robot has been silent for {self._patience_s:g} s.")
+            kept = "has not answered yet" if self.heard_s is None else "has been silent"
+            raise SilentRobotError(
+                f"The robot {kept} for {self._patience_s:g} s. If it is as slow as that, raise the parameter "
+                f"link_timeout ({self._link_timeout_s:g} s)."
+            )
         if now_s >= self._keep_alive_due_s:
             # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
@@ -258,15 +267,19 @@ class DriverConversation:
         """Send changed speeds to every bound skid steer.
 
         They are STOPPED while keep-alives are too late to drive; a stop goes before whatever is queued. Other changes
-        wait while the robot has not dealt yet with what it was sent, and for `max_update_rate`.
+        wait for `max_update_rate`, and unless they only slow the motors down, while the robot has not handled yet what
+        it was sent. When some have waited for `command_timeout`, the robot is stopped.
         """
         self._change_due_s = math.inf
+        is_late = self._keep_alives.are_late(now_s)
+        if not is_late:
+            self._withheld_since_s = None
         if self.standstill_reason(now_s):
             speeds = STOPPED
         elif speeds not in (STOPPED, self.driven):
             may_change_s = self._changed_s + 1 / float(self._parameter("max_update_rate"))
-            if self._keep_alives.are_late(now_s):
-                speeds = self.driven  # until the robot has answered
+            if is_late and not _only_slows(self.driven, speeds):
+                speeds = self._withheld(now_s)
             elif now_s < may_change_s:
                 speeds, self._change_due_s = self.driven, may_change_s
         if speeds != self.driven:
@@ -279,6 +292,16 @@ class DriverConversation:
         self.outbox[:] = [*updates, *self.outbox] if speeds == STOPPED else [*self.outbox, *updates]
         if numbers and speeds != STOPPED:
             self.moving = speeds
+
+    def _withheld(self, now_s: float) -> Speeds:
+        """Return the speeds in place of a change that waits for answers: a stop after `command_timeout`."""
+        if self._withheld_since_s is None:
+            self._withheld_since_s = now_s
+        stop_s = self._withheld_since_s + float(self._parameter("command_timeout"))
+        if now_s >= stop_s:
+            return STOPPED
+        self._change_due_s = stop_s
+        return self.driven
 
     def switch_lights(self, is_on: bool) -> int:
         """Switch every light that is bound, and those that will be, if that is a change; return how many are bound."""
@@ -295,3 +318,8 @@ class DriverConversation:
             self.outbox.append(codec.SkidSteerUpdate(number, *STOPPED))
         elif self._light is not None and number in self.bindings.bound_of(codec.SubsystemType.LIGHTS):
             self.outbox.append(codec.LightUpdate(number, self._light))
+
+
+def _only_slows(before: Speeds, speeds: Speeds) -> bool:
+    """Return whether no motor turns faster than before, or the other way round."""
+    return all(0 <= new <= old or old <= new <= 0 for old, new in zip(before, speeds, strict=True))
