@@ -307,7 +307,8 @@ def test_documents_from_a_new_port_each_are_one_drones_and_commands_go_to_the_ne
         actions += talk.hear(port(40000 + 7 * number))
         actions += talk.run(PERIOD_S)
     assert len(published(actions)) >= 90
-    assert len([each for each in notes(actions, "") if "another port" in each]) == 1
+    assert len(notes(actions, "")) == 1
+    assert "another port" in notes(actions, "")[0]
     assert talk.pilot.restarts == 1  # and what is commanded goes on
     talk.pilot.command = FORWARD
     talk.hear(port(50000))

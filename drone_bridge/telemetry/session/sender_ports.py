@@ -28,6 +28,7 @@ class SenderPorts:
         self._since: deque[int] = deque(maxlen=MOVED)  # of others, since the drone's own was heard
         self._others: deque[int] = deque(maxlen=_MAX_OTHERS)  # of programs beside the drone
         self._newest: float | None = None  # timestamp of the drone, s
+        self._is_noted = False  # the document that `hear` is about to get is in `_recent`
 
     @property
     def is_changing(self) -> bool:
@@ -36,7 +37,9 @@ class SenderPorts:
 
     def hear(self, port: int, timestamp: float | None) -> None:
         """Note a document of the drone."""
-        self._recent.append(port)
+        if not self._is_noted:
+            self._recent.append(port)
+        self._is_noted = False
         self._others.extend(each for each in self._since if each not in self._others)
         self._since.clear()
         self._newest = timestamp
@@ -57,5 +60,5 @@ class SenderPorts:
         is_drones = self.is_changing or (has_moved and continues)
         if is_drones:
             self._since.clear()
-            self._recent.pop()  # `hear` notes it
+            self._is_noted = True
         return is_drones
