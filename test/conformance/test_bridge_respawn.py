@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ament_index_python.packages import get_package_share_directory
 from composition import launch
 from processes import TIMEOUT_S
 from ros_session import wait_until
@@ -37,7 +38,8 @@ def launched(pair, tmp_path, monkeypatch):
     parameters = tmp_path / "parameters.yaml"
     parameters.write_text(json.dumps({"/**": {"ros__parameters": pair.vehicles[0].parameters}}))
     pair.command()
-    with launch(pair.kind.launch_file, namespace=pair.name, params_file=parameters) as pair.program:
+    launch_file = Path(get_package_share_directory(pair.kind.package), "launch", pair.kind.launch_file)
+    with launch(launch_file, namespace=pair.name, params_file=parameters) as pair.program:
         pair.works_after(time.monotonic(), TIMEOUT_S)
         yield pair
 

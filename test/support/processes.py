@@ -16,9 +16,11 @@ from patience import TIMEOUT_S
 from drone_bridge.ros.environment import name_profile_for_fast_dds_2
 
 
-def executable(name):
+def executable(name, package="drone_bridge"):
     """Return the path of an installed executable, as `ros2 run` would find it."""
-    return os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", name)
+    path = Path(get_package_prefix(package), "lib", package, name)
+    assert path.is_file(), f"{package} has no executable {name}: {path} would be it"
+    return str(path)
 
 
 def members(*groups):

@@ -235,10 +235,18 @@ class Subject:
     def _run(self, role: str, command: list[str]) -> Any:
         return Program(f"{self.name}.{role}", command, self._scratch, self._domain)
 
-    def _start_node(self, role: str, name: str, parameters: Mapping[str, Value], arguments: Sequence[str] = ()) -> Any:
+    def _start_node(
+        self,
+        role: str,
+        name: str,
+        parameters: Mapping[str, Value],
+        arguments: Sequence[str] = (),
+        *,
+        package: str = "drone_bridge",
+    ) -> Any:
         ros = ["--ros-args", "-r", f"__ns:=/{self.name}", *arguments]
         ros += [word for key, value in parameters.items() for word in ("-p", f"{key}:={json.dumps(value)}")]
-        return self._start(role, [executable(name), *ros])
+        return self._start(role, [executable(name, package), *ros])
 
 
 class BridgeSubject(Subject):
@@ -251,7 +259,8 @@ class BridgeSubject(Subject):
         super().__init__(f"{kind.name}_bridge", domain, scratch, [Vehicle(kind)])
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        self.program = self._start_node("bridge", f"{self.kind.name}_bridge", self.vehicles[0].parameters, arguments)
+        parameters, package = self.vehicles[0].parameters, self.kind.package
+        self.program = self._start_node("bridge", f"{self.kind.name}_bridge", parameters, arguments, package=package)
         return self.program
 
     def first_word_after(self, since_s: float) -> float:
@@ -282,10 +291,14 @@ class ServerSubject(Subject):
 
     def start_surroundings(self) -> None:
         elsewhere = [word for name in COMMAND_TOPICS for word in ("-r", f"{name}:=of_others/{name}")]
-        self._start_node("bridge", f"{self.kind.name}_bridge", self.vehicles[0].parameters, elsewhere)
+        bridge, parameters = f"{self.kind.name}_bridge", self.vehicles[0].parameters
+        self._start_node("bridge", bridge, parameters, elsewhere, package=self.kind.package)
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        self.program = self._start_node("server", f"{self.kind.name}_server", self.parameters, arguments)
+        package = self.kind.package
+        self.program = self._start_node(
+            "server", f"{self.kind.name}_server", self.parameters, arguments, package=package
+        )
         return self.program
 
     def command(self) -> None:

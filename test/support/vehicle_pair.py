@@ -39,12 +39,14 @@ def assert_nothing_moved(commands, since_s):
 
 def each_kind():
     """Return the fixture `kind` for a file whose tests ask each kind."""
-    judged = [each for kind in kinds().values() if kind.commands for each in subjects.with_roles(kind)]
+    judged = [each for kind in kinds().values() for each in subjects.with_roles(kind)]
     names = [f"{kind.name} {kind.emulated.get('role', '')}".strip() for kind in judged]
 
     @pytest.fixture(scope="module", name="kind", params=judged, ids=names)
     def fixture(request):
-        return request.param
+        kind = request.param
+        assert kind.commands, f"Nobody can judge what {kind.name} is commanded: its ProtocolKind needs `commands`."
+        return kind
 
     return fixture
 

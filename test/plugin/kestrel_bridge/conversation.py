@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol."""
+"""One conversation with each message of the protocol, and which of a client's commands are neutral."""
 
 from drone_bridge.kind import Sent, Side
-from kestrel_bridge.codec import Answer, Hello, Land, State, Steer, TakeOff
+from kestrel_bridge.codec import Answer, DroneConnection, Hello, Land, State, Steer, TakeOff
 
 
 def conversation() -> tuple[Sent, ...]:
@@ -19,3 +19,14 @@ def conversation() -> tuple[Sent, ...]:
         Sent(Side.VEHICLE, Answer("takeoff", False, "it flies already")),
         Sent(Side.OPERATOR, Land()),
     )
+
+
+def commands():
+    """Read commands to a drone; requests are none."""
+    connection = DroneConnection()
+
+    def read(data):
+        connection.receive_data(data)
+        return [event == Steer() for event in connection.events() if isinstance(event, Steer)]
+
+    return read

@@ -41,12 +41,20 @@ class Client:
         self._protocol = ClientConnection()
         self._asked = ""
         self._answer: Answer | None = None
+        self._heard_s = self._greeted_s = time.monotonic()
         self.state: State | None = None
 
     def send(self, message) -> None:
         """Send a message; that nobody listens yet is no failure."""
         with contextlib.suppress(LinkRefusedError):
             self._drone.send(self._protocol.send(message), None)
+
+    def greet_again(self) -> None:
+        """Greet a drone that is silent, as one that has restarted knows no client."""
+        now_s = time.monotonic()
+        if min(now_s - self._heard_s, now_s - self._greeted_s) > HELLO_PERIOD_S:
+            self._greeted_s = now_s
+            self.send(Hello())
 
     def receive_for(self, seconds: float) -> None:
         """Receive for a time. Raises LinkCancelledError."""
@@ -66,6 +74,7 @@ class Client:
 
     def _take(self, data: bytes) -> None:
         self._protocol.receive_data(data)
+        self._heard_s = time.monotonic()
         try:
             for event in self._protocol.events():
                 if not isinstance(event, Answer):
@@ -77,7 +86,7 @@ class Client:
 
 
 def operate(options, cancellation, stack) -> int:
-    """Fly the plan; return 0 if take-off and landing were confirmed. Raises LinkError."""
+    """Fly the plan; return 0 if take-off and landing, if any, were confirmed. Raises LinkError."""
     drone = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
     stack.callback(drone.close)
     with contextlib.suppress(LinkCancelledError):
@@ -86,10 +95,10 @@ def operate(options, cancellation, stack) -> int:
         try:
             while not (client.ask(Hello(), HELLO_PERIOD_S) and client.state):
                 client.receive_for(HELLO_PERIOD_S)
-            if not client.ask(TakeOff()):
+            if not (options.in_the_air or client.ask(TakeOff())):
                 return 1
             follow(options, client)
-            return int(not client.ask(Land()))
+            return int(not (options.in_the_air or client.ask(Land())))
         finally:
             with contextlib.suppress(LinkError):
                 client.send(Steer())
@@ -109,6 +118,7 @@ def follow(options, client) -> None:
 
         speed, turn = options.full_speed, options.full_turn
         axes = (share(leg.left, speed), share(leg.forward, speed), share(leg.up, speed), share(leg.turn, turn))
+        client.greet_again()
         client.send(Steer(*axes))
         client.receive_for(PERIOD_S)
     client.send(Steer())
@@ -117,6 +127,7 @@ def follow(options, client) -> None:
 def main(arguments=None) -> int:
     """Run the program; return its exit code."""
     parser = OperatorParser("kestrel", "A client of the kestrel that follows a plan.", DEFAULT_PORT, "the drone")
+    parser.add_argument("--in-the-air", action="store_true", help="steer from the start, without take-off and landing")
     drone = parser.add_argument_group("drone: what its commands mean")
     drone.add_argument("--full-speed", type=positive, default=2.0, help="at full deflection, m/s (%(default)s)")
     drone.add_argument("--full-turn", type=positive, default=1.5, help="at full deflection, rad/s (%(default)s)")
