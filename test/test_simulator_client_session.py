@@ -761,6 +761,16 @@ def test_steps_that_come_late_are_no_pause_in_which_the_vehicle_could_be_turned(
     assert "was running already" in talk.noted("unknown_heading")[0]
 
 
+def test_a_simulation_of_long_steps_is_not_taken_for_paused():
+    talk = SimulatorTalk(body_to_model=ZEROS)
+    talk.world.answers[sim.GetConfig] = sim.Configured(0.25, 1.0, False, False)
+    talk.connect()
+    talk.run(11.9)  # three steps take 12 s
+    assert not turns(talk)
+    talk.run(0.3)
+    assert turns(talk)
+
+
 @pytest.mark.parametrize("answer", [sim.Ok(), sim.Error(0, "Simulator is not running.")])
 def test_in_a_pause_that_was_requested_here_it_is_learned_before_the_next_run(answer):
     talk = learning()

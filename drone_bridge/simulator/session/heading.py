@@ -119,7 +119,7 @@ class Heading:
         if self._paused_s is not None and self.stepped_s <= self._paused_s + quiet_s:  # else others have run it
             since_s = max(self._paused_s, self.stepped_s)
         elif self.stepped_s == -math.inf and not self._has_run:
-            since_s, quiet_s = self.watched_since_s, CONNECT_QUIET_S
+            since_s, quiet_s = self.watched_since_s, max(CONNECT_QUIET_S, quiet_s)
         else:
             self.is_settled = True
             if not self._is_warned:
