@@ -12,6 +12,7 @@ from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.device.world import INVALID, UNSUPPORTED
 from drone_bridge.simulator.session.forwarding import Follow
 from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE
+from drone_bridge.simulator.topics import attribute_message
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 BUOY, MISSING = 3, 99
@@ -159,6 +160,16 @@ def test_while_there_is_no_bridge_its_simulator_s_configuration_is_given(server)
     assert server.ask(sim.GetConfig()) == configured
     server.bridge.responses = {}
     assert server.ask(sim.GetConfig()) == configured
+
+
+def test_while_there_is_no_bridge_what_is_known_of_its_entities_is_given(server):
+    attribute = attribute_message("render", b"red_buoy")
+    server.bridge.responses = lists(BUOY, VEHICLE) | {"get_attribute": {"success": True, "attribute": attribute}}
+    server.ask(sim.ListEntities())
+    assert server.ask(sim.GetExtended(BUOY, "render")) == sim.ExtendedGot("render", b"red_buoy")
+    server.bridge.responses = {}
+    assert server.ask(sim.GetExtended(BUOY, "render")) == sim.ExtendedGot("render", b"red_buoy")
+    assert server.ask(sim.GetEntity(BUOY, Attribute.POSITION)) == sim.Error(0, UNKNOWN_STATE)
 
 
 def test_whether_an_entity_is_corporeal_the_bridge_says(server):

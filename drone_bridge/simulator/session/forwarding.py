@@ -279,15 +279,21 @@ class Forwarder:
             elif self._is_forwarded(request.type, request.id):
                 self.world.remove((ItemType(request.type), request.id))
         elif isinstance(request, sim.SetExtended):
-            if self.scene.has_entity(request.id):  # for streams, which the bridge has none of
-                with contextlib.suppress(RefusedError):  # there are too many
-                    self.world.extended_attributes.set(request.id, request.key, request.data)
+            self._remember(request.id, request.key, request.data)
+        elif isinstance(request, sim.GetExtended):
+            self._remember(request.id, answered.key, answered.data)
         elif isinstance(answered, sim.Configured):
             self._device.timing = Timing(answered.frequency, answered.speed, answered.non_real_time)
         elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
             owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
             self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
         return answered
+
+    def _remember(self, entity: int, key: str, data: bytes) -> None:
+        """Keep an extended attribute, for streams, which the bridge has none of, and while it does not answer."""
+        if self.scene.has_entity(entity):
+            with contextlib.suppress(RefusedError):  # there are too many
+                self.world.extended_attributes.set(entity, key, data)
 
     def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:
         """Have the simulator run or pause, and follow it."""

@@ -10,7 +10,6 @@ from typing import NamedTuple, cast
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
-from drone_bridge.simulator.device.requests import NO_ENTITY
 from drone_bridge.simulator.device.world import RefusedError, Scene
 
 #: Of an entity that is listed, but of which nothing is heard.
@@ -112,7 +111,7 @@ class MirroredScene(Scene):
     def attribute(self, entity: int, attribute: int) -> AttributeValue:
         mirrored = self._entities[entity]
         if mirrored.state is None or not self.is_current(entity):
-            raise RefusedError(0, UNKNOWN_STATE if mirrored.is_configured else NO_ENTITY)
+            raise RefusedError(0, UNKNOWN_STATE)
         return mirrored.corporeal if attribute == Attribute.CORPOREAL else mirrored.state[attribute]
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
