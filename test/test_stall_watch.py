@@ -67,6 +67,26 @@ def test_a_request_after_a_stall_may_have_waited_since_before_it(clock):
     assert watch.waited_s() == pytest.approx(0.5)
 
 
+def test_a_thread_that_is_delayed_between_reading_the_time_and_noting_it_makes_no_stall():
+    times_s = {"delayed": 100.0, "other": 100.0 + STALL_S}
+
+    def read():
+        name = threading.current_thread().name
+        if name == "delayed":
+            other.start()
+            other.join(0.5)  # where it may get ahead, it does
+        return times_s.get(name, 100.0)
+
+    watch = StallWatch(read)
+    other = threading.Thread(target=watch.running_s, name="other")
+    delayed = threading.Thread(target=watch.running_s, name="delayed")
+    delayed.start()
+    delayed.join()
+    other.join()
+    times_s[threading.current_thread().name] = 100.0 + STALL_S + 0.1
+    assert watch.running_s() == math.inf
+
+
 @pytest.mark.parametrize(("late_s", "settles"), [(1.0, True), (LATE_TURN_S + 0.1, False)])
 def test_an_executor_that_gets_its_turn_late_settles_from_then_on(clock, late_s, settles):
     """As on a busy machine; who asks for the first time long after a stall was not in it."""
@@ -86,13 +106,13 @@ def test_nobody_sees_the_tick_after_a_stall_without_the_stall(clock):
     """As no lock is held meanwhile: whoever looks in between does not take the process for one that has gone on."""
     seen = []
 
-    class Seen(StallWatch):
-        def __setattr__(self, name, value):
-            super().__setattr__(name, value)
-            if name == "_ticked_s" and hasattr(self, "_resumed_s"):
-                seen.append(clock.now_s - self._resumed_s)  # as another thread would
+    class Ticks(dict):
+        def __setitem__(self, thread, now_s):
+            super().__setitem__(thread, now_s)
+            seen.append(now_s - watch._resumed_s)  # as another thread would
 
-    watch = Seen(clock)
+    watch = StallWatch(clock)
+    watch._ticks = Ticks(watch._ticks)
     clock.now_s += 5.0
     assert watch.running_s() == 0.0
     assert seen == [0.0]

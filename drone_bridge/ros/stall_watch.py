@@ -2,7 +2,8 @@
 """StallWatch: notices that this process stood still: it was stopped, swapped out, or its machine was suspended.
 
 A thread of its own ticks, and each look counts as a tick. Nothing is locked: whoever sees the gap since the last tick
-notes the stall before its own tick, so that nobody sees the one without the other.
+notes the stall before its own tick, so that nobody sees the one without the other. Each thread has a tick of its own,
+and the latest counts: one that was delayed between reading the time and noting it makes no gap.
 
 Whatever waited in queues meanwhile arrives as if it were new: DDS notes a message's reception only after the process
 goes on. (Reliable writers send again what was lost, up to 8 s later: so streams of commands are taken best-effort.) And
@@ -37,7 +38,7 @@ class StallWatch:
     def __init__(self, clock: Callable[[], float] = elapsed_s) -> None:
         """`clock` returns a time in s that goes on while the process stands still."""
         self.clock = clock
-        self._ticked_s = clock()
+        self._ticks = {0: clock()}  # by thread
         self._resumed_s = self._stalled_from_s = -math.inf
         self._looked_s = self._settled_s = -math.inf  # of `is_settling`
         self._thread: threading.Thread | None = None
@@ -53,11 +54,12 @@ class StallWatch:
         if not self._is_ticking:
             return math.inf
         now_s = self.clock()
-        if now_s - self._ticked_s > STALL_S:
-            if self._ticked_s - self._resumed_s > LATE_TURN_S:
-                self._stalled_from_s = self._ticked_s
+        ticked_s = max(tuple(self._ticks.values()))
+        if now_s - ticked_s > STALL_S:
+            if ticked_s - self._resumed_s > LATE_TURN_S:
+                self._stalled_from_s = ticked_s
             self._resumed_s = now_s
-        self._ticked_s = now_s
+        self._ticks[threading.get_ident()] = now_s
         return now_s - self._resumed_s
 
     def stood_still_since(self, moment_s: float) -> bool:
@@ -90,7 +92,7 @@ class StallWatch:
     def start(self) -> None:
         """Tick in a thread of its own, from now on. May be called again, also in a forked process."""
         if self._thread is None or not self._thread.is_alive():
-            self._ticked_s, self._is_ticking = self.clock(), True
+            self._ticks[0], self._is_ticking = self.clock(), True
             self._thread = threading.Thread(target=self._tick, name="stall watch", daemon=True)
             self._thread.start()
 
