@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NeutralRepeater: what a server leaves behind for the vehicle in ROS when its operator is gone; without ROS."""
 
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -88,6 +89,23 @@ def test_somebody_else_who_commands_ends_it(node, word):
     node.heard["/cmd_vel"](RIVAL)
     assert node.wait(5) == []
     assert not node.heard
+
+
+def test_a_neutral_command_while_repeating_ends_is_repeated(node, word):
+    class Parameters(dict):
+        def __getitem__(self, name):
+            if name == "neutral_time":
+                neutral.start()
+                neutral.join(0.5)  # where it may get ahead, it does
+            return super().__getitem__(name)
+
+    word.publish_neutral()
+    neutral = threading.Thread(target=word.publish_neutral)
+    usual, node.parameters = node.parameters, Parameters({**node.parameters, "neutral_time": 0.0})
+    node.wait(1)
+    neutral.join()
+    node.parameters = usual
+    assert word.age_s is not None
 
 
 def test_while_the_vehicle_is_held_neutral_is_repeated_and_the_operator_refused(node, word):

@@ -135,9 +135,11 @@ class NeutralRepeater:
 
     def _tick(self) -> None:
         """Repeat what is due. In the executor."""
-        age_s = self.age_s
-        if age_s is None or (age_s > self._node.parameters["neutral_time"] and not self._node.hold.is_held):
-            self._since_s = None
+        with self._lock:  # a neutral command of just now must not be forgotten
+            age_s = self.age_s
+            if age_s is not None and age_s > self._node.parameters["neutral_time"] and not self._node.hold.is_held:
+                age_s = self._since_s = None
+        if age_s is None:
             self._end_listening()
             return
         count = self._node.count_publishers
@@ -152,9 +154,10 @@ class NeutralRepeater:
             self.repeat(PERIOD_S / 2)
 
     def _take(self, message: Any) -> None:
-        """Leave the vehicle to somebody else; what is as neutral as ours may be ours."""
-        if not is_neutral(message) and message not in self._published:
-            self._since_s = None
+        """Stop repeating when another publisher sends a non-neutral command; a neutral one may be our own echo."""
+        with self._lock:
+            if not is_neutral(message) and message not in self._published:
+                self._since_s = None
 
     def _end_listening(self) -> None:
         for topic in self._heard:
