@@ -11,7 +11,9 @@ from drone_bridge.ros.log_limiter import (
     CONDITION_ENDS_AFTER_S,
     LINES_PER_S,
     LONGEST_INTERVAL_S,
+    MAX_KINDS,
     LogLimiter,
+    LogLimiters,
     OngoingLogLimiter,
 )
 
@@ -26,6 +28,22 @@ def test_a_burst_passes_and_then_one_line_at_a_time(clock):
     assert [limiter.admit("a flood") for _ in range(1000)] == [None] * 1000
     clock[0] += 1 / LINES_PER_S
     assert limiter.admit("after it") == "after it (1000 lines suppressed)"
+
+
+def test_a_flood_of_one_kind_hides_no_other(clock):
+    limiters = LogLimiters()
+    floods = [limiters.admit(f"127.0.0.1:{port} ('{port}') is heard.") for port in range(1000)]
+    assert sum(line is not None for line in floods) == BURST
+    assert limiters.admit("The vehicle has to land.")
+    assert limiters.admit("the same line", "count")
+    assert limiters.admit("the same line", "another count")
+
+
+def test_kinds_that_a_peer_makes_up_are_bounded(clock):
+    limiters = LogLimiters()
+    admitted = [limiters.admit(f"{'x' * number}: heard.") for number in range(1000)]
+    assert sum(line is not None for line in admitted) <= MAX_KINDS + BURST
+    assert limiters.admit("counted", "a count")
 
 
 def test_a_long_silence_saves_up_no_more_than_a_burst(clock):

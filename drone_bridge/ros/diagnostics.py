@@ -14,7 +14,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.link_statistics import LinkStatistics
-from drone_bridge.ros.log_limiter import FIRST_INTERVAL_S, LogLimiter, OngoingLogLimiter
+from drone_bridge.ros.log_limiter import FIRST_INTERVAL_S, LogLimiters, OngoingLogLimiter
 
 #: Programs that belong together are started in any order: for this long, one that is not there yet is no warning. When
 #: the condition that lasts is logged the third time, it is one.
@@ -36,8 +36,8 @@ class Reports:
         """`open_state` names the state of a working link."""
         self._logger = logger
         self._open_state = open_state
-        self._warnings: defaultdict[str, LogLimiter] = defaultdict(LogLimiter)  # by count: one must not hide another
-        self._information = LogLimiter()  # a peer that comes and goes must not keep a warning from the log
+        self._warnings = LogLimiters()  # by count, as one must not hide another
+        self._information = LogLimiters()  # a peer that comes and goes must not keep a warning from the log
         self._ongoing: defaultdict[str, OngoingLogLimiter] = defaultdict(OngoingLogLimiter)  # by condition
         self.start_over(math.inf)
 
@@ -53,9 +53,9 @@ class Reports:
             self._logger.info(line)
 
     def warn(self, sentence: str, count: str = "") -> None:
-        """Log a warning about a peer or a command, rate-limited by what is counted of it."""
+        """Log a warning about a peer or a command, rate-limited by its count, or by its text without one."""
         self.statistics.last_error = sentence
-        if line := self._warnings[count].admit(sentence):
+        if line := self._warnings.admit(sentence, count):
             self._logger.warning(line)
 
     def count_and_warn(self, count: str, sentence: str) -> None:

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LogLimiter and OngoingLogLimiter: how much a peer, a controller or a lasting condition may write to the log.
+"""LogLimiter, LogLimiters and OngoingLogLimiter: how much a peer, a controller or a condition may write to the log.
 
-A LogLimiter admits a burst of lines, then one per second. An OngoingLogLimiter admits the line with which a condition
-begins, then others at growing intervals. The next line that is admitted gives the number of those that were not. Any
-thread may call them: each has a lock of its own, and the caller logs the line once it is released.
+A LogLimiter admits a burst of lines, then one per second; LogLimiters are one for each kind of line. An
+OngoingLogLimiter admits the line with which a condition begins, then others at growing intervals. The next line that is
+admitted gives the number of those that were not. Any thread may call them: each has a lock of its own, and the caller
+logs the line once it is released.
 """
 
 import math
+import re
 import threading
 import time
 
 BURST = 5  # lines that may come at once, as a single fault often shows in more than one way
 LINES_PER_S = 1.0  # in the long run
+
+#: How many kinds of lines are told apart by their text, which a peer may have chosen; further ones share a limit.
+MAX_KINDS = 16
+_KIND_LENGTH = 40  # characters
+_VALUES = re.compile(r"'[^']*'|[-+]?\d[\d.:]*")
 
 FIRST_INTERVAL_S = 10.0
 LONGEST_INTERVAL_S = 640.0
@@ -45,6 +52,23 @@ class LogLimiter:
             return False
         self._allowance -= 1
         return True
+
+
+class LogLimiters:
+    """A LogLimiter for each kind of line, so that a flood of one kind hides no other. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._limiters: dict[str, LogLimiter] = {}
+        self._kinds: set[str] = set()  # by their text
+
+    def admit(self, line: str, kind: str = "") -> str | None:
+        """Return the line to log, or None. Without a `kind`, lines that differ only in values are of one."""
+        if not kind:
+            kind = _VALUES.sub("#", line)[:_KIND_LENGTH]
+            if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
+                kind = ""
+            self._kinds.add(kind)
+        return self._limiters.setdefault(kind, LogLimiter()).admit(line)
 
 
 class OngoingLogLimiter(LogLimiter):
