@@ -44,7 +44,14 @@ HELPERS = {
     ),
     *("hold_state.is_free", "hold_state.look", "hold_state._has_ended", "arbiter._fresh", "arbiter.rank"),
     *("limits.must_land", "limits.is_blind", "limits.need_odometry", "limits.limited", "limits._slowed"),
-    *("link_loop._now", "stall_detector.has_stalled", "session.silent_s", "session.next_due", "session.encode"),
+    *(
+        "note_queue.put",
+        "link_loop._now",
+        "stall_detector.has_stalled",
+        "session.silent_s",
+        "session.next_due",
+        "session.encode",
+    ),
 }
 #: The codec, what it is made of, and the control law: their inside is their own.
 INSIDE = {"codec.py", "json_fields.py", "json_text.py", "outgoing.py", "tilt_control.py"}

@@ -2,6 +2,7 @@
 """LinkLoop with a link, a session and a clock of the tests' own: what is done in which order, and what is dropped."""
 
 import os
+import threading
 from collections import Counter
 from types import SimpleNamespace
 
@@ -216,7 +217,7 @@ def test_what_waited_while_the_process_stood_still_is_dropped_before_the_session
     loop.turn()
     assert names(session) == ["resume"]
     assert stage.counts[DROPPED_BY_STALL] == 1
-    assert stage.sentences == ["This process has stood still, and what waited meanwhile was dropped: 3 messages."]
+    assert "Dropped 3 " in stage.sentences[0]
     link.waiting = [b"new"]
     loop.turn()
     assert session.calls[1:] == [("receive", b"new")]
@@ -261,6 +262,78 @@ def test_what_is_sent_is_counted_once_it_is_and_what_can_not_be_by_its_kind(loop
     assert session.calls == [("unsent", b"2", "The network is down.")]
     assert stage.counts == {"documents": 1, "images": 1, "undelivered_commands": 1, "commands": 1}
     assert "The network is down." in stage.sentences
+
+
+@pytest.fixture
+def order(link, stage):
+    """What was sent, published and noted, in order."""
+    done = []
+    send, note = link.send, stage.note
+
+    def sent(data, to):
+        send(data, to)
+        done.append(data)
+
+    def noted(given):
+        note(given)
+        done.append(given.counter)
+
+    link.send, stage.note, stage.publish = sent, noted, done.append
+    return done
+
+
+def test_notes_come_after_all_other_actions_those_of_actions_within_actions_too(order, loop, session, link):
+    session.answers["unsent"] = [Send(b"neutral"), Note("nested")]
+
+    def fail_once(data, to):
+        link.send = send
+        raise LinkError("The network is down.")
+
+    send, link.send = link.send, fail_once
+    loop.post(lambda _: [Note("first"), Send(b"lost"), Send(b"next", if_sent=("sent",)), Publish("message")])
+    loop.turn()
+    assert order == [b"neutral", b"next", "message", "first", "nested", "unsent_datagrams", "sent"]
+
+
+def test_a_session_that_resumes_is_done_before_its_stall_is_logged(order, loop, session, clock):
+    session.answers["resume"] = [Send(b"neutral")]
+    loop.post(lambda _: [])
+    clock.time_s += STALL_S
+    loop.turn()
+    assert order == [b"neutral", DROPPED_BY_STALL]
+
+
+@pytest.mark.parametrize("fault", [LinkError("the link broke"), KeyError("a fault of ours")])
+def test_whatever_the_log_does_neutral_is_sent_and_the_loop_ends(link, session, stage, fault):
+    """As the log blocks whose terminal takes nothing."""
+    is_blocked, goes_on = threading.Event(), threading.Event()
+
+    def block(note):
+        if note.sentence:
+            is_blocked.set()
+            goes_on.wait()
+
+    stage.note = block
+    session.answers.update(lost=[Send(b"neutral")], tick=[Send(b"tick")], end=[Send(b"last")])
+    link.waiting = [fault]
+    session.due_s = 0.0
+    loop = LinkLoop("test", link, session, stage)
+    loop.start()
+    wait_until(is_blocked.is_set, "a log that blocks")
+    assert (b"neutral", None) in link.sent
+    before = len(link.sent)
+    wait_until(lambda: len(link.sent) > before, "the next tick")
+    assert loop.stop()
+    assert link.sent[-1] == (b"last", None)
+    goes_on.set()
+
+
+def test_work_that_is_posted_once_the_loop_has_ended_is_refused(loop, session):
+    assert loop.post(lambda _: session._called("before"), is_kept=True)
+    loop.end()
+    assert names(session) == ["end", "before"]
+    assert not loop.post(lambda _: session._called("after"), is_kept=True)
+    assert names(session) == ["end", "before"]
 
 
 def test_what_is_kept_outlives_a_stall_and_the_session_knows_when_that_was(loop, session, clock):

@@ -36,7 +36,9 @@ class Node:
 
     def post(self, work, *, is_kept):
         assert is_kept  # as somebody waits
-        self.kept.append(work)
+        if self.has_link:
+            self.kept.append(work)
+        return self.has_link
 
     def count_and_warn(self, counter, sentence):
         self.refused.append((counter, sentence))
@@ -129,6 +131,13 @@ def test_waiting_for_a_link_is_bounded(node, ends):
     call.go_on()
     assert call.response.message == "takeoff can't be requested: no peer is connected."
     assert (node.kept, node.refused) == ([], [("refused_commands", f"takeoff: {call.response.message}")])
+
+
+def test_a_link_that_ends_between_waiting_and_posting_is_told_to_the_caller(node):
+    node.statistics.liveness.is_open, node.has_link = True, False
+    call = Call(node, "takeoff")
+    assert call.response is not None
+    assert not call.response.success
 
 
 def test_nothing_is_waited_for_while_the_node_is_inactive(node):

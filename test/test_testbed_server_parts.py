@@ -439,6 +439,7 @@ class Loop:
 
     def post(self, work, *, is_kept=False):
         (self.kept if is_kept else self.posted).append(work)
+        return True
 
 
 def test_the_session_is_called_once_for_all_that_has_come_and_that_outlives_a_stall():

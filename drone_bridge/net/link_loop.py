@@ -4,8 +4,9 @@
 Each turn: has the process stood still? Then what waited in the loop, and on a link of datagrams, is dropped, and the
 session resumes. Otherwise work that other threads have posted, what has arrived on the link, and the session's tick
 when it is due. The actions that the session returns are done at once, by the same thread: `Send` and `Close` by the
-link, the others by a `Stage`. Other threads only append to a deque and wake the thread by a pipe, whose end is the one
-thing that is locked.
+link, the others by a `Stage`. Only notes come after all others, and sentences for the log have a thread of their own
+(`net.note_queue`): whatever blocks that, the link's thread goes on, and neutral is sent. Other threads only append to a
+deque and wake the thread by a pipe, whose end is the one thing that is locked.
 
 A turn begins when something arrives or is posted, when the session is due, and at least every StallDetector.PERIOD_S. A
 peer that floods the link delays a tick by one datagram at most.
@@ -30,6 +31,7 @@ from drone_bridge.net.connector import (
     LinkRefusedError,
     Selectable,
 )
+from drone_bridge.net.note_queue import NoteQueue
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.session.session import Actions, Call, Close, Note, Outcome, Publish, Send, Session
 from drone_bridge.session.stall_detector import StallDetector
@@ -137,7 +139,7 @@ class Stage(Protocol):
         """Publish a wire message on its topics."""
 
     def note(self, note: Note) -> None:
-        """Count and log."""
+        """Count and log; notes with a sentence in a thread of their own, as a log may block."""
 
     def call(self, call: Call) -> None:
         """Have a service called."""
@@ -193,7 +195,10 @@ class LinkLoop:
         self._backoff = self._streams.backoff if self._streams else Backoff(longest_s=LONGEST_PAUSE_S)
         self._posted: deque[Work] = deque()
         self._kept: deque[Work] = deque()
-        self._is_stopping = self._is_closed = self._was_lost = False
+        self._notes = NoteQueue(stage.note, f"{name} log")
+        self._noted: list[Note] = []  # of the actions that are being done
+        self._depth = 0  # of actions within actions
+        self._is_stopping = self._is_closed = self._has_ended = self._was_lost = False
         self._closing = threading.Lock()  # of the pipe, while others may wake
         self._woken, self._waking = os.pipe()
         os.set_blocking(self._woken, False)
@@ -206,15 +211,21 @@ class LinkLoop:
         return self.link.port
 
     def start(self) -> None:
+        self._notes.start()
         self._thread.start()
 
-    def post(self, work: Work, *, is_kept: bool = False) -> None:
+    def post(self, work: Work, *, is_kept: bool = False) -> bool:
         """Have the thread call a function with the time, and do the actions that it returns. Thread-safe.
 
-        Somebody waits for what is kept: it outlives stalls and lost links, and the session says whether it is too old.
+        A caller waits for what is kept: it outlives stalls and lost links, and the session decides whether it is stale.
+        Return whether the work was accepted; False once the loop has ended.
         """
         if is_kept:
             self._kept.append(work)
+            if self._has_ended:  # it may have been answered in that moment, and is gone then
+                with contextlib.suppress(ValueError):
+                    self._kept.remove(work)
+                    return False
         else:
             if len(self._posted) >= MAX_POSTED:
                 with contextlib.suppress(IndexError):  # the thread has just taken them
@@ -222,9 +233,10 @@ class LinkLoop:
                     self._stage.note(Note(DROPPED_WORK))
             self._posted.append(work)
         self._wake()
+        return not self._has_ended or is_kept
 
     def stop(self) -> bool:
-        """Have the session end, and wait for that; return whether it came in time. For any other thread."""
+        """End the session and join the thread. Return whether that finished in time. For any other thread."""
         self._is_stopping = True
         self.link.cancel()
         self._wake()
@@ -234,6 +246,7 @@ class LinkLoop:
             self._is_closed = True
             os.close(self._waking)
             os.close(self._woken)
+        self._notes.finish()
         return True
 
     # The thread.
@@ -249,12 +262,12 @@ class LinkLoop:
                 except LinkCancelledError:
                     break
                 except Exception as error:
-                    is_links = isinstance(error, LinkError)
-                    fault = Note(LOST_LINKS, str(error)) if is_links else Note(INTERNAL_ERRORS, traceback.format_exc())
-                    if not isinstance(error, LinkClosedError):
-                        self._stage.note(fault)
                     self._was_lost = True
-                    self._lose()
+                    self._lose()  # first: a traceback's lines are read from the disk
+                    if not isinstance(error, LinkError):
+                        self._notes.put(_internal(error))
+                    elif not isinstance(error, LinkClosedError):
+                        self._notes.put(Note(LOST_LINKS, str(error)))
                     self._pause()
         finally:
             try:
@@ -351,15 +364,15 @@ class LinkLoop:
         return None
 
     def _resume(self, now_s: float) -> None:
-        """Drop what waited and have the session go on, in one step, whatever the link says meanwhile."""
+        """Drop stale work and datagrams, and resume the session, in one step, whatever the link reports meanwhile."""
         dropped = len(self._posted)
         self._posted.clear()
         dropped += self._drain()
-        if dropped:
-            sentence = f"This process has stood still, and what waited meanwhile was dropped: {dropped} messages."
-            self._stage.note(Note(DROPPED_BY_STALL, sentence))
         self.session.fresh_since_s = now_s
         self._act(self.session.resume(now_s), now_s)
+        if dropped:
+            sentence = f"This process was stalled (machine overloaded?). Dropped {dropped} stale messages."
+            self._notes.put(Note(DROPPED_BY_STALL, sentence))
 
     def _drain(self) -> int:
         """Drop what waits on a link of datagrams; return how many."""
@@ -394,8 +407,8 @@ class LinkLoop:
         """Do some work and its actions; whatever goes wrong is only counted."""
         try:
             self._act(work(now_s), now_s)
-        except Exception:
-            self._stage.note(Note(INTERNAL_ERRORS, traceback.format_exc()))
+        except Exception as error:
+            self._notes.put(_internal(error))
 
     def end(self) -> None:
         """Have the session say its last, which may take some repeats."""
@@ -408,6 +421,7 @@ class LinkLoop:
             self._try(self.session.tick, now_s)
         self._intake.closed()
         self._stage.turned()
+        self._has_ended = True  # whoever posts from now on is told
         self._answer_all(now_s)
 
     def _refused(self, error: LinkRefusedError) -> None:
@@ -415,27 +429,25 @@ class LinkLoop:
         self._act(self.session.refused(str(error), now_s), now_s)
 
     def _act(self, actions: Actions, now_s: float) -> None:
-        """Do what was decided at a time; nothing of it is sent once the process has stood still since, but at the end.
+        """Do what was decided at a time. Nothing is sent if the process has been stalled since, except at the end.
 
-        Of a stream everything is sent, as the rest could not be read: the session resumes right after that.
+        Of a stream everything is sent, as the rest could not be read: the session resumes right after that. Notes come
+        after all other actions, those of actions within actions too: only after neutral is anything logged.
 
         What is published has the time at which it was decided with it, `decided_s`: an old command is left out there,
         and a neutral one is not. Raises the first error after all actions were tried.
         """
         outer_s, self.decided_s = self.decided_s, now_s
+        self._depth += 1
         failure: Exception | None = None
         for action in actions:
             try:
                 if isinstance(action, Send):
-                    may_be_old = self._clock.now_s() - now_s > StallDetector.STALL_S
-                    if self._streams or self._is_stopping or not may_be_old:
-                        self._send(action)
-                    else:
-                        self._unsent(action, OUTDATED)
+                    self._send(action, now_s)
                 elif isinstance(action, Publish):
                     self._stage.publish(action.message)
                 elif isinstance(action, Note):
-                    self._stage.note(action)
+                    self._noted.append(action)
                 elif isinstance(action, Call):
                     self._stage.call(action)
                 elif isinstance(action, Close):
@@ -446,10 +458,19 @@ class LinkLoop:
             except Exception as error:
                 failure = failure or error
         self.decided_s = outer_s  # of the actions among which these were
+        self._depth -= 1
+        if self._noted and not self._depth:
+            noted, self._noted = self._noted, []
+            for note in noted:
+                (self._notes.put if note.sentence else self._stage.note)(note)
         if failure:
             raise failure
 
-    def _send(self, action: Send) -> None:
+    def _send(self, action: Send, decided_s: float) -> None:
+        is_stale = self._clock.now_s() - decided_s > StallDetector.STALL_S
+        if is_stale and not (self._streams or self._is_stopping):
+            self._unsent(action, OUTDATED)
+            return
         try:
             self.link.send(action.data, action.to)
         except LinkRefusedError as error:
@@ -457,8 +478,7 @@ class LinkLoop:
         except LinkError as error:
             self._unsent(action, str(error))
             return
-        for counter in action.if_sent:
-            self._stage.note(Note(counter))
+        self._noted.extend(map(Note, action.if_sent))
 
     def _unsent(self, action: Send, sentence: str) -> None:
         now_s = self._clock.now_s()
@@ -486,3 +506,8 @@ class LinkLoop:
     def _forget_wakes(self) -> None:
         with contextlib.suppress(BlockingIOError):
             os.read(self._woken, 4096)
+
+
+def _internal(error: Exception) -> Note:
+    """Return the note of a fault of ours, with its traceback."""
+    return Note(INTERNAL_ERRORS, "".join(traceback.format_exception(error)))

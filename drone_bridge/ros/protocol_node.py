@@ -48,12 +48,11 @@ class ProtocolNode(VehicleNode):
     def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> bool:
         """Have the loop's thread call a function with the time, and do the actions that it returns.
 
-        What is kept is never dropped, as somebody waits for it. Returns whether the node is active; if not, nothing is
-        done.
+        What is kept is never dropped, as a caller waits for it. Return whether it was accepted: False if the node is
+        not active, or its link has just ended.
         """
-        if loop := self._loop:
-            loop.post(work, is_kept=is_kept)
-        return loop is not None
+        loop = self._loop
+        return loop is not None and loop.post(work, is_kept=is_kept)
 
     @property
     def has_link(self) -> bool:
@@ -75,7 +74,7 @@ class ProtocolNode(VehicleNode):
 
 
 class _Stage:
-    """What the loop does with actions."""
+    """Carries out the loop's actions. Notes with a sentence come in a thread of their own."""
 
     def __init__(self, node: ProtocolNode, session: Session, liveness: Liveness) -> None:
         self._node, self._session, self._liveness = node, session, liveness

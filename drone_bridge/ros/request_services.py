@@ -100,7 +100,8 @@ class RequestServices:
         request = Request(self._node, name)
         if name in AGED:
             request.asked_s = asked_s
-        self._node.post(partial(ask or self._ask, request), is_kept=True)
+        if not self._node.post(partial(ask or self._ask, request), is_kept=True):
+            raise ValueError(f"{name} can't be requested: the bridge's link has just ended.")
         is_success, sentence = await request.future  # type: ignore[misc] # annotated as an iterator
         if not is_success:
             raise ValueError(sentence)
