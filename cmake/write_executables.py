@@ -38,6 +38,9 @@ gc.disable()
 # Imports take a moment, and whoever presses Ctrl-C meanwhile is not interested in where they have got to.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
 try:
+    from drone_bridge.standard_files import open_closed_files
+
+    open_closed_files()  # before any socket or file gets the number of one of them
 {first}    from {module} import {function}
 
     gc.freeze()

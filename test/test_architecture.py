@@ -9,13 +9,14 @@ from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 
 from drone_bridge.kind import OWN
 
-ALL_KITS = {*KITS, "action", "described", "kind", "msg", "srv"}
+ALL_KITS = {*KITS, "action", "described", "kind", "msg", "srv", "standard_files"}
 ALLOWED = {
     **KITS,
     "__init__": set(),
     "described": set(),
     "kind": set(),
     "protocols": {"wire"},
+    "standard_files": set(),
     "controllers": {"session", "ros", "motion", "vision", "wire", "described", "action", "msg", "srv"},
     "tools": ALL_KITS,
     "vehicle": {"ros", "motion", "action"},

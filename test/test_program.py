@@ -320,7 +320,7 @@ def test_ctrl_c_during_the_imports_of_an_executable_shows_no_traceback(tmp_path)
     assert errors == ""
 
 
-def test_executables_of_nodes_import_rclpy_before_anything_else_and_others_do_not(tmp_path):
+def test_executables_open_closed_files_first_and_those_of_nodes_import_rclpy_before_anything_else(tmp_path):
     write = [sys.executable, ROOT / "cmake/write_executables.py", ROOT / "setup.cfg", tmp_path / "bin"]
     subprocess.run(write, check=True, timeout=60)
 
@@ -331,6 +331,7 @@ def test_executables_of_nodes_import_rclpy_before_anything_else_and_others_do_no
 
     ours = "from drone_bridge.testbed.bridge.node import main"
     environment = "from drone_bridge.ros.environment import complete_environment"
-    assert imported("testbed_bridge") == [environment, "import rclpy.node", ours]
-    assert imported("testbed_emulator") == ["from drone_bridge.testbed.emulator.__main__ import main"]
-    assert imported("drone-bridge") == ["from drone_bridge.tools.cli import main"]
+    files = "from drone_bridge.standard_files import open_closed_files"
+    assert imported("testbed_bridge") == [files, environment, "import rclpy.node", ours]
+    assert imported("testbed_emulator") == [files, "from drone_bridge.testbed.emulator.__main__ import main"]
+    assert imported("drone-bridge") == [files, "from drone_bridge.tools.cli import main"]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TextIO
 
 from drone_bridge.net.connector import Cancellation, LinkError
+from drone_bridge.standard_files import open_closed_files
 from drone_bridge.wire.events import ProtocolError
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -35,6 +36,7 @@ Program = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int
 
 def run_program(name: str, program: Program, options: argparse.Namespace) -> int:
     """Run until the program ends or a signal cancels it; return the exit code. Prints startup errors."""
+    open_closed_files()
     _Status.is_wanted = not getattr(options, "ends_launch", False)
     cancellation = Cancellation()
     try:

@@ -2,8 +2,8 @@
 """Runs a node as a program, from ROS's start to an orderly end: `run`.
 
 The main thread serves the node's callbacks. Signals are handled by a thread of its own, which sends the neutral command
-and shuts ROS down, so that neither waits for a callback. A process that stands still is ended by the kernel
-(`watchdog`), as is one that starts or shuts down for too long.
+and shuts ROS down, so that neither waits for a callback. Output goes through a pipe that never blocks (`log_pipe`).
+A process that hangs is ended by the kernel (`watchdog`), as is one that starts or shuts down for too long.
 """
 
 import re
@@ -23,12 +23,13 @@ from rclpy.logging import get_logger
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from drone_bridge.ros import watchdog
+from drone_bridge.ros import log_pipe, watchdog
 from drone_bridge.ros.discovery_server import warn_if_alone
 from drone_bridge.ros.environment import complete_environment
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.shared_memory import make_room
 from drone_bridge.ros.stall_watch import PROCESS
+from drone_bridge.standard_files import open_closed_files
 
 
 class Stoppable(Protocol):
@@ -56,6 +57,8 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     busy the executor is. Then ROS is shut down properly: a process that just exits leaves its shared memory behind. A
     process that stands still while the node is active, or takes long to start or to shut down, is ended (`watchdog`).
     """
+    open_closed_files()
+    log_pipe.start()
     running = _Run(make_node)
     try:
         return running.serve() if running.has_started() else running.refuse()
@@ -158,11 +161,15 @@ class _Run:
 def initialize_ros(args: list[str] | None = None) -> None:
     """Call rclpy.init, without its signal handlers; complete the environment before, and say what DDS is going to lack.
 
-    `args` are the command line, sys.argv by default.
+    `args` are the command line, sys.argv by default. rcl writes no log file, unless they ask for it: the log pipe does,
+    and needs no folder that can be written for the node to start.
     """
     complete_environment()
     shortage = make_room()
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    words = list(sys.argv if args is None else args)
+    if not any(flag in words for flag in log_pipe.FILE_FLAGS):
+        words += ["--ros-args", "--disable-external-lib-logs"]
+    rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     if shortage:
         get_logger("drone_bridge").warning(shortage)
 

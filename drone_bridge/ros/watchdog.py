@@ -5,8 +5,11 @@ Fast DDS can lock up for good while an endpoint is destroyed (its issue 6502), a
 no thread written in Python runs any more, and a vehicle keeps the last command that it got. So a timer of the kernel is
 set to LIMIT_S, and a thread sets it anew every PERIOD_S for as long as Python's lock goes round. Once the timer runs
 out, SIGALRM has every thread's traceback written by C (faulthandler), and then does what it does by default: it ends
-the process, with status -14. A process that was stopped or suspended for longer ends when it goes on; setting the
-machine's clock does nothing.
+the process, with status -14. The traceback goes to a file in memory, as stderr may be what the process hangs on;
+the log writer (`log_pipe`) copies it from there.
+
+A process that was stopped (SIGSTOP) for longer than LIMIT_S ends when it is continued. A machine that was suspended
+wakes with its nodes alive, as the kernel's timer does not count that time. Setting the machine's clock does nothing.
 
 The same timer, set once, bounds a node's start, in which Fast DDS can wait for minutes for what a killed process has
 not finished, and a shutdown. Such an end leaves the process's shared memory behind, as SIGKILL does:
@@ -14,6 +17,7 @@ see `shared_memory`.
 """
 
 import faulthandler
+import functools
 import os
 import signal
 import threading
@@ -32,6 +36,17 @@ SECONDS = "DRONE_BRIDGE_WATCHDOG_SECONDS"
 
 _setting = threading.Lock()
 _ends = threading.Event()
+
+
+@functools.cache
+def traceback_file() -> int:
+    """Return the descriptor of the file in memory that gets the traceback of a process that hangs."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("traceback")
+    from tempfile import TemporaryFile  # of macOS only
+
+    with TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def limit_start() -> None:
@@ -56,9 +71,9 @@ def limit_shutdown() -> None:
 def _set(limit_s: float, *, anew: bool = False) -> None:
     if os.environ.get(VARIABLE) == "0":
         return
-    if not anew:  # it asks sys.stderr for its descriptor, which somebody may have closed later
+    if not anew:
         # SIGALRM is at its default, which ends the process, unless somebody else uses it.
-        faulthandler.register(signal.SIGALRM, all_threads=True, chain=True)
+        faulthandler.register(signal.SIGALRM, traceback_file(), all_threads=True, chain=True)
     signal.setitimer(signal.ITIMER_REAL, max(limit_s, float(os.environ.get(SECONDS, "0"))))
 
 

@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import known
 from drone_bridge.ros.environment import complete_environment
+from drone_bridge.standard_files import open_closed_files
 
 #: Exit status when a command can't be run, as argparse has it.
 REFUSED = 2
@@ -59,6 +60,7 @@ WITH_SUBCOMMANDS = ("emulate", "operate", "demo")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command named first in `argv` with the rest of it; returns its exit status."""
+    open_closed_files()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         try:

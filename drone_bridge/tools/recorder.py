@@ -48,10 +48,13 @@ def main(args: list[str] | None = None) -> int:
     import rclpy
     from rclpy.utilities import remove_ros_args
 
-    from drone_bridge.ros import watchdog
+    from drone_bridge.ros import log_pipe, watchdog
     from drone_bridge.ros.discovery_server import ask_for_all_topics
     from drone_bridge.ros.program import START_ERRORS, initialize_ros, print_start_error
+    from drone_bridge.standard_files import open_closed_files
 
+    open_closed_files()
+    log_pipe.start()
     arguments = sys.argv if args is None else [sys.argv[0], *args]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     try:
@@ -111,6 +114,7 @@ def record_with_ros2(stop: StopRequest) -> int:
     """Become `ros2 bag record` with what the parameters ask for: rosdep has no key for mcap."""
     import rclpy
 
+    from drone_bridge.ros import log_pipe
     from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
     node = rclpy.create_node("recorder")
@@ -125,6 +129,7 @@ def record_with_ros2(stop: StopRequest) -> int:
         node.destroy_node()
         rclpy.try_shutdown()
     if not stop.is_set:
+        log_pipe.finish()  # what comes next has the output to itself
         os.execvp(words[0], words)
     return 0
 

@@ -16,8 +16,8 @@ KITS = {
     "net": {"wire", "session"},
     "motion": {"wire", "described"},
     "vision": {"wire", "motion", "described"},
-    "programs": {"wire", "net", "motion"},
-    "ros": {"wire", "net", "session", "motion", "vision", "described", "msg", "srv"},
+    "programs": {"wire", "net", "motion", "standard_files"},
+    "ros": {"wire", "net", "session", "motion", "vision", "described", "msg", "srv", "standard_files"},
 }
 # What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
 PROTOCOLS = OWN

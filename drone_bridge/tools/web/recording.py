@@ -13,6 +13,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
+from drone_bridge.ros.log_pipe import original_output
 from drone_bridge.ros.qos import latched
 
 STOP_TIMEOUT_S = 5.0  # the recorder itself takes 2 s at most
@@ -61,9 +62,14 @@ class Recording:
     def _start(self) -> None:
         folder = Path(time.strftime("bag_%Y-%m-%d_%H-%M-%S")).absolute()
         program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "recorder")
+        out, err = original_output()
         # In a session of its own: a Ctrl-C at the terminal is ours to pass on.
         self._child = subprocess.Popen(
-            [program, "--ros-args", "-p", f"bag:='{folder}'"], stdin=subprocess.DEVNULL, start_new_session=True
+            [program, "--ros-args", "-p", f"bag:='{folder}'"],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            stdout=out,
+            stderr=err,
         )
         self._folder = str(folder)
         self._publish()

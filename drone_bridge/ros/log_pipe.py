@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Log pipe: a node's standard output and error, which never block it. No ROS.
+
+rclpy's logger writes to stderr while it holds Python's lock. If nobody reads that (a terminal after Ctrl-S, `| less`, a
+stalled ssh), the whole process would wait, and its vehicle would keep its last command. So descriptors 1 and 2 become
+non-blocking pipes to a child process (`log_writer`), which keeps reading, drops lines that its output does not take,
+and writes the log file, which would block on a slow disk in the same way. It needs no lock of the node and outlives
+it: the last lines are written, and the traceback of a node that was ended by the watchdog.
+"""
+
+import atexit
+import contextlib
+import io
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from drone_bridge.ros import log_writer, watchdog
+
+#: How long an ending program waits until its last lines are written.
+FINISH_S = 0.5
+#: Where the log file is not ours: rcl writes its own, which may block, or there is to be none.
+FILE_FLAGS = ("--enable-external-lib-logs", "--disable-external-lib-logs")
+_LOOK_S = 0.005
+#: Signals to a terminal's programs or a service's processes, which are the node's business alone.
+_BLOCKED = tuple(
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTOU")
+    if hasattr(signal, name)
+)
+
+
+class _Output(io.RawIOBase):
+    """Descriptor that never raises and never waits: what does not fit into the pipe is lost."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        with contextlib.suppress(OSError):
+            os.write(self._descriptor, data)
+        return len(data)
+
+
+class _LogPipe:
+    """The process's own. `original` are the descriptors that it was started with, once they are replaced."""
+
+    original: tuple[int, int] | None = None
+    writer_pid = 0
+
+
+_PIPE = _LogPipe()
+
+
+def start() -> None:
+    """Put the pipe between this process and its output. For the main thread, before ROS starts; once."""
+    if _PIPE.original:
+        return
+    if os.isatty(2):
+        os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")  # or rcutils looks at the pipe
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _PIPE.original = (os.dup(1), os.dup(2))
+    readers, writers = zip(*(os.pipe() for _ in range(1 if os.path.sameopenfile(1, 2) else 2)), strict=True)
+    traceback = watchdog.traceback_file()
+    passed = (*readers, traceback)
+    for descriptor in passed:
+        os.set_inheritable(descriptor, True)
+    outputs = (2,) if len(readers) == 1 else (1, 2)
+    copies = (f"{reader}:{output}" for reader, output in zip(readers, outputs, strict=True))
+    _PIPE.writer_pid = os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-I", "-S", log_writer.__file__, str(traceback), _log_file(os.environ), *copies],
+        os.environ,
+        file_actions=[(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)],
+        setpgroup=0,
+        setsigmask=_BLOCKED,
+    )
+    os.set_inheritable(traceback, False)
+    for descriptor in readers:
+        os.close(descriptor)
+    for descriptor, writer in ((1, writers[0]), (2, writers[-1])):
+        os.set_blocking(writer, False)
+        os.dup2(writer, descriptor)
+    for writer in writers:
+        os.close(writer)
+    sys.stdout, sys.stderr = _text(1), _text(2)
+    atexit.register(finish)
+
+
+def original_output() -> tuple[int, int]:
+    """Return the descriptors of the output that this program was started with, for its children."""
+    return _PIPE.original or (1, 2)
+
+
+def finish() -> None:
+    """Wait until everything is written, for FINISH_S at most. Whatever is printed after that goes out directly.
+
+    If the output is blocked, the log writer stays behind for a while, and whatever is still printed is lost.
+    """
+    if not _PIPE.original:
+        return
+    original, _PIPE.original = _PIPE.original, None
+    sys.stdout.flush()
+    sys.stderr.flush()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(nowhere, descriptor)  # closes the pipe, which ends the log writer
+    end_s = time.monotonic() + FINISH_S
+    with contextlib.suppress(ChildProcessError):  # somebody else has waited for it
+        while not os.waitpid(_PIPE.writer_pid, os.WNOHANG)[0]:
+            if time.monotonic() > end_s:
+                return
+            time.sleep(_LOOK_S)
+    for descriptor, file in zip((1, 2), original, strict=True):
+        os.dup2(file, descriptor)
+
+
+def _text(descriptor: int) -> io.TextIOWrapper:
+    buffer = io.BufferedWriter(_Output(descriptor))
+    return io.TextIOWrapper(buffer, "utf-8", "backslashreplace", line_buffering=True)
+
+
+def _log_file(environment: Mapping[str, str]) -> str:
+    """Return where rcl would have its log file, or an empty string for none."""
+    folder = environment.get("ROS_LOG_DIR") or os.path.join(environment.get("ROS_HOME") or "~/.ros", "log")
+    folder = os.path.expanduser(folder)
+    if folder.startswith("~") or any(flag in sys.argv for flag in FILE_FLAGS):
+        return ""
+    name = f"{os.path.basename(sys.argv[0])}_{os.getpid()}_{time.time_ns() // 1_000_000}.log"
+    return os.path.abspath(os.path.join(folder, name))

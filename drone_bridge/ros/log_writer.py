@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Log writer: the child process that writes a node's output, so that no terminal, pipe or disk can block the node.
+
+    python -I -S log_writer.py TRACEBACK LOG_FILE PIPE:OUTPUT ...
+
+It keeps reading the pipes, whatever their outputs do, and passes whole lines on to descriptor OUTPUT and to the log
+file. Each output has a thread and a bounded queue. While an output takes nothing, its oldest lines are dropped, and
+their number is written in their place. After the node's end the rest is written, with the traceback that a hanging
+node has left in the memory file TRACEBACK (`watchdog`).
+
+Only modules that are built into Python, and no site-packages: it starts in 10 ms and has 3 MB of its own.
+"""
+
+import _thread
+import os
+import sys
+import time
+
+TYPE_CHECKING = False  # typing's own would double the memory of the process
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+#: Bytes that wait for an output; of more, the oldest lines are dropped.
+QUEUE_LIMIT = 1024 * 1024
+#: Bytes of a line that has not ended, after which it is passed on as it is.
+LINE_LIMIT = 16 * 1024
+#: Bytes that are read and written at once.
+PIECE = 64 * 1024
+#: How long an output may take nothing after the node's end, before the rest is given up.
+PATIENCE_S = 10.0
+_SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.001, 0.05
+
+
+class Sink:
+    """Output that may block: a thread writes it, and a bounded queue holds the newest lines. Thread-safe."""
+
+    def __init__(self, open_output: "Callable[[], int]", on_failure: "Callable[[OSError], None]") -> None:
+        """Start the thread.
+
+        Args:
+            open_output: opens the output when there is something to write, and returns its descriptor.
+            on_failure: is called in the thread, once, when the output can't be opened or is closed at its other end.
+        """
+        self._open, self._on_failure = open_output, on_failure
+        self._blocks: list[bytes] = []
+        self._size = self._in_hand = self._dropped = 0  # bytes that wait, bytes that are being written, lines
+        self._taken = 0  # bytes that the output has taken
+        self._is_broken = False
+        self._changing = _thread.allocate_lock()
+        self._is_empty = _thread.allocate_lock()  # locked while there is nothing to write
+        self._is_empty.acquire()
+        _thread.start_new_thread(self._run, ())
+
+    def put(self, lines: bytes) -> None:
+        """Queue whole lines; never waits for the output."""
+        with self._changing:
+            if self._is_broken:
+                return
+            self._blocks.append(lines)
+            self._size += len(lines)
+            while self._size > QUEUE_LIMIT and len(self._blocks) > 1:
+                oldest = self._blocks.pop(0)
+                self._size -= len(oldest)
+                self._dropped += oldest.count(b"\n")
+            if self._is_empty.locked():
+                self._is_empty.release()
+
+    def finish(self, patience_s: float) -> None:
+        """Wait until everything is written, or until the output has taken nothing for `patience_s`."""
+        taken, left_s, look_s = self._taken, patience_s, _SHORTEST_LOOK_S
+        while (self._size or self._in_hand) and left_s > 0:
+            time.sleep(look_s)
+            left_s -= look_s
+            look_s = min(2 * look_s, _LONGEST_LOOK_S)
+            if taken != self._taken:
+                taken, left_s = self._taken, patience_s
+
+    def _run(self) -> None:
+        try:
+            descriptor = -1
+            while True:
+                self._is_empty.acquire()
+                if descriptor < 0:
+                    descriptor = self._open()
+                self._write(descriptor, self._take())
+                self._in_hand = 0
+        except OSError as error:
+            with self._changing:
+                self._is_broken = True
+                self._blocks.clear()
+                self._size = self._in_hand = 0
+            self._on_failure(error)
+
+    def _take(self) -> bytes:
+        with self._changing:
+            blocks, self._blocks = self._blocks, []
+            self._in_hand, self._size = self._size, 0
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            blocks.insert(0, b"[log] Dropped %d lines, as this output was blocked.\n" % dropped)
+        return b"".join(blocks)
+
+    def _write(self, descriptor: int, data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            try:
+                written = os.write(descriptor, left[:PIECE])
+            except BlockingIOError:  # whoever shares it has made it so
+                time.sleep(_LONGEST_LOOK_S)
+                continue
+            left = left[written:]
+            self._taken += written
+
+
+def copy(pipe: int, sinks: "Sequence[Sink]") -> None:
+    """Pass on whole lines until the pipe's end."""
+    partial = b""
+    while data := os.read(pipe, PIECE):
+        lines, newline, partial = (partial + data).rpartition(b"\n")
+        if len(partial) > LINE_LIMIT:
+            newline, partial = newline + partial, b""
+        if newline:
+            for sink in sinks:
+                sink.put(lines + newline)
+    if partial:
+        for sink in sinks:
+            sink.put(partial)
+
+
+def _copied(pipe: int, sinks: "Sequence[Sink]") -> "_thread.LockType":
+    """Copy in a thread; return a lock that is released at the pipe's end."""
+    ended = _thread.allocate_lock()
+    ended.acquire()
+
+    def run() -> None:
+        copy(pipe, sinks)
+        ended.release()
+
+    _thread.start_new_thread(run, ())
+    return ended
+
+
+def open_log_file(path: str) -> int:
+    """Open the log file, and make its folder. Raises OSError."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+
+
+def main(traceback: int, log_file: str, copies: "Sequence[str]") -> None:
+    """Copy until the node has ended."""
+    pairs = [tuple(map(int, each.split(":"))) for each in copies]
+    outputs = [Sink(lambda output=output: output, lambda _: None) for _, output in pairs]  # type: ignore[misc]
+    errors = outputs[-1]  # of one pipe it is that of both
+
+    def explain(error: OSError) -> None:
+        reason = f"[log] No log file, as {error.filename or log_file} can't be written: {error.strerror}."
+        errors.put(f"{reason} Set ROS_LOG_DIR to a folder that can.\n".encode())
+
+    files = [Sink(lambda: open_log_file(log_file), explain)] if log_file else []
+    copying = [_copied(pipe, [output, *files]) for (pipe, _), output in zip(pairs, outputs)]  # noqa: B905 - as many
+    for ended in copying:
+        ended.acquire()
+    if size := os.fstat(traceback).st_size:
+        for sink in (errors, *files):
+            sink.put(os.pread(traceback, size, 0))
+    for sink in (*outputs, *files):
+        sink.finish(PATIENCE_S)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    os._exit(0)  # whatever thread is blocked

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run a program with an output that takes nothing: a full pipe, as a terminal after Ctrl-S.
+
+python test/support/blocked_output.py PROGRAM [ARGUMENT ...]
+"""
+
+import contextlib
+import os
+import sys
+
+
+def full_pipe():
+    """Return the descriptors of a pipe that has no room left and blocks who writes."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    for size in (4096, 1):
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writing, b"x" * size)
+    os.set_blocking(writing, True)
+    return reading, writing
+
+
+if __name__ == "__main__":
+    reading, writing = full_pipe()
+    os.set_inheritable(reading, True)  # or there would be nobody who might read
+    os.dup2(writing, 1)
+    os.dup2(writing, 2)
+    os.execvp(sys.argv[1], sys.argv[1:])
