@@ -221,6 +221,31 @@ def test_screen_that_stalls_keeps_no_signal_waiting(launch_file):
         assert runner.wait(PATIENCE_S) == 130
 
 
+def test_screen_that_stalls_keeps_no_process_waiting(launch_file, tmp_path):
+    """Lines are dropped instead, and counted where they lack; the last ones are shown."""
+    flood = f"yes {'x' * 99} | head -n 50000; touch {tmp_path}/written"
+    script = f"{flood}; until [ -e {tmp_path}/read ]; do sleep 0.05; done; echo last"
+    command = [COMMAND, "launch", launch_file(shell(script, name="flood"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as runner:
+        wait_until((tmp_path / "written").exists, "the process to have written all")
+        (tmp_path / "read").touch()
+        lines = runner.stdout.read().decode().splitlines()
+        assert runner.wait(PATIENCE_S) == 0
+    dropped = [int(found[1]) for line in lines if (found := re.search(r"Dropped (\d+) lines", line))]
+    assert dropped
+    assert lines[-1] == "[flood-1] last"
+    assert sum(dropped) + len(lines) - len(dropped) == 50001
+
+
+def test_last_lines_that_come_after_the_end_of_a_process_are_shown(launch, tmp_path):
+    """As a log writer's: in a group of its own, and with the output of a process that has ended."""
+    writer = f"setsid sh -c 'touch {tmp_path}/apart; sleep 0.3; echo late'"
+    runner = launch(shell(f"{writer} & until [ -e {tmp_path}/apart ]; do sleep 0.05; done", name="a"))
+    assert runner.wait() == 0
+    assert "[a-1] late" in runner.lines
+    assert runner.count_lines("left processes behind") == 0
+
+
 def test_closed_screen_ends_the_run(launch_file):
     command = [COMMAND, "launch", launch_file("<executable cmd='yes' name='flood'/>")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as runner:

@@ -1,95 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """The output of the processes: whole lines, each with the process's label, in bounded memory.
 
-A screen that does not take more (a full pipe, say) makes the runner stop reading, so that the processes wait, as
-they would for that screen itself; the runner goes on to answer signals.
+The runner never stops reading, so that no process waits. While a screen takes nothing more (a terminal after Ctrl-S, a
+full pipe), its oldest lines are dropped and counted: see `Sink`.
 """
 
 import os
-import select
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, TimerHandle
 from collections.abc import Callable
 from typing import IO
 
-LINE_LIMIT = 16 * 1024  # bytes; a longer line is cut into several
+from drone_bridge.ros.log_writer import LINE_LIMIT, Sink
+
 _READ_SIZE = 64 * 1024  # bytes
-_SCREEN_LIMIT = 256 * 1024  # bytes that wait for the screen, above which reading stops
 _DRAIN_LIMIT = 1024 * 1024  # bytes read from a process that has ended; no pipe holds more
-
-
-class Screen:
-    """One file descriptor that people look at."""
-
-    def __init__(self, descriptor: int, loop: AbstractEventLoop, on_broken: Callable[[], None]) -> None:
-        self._descriptor = descriptor
-        self._loop = loop
-        self._on_broken = on_broken
-        self._pending = bytearray()
-        self._waiting: set[Lines] = set()
-        self._poll = select.poll()
-        self._poll.register(descriptor, select.POLLOUT)
-        self._is_broken = False
-
-    @property
-    def is_full(self) -> bool:
-        """Whether so much is waiting that nothing more should be read."""
-        return len(self._pending) > _SCREEN_LIMIT
-
-    def put(self, lines: bytes) -> None:
-        """Show whole lines, now or as soon as the descriptor takes them."""
-        if not self._is_broken:
-            self._pending += lines
-            self._write()
-
-    def resume_when_drained(self, lines: "Lines") -> None:
-        """Call `lines.resume()` once all has been shown."""
-        self._waiting.add(lines)
-
-    def close(self) -> None:
-        """Show what can be shown without waiting for long."""
-        while self._pending and self._poll.poll(200):
-            self._write()
-        self._loop.remove_writer(self._descriptor)
-
-    def _write(self) -> None:
-        try:
-            while self._pending:
-                if not self._poll.poll(0):
-                    self._loop.add_writer(self._descriptor, self._write)
-                    return
-                # As much as a pipe that is ready takes without blocking.
-                written = os.write(self._descriptor, self._pending[: select.PIPE_BUF])
-                del self._pending[:written]
-        except BlockingIOError:
-            self._loop.add_writer(self._descriptor, self._write)
-            return
-        except OSError:
-            self._is_broken = True
-            self._pending.clear()
-            self._on_broken()
-        self._loop.remove_writer(self._descriptor)
-        for lines in self._waiting:
-            lines.resume()
-        self._waiting.clear()
 
 
 class Lines:
     """One pipe of a process, on its way to a screen."""
 
-    def __init__(self, pipe: IO[bytes], screen: Screen, label: str, loop: AbstractEventLoop) -> None:
+    def __init__(
+        self, pipe: IO[bytes], screen: Sink, label: str, loop: AbstractEventLoop, on_end: Callable[[], None]
+    ) -> None:
+        """Read whenever output is available; `on_end` is called once there will be no more."""
         self._prefix = f"[{label}] ".encode()
         self._pipe = pipe
         self._screen = screen
         self._loop = loop
+        self._on_end = on_end
+        self._closing: TimerHandle | None = None
         self._partial = b""
         self.last = b""  # line that was shown
         os.set_blocking(pipe.fileno(), False)
-        self.resume()
+        loop.add_reader(pipe, self._read)
 
-    def resume(self) -> None:
-        """Read whenever output is available."""
-        if not self._pipe.closed:
-            self._loop.add_reader(self._pipe, self._read)
+    @property
+    def has_ended(self) -> bool:
+        return self._pipe.closed
 
     def drain(self) -> None:
         """Read the output that is available now."""
@@ -97,15 +44,27 @@ class Lines:
         while left > 0 and (count := self._read()):
             left -= count
 
+    def close_after(self, delay_s: float) -> None:
+        """Close at the end of the output, or after a delay if something else keeps it open."""
+        if not self.has_ended and not self._closing:
+            self._closing = self._loop.call_later(delay_s, self.close)
+
     def close(self) -> None:
-        """Read what is there, show an unfinished line as well, and be done."""
+        """Read the output that is available now, show an unfinished line as well, and close."""
         self.drain()
-        if not self._pipe.closed:
-            self._loop.remove_reader(self._pipe)
-            self._pipe.close()
+        self._end()
+
+    def _end(self) -> None:
+        if self.has_ended:
+            return
+        if self._closing:
+            self._closing.cancel()
+        self._loop.remove_reader(self._pipe)
+        self._pipe.close()
         if self._partial:
             self._show([self._partial])
             self._partial = b""
+        self._on_end()
 
     def _read(self) -> int:
         """Read and show some of the available output; return the number of bytes."""
@@ -116,19 +75,16 @@ class Lines:
         except BlockingIOError:
             return 0
         if not data:
-            self._loop.remove_reader(self._pipe)
-            self._pipe.close()
+            self._end()
             return 0
         *lines, self._partial = (self._partial + data).split(b"\n")
         while len(self._partial) > LINE_LIMIT:
             lines.append(self._partial[:LINE_LIMIT])
             self._partial = self._partial[LINE_LIMIT:]
         self._show(lines)
-        if self._screen.is_full:
-            self._loop.remove_reader(self._pipe)
-            self._screen.resume_when_drained(self)
         return len(data)
 
     def _show(self, lines: list[bytes]) -> None:
         self.last = next((line for line in reversed(lines) if line.strip()), self.last)
-        self._screen.put(b"".join(b"%s%s\n" % (self._prefix, line.rstrip(b"\r")) for line in lines))
+        if lines:
+            self._screen.put(b"".join(b"%s%s\n" % (self._prefix, line.rstrip(b"\r")) for line in lines))

@@ -24,14 +24,17 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from drone_bridge.ros.log_writer import Sink
 from drone_bridge.tools.launch.evaluate import Process
-from drone_bridge.tools.launch.output import Lines, Screen
+from drone_bridge.tools.launch.output import Lines
 
 _IN_TURN = 2.0  # s for all processes to stop one after the other, if that is not less than _EACH for each of them
 _EACH = 0.15  # s: a node takes more on a busy core, and the end of fifty at once takes longer than that of one by one
 _AFTER_SIGINT = 1.0  # s more until those that are left get SIGTERM
 _AFTER_SIGTERM = 1.0  # s more until SIGKILL
 _AFTER_SIGKILL = 0.5  # s for the kernel to clear up
+_TAIL = 1.0  # s for the last lines of a process that has ended, which its log writer may still have
+_PATIENCE = 1.0  # s for which a screen may take nothing in the end
 _CANNOT_START = 126  # exit status, as in a shell
 _INTERRUPTED_STATUSES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # of many programs that were interrupted
 
@@ -79,10 +82,10 @@ class _Job:
 
     def check_gone(self) -> bool:
         """Find out whether the whole group has gone."""
-        if self.has_ended and not _has_children(self.leader.pid):
+        if self.has_ended and not self.is_gone and not _has_children(self.leader.pid):
             self.is_gone = True
             for output in self._outputs:
-                output.close()
+                output.close_after(_TAIL)
         return self.is_gone
 
 
@@ -90,6 +93,7 @@ class _Supervisor:
     def __init__(self, processes: Iterable[Process]) -> None:
         self._processes = tuple(processes)
         self._jobs: list[_Job] = []  # in the order of their start, until they are gone
+        self._outputs: list[Lines] = []  # until they have ended
         self._respawns = 0  # processes that are to be started again
         self._clearing: set[asyncio.Task[None]] = set()
         self._stopping: asyncio.Task[None] | None = None
@@ -111,11 +115,14 @@ class _Supervisor:
         await self._wait(lambda: self._stopping is not None or not (self._jobs or self._respawns))
         if self._stopping:
             await self._stopping
+        await self._wait(self._all_shown, _TAIL)
+        for output in self._outputs:
+            output.close()
         if self._stopping:  # again, as other output may have buried them
             for failure in self._failures.values():
                 self._print(failure)
         for screen in {self._stdout, self._stderr}:
-            screen.close()
+            screen.finish(_PATIENCE)
         return self._status or int(self._has_failed)
 
     def _handle_signals(self) -> None:
@@ -125,10 +132,13 @@ class _Supervisor:
                 self._loop.add_signal_handler(number, self._stop_requested, number)
 
     def _open_screens(self) -> None:
+        def is_broken(_: OSError) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._output_is_broken)
+
         out, err = sys.stdout.fileno(), sys.stderr.fileno()
-        self._stdout = Screen(out, self._loop, self._output_is_broken)
-        is_same = os.path.sameopenfile(out, err)
-        self._stderr = self._stdout if is_same else Screen(err, self._loop, self._output_is_broken)
+        self._stdout = Sink(lambda: out, is_broken)
+        self._stderr = self._stdout if os.path.sameopenfile(out, err) else Sink(lambda: err, is_broken)
 
     def _print(self, text: str) -> None:
         self._stderr.put(f"[launch] {text}\n".encode())
@@ -143,7 +153,7 @@ class _Supervisor:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - safe, the runner has one thread
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - safe, as the other threads only write
             )
         except OSError as error:
             self._print(f"{process.label} cannot be started: {error}")
@@ -151,10 +161,12 @@ class _Supervisor:
             return
         assert leader.stdout
         assert leader.stderr
+        ended = self._changed.set
         outputs = (
-            Lines(leader.stdout, self._stdout, process.label, self._loop),
-            Lines(leader.stderr, self._stderr, process.label, self._loop),
+            Lines(leader.stdout, self._stdout, process.label, self._loop, ended),
+            Lines(leader.stderr, self._stderr, process.label, self._loop, ended),
         )
+        self._outputs = [*(each for each in self._outputs if not each.has_ended), *outputs]
         self._jobs.append(_Job(process, leader, outputs))
         self._print(f"{process.label} started (pid {leader.pid})")
 
@@ -236,6 +248,9 @@ class _Supervisor:
         await self._wait(self._all_gone, _AFTER_SIGTERM, requests=2)
         self._has_failed |= self._send_to_all(signal.SIGKILL)
         await self._wait(self._all_gone, _AFTER_SIGKILL)
+
+    def _all_shown(self) -> bool:
+        return all(output.has_ended for output in self._outputs)
 
     def _all_gone(self) -> bool:
         return not self._jobs
