@@ -12,7 +12,8 @@ should not have, or did not stop. Other faults are only told of: a program that 
 traceback, counts an internal error, sends what its vehicle can't read, or grows.
 
 CAMPAIGN_ONLY in the environment is a regular expression for the names of programs, CAMPAIGN_ROUNDS how many rounds each
-gets, CAMPAIGN_SEED another seed.
+gets, CAMPAIGN_SEED another seed. With CAMPAIGN_BLOCKED=1 nobody reads the output of the programs, as in a terminal
+after Ctrl-S.
 """
 
 import os
@@ -321,6 +322,7 @@ class Campaign:
             folder = self._scratch / name
             folder.mkdir()
             subject = make(domain, folder)
+            subject.is_output_blocked = os.environ.get("CAMPAIGN_BLOCKED") == "1"
             self._families[name] = subject.family
             suited = [each for each in CAMPAIGNS[self._plan.campaign] if each.suits(subject)]
             try:

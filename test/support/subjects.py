@@ -9,6 +9,7 @@ import contextlib
 import json
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,6 +49,7 @@ COMMAND_TOPICS = ("cmd_vel", "cmd_vel_stamped", "cmd_rates", "cmd_axes")
 PLAN = "600s forward 0.3 turn 0.3"
 MAX_LOST_S = 1.0  # of a recording whose recorder was killed
 PILOT_PAUSE_S = 0.2
+_BLOCKED = Path(__file__).with_name("blocked_output.py")
 
 
 class NotRecoveredError(Exception):
@@ -111,7 +113,10 @@ class Subject:
     """A program that is disturbed, in a ROS domain and a namespace of its own."""
 
     family = ""
+    role = ""  # of the program among those that are started
     speaks_itself = True  # to the vehicle
+    #: Whether nobody reads the program's output, as in a terminal after Ctrl-S.
+    is_output_blocked = False
 
     def __init__(self, name: str, domain: int, scratch: Path, vehicles: Sequence[Vehicle] = ()) -> None:
         self.name, self.vehicles = name, list(vehicles)
@@ -229,6 +234,8 @@ class Subject:
             if self._is_closed:
                 raise NotRecoveredError(f"{self.name} is closed, and starts nothing any more.")
             self._started = [each for each in self._started if each.is_running]
+            if self.is_output_blocked and role == self.role:
+                command = [sys.executable, str(_BLOCKED), *command]
             self._started.append(self._run(role, command))
             return self._started[-1]
 
@@ -253,6 +260,7 @@ class BridgeSubject(Subject):
     """A bridge, its vehicle, and the relay between them."""
 
     family = "bridges"
+    role = "bridge"
 
     def __init__(self, kind: ProtocolKind, domain: int, scratch: Path) -> None:
         self.kind = kind
@@ -260,7 +268,7 @@ class BridgeSubject(Subject):
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
         parameters, package = self.vehicles[0].parameters, self.kind.package
-        self.program = self._start_node("bridge", f"{self.kind.name}_bridge", parameters, arguments, package=package)
+        self.program = self._start_node(self.role, f"{self.kind.name}_bridge", parameters, arguments, package=package)
         return self.program
 
     def first_word_after(self, since_s: float) -> float:
@@ -271,6 +279,7 @@ class ServerSubject(Subject):
     """A server, its operator, and a ROS vehicle: a bridge that obeys others."""
 
     family = "servers"
+    role = "server"
 
     def __init__(self, kind: ProtocolKind, domain: int, scratch: Path) -> None:
         self.kind = kind
@@ -297,7 +306,7 @@ class ServerSubject(Subject):
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
         package = self.kind.package
         self.program = self._start_node(
-            "server", f"{self.kind.name}_server", self.parameters, arguments, package=package
+            self.role, f"{self.kind.name}_server", self.parameters, arguments, package=package
         )
         return self.program
 
@@ -337,6 +346,7 @@ class WebSubject(Subject):
     """
 
     family = "web_bridge"
+    role = "web"
     speaks_itself = False
 
     def __init__(self, domain: int, scratch: Path) -> None:
@@ -353,7 +363,7 @@ class WebSubject(Subject):
         self._start_node("bridge", f"{self._kind.name}_bridge", self.vehicles[0].parameters)
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        self.program = self._start_node("web", "web_bridge", {"port": self.port}, arguments)
+        self.program = self._start_node(self.role, "web_bridge", {"port": self.port}, arguments)
         return self.program
 
     def command(self) -> None:
@@ -377,6 +387,7 @@ class RecorderSubject(Subject):
     """The recorder of commands that nobody follows: it works if its bag grows."""
 
     family = "recorder"
+    role = "recorder"
 
     def __init__(self, domain: int, scratch: Path) -> None:
         super().__init__("recorder", domain, scratch)
@@ -386,7 +397,7 @@ class RecorderSubject(Subject):
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
         self._bag, self._recorded_ns = next(self._bags), 0
-        self.program = self._start_node("recorder", "recorder", {"bag": str(self._bag)}, arguments)
+        self.program = self._start_node(self.role, "recorder", {"bag": str(self._bag)}, arguments)
         return self.program
 
     def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:

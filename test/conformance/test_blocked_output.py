@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to each bridge and server whose log can't be written: does it still stop its vehicle, and end?
+
+Nobody reads its output, as in a terminal after Ctrl-S: standard output and error are full pipes from the start on. Or
+the disk hangs that has its log file.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from processes import TIMEOUT_S
+from vehicle_pair import DOMAIN, BridgePair, ServerPair, assert_neutral, assert_neutral_after, each_kind
+
+from drone_bridge.ros import watchdog
+
+#: On SIGUSR1 a C call that never returns keeps Python's lock, as Fast DDS's lock-up in rclpy's destructors does.
+HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"
+
+SLOW_DISK = Path(__file__).parent.parent / "support" / "slow_disk.c"
+
+kind = each_kind()
+
+
+@pytest.fixture(scope="module", params=[BridgePair, ServerPair], ids=["bridge", "server"])
+def pair(kind, request, tmp_path_factory):
+    pair = request.param(kind, DOMAIN, tmp_path_factory.mktemp(kind.name))
+    pair.is_output_blocked = True
+    try:
+        pair.start()
+        yield pair
+    finally:
+        pair.close()
+
+
+def test_commands_that_end(pair, ros):
+    """After a hold, at which the node logs that it is held, and each second that commands are refused."""
+    hold = f"{pair.node}/hold"
+    pair.drive()
+    assert ros.switch(hold, True).success
+    pair.watch()
+    assert not pair.commands.is_moving
+    released_s = time.monotonic()
+    assert ros.switch(hold, False).success
+    pair.works_after(released_s, TIMEOUT_S)
+    assert_neutral_after(pair.commands, pair.stop())
+
+
+def test_sigterm(pair):
+    pair.drive()
+    assert pair.program.stop(signal.SIGTERM) == 0
+    pair.catch_up()
+    assert_neutral(pair.commands)
+
+
+@pytest.fixture(scope="module")
+def slow_disk(tmp_path_factory):
+    """A library that makes a disk hang for whoever preloads it."""
+    library = tmp_path_factory.mktemp("slow") / "slow_disk.so"
+    compiler = next(filter(shutil.which, ("cc", "gcc", "clang")))  # as the messages need one
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, SLOW_DISK, "-ldl"], check=True, timeout=TIMEOUT_S)
+    return library
+
+
+def test_a_disk_that_hangs(pair, slow_disk, tmp_path, monkeypatch):
+    """Its log file is not written, and whoever reads its output sees all of it."""
+    if pair.program.is_running:
+        pair.program.stop()
+    monkeypatch.setenv("LD_PRELOAD", str(slow_disk))
+    monkeypatch.setenv("ROS_LOG_DIR", str(tmp_path))
+    monkeypatch.setattr(pair, "is_output_blocked", False)
+    started_s = time.monotonic()
+    pair.start_program()
+    pair.command()
+    pair.works_after(started_s, TIMEOUT_S)
+    assert_neutral_after(pair.commands, pair.stop())
+    assert pair.program.lines
+    assert pair.program.stop(signal.SIGTERM) == 0
+    assert_neutral(pair.commands)
+    assert [file.stat().st_size for file in tmp_path.iterdir()] == [0]
+
+
+def test_a_held_interpreter(pair, tmp_path, monkeypatch):
+    """At last: it is ended by the kernel, so that it can be started again."""
+    if pair.program.is_running:
+        pair.program.stop()
+    (tmp_path / "sitecustomize.py").write_text(HELD_ON_SIGNAL)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv(watchdog.SECONDS)
+    pair.start_program()
+    started_s = time.monotonic()
+    pair.command()
+    pair.works_after(started_s, TIMEOUT_S)
+    pair.program.send(signal.SIGUSR1)
+    assert pair.program.wait() == -signal.SIGALRM
