@@ -198,3 +198,18 @@ def test_an_edge_is_approached_as_fast_as_can_be_braked():
     assert allowed_speed(2.0) == 2.0
     assert allowed_speed(0.0) == 0.0
     assert allowed_speed(-9.0) == -1.0
+
+
+def test_doubted_odometry_counts_as_missing_and_never_begins_a_landing():
+    now_s = 0.0
+    observed = ObservedMotion(lambda: now_s)
+    limits = Limits(LimitParameters(fence_radius=5.0, land_after=5.0), observed)
+    observed.doubted()
+    assert observed.newest is None
+    observed.measured(0.0, position=(1.0, 0.0, 1.0))
+    for now_s in range(20):
+        observed.doubted()
+        assert limits.is_blind(now_s)
+        assert not limits.must_land(now_s)
+    observed.measured(0.0, position=(1.0, 0.0, 1.0))
+    assert not limits.is_blind(now_s)

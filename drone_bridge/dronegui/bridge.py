@@ -54,6 +54,7 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
+from drone_bridge.ros.tilt_reports import TiltReports
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
@@ -158,6 +159,7 @@ class DroneGuiBridge(ProtocolNode):
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
+        TiltReports(self, self._pilot)
         for name in REQUESTS:
             self.make_subscription(Empty, name, self._on_message(name), 1, callback_group=self._requests.group)
         self.each_second(self._report_conditions)
@@ -227,7 +229,10 @@ class DroneGuiBridge(ProtocolNode):
         self._topics.publish(received.datagram, stamp)
         self._topics.publish(block, stamp)
         if isinstance(block, Demo) and (pose := self._dead_reckoning.update(block, received_s)):
-            self.observed.measured(*pose.motion, height=pose.z)
+            if self._pilot.doubts:
+                self.observed.doubted()
+            else:
+                self.observed.measured(*pose.motion, height=pose.z)
             self._topics.publish(pose, stamp)
         self.statistics.took("navdata_read_to_published", self._steady_clock.now_s() - received_s)
 

@@ -41,7 +41,7 @@ from drone_bridge.motion.quaternions import (
     rotated,
     unit_quaternion,
 )
-from drone_bridge.motion.tilted_drone import Motion, Shares
+from drone_bridge.motion.tilted_drone import Motion, Shares, pull_of
 from drone_bridge.msg import Detection, DetectionArray, DroneGuiState
 from drone_bridge.ros import covariances, frames
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured
@@ -120,7 +120,10 @@ def measured_motion(demo: Demo) -> Motion | None:
     if demo.psi is None or demo.altitude is None or demo.vx is None or demo.vy is None:
         return None
     forward, left, _ = _flu_metres(demo.vx, demo.vy, 0.0)
-    return Motion(forward, left, None, demo.altitude / 1000, 0.0 - math.radians(demo.psi / 1000))
+    yaw, pull = 0.0 - math.radians(demo.psi / 1000), None
+    if demo.phi is not None and demo.theta is not None:
+        pull = pull_of(math.radians(demo.phi / 1000), 0.0 - math.radians(demo.theta / 1000))
+    return Motion(forward, left, None, demo.altitude / 1000, yaw, pull)
 
 
 class Pose(NamedTuple):

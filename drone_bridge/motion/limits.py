@@ -80,11 +80,11 @@ class Limits:
         return tuple(name for name, value in known.items() if value is None)
 
     def is_blind(self, now_s: float) -> bool:
-        """Return whether a limit needs odometry that is missing or stale."""
+        """Return whether a limit needs odometry that is missing, stale or doubted."""
         if not self.parameters.need_odometry:
             return False
         motion = self._observed.newest
-        if motion is None or motion.position is None or motion.yaw is None:
+        if motion is None or motion.position is None or motion.yaw is None or motion.is_doubted:
             return True
         return now_s - motion.measured_s > self.parameters.odometry_timeout
 
@@ -98,7 +98,10 @@ class Limits:
         return [(start[0] + radius * math.cos(angle), start[1] + radius * math.sin(angle)) for angle in angles]
 
     def must_land(self, now_s: float) -> bool:
-        """Return whether a drone that can has to land; never before it has reported its position, or its battery."""
+        """Return whether a drone that can has to land; never before it has reported its position, or its battery.
+
+        Odometry that is only doubted is no reason.
+        """
         parameters, motion = self.parameters, self._observed.newest
         if parameters.land_on_low_battery and self.is_battery_low:
             return True

@@ -23,6 +23,8 @@ class Motion(NamedTuple):
     """m/s."""
     ground: float | None = None
     """Where the ground is along the world's z, m."""
+    is_doubted: bool = False
+    """Whether what the vehicle reports since can't be right: then the rest is older."""
 
 
 class ObservedMotion:
@@ -53,6 +55,11 @@ class ObservedMotion:
             position = self._dead_reckoned(velocity, 0.0 if height is None else height, now_s)
         self.start = self.start or position
         self.newest = Motion(now_s, yaw, position, velocity, None if height is None else 0.0)
+
+    def doubted(self) -> None:
+        """Note that the vehicle has just reported what can't be right."""
+        if self.newest:
+            self.newest = self.newest._replace(measured_s=self._clock(), is_doubted=True)
 
     @property
     def yaw(self) -> float | None:

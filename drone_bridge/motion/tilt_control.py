@@ -17,9 +17,9 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
+from drone_bridge.motion.motion_observer import Trust
+from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, Velocity
 
-GRAVITY = 9.81  # m/s^2
 MAX_ACCELERATION = 1.5  # m/s^2, of what is commanded
 VELOCITY_GAIN = 2.5  # 1/s
 POSITION_GAIN = 0.8  # 1/s
@@ -36,8 +36,10 @@ WIND_GAIN = 10.0  # 1/s^2
 MAX_DISTURBANCE = 2.0  # m/s^2; more can't be wind
 #: For how long wind is believed in that is measured no more.
 GUST_TIME_S = 1.0
-#: How much of its full tilt is used while nothing is measured.
+#: How much of its full tilt is used while nothing is measured, beside what the wind needs that is believed in.
 BLIND_TILT_SHARE = 0.2
+#: The wind that is flown against for longer than PULL_TIME_S, m/s: a velocity that is wrong by more flies nothing away.
+MOST_WIND_M_S, PULL_TIME_S = 5.0, 2.0
 #: A longer step is that of a process that stood still.
 LONGEST_STEP_S = 0.2
 #: From a command to its effect in what is measured, beyond the lag of the tilt.
@@ -48,6 +50,7 @@ TELLING_M_S = 0.1
 DELAY_SHARE = 0.15
 #: By how much another delay has to be better: what is measured has errors, (m/s)^2, and the share of the error now.
 DELAY_NOISE, BETTER_SHARE = 1e-3, 0.6
+ALL, NOTHING = Trust(), Trust(speed=False, height=False, climb=False, heading=False)
 #: From a command to thrust.
 THRUST_LAG_S = 0.15
 
@@ -92,6 +95,7 @@ class TiltControl:
     def restart(self) -> None:
         """Begin at rest, as at the beginning of a flight; until something is measured it flies blind."""
         self._motion: Motion | None = None
+        self._trust = NOTHING
         self._since_measured_s = 0.0
         self._yaw = self._yaw_rate = 0.0  # estimated
         self._estimates = [Estimate(self.drone, delay_s) for delay_s in DELAYS_S]
@@ -101,40 +105,61 @@ class TiltControl:
         self._commanded: deque[tuple[complex, float]] = deque(maxlen=256)
         self._asked = self._reference = 0j  # in body axes: the velocity that is commanded, and that of a perfect drone
         self._behind = 0j  # of the reference, m
+        self._mean_pull = 0j  # by tilt, over PULL_TIME_S
         self._climb = self._climb_reference = 0.0  # m/s
         self._height_behind = self._yaw_behind = 0.0
 
-    def measure(self, motion: Motion) -> None:
-        """Correct the estimates by what the drone measures now."""
+    def measure(self, motion: Motion, trust: Trust = ALL) -> None:
+        """Correct the estimates by what the drone measures now, as far as that is believed."""
         velocity = complex(motion.forward, motion.left) * _direction(motion.yaw)
-        before, self._motion = self._motion, motion
+        before, self._motion, self._trust = self._motion, motion, trust
         if before is None:
             self._yaw = motion.yaw
-            for estimate in (*self._estimates, self._now):
-                estimate.velocity = velocity
-            self._asked = self._reference = complex(motion.forward, motion.left)
+            if trust.speed:
+                self.set_estimate(velocity, 0j)
+                self._asked = self._reference = complex(motion.forward, motion.left)
         else:
             self._height_behind += before.height - motion.height
             self._yaw_behind -= math.remainder(motion.yaw - self._yaw, math.tau)
-            self._correct(velocity)
+            if trust.speed:
+                self._correct(velocity)
             self._yaw = motion.yaw
-        self._since_measured_s = 0.0
+        if trust.speed:
+            self._since_measured_s = 0.0
 
-    def command(self, wanted: Velocity, step_s: float, *, is_blind: bool = False) -> Shares:
+    def set_estimate(self, velocity: complex, disturbance: complex) -> None:
+        """Replace what is estimated: a velocity (m/s) and an acceleration (m/s^2) in the levelled frame."""
+        for estimate in (*self._estimates, self._now):
+            estimate.velocity, estimate.disturbance = velocity, disturbance
+
+    def command(
+        self, wanted: Velocity, step_s: float, *, is_blind: bool = False, held_up_in: float | None = None
+    ) -> Shares:
         """Return what to command until the next call, `step_s` after the previous one.
 
-        Nothing is measured any more where `is_blind`, and the height is then nobody's concern.
+        Args:
+            wanted: the velocity to fly.
+            step_s: since the last call.
+            is_blind: whether nothing is measured any more; the height is then not held.
+            held_up_in: the acceleration by wind (m/s^2) in which something holds the drone up; None if nothing does.
+                More tilt than that wind needs would not help.
         """
         step_s = min(step_s, LONGEST_STEP_S)
         self._since_measured_s += step_s
-        is_blind = is_blind or self._motion is None
-        if is_blind:
+        trust = NOTHING if is_blind or self._motion is None else self._trust
+        if not trust.speed:
             for estimate in self._estimates:
                 estimate.disturbance *= math.exp(-step_s / GUST_TIME_S)
         self._predict(step_s)
-        thrust, yaw = self._climbing(wanted.up, step_s, is_blind), self._turning(wanted.yaw_rate, step_s)
-        most = math.tan(self.drone.max_tilt * (BLIND_TILT_SHARE if is_blind else 1.0)) * GRAVITY
+        thrust, yaw = self._climbing(wanted.up, step_s, trust), self._turning(wanted.yaw_rate, step_s, trust)
+        most = math.tan(self.drone.max_tilt) * GRAVITY
+        lasting = self.drone.drag * (math.hypot(wanted.forward, wanted.left) + MOST_WIND_M_S)
+        most = min(most, max(0.0, 3.0 * lasting - 2.0 * abs(self._mean_pull)))
+        wind = held_up_in if trust.speed else abs(self._now.disturbance)
+        if wind is not None:
+            most = min(most, math.tan(self.drone.max_tilt * BLIND_TILT_SHARE) * GRAVITY + wind)
         pull = _limited(self._pull(complex(wanted.forward, wanted.left), step_s), most)
+        self._mean_pull += (pull - self._mean_pull) * -math.expm1(-step_s / PULL_TIME_S)
         self._commanded.append((pull, step_s))
         tilt, full = pull * math.atan(abs(pull) / GRAVITY) / max(abs(pull), 1e-9), self.drone.max_tilt
         return Shares(thrust, _share(tilt.real, full), _share(0.0 - tilt.imag, full), yaw)
@@ -185,7 +210,7 @@ class TiltControl:
         correction = VELOCITY_GAIN * (feed - velocity + POSITION_GAIN * self._behind)
         return acceleration + (correction + drone.drag * velocity - self._now.disturbance) / direction
 
-    def _climbing(self, wanted: float, step_s: float, is_blind: bool) -> float:
+    def _climbing(self, wanted: float, step_s: float, trust: Trust) -> float:
         """Return the share of thrust that follows a vertical velocity."""
         drone = self.drone
         wanted = max(-drone.max_climb, min(drone.max_climb, wanted))
@@ -193,23 +218,24 @@ class TiltControl:
         self._climb += max(-MAX_ACCELERATION * step_s, min(MAX_ACCELERATION * step_s, wanted - before))
         self._climb_reference += (self._climb - self._climb_reference) * -math.expm1(-step_s / THRUST_LAG_S)
         correction = 0.0
-        if is_blind or self._motion is None:
+        if not trust.height:
             self._height_behind = 0.0
         else:
             behind = self._height_behind + self._climb_reference * step_s
             self._height_behind = max(-HEIGHT_LEASH_M, min(HEIGHT_LEASH_M, behind))
             correction = HEIGHT_GAIN * self._height_behind
-            if self._motion.up is not None:
-                correction += drone.climb_lag * CLIMB_GAIN * (self._climb_reference + correction - self._motion.up)
+        up = self._motion.up if self._motion and trust.climb else None
+        if up is not None:
+            correction += drone.climb_lag * CLIMB_GAIN * (self._climb_reference + correction - up)
         acceleration = (self._climb - before) / step_s
         return _share(self._climb_reference + drone.climb_lag * acceleration + correction, drone.max_climb)
 
-    def _turning(self, wanted: float, step_s: float) -> float:
-        """Return the share of yaw that follows a turn rate."""
+    def _turning(self, wanted: float, step_s: float, trust: Trust) -> float:
+        """Return the share of yaw that follows a turn rate; without measurements the heading is the estimated one."""
         most = self.drone.max_yaw_rate
         wanted = max(-most, min(most, wanted))
         behind = self._yaw_behind + (wanted - self._yaw_rate) * step_s
-        self._yaw_behind = max(-YAW_LEASH_RAD, min(YAW_LEASH_RAD, behind))
+        self._yaw_behind = max(-YAW_LEASH_RAD, min(YAW_LEASH_RAD, behind)) if trust.heading else 0.0
         share = _share(wanted + YAW_GAIN * self._yaw_behind, most)
         self._yaw_rate += (share * most - self._yaw_rate) * -math.expm1(-step_s / self.drone.tilt_lag)
         return share

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TiltedDrone: a drone that is steered by shares of its full tilt, climb and turn rate; and what it gets and tells."""
+"""TiltedDrone: a drone that is steered by shares of its full tilt, climb and turn rate; its commands and reports."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
+
+GRAVITY = 9.81  # m/s^2
+#: No drone that flies is tilted farther, rad.
+FARTHEST_TILT = 1.3
 
 
 class Velocity(NamedTuple):
@@ -31,6 +36,7 @@ class Motion(NamedTuple):
     up: float | None  # m/s
     height: float  # m
     yaw: float  # rad, positive to the left
+    pull: complex | None = None  # by its tilt, forward + j left, m/s^2; see `pull_of`
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +49,9 @@ class TiltedDrone:
     drag: float = 0.4  # 1/s, deceleration per speed
     tilt_lag: float = 0.2  # s, and of the link
     climb_lag: float = 0.25  # s
+
+
+def pull_of(roll: float, pitch: float) -> complex:
+    """Return the acceleration of a drone in level flight by its tilt (rad, REP 103): forward + j left, m/s^2."""
+    roll, pitch = (max(-FARTHEST_TILT, min(FARTHEST_TILT, angle)) for angle in (roll, pitch))
+    return GRAVITY * complex(math.tan(pitch), -math.tan(roll))

@@ -86,7 +86,7 @@ class LimitReports:
             problem = f"{needs} the vehicle's {' and '.join(missing)}, not reported so far: it gets no velocities"
             advice = "set the limit to 0 for a vehicle that never reports it"
         elif limits.is_blind(now_s):
-            problem = f"{needs} odometry, and the vehicle's is stale: it gets no velocities"
+            problem = f"{needs} odometry, and the vehicle's is stale or doubted: it gets no velocities"
         update("odometry", problem, advice)
 
     def _publish_fence(self) -> None:

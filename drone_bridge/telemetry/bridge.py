@@ -31,6 +31,7 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
+from drone_bridge.ros.tilt_reports import TiltReports
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
@@ -114,8 +115,6 @@ PARAMETERS = (
     DEFAULT_FOV,
 )
 
-#: The condition in diagnostics of a flying drone without commands and feedback.
-DRIFT = "drift"
 DEPTH = 10  # of documents that wait for the executor
 
 
@@ -148,7 +147,7 @@ class TelemetryBridge(ProtocolNode):
         drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)
-        self.each_second(self._report_drift)
+        TiltReports(self, self._pilot)
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._is_udp = get("transport") == "udp"
         if not self._is_udp:
@@ -194,20 +193,19 @@ class TelemetryBridge(ProtocolNode):
         self.statistics.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
         motion = self._translation.motion(message)
-        self.observed.measured(motion.yaw, velocity=over_ground(motion), height=motion.height)
         if message.landed:
             self._pilot.stands()
         else:
             self._pilot.measured(motion, heard_s)
+        if self._pilot.doubts:
+            self.observed.doubted()
+        else:
+            self.observed.measured(motion.yaw, velocity=over_ground(motion), height=motion.height)
         self._topics.publish(message, stamp)
         self.statistics.counts["images"] += message.camera.jpeg is not None
         self.statistics.took("document_read_to_published", elapsed_s() - heard_s)
 
-    # What the executor does, and the thread of the reports.
-
-    def _report_drift(self) -> None:
-        drifts = "Commands have stopped. This drone drifts" if self._pilot.is_drifting else None
-        self.reports.update_condition(DRIFT, drifts, "it holds its place once it reports its velocity again")
+    # What the executor does.
 
     def _take_text(self, topic: str, message: String) -> None:
         if self._session:

@@ -27,7 +27,7 @@ from drone_bridge.motion.quaternions import (
     rotated_back,
     unit_quaternion,
 )
-from drone_bridge.motion.tilted_drone import Motion, Shares
+from drone_bridge.motion.tilted_drone import Motion, Shares, pull_of
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import (
@@ -354,8 +354,9 @@ class Translation:
         forward, left, _ = velocity = telemetry.velocity
         if not self._is_levelled:
             forward, left, _ = rotated_back(self._level_in_body(telemetry.imu), *velocity)
-        _, _, yaw = self._signs.turned(*telemetry.imu.orientation)
-        return Motion(forward, left, telemetry.altimeter.vertical_velocity, telemetry.altimeter.altitude, yaw)
+        roll, pitch, yaw = self._signs.turned(*telemetry.imu.orientation)
+        altimeter = telemetry.altimeter
+        return Motion(forward, left, altimeter.vertical_velocity, altimeter.altitude, yaw, pull_of(roll, pitch))
 
     def rover_odometry(self, rover: RoverTelemetry, stamp: Time) -> Odometry:
         """Return the rover's pose in map; the frame of its body is parallel to map, as no heading is on the wire."""

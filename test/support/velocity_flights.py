@@ -12,6 +12,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -22,8 +23,9 @@ from drone_bridge.dronegui.emulator import Flight, Phase, blocks
 from drone_bridge.dronegui.session.controller import HOVER
 from drone_bridge.dronegui.topics import controls_from_shares, measured_motion
 from drone_bridge.motion.matrices import Vector
-from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
@@ -34,8 +36,6 @@ from drone_bridge.wire.outgoing import encoded
 STEP_S = 0.01
 #: From a measurement to the bridge, and from the bridge to the drone.
 DELAY_S = 0.01
-#: As in the bridges: what was measured before is not flown by.
-FRESH_S = 0.2
 FLYING_S = 5.0  # before a drone is told to stop
 STOPPING_S = 3.0
 STANDING_S = 10.0
@@ -145,6 +145,7 @@ class Moment:
     place: Vector  # m
     velocity: Vector  # m/s
     yaw: float  # rad
+    doubts: tuple[str, ...] = ()  # about what the vehicle reports
 
     @property
     def forward(self) -> float:
@@ -159,30 +160,29 @@ def fly(
     *,
     delay_s: float = DELAY_S,
     lost_s: float = math.inf,
+    lie: Callable[[Motion, float], Motion] = lambda motion, now_s: motion,
 ) -> list[Moment]:
     """Fly velocities as a bridge does. `wanted` gives one by time; from `lost_s` on nothing is measured any more."""
-    control, flight = TiltControl(vehicle.drone), []
+    now_s, flight = 0.0, []
+    arbiter: Any = SimpleNamespace(decide=lambda now_s: Decision(Rank.COMMAND, wanted(now_s)), forget=lambda: None)
+    pilot = TiltPilot(arbiter, vehicle.drone, hovers=vehicle.hovers)
+    pilot.restart(-1 / vehicle.rate)
     measured: deque[tuple[float, Motion]] = deque()
     told: deque[tuple[float, Shares | None]] = deque()
-    heard_s, due_s = -math.inf, 0.0
+    due_s = 0.0
     for number in range(round(duration_s / STEP_S)):
         now_s = number * STEP_S
         while measured and measured[0][0] <= now_s:
-            control.measure(measured.popleft()[1])
-            heard_s = now_s
+            pilot.measured(measured.popleft()[1], now_s)
         if now_s >= due_s:
             due_s += 1 / vehicle.rate
-            is_blind = now_s - heard_s > FRESH_S
-            velocity = wanted(now_s)
-            shares: Shares | None = control.command(velocity, 1 / vehicle.rate, is_blind=is_blind)
-            is_neutral = is_blind and vehicle.hovers and velocity == Velocity()
-            told.append((now_s + delay_s, None if is_neutral else shares))
+            told.append((now_s + delay_s, pilot.shares(now_s)))
         while told and told[0][0] <= now_s:
             vehicle.follow(told.popleft()[1])
         motion = vehicle.advance()
         if motion and now_s < lost_s:
-            measured.append((now_s + STEP_S + delay_s, motion))
-        flight.append(Moment(now_s, *vehicle.state()))
+            measured.append((now_s + STEP_S + delay_s, lie(motion, now_s)))
+        flight.append(Moment(now_s, *vehicle.state(), tuple(pilot.doubts)))
     return flight
 
 

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Belief: whether a measured quantity is believed, by how long it has contradicted the model, or agreed with it."""
+
+#: What contradicts the model for longer is doubted, s.
+DOUBT_S = 0.3
+#: A doubted quantity is believed again after it has agreed for this long, s. A relapse within RELAPSE_S doubles it.
+AGREEMENT_S, LONGEST_AGREEMENT_S, RELAPSE_S = 1.0, 16.0, 10.0
+
+
+class Belief:
+    """One quantity, believed at first. Pure; call `judge` for each measurement."""
+
+    def __init__(self) -> None:
+        #: Why the quantity is doubted, as a sentence without full stop; empty while it is believed.
+        self.reason = ""
+        self._contradicted_s = self._agreed_s = 0.0
+        self._believed_s = RELAPSE_S
+        self._needed_s = AGREEMENT_S
+
+    @property
+    def is_relapse_likely(self) -> bool:
+        """Whether it has been believed again for a short time only."""
+        return self._believed_s < RELAPSE_S
+
+    def judge(self, problem: str, step_s: float) -> None:
+        """Take a measurement, `step_s` after the last one, that has a problem or agrees with the model ('')."""
+        if problem:
+            self._agreed_s = 0.0
+            self._contradicted_s += step_s
+            if not self.reason and self._contradicted_s > DOUBT_S:
+                needed_s = 2 * self._needed_s if self.is_relapse_likely else AGREEMENT_S
+                self._needed_s = min(needed_s, LONGEST_AGREEMENT_S)
+                self.reason = problem
+            return
+        self._contradicted_s = max(0.0, self._contradicted_s - step_s / 2)  # every second one wrong is doubted, too
+        if not self.reason:
+            self._believed_s += step_s
+            return
+        self._agreed_s += step_s
+        if self._agreed_s >= self._needed_s:
+            self.reason, self._believed_s, self._contradicted_s = "", 0.0, 0.0

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JudgedSpeed: a measured velocity, judged by the tilt, drag and wind of the body that flies it. Pure."""
+
+import math
+
+from drone_bridge.motion.belief import Belief
+from drone_bridge.motion.judged_level import HELD_UP_S, PERSISTS_S
+
+#: A velocity that differs by more from one measurement to the next, beyond what moves the drone, is refused, m/s.
+JUMP_M_S = 0.45
+#: How fast wind is learned, rad/s. A slower model tells wind from a wrong speed better, a faster one sooner.
+BANDWIDTH = 0.8
+#: For how long it is learned fast at first, and how long it takes until a drone has to have moved, s.
+LEARNED_S, UNMOVED_S = 0.5, 1.0
+#: The strongest wind that is believed, m/s, in the air drag of the model: 5 m/s, at a drag that is larger by 30 %.
+MOST_WIND_M_S = 6.5
+#: How far model and measurement may be apart, m/s: a multiple of how far gusts have driven them apart lately.
+LEAST_MISSED_M_S, MOST_MISSED_M_S, SPREADS, FEWER_SPREADS = 0.3, 1.0, 3.5, 2.5
+TURBULENCE_TIME_S, NOISE_TIME_S = 10.0, 0.15
+#: No drone that begins to be observed is faster, m/s.
+FASTEST_START_M_S = 8.0
+#: A drone slower than this, the way it is pushed, has stopped; one that was faster than the other measures motion, m/s.
+STOPPED_M_S, MOVING_M_S = 0.3, 0.25
+#: Of its speed, what a drone has left at most after it has hit something.
+LEFT_BY_COLLISION = 0.7
+#: A push that has to move a free body, m/s^2.
+PUSH = 0.2
+FROZEN = "its own speed can't be right: the same numbers are repeated although its tilt changes"
+
+
+class JudgedSpeed:
+    """A velocity, its Belief, and a model of the body: dv/dt = pull + wind - drag v. Vectors are complex: x + jy.
+
+    The model is corrected by the measurements, but only as fast as wind changes: a measurement that does not respond to
+    the pull soon contradicts it. While the velocity is doubted, the model begins anew with each measurement that
+    contradicts it, until one agrees for long enough.
+    """
+
+    def __init__(self, drag: float) -> None:
+        """`drag` is in 1/s."""
+        self.belief = Belief()
+        self._drag = drag
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin anew with the next measurement."""
+        self._age_s: float | None = None
+        #: The velocity, m/s, and the air's push beyond drag, m/s^2, as believed last.
+        self.velocity = self.wind = 0j
+        #: Whether the drone is pushed and stands still: it touches something, unless its velocity is wrong.
+        self.is_held_up = False
+        #: Whether the newest measurement was refused.
+        self.is_refused = False
+        self._held_up_s = 0.0
+        self._way = 0j  # in which it is held up
+        self._pending: complex | None = None
+        self._pending_s = 0.0
+        self._has_moved = False
+        self._turbulence = (MOST_MISSED_M_S / SPREADS) ** 2
+        self._model_wind = 0j
+        self._restart_model(0j)
+
+    def observe(
+        self, measured: complex, pull: complex, step_s: float, *, is_free: bool = False, is_frozen: bool = False
+    ) -> None:
+        """Judge a measurement.
+
+        Args:
+            measured: the velocity, m/s.
+            pull: how tilt has pulled the body since the last measurement, m/s^2.
+            step_s: how long ago that was.
+            is_free: whether something else moves it, as a hand does; any movement is right then.
+            is_frozen: whether the same numbers are repeated although the tilt changes.
+        """
+        if self._age_s is None:
+            is_plausible = abs(measured) < FASTEST_START_M_S
+            self._age_s, self.velocity = 0.0, measured if is_plausible else 0j
+            self._restart_model(self.velocity)
+            self.is_refused = not is_plausible
+            return
+        self.is_refused = False
+        self._age_s = min(self._age_s, 0.5) if is_free else self._age_s + step_s
+        self._advance(pull, step_s)
+        self._seen += (measured - self._seen) * -math.expm1(-step_s / NOISE_TIME_S)
+        moved = self.velocity
+        if not self.is_held_up:
+            moved += (pull + self.wind - self._drag * self.velocity) * step_s
+        if is_free or abs(measured - moved) <= JUMP_M_S:
+            self._pending = None
+            self.velocity = moved + 0.5 * (measured - moved)
+        elif self._persists(measured, step_s):
+            if self._has_moved and abs(measured) <= LEFT_BY_COLLISION * abs(self.velocity):
+                self._model, self._missed = measured, 0j
+            self._pending, self.velocity = None, measured
+        else:
+            self.velocity, self.is_refused = moved, True
+            self._judge("its own speed can't be right: it jumps", step_s, measured)
+            return
+        problem = FROZEN if is_frozen else self._contradiction(measured, pull, step_s)
+        self._judge("" if is_free else problem, step_s, measured)
+        if not self.is_held_up:
+            self._correct(measured, step_s)
+
+    # The model.
+
+    def _restart_model(self, velocity: complex) -> None:
+        self._age_s = None if self._age_s is None else 0.0
+        self._model = self._seen = velocity
+        self._missed = 0j
+
+    def _advance(self, pull: complex, step_s: float) -> None:
+        self._model += (pull + self._model_wind - self._drag * self._model) * step_s
+
+    def _correct(self, measured: complex, step_s: float) -> None:
+        """Correct velocity and wind by a critically damped filter, fast at first."""
+        assert self._age_s is not None
+        missed = measured - self._model
+        bandwidth = 1.0 / (self._age_s + 0.1) if self._age_s < LEARNED_S else BANDWIDTH
+        kept = math.exp(-bandwidth * step_s)
+        self._model += (1.0 - kept**2) * missed
+        wind, most = self._model_wind + (1.0 - kept) ** 2 / step_s * missed, MOST_WIND_M_S * self._drag
+        self._model_wind = wind * min(1.0, most / max(abs(wind), 1e-9))
+        if not self.belief.reason:
+            self.wind = self._model_wind
+
+    # The verdict.
+
+    def _judge(self, problem: str, step_s: float, measured: complex) -> None:
+        was_doubted = bool(self.belief.reason)
+        self.belief.judge(problem, step_s)
+        if self.belief.reason and not was_doubted:
+            self.velocity = self._model  # which has followed the wrong measurements less
+            self._model_wind = self.wind
+            self.is_held_up = self._has_moved = False
+        if problem and self.belief.reason:
+            self._restart_model(measured)
+        elif not problem and not self.belief.reason:
+            self._has_moved |= min(abs(measured), abs(self._model)) > MOVING_M_S
+
+    def _persists(self, measured: complex, step_s: float) -> bool:
+        is_steady = self._pending is not None and abs(measured - self._pending) <= 2 * JUMP_M_S
+        self._pending_s = self._pending_s + step_s if is_steady else 0.0
+        self._pending = measured
+        return self._pending_s >= PERSISTS_S
+
+    def _contradiction(self, measured: complex, pull: complex, step_s: float) -> str:
+        """Return how the measurement contradicts the model, if so."""
+        if self.is_held_up:
+            self._model, self._missed = measured, 0j
+            push = ((pull + self.wind) * self._way.conjugate()).real / abs(self._way)
+            self.is_held_up = push > 0.0 and self._is_stopped(self._way, 2 * STOPPED_M_S)
+            self._held_up_s += step_s * (push > PUSH)
+            if self._held_up_s < HELD_UP_S:
+                return ""
+            return "it is tilted and reports that it stands still: it touches something, or its own speed is wrong"
+        missed = measured - self._model
+        self._missed += (missed - self._missed) * -math.expm1(-step_s / NOISE_TIME_S)
+        if abs(self._missed) <= self._allowed():
+            self._turbulence += (abs(self._missed) ** 2 - self._turbulence) * step_s / TURBULENCE_TIME_S
+            return ""
+        if self._has_moved and self._is_stopped(-missed, STOPPED_M_S):
+            self.is_held_up, self._held_up_s, self._way = True, 0.0, -missed
+            self._model, self._missed = measured, 0j
+            return ""
+        return "its own speed can't be right: it does not follow from its tilt"
+
+    def _is_stopped(self, way: complex, speed: float) -> bool:
+        """Return whether it is slower than a speed (m/s) both ways along a direction."""
+        return abs((self._seen * way.conjugate()).real) < speed * abs(way)
+
+    def _allowed(self) -> float:
+        """Return how far model and measurement may be apart, m/s."""
+        is_suspect = bool(self.belief.reason) or self.belief.is_relapse_likely
+        if not self._has_moved and (is_suspect or (self._age_s or 0.0) > UNMOVED_S):
+            return LEAST_MISSED_M_S  # as it has shown nothing of gusts either
+        spreads = FEWER_SPREADS if is_suspect else SPREADS
+        return max(LEAST_MISSED_M_S, min(MOST_MISSED_M_S, spreads * math.sqrt(self._turbulence)))
