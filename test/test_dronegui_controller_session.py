@@ -15,6 +15,8 @@ from drone_bridge.dronegui.session.controller import (
     FOREIGN_NAVDATA,
     HOVER_PACKETS,
     LAND_PERIOD_S,
+    OVERRULED,
+    REFUSED_S,
     UNHEARD,
     ControllerSession,
     Flying,
@@ -338,9 +340,9 @@ def test_no_navdata_is_a_problem_once_it_was_listened_for():
     talk = Talk()
     talk.open()
     talk.run(0.9)
-    assert talk.session.problems == ("", "")
+    assert talk.session.problems == ("", "", "")
     talk.run(0.2)
-    navdata, _ = talk.session.problems
+    navdata, *_ = talk.session.problems
     assert navdata == (
         "the GUI sends no navdata to port 5561, and whether the drone flies is unknown: "
         'choose "Stream Navdata" in the GUI, or look at the drone and call assume_flying'
@@ -348,10 +350,10 @@ def test_no_navdata_is_a_problem_once_it_was_listened_for():
     talk.say(is_flying=False)
     assert talk.session.problems[0] == "the GUI sends no navdata to port 5561"
     talk.show(FlightState.LANDED)
-    assert talk.session.problems == ("", "")
+    assert talk.session.problems == ("", "", "")
     talk.session.end(talk.now_s)
     talk.run(10.0)
-    assert talk.session.problems == ("", "")
+    assert talk.session.problems == ("", "", "")
 
 
 def test_navdata_that_is_not_wanted_is_no_problem_but_said_once():
@@ -363,7 +365,7 @@ def test_navdata_that_is_not_wanted_is_no_problem_but_said_once():
     talk.say(is_flying=False)
     assert unknown not in notes(talk.open(), "")
     talk.run(10.0)
-    assert talk.session.problems == ("", "")
+    assert talk.session.problems == ("", "", "")
 
 
 def test_an_emergency_is_a_problem_until_reset(talk):
@@ -374,7 +376,7 @@ def test_an_emergency_is_a_problem_until_reset(talk):
     talk.show(FlightState.DEFAULT)
     assert "motors are off" in talk.session.problems[1]
     talk.show(FlightState.LANDED)
-    assert talk.session.problems == ("", "")
+    assert talk.session.problems == ("", "", "")
 
 
 # A press.
@@ -552,22 +554,34 @@ def test_a_landing_is_a_success_when_the_drone_lands(talk):
     assert outcome(talk.ask("land")) == (True, "The drone is landing already.")
 
 
-@pytest.mark.parametrize(
-    ("name", "state", "sentence"),
-    [
-        ("takeoff", FlightState.LANDED, "but the drone does not take off: its navdata says landed."),
-        (
-            "land",
-            FlightState.FLYING,
-            'but the drone does not land: its navdata says flying. If it still flies, choose "Land" in the GUI.',
-        ),
-    ],
-)
-def test_what_the_drone_does_not_do_fails(talk, name, state, sentence):
-    talk.show(state)
-    talk.ask(name)
-    assert outcomes(talk.show_on(state, 5.4)) == []
-    assert refusal(talk.show_on(state, 0.2)) == f"take_off was pressed and released, {sentence}"
+def test_a_drone_that_does_not_take_off_is_told_and_packets_begin_again(talk):
+    talk.show(FlightState.LANDED)
+    talk.ask("takeoff")
+    assert outcomes(talk.show_on(FlightState.LANDED, 5.4)) == []
+    actions = talk.show_on(FlightState.LANDED, 0.3)
+    assert "its navdata says landed" in refusal(actions)
+    assert 1 in [packet["seq"] for packet in packets(actions)]
+
+
+def test_a_landing_that_the_drone_does_not_begin_is_pressed_once_more_as_packet_1_and_then_fails(talk):
+    """Another controller may have sent higher numbers, so that the GUI ignores ours."""
+    talk.show(FlightState.FLYING)
+    talk.ask("land")
+    assert outcomes(talk.show_on(FlightState.FLYING, 5.4)) == []
+    actions = talk.show_on(FlightState.FLYING, 5.0)
+    (again,) = [packet for packet in packets(actions) if packet["seq"] == 1]
+    assert again["state"]["take_off"]
+    assert (presses(actions), outcomes(actions), len(notes(actions, OVERRULED))) == (["take_off"], [], 1)
+    assert "its navdata says flying" in refusal(talk.show_on(FlightState.FLYING, 1.0))
+
+
+def test_commands_reach_no_vehicle_only_while_the_guis_port_refuses(talk):
+    talk.run(60.0)
+    assert talk.session.undeliverable(talk.now_s) is None
+    talk.refuse()
+    assert talk.session.undeliverable(talk.now_s) == REFUSAL
+    talk.run(REFUSED_S + 0.1)
+    assert talk.session.undeliverable(talk.now_s) is None
 
 
 def test_a_drone_that_lands_does_not_take_off(talk):
@@ -1019,7 +1033,7 @@ def test_after_a_stall_the_drone_is_listened_to_before_it_is_judged(talk):
     talk.ask("takeoff")
     talk.show_on(FlightState.LANDED, 1.0)
     assert outcomes(talk.stand_still(60.0)) == []
-    assert talk.session.problems == ("", "")
+    assert talk.session.problems == ("", "", "")
     assert talk.session.silent_s(talk.now_s) == 0.0
     assert outcome(talk.show(FlightState.FLYING))[0]
 

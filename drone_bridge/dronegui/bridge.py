@@ -21,6 +21,7 @@ from drone_bridge.dronegui.session.controller import (
     FOREIGN_NAVDATA,
     LAND,
     NOT_SENDING,
+    OVERRULED,
     RESET,
     SENDING,
     TAKE_OFF,
@@ -44,7 +45,7 @@ from drone_bridge.dronegui.topics import (
 )
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.msg import DroneGuiState
-from drone_bridge.net.clock import Clock
+from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters
@@ -121,7 +122,7 @@ PORT_UNAVAILABLE = "missed_navdata_ports"
 #: The services without a request.
 REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY)
 # Conditions in diagnostics.
-NO_NAVDATA, MOTORS_OFF = "navdata", "emergency"
+NO_NAVDATA, MOTORS_OFF, OTHER_CONTROLLER = "navdata", "emergency", "other_controller"
 
 
 class DroneGuiBridge(ProtocolNode):
@@ -129,7 +130,7 @@ class DroneGuiBridge(ProtocolNode):
 
     open_state = SENDING
     rates = ("packets", "commands", "navdata", "detections")
-    problems = (*ProtocolNode.problems, UNHEARD, "refused_commands", FOREIGN_NAVDATA, PORT_UNAVAILABLE)
+    problems = (*ProtocolNode.problems, UNHEARD, "refused_commands", FOREIGN_NAVDATA, OVERRULED, PORT_UNAVAILABLE)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
@@ -194,6 +195,11 @@ class DroneGuiBridge(ProtocolNode):
             port_problem=(lambda: link.problem) if get("receive_navdata") else None,
         )
         return self._session
+
+    def undeliverable(self) -> str | None:
+        """Return why no command can reach the drone now, or None: a GUI that is silent may follow all the same."""
+        session = self._session
+        return session.undeliverable(elapsed_s()) if session and session.is_open else super().undeliverable()
 
     def link_ended(self) -> None:
         super().link_ended()
@@ -284,6 +290,8 @@ class DroneGuiBridge(ProtocolNode):
         if self._is_hover_held and not request.data and self.has_link:
             self._pilot.arbiter.forget()  # it hovers on until it gets a new command
         self._is_hover_held = request.data
+        if not request.data and self._session:
+            self.post(self._session.steer_again)
         response.success = True
         response.message = (
             "The drone hovers, whatever is commanded." if request.data else "The drone follows commands again."
@@ -301,11 +309,12 @@ class DroneGuiBridge(ProtocolNode):
         return response
 
     def _report_conditions(self) -> None:
-        """Report in diagnostics whether navdata arrives, and an emergency."""
-        navdata, emergency = self._session.problems if self._session else ("", "")
+        """Report in diagnostics whether navdata arrives, an emergency, and another controller."""
+        navdata, emergency, other = self._session.problems if self._session else ("", "", "")
         for name, problem, level in (
             (NO_NAVDATA, navdata, DiagnosticStatus.WARN),
             (MOTORS_OFF, emergency, DiagnosticStatus.ERROR),
+            (OTHER_CONTROLLER, other, DiagnosticStatus.ERROR),
         ):
             if not problem:
                 self.statistics.end_condition(name)

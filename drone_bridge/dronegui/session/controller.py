@@ -54,6 +54,10 @@ Where the vehicle has to land, by its limits, land is requested every LAND_PERIO
   released. Emergencies have their own age.
 - Of a press that has begun and whose release may not get out, as the link is lost, nobody knows what it did. What
   navdata showed before the next link is not seen then.
+- Where the drone does not follow, see `session.follow_watch`, or does not land when it is to, another controller may
+  have sent higher numbers. Then packet 1 is sent again, once, with hover or with the landing that was requested, and
+  nothing but hover follows until a person calls hover with false, or holds and resumes: that controller may be a
+  safety pilot's. A takeoff that is not confirmed has packet 1 sent again as well, for the next one.
 - Where nobody listens at the GUI's port, packets are still sent, so that a GUI that is started later hovers. The press
   of then is given up, unless the refusal may be that of a packet before it.
 """
@@ -77,6 +81,7 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.dronegui.session.buttons import Buttons, Press
 from drone_bridge.dronegui.session.flight_watch import FlightWatch, Source
+from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import (
@@ -106,7 +111,11 @@ LAND_PERIOD_S = 1.0
 #: Hover packets at the start, as UDP may lose some.
 HOVER_PACKETS = 3
 # Counters.
-UNHEARD, FOREIGN_NAVDATA = "undelivered_packets", "refused_navdata"
+UNHEARD, FOREIGN_NAVDATA, OVERRULED = "undelivered_packets", "refused_navdata", "overruled_flights"
+#: For how long a drone that navdata shows may do something else than commanded, at least.
+OVERRULED_S = 3.0
+#: For how long after a refusal nobody listens at the GUI's port.
+REFUSED_S = 1.0
 #: What a drone that was commanded to take off shows, and one that was commanded to land.
 TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
@@ -119,6 +128,7 @@ STOOD_STILL = "This process has stood still since it was called: call it again."
 LINK_CHANGED = "The link was lost or opened since it was called: call it again."
 HELD_SINCE = "The vehicle is held since it was called: let it follow commands, and call it again."
 CUT_SINCE = "emergency was called since: call it again if the drone is to fly."
+STEER_AGAIN = "To steer again, call hover with false, or hold the vehicle and resume it."
 CUTS = "To stop the motors of a drone in the air, call emergency."
 CALL_AGAIN = "If its motors still run, call emergency again."
 NOT_SENDING = "while nothing is sent: the bridge has to be active, and to have found its GUI's host."
@@ -193,6 +203,8 @@ class _Flight:
     press: Press | None = None
     was_seen: bool = False
     """Whether navdata showed the drone when the press began."""
+    has_begun_again: bool = False
+    """Whether this is the press after packets began again."""
 
 
 class ControllerSession(Session):
@@ -224,6 +236,9 @@ class ControllerSession(Session):
         self.state, self.peer = WAITING, gui
         self._pilot, self._parameter = pilot, parameter
         self._watch = FlightWatch(lambda: float(parameter("navdata_timeout")))
+        self._following = FollowWatch()
+        self._is_overruled = self._was_held = False
+        self._refused: tuple[str, float] | None = None  # the last refusal, and when
         self._to_controls, self._is_hover_held = to_controls, is_hover_held
         self._gui_host, self._port_problem = gui_host, port_problem
         self._connection = ControllerConnection()
@@ -237,9 +252,9 @@ class ControllerSession(Session):
         self._cut_s = -math.inf  # when an emergency was requested last
         self._published: bool | None = None  # whether it flies
         self._effects: list[Action] = []  # of what is being handled
-        #: What is wrong with navdata, and with the drone, in clauses; empty where nothing is. As of the last look: who
-        #: looks by itself may do so before this session has found that the process stood still.
-        self.problems = "", ""
+        #: Problems with navdata, with the drone, and with other controllers, as clauses, empty without one. They are of
+        #: the last turn: another thread may read them before this session has found that the process stalled.
+        self.problems = "", "", ""
 
     # The link.
 
@@ -272,6 +287,7 @@ class ControllerSession(Session):
         if self.heard_s is not None:
             self.heard_s = now_s
         self._watch.resume(now_s)
+        self._following.restart()
         for press in self._buttons:
             press.outdate(STOOD_STILL, now_s)
         for flight in self._flights:
@@ -282,6 +298,7 @@ class ControllerSession(Session):
         """Take that nobody listens at the GUI's port."""
         if self.state != SENDING:
             return []  # it may have closed before us
+        self._refused = sentence, now_s
         for press in self._buttons:
             press.refuse()
         self._effects.append(
@@ -290,6 +307,11 @@ class ControllerSession(Session):
         if self._watch.refused(now_s):
             self._effects.append(Note("", f"Whether the drone flies is not known any more: {self.advice}."))
         return self._taken(now_s)
+
+    def undeliverable(self, now_s: float) -> str | None:
+        """Return why no packet reaches a GUI, in a sentence, or None. For any thread."""
+        refused = self._refused
+        return refused[0] if refused and now_s - refused[1] <= REFUSED_S else None
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
         """Handle a packet that was not sent: presses are given up, unless they may still begin."""
@@ -344,10 +366,14 @@ class ControllerSession(Session):
     def _send_packet(self, now_s: float) -> None:
         """Send what is commanded, with the buttons that are pressed, and say so."""
         self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
-        if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
+        is_held = self._pilot.arbiter.rank(now_s) is Rank.HOLD
+        if is_held:
             self._outdate_held(now_s)
+        self._is_overruled &= is_held or not self._was_held  # a person has resumed it
+        self._was_held = is_held
         down = self._buttons.down(now_s)
-        command = self._commanded(now_s) if self.is_open and not self._hover_left else HOVER
+        is_steered = self.is_open and not self._hover_left and not self._is_overruled
+        command = self._commanded(now_s) if is_steered else HOVER
         self._hover_left = max(0, self._hover_left - 1)
         pressed, neutral = _with_buttons(command, down), _with_buttons(HOVER, down)
         seq = self._connection.next_seq
@@ -359,6 +385,7 @@ class ControllerSession(Session):
         self._effects += [_SendPacket(datagram, None, UNHEARD, packet=packet) for _ in range(copies - 1)]
         self._effects += [_SendPacket(datagram, None, UNHEARD, ("packets",), packet), Publish(packet)]
         self._buttons.sent(down, now_s)
+        self._following.sent(controls.hover, now_s)
 
     def _outdate_held(self, now_s: float) -> None:
         """Cancel a take-off whose press has not begun."""
@@ -400,8 +427,33 @@ class ControllerSession(Session):
         if isinstance(block, Demo):
             self._watch.note(block.flight_state, now_s)
             self._publish_flying(self._watch.is_flying(now_s))
+            self._following.shown(block.flight_state, now_s)
+            if self._following.is_overruled(max(self._parameter("confirm_timeout"), OVERRULED_S), now_s):
+                self._begin_again("The drone does not follow, by its navdata", now_s)
         self._effects.append(Publish(Received(block, data, name)))
         return self._taken(now_s)
+
+    def _begin_again(self, why: str, now_s: float) -> None:
+        """Have the GUI take our packets again, and steer no more until a person decides that."""
+        self._connection = ControllerConnection()
+        self._following.restart()
+        self._is_overruled, self._packet_s = True, now_s
+        self._effects.append(
+            Note(OVERRULED, f"{why}: {self._other_controller}. Packet 1 was sent again. {STEER_AGAIN}")
+        )
+
+    def steer_again(self, now_s: float) -> Actions:
+        """Follow commands again: a person knows of the other controller."""
+        self._is_overruled = False
+        return self._taken(now_s)
+
+    @property
+    def _other_controller(self) -> str:
+        port = self.peer.rpartition(":")[2]
+        return (
+            f"another controller may be sending higher numbers, perhaps a safety pilot's; on the GUI's machine, "
+            f"'tcpdump -n udp port {port}' shows it"
+        )
 
     def _publish_flying(self, is_flying: bool | None) -> None:
         if is_flying is not None and is_flying != self._published:
@@ -633,14 +685,25 @@ class ControllerSession(Session):
             "If it is on the ground, call assume_flying with false."
         )
 
-    def _has_confirmed(self, flight: _Flight, now_s: float) -> str:
+    def _has_confirmed(self, flight: _Flight, now_s: float) -> str | None:
         is_landing = flight.request.name == LAND
         if self._is_confirmed(flight):
             return f"take_off was pressed and released, and the drone {'lands' if is_landing else 'takes off'}."
+        is_seen_flying = self._watch.sees_drone(now_s) and self._watch.state in FOLLOWING
+        if is_landing and is_seen_flying and not flight.has_begun_again and now_s - flight.since_s >= OVERRULED_S:
+            self._begin_again("The drone does not land", now_s)
+            self._press(flight, Step.PRESSING, "take_off", now_s)
+            flight.has_begun_again = True
+            return None
         reported = f"its navdata says {self._state_name}." if self._watch.sees_drone(now_s) else "navdata has ended."
         outcome = f"the drone does not {'land' if is_landing else 'take off'}: {reported}"
-        way_down = ' If it still flies, choose "Land" in the GUI.' if is_landing else ""
-        raise ValueError(f"take_off was pressed and released, but {outcome}{way_down}")
+        advice = ' If it still flies, choose "Land" in the GUI.'
+        if not is_landing and self._watch.sees_drone(now_s):
+            self._connection = ControllerConnection()
+            advice = f" Packets begin with 1 again, as {self._other_controller}. Call takeoff again."
+        elif not is_landing:
+            advice = ""
+        raise ValueError(f"take_off was pressed and released, but {outcome}{advice}")
 
     def _is_confirmed(self, flight: _Flight) -> bool:
         wanted = LANDING_OR_LANDED if flight.request.name == LAND else TAKEN_OFF
@@ -688,7 +751,7 @@ class ControllerSession(Session):
 
     # What a person reads.
 
-    def _found_problems(self, now_s: float) -> tuple[str, str]:
+    def _found_problems(self, now_s: float) -> tuple[str, str, str]:
         watch, navdata, emergency = self._watch, "", ""
         if self.is_open and self._receives_navdata:
             if not watch.hears_gui(now_s) and watch.listened_s(now_s) > self._parameter("navdata_timeout"):
@@ -697,7 +760,8 @@ class ControllerSession(Session):
                     navdata += f", and whether the drone flies is unknown: {self.advice}"
             if watch.sees_drone(now_s) and watch.state is FlightState.DEFAULT:
                 emergency = "the drone's motors are off, as after an emergency: call reset when it is on the ground"
-        return navdata, emergency
+        other = f"{self._other_controller}; the drone hovers until hover is called with false" * self._is_overruled
+        return navdata, emergency, other
 
     @property
     def advice(self) -> str:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FollowWatch: whether the drone follows our packets, by the state in its navdata. Pure.
+
+The GUI obeys the higher numbers: one packet of another controller makes it ignore ours, and it reports nothing. But a
+drone that hovers as it was commanded reports HOVERING, and one that is steered FLYING.
+
+| seen | believed |
+|---|---|
+| in this flight the drone has followed us into both states, and has been in the other one for `patience_s` since we \
+changed ours | it does not follow |
+| anything else: no navdata, another state, a drone that reports one state for both, late navdata | nothing |
+"""
+
+import math
+
+from drone_bridge.dronegui.codec import FlightState
+
+#: States of a drone in flight, by whether it hovers.
+FOLLOWING = {FlightState.HOVERING: True, FlightState.FLYING: False}
+#: For how long we have commanded the same before agreement shows that it follows.
+SETTLED_S = 0.5
+
+
+class FollowWatch:
+    """Compares the commanded and the reported kind of flight: hover, or not."""
+
+    def __init__(self) -> None:
+        self._is_hover: bool | None = None  # of the last packet
+        self._sent_s = math.inf  # since when
+        self._agreed: set[bool] = set()  # what it has followed us into, in this flight
+        self._apart_s = math.inf  # since when it has been in the other state
+
+    def restart(self) -> None:
+        """Forget the flight: this process stalled, or the packets begin again."""
+        self._agreed, self._apart_s = set(), math.inf
+
+    def sent(self, is_hover: bool, now_s: float) -> None:
+        """Note a packet."""
+        if is_hover is not self._is_hover:
+            self._is_hover, self._sent_s, self._apart_s = is_hover, now_s, math.inf
+
+    def shown(self, state: FlightState | None, now_s: float) -> None:
+        """Note the state in navdata."""
+        if state not in FOLLOWING:
+            self.restart()
+        elif FOLLOWING[state] is not self._is_hover:
+            self._apart_s = min(self._apart_s, now_s)
+        else:
+            self._apart_s = math.inf
+            if now_s - self._sent_s >= SETTLED_S:
+                self._agreed.add(FOLLOWING[state])
+
+    def is_overruled(self, patience_s: float, now_s: float) -> bool:
+        """Return whether the drone does not follow."""
+        return len(self._agreed) == len(FOLLOWING) and now_s - self._apart_s >= patience_s

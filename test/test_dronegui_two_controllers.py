@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bridge and another controller at one GUI: sessions, the GUI and its drone in virtual time."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from session_talk import SessionTalk, notes
+
+from drone_bridge.dronegui.codec import Controls, FlightState
+from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.emulator import STEP_RATE, Flight, Phase, blocks
+from drone_bridge.dronegui.session.controller import OVERRULED, OVERRULED_S, ControllerSession
+from drone_bridge.dronegui.session.follow_watch import FollowWatch
+from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import Outcome, Send
+
+GUI, BRIDGE, OTHER = ("127.0.0.1", 3456), ("127.0.0.1", 50000), ("127.0.0.1", 50001)
+PARAMETERS = {
+    "rate": 20.0,
+    "press_time": 0.5,
+    "first_packet_copies": 1,
+    "bootstrap": True,
+    "navdata_port": 5561,
+    "navdata_timeout": 1.0,
+    "bootstrap_timeout": 3.0,
+    "confirm_timeout": 5.0,
+}
+FORWARD = Shares(pitch=0.1)
+
+
+class Scene(SessionTalk):
+    """A bridge in flight, whose navdata is `late_s` old."""
+
+    def __init__(self, late_s=0.0):
+        self.wanted, self.rank, self.late_s = None, Rank.NEUTRAL, late_s
+        pilot = SimpleNamespace(
+            shares=lambda now_s, is_overruled: self.wanted,
+            restart=lambda now_s: None,
+            is_estimating=False,
+            arbiter=SimpleNamespace(rank=lambda now_s: self.rank, limits=SimpleNamespace(takeoff_refusal="")),
+        )
+        super().__init__(
+            ControllerSession(
+                "127.0.0.1:5560",
+                PARAMETERS.__getitem__,
+                pilot,
+                to_controls=lambda shares: Controls(hover=False, pitch=-shares.pitch),
+                is_hover_held=lambda: False,
+                gui_host=lambda: GUI[0],
+                port_problem=lambda: "",
+            )
+        )
+        self.flight = Flight()
+        self.gui = Gui(self.flight, Dialect(is_bootstrapped=True))
+        self.actions, self.navdata, self.other = [], [], None
+        self.take(self.session.opened(self.now_s))
+        self.fly(0.5 + late_s)
+        self.ask("takeoff")
+        self.fly(4.0 + late_s)
+        assert self.flight.phase is Phase.FLYING
+
+    def take(self, actions):
+        self.actions += actions
+        for action in actions:
+            if isinstance(action, Send):
+                self.gui.receive(action.data, BRIDGE, self.flight.time)
+        return actions
+
+    def ask(self, name):
+        self.take(self.session.ask(SimpleNamespace(name=name, asked_s=self.now_s), self.now_s))
+
+    def fly(self, seconds):
+        """Let time pass for the drone, its GUI, the bridge and the other controller, at 100 Hz."""
+        before = len(self.actions)
+        for step in range(round(STEP_RATE * seconds)):
+            self.flight.advance(1 / STEP_RATE)
+            if self.other and step % 5 == 0:
+                self.send_other(**self.other)
+            if self.gui.navdata_is_due(self.flight.time):
+                datagrams = [self.gui.navdata(block) for block in blocks(self.flight, step)]
+                self.navdata += [(self.now_s + self.late_s, datagram) for datagram in datagrams]
+            while self.navdata and self.navdata[0][0] <= self.now_s:
+                self.take(self.session.receive(self.navdata.pop(0)[1], GUI, self.now_s))
+            self.run(1 / STEP_RATE)
+        return self.actions[before:]
+
+    def follow_us(self):
+        """Steer and stop, as in any flight."""
+        for wanted in (FORWARD, None, FORWARD):
+            self.wanted = wanted
+            self.fly(2.0)
+        assert numbers(self.actions).count(1) == 1
+
+    def send_other(self, seq=1e6, **state):
+        full = {"take_off": False, "reset": False, "hover": False, "roll": 0, "pitch": 0, "yaw": 0, "gas": 0, **state}
+        self.gui.receive(json.dumps({"seq": seq, "state": full}).encode(), OTHER, self.flight.time)
+
+
+def numbers(actions):
+    return [json.loads(action.data)["seq"] for action in actions if isinstance(action, Send)]
+
+
+def outcomes(actions):
+    return [action.is_success for action in actions if isinstance(action, Outcome)]
+
+
+PATIENCE_S = max(PARAMETERS["confirm_timeout"], OVERRULED_S)
+
+
+@pytest.mark.parametrize("theirs", [{"hover": True}, {"pitch": 0.3}])
+def test_a_packet_with_a_higher_number_locks_the_bridge_out_for_some_seconds_only(theirs):
+    """And then the drone hovers until a person steers again."""
+    scene = Scene()
+    scene.follow_us()
+    scene.send_other(**theirs)
+    scene.wanted = None if theirs.get("pitch") else FORWARD
+    scene.fly(PATIENCE_S - 0.5)
+    assert scene.flight.is_hovering == bool(theirs.get("hover"))
+    actions = scene.fly(1.5)
+    assert (numbers(actions).count(1), len(notes(actions, OVERRULED))) == (1, 1)
+    assert scene.flight.is_hovering
+    assert scene.session.problems[2]
+    scene.wanted = FORWARD
+    scene.fly(10.0)
+    assert scene.flight.is_hovering
+    scene.take(scene.session.steer_again(scene.now_s))
+    scene.fly(1.0)
+    assert not scene.flight.is_hovering
+    assert scene.session.problems[2] == ""
+
+
+def test_a_resume_after_a_hold_steers_again_and_taking_no_hold_does_not():
+    scene = Scene()
+    scene.follow_us()
+    scene.send_other(hover=True)
+    scene.fly(PATIENCE_S + 1.0)
+    scene.rank, scene.wanted = Rank.HOLD, None
+    scene.fly(0.5)
+    scene.rank, scene.wanted = Rank.COMMAND, FORWARD
+    scene.fly(0.5)
+    assert not scene.flight.is_hovering
+
+
+@pytest.mark.parametrize("theirs", [{"hover": True}, {"pitch": 0.3}])
+def test_a_landing_gets_through(theirs):
+    scene = Scene()
+    scene.send_other(**theirs)
+    scene.ask("land")
+    actions = scene.fly(PATIENCE_S + 2.0)
+    assert outcomes(actions) == [True]
+    assert scene.flight.phase in (Phase.LANDING, Phase.LANDED)
+
+
+def test_a_controller_that_goes_on_is_not_fought():
+    """It may be a safety pilot's. A landing that a person requests is tried once."""
+    scene = Scene()
+    scene.follow_us()
+    scene.other = {"hover": True}
+    actions = scene.fly(60.0)
+    assert (numbers(actions).count(1), len(notes(actions, OVERRULED))) == (1, 1)
+    scene.ask("land")
+    actions = scene.fly(20.0)
+    assert numbers(actions).count(1) == 1
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.6, 2.5])
+@pytest.mark.parametrize("period_s", [0.5, 1.0, 4.0, 12.0])
+def test_no_flight_of_its_own_is_taken_for_another_controllers(late_s, period_s):
+    scene = Scene(late_s)
+    for number in range(round(60.0 / period_s)):
+        scene.wanted = FORWARD if number % 2 else None
+        scene.fly(period_s / 2)
+    assert notes(scene.actions, OVERRULED) == []
+    assert numbers(scene.actions).count(1) == 1
+
+
+@pytest.mark.parametrize("state", [FlightState.FLYING, FlightState.HOVERING])
+def test_a_drone_that_reports_one_state_for_both_shows_nothing(state):
+    watch = FollowWatch()
+    for second in range(60):
+        watch.sent(second % 20 < 10, float(second))
+        watch.shown(state, float(second))
+        assert not watch.is_overruled(PATIENCE_S, float(second))
