@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity, Rank
 from drone_bridge.session.hold_state import CALLED, HELM_ENDS_AFTER_S, HoldState
@@ -35,6 +35,10 @@ class Vehicle:
         """Be somewhere, looking along the world's x."""
         self.observed.measured(0.0, (x, y, 1.0), (0.0, 0.0, 0.0))
 
+    def discharge(self):
+        """Have reported a low battery for long."""
+        self.arbiter.limits.charged(0.1, self.now_s - LOW_BATTERY_S)
+
     def command(self, *linear, stamp=None, is_helm=False):
         """Command a velocity, which is its own command; a raw one without."""
         asked = AskedVelocity(linear, lambda other: other) if linear else None
@@ -54,7 +58,7 @@ FORWARD = (1.0, 0.0, 0.0)
 def vehicle():
     """Its odometry and its battery are watched; it is where it began, and well."""
     vehicle = Vehicle(**PLACED, low_battery=0.2, land_on_low_battery=True)
-    vehicle.observed.battery = 1.0
+    vehicle.arbiter.limits.charged(1.0, vehicle.now_s)
     vehicle.fly()
     return vehicle
 
@@ -74,7 +78,7 @@ def test_the_first_row_that_applies_decides_and_the_next_one_when_it_does_not_an
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
     vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
     assert vehicle.decided() == (Rank.BLIND, None)
-    vehicle.observed.battery = 0.1
+    vehicle.discharge()
     assert vehicle.decided() == (Rank.LANDING, SINKING)
     vehicle.hold.steer(vehicle.now_s)
     assert vehicle.decided() == (Rank.HELM, FORWARD)
@@ -89,7 +93,7 @@ def test_the_first_row_that_applies_decides_and_the_next_one_when_it_does_not_an
     assert vehicle.decided() == (Rank.HOLD, None)
     vehicle.hold.release(vehicle.now_s)
     assert vehicle.decided() == (Rank.LANDING, SINKING)
-    vehicle.observed.battery = 1.0
+    vehicle.arbiter.limits.charged(1.0, vehicle.now_s)
     assert vehicle.decided() == (Rank.BLIND, None)
     vehicle.fly()
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
@@ -98,7 +102,7 @@ def test_the_first_row_that_applies_decides_and_the_next_one_when_it_does_not_an
 
 
 def test_a_helm_without_a_fresh_command_is_neutral(vehicle):
-    vehicle.observed.battery = 0.1
+    vehicle.discharge()
     vehicle.hold.steer(vehicle.now_s)
     assert vehicle.decided() == (Rank.HELM, None)
     vehicle.command(*FORWARD)
@@ -120,7 +124,7 @@ def test_who_has_to_land_goes_on_landing_when_nobody_commands(vehicle):
 
 def test_who_lands_by_a_button_is_neutral_meanwhile():
     vehicle = Vehicle(sinks=False, low_battery=0.2, land_on_low_battery=True)
-    vehicle.observed.battery = 0.1
+    vehicle.discharge()
     vehicle.command(*FORWARD)
     assert vehicle.decided() == (Rank.LANDING, None)
 

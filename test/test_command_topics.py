@@ -9,6 +9,7 @@ from commanded_node import EPOCH_S, commanded_nodes
 from geometry_msgs.msg import PolygonStamped, Twist, TwistStamped
 from twists import twist
 
+from drone_bridge.motion.limits import LOW_BATTERY_S
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_ages import CLOCK_TOLERANCE_S
 from drone_bridge.ros.command_topics import LANDING_SPEED, CommandTopics
@@ -400,6 +401,6 @@ def test_a_fence_is_published_once_when_the_vehicle_has_told_where_it_began(make
 
 def test_a_low_battery_is_reported(make):
     node = make(limits={"max_speed": 2.0, "low_battery": 0.2})
-    node.observed.battery = 0.1
+    node.arbiter.limits.charged(0.1, node.now_s - LOW_BATTERY_S)
     node.report()
     assert node.conditions["battery"] == "the battery has less than 20% left (limits.low_battery)"

@@ -42,7 +42,8 @@ class Pilot:
 
     def __init__(self):
         self.wanted, self.is_estimating, self.restarts, self.rank = None, False, 0, Rank.NEUTRAL
-        self.arbiter = SimpleNamespace(rank=lambda now_s: self.rank)
+        self.limits = SimpleNamespace(takeoff_refusal="")
+        self.arbiter = SimpleNamespace(rank=lambda now_s: self.rank, limits=self.limits)
 
     def shares(self, now_s, *, is_overruled):
         return None if is_overruled else self.wanted
@@ -552,6 +553,16 @@ def test_a_landing_is_a_success_when_the_drone_lands(talk):
     actions = talk.show(FlightState.LANDING)
     assert outcome(actions) == (True, "take_off was pressed and released, and the drone lands.")
     assert outcome(talk.ask("land")) == (True, "The drone is landing already.")
+
+
+def test_a_take_off_is_refused_with_motors_off_or_a_battery_that_would_land_it(talk):
+    talk.show(FlightState.DEFAULT)
+    assert "call reset" in refusal(talk.ask("takeoff"))
+    talk.show(FlightState.LANDED)
+    talk.pilot.limits.takeoff_refusal = "The battery is low."
+    assert refusal(talk.ask("takeoff")) == "The battery is low."
+    talk.pilot.limits.takeoff_refusal = ""
+    assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["take_off"]
 
 
 def test_a_drone_that_does_not_take_off_is_told_and_packets_begin_again(talk):

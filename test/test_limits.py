@@ -7,7 +7,7 @@ from collections import deque
 
 import pytest
 
-from drone_bridge.motion.limits import LimitParameters, Limits, allowed_speed
+from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits, allowed_speed
 from drone_bridge.motion.observed_motion import ObservedMotion
 
 FLIGHTS, PER_TEST = 400, 50
@@ -183,15 +183,27 @@ def test_odometry_that_is_missing_blinds_only_a_limit_that_needs_it():
 
 
 @pytest.mark.parametrize(
-    ("is_told_so", "battery", "lands"), [(True, 0.1, True), (True, 0.3, False), (False, 0.1, False)]
+    ("is_told_so", "charge", "lands"), [(True, 0.1, True), (True, 0.3, False), (False, 0.1, False)]
 )
-def test_a_low_battery_lands_if_told_so(is_told_so, battery, lands):
-    observed = ObservedMotion(lambda: 0.0)
-    limits = Limits(LimitParameters(low_battery=0.2, land_on_low_battery=is_told_so), observed)
-    assert not limits.must_land(0.0)
-    observed.battery = battery
-    assert limits.must_land(0.0) is lands
-    assert limits.is_battery_low is (battery == 0.1)
+def test_a_battery_that_is_low_for_long_lands_if_told_so(is_told_so, charge, lands):
+    parameters = LimitParameters(low_battery=0.2, land_on_low_battery=is_told_so)
+    limits = Limits(parameters, ObservedMotion(lambda: 0.0))
+    for now_s in (0.0, 0.9, 1.8):
+        assert not limits.must_land(now_s)
+        limits.charged(charge, now_s)
+    assert not limits.must_land(LOW_BATTERY_S - 0.1)
+    assert limits.must_land(LOW_BATTERY_S) is lands
+    assert limits.is_battery_low(LOW_BATTERY_S) is (charge == 0.1)
+    assert bool(limits.takeoff_refusal) is lands
+
+
+def test_a_battery_that_sags_for_a_moment_lands_nobody():
+    limits = Limits(LimitParameters(low_battery=0.2, land_on_low_battery=True), ObservedMotion(lambda: 0.0))
+    for step in range(400):
+        now_s = step / 15
+        limits.charged(0.15 if step % 15 < 4 else 0.5, now_s)
+        assert not limits.must_land(now_s)
+    assert limits.takeoff_refusal == ""
 
 
 def test_an_edge_is_approached_as_fast_as_can_be_braked():

@@ -223,7 +223,7 @@ class DroneGuiBridge(ProtocolNode):
         if isinstance(block, Demo):
             self.statistics.facts |= navdata_facts(block) | {"navdata_source": received.source}
             if block.charge is not None:
-                self.observed.battery = block.charge
+                self._pilot.arbiter.limits.charged(block.charge, received_s)
                 if (note := charge_note(block)) and not self._has_noted_charge:
                     self._has_noted_charge = True
                     self.inform(note)

@@ -32,8 +32,10 @@ class LimitParameters:
         "command.", 0.1, 60.0,
     )  # fmt: skip
     land_after: float = described(0.0, "Seconds of that after which a drone lands, if it can; 0: never.", 0.0, 3600.0)
-    low_battery: float = described(0.0, "Share of the battery's charge below which is warned; 0: never.", 0.0, 1.0)
-    land_on_low_battery: bool = described(False, "Whether a drone lands then, if it can.")
+    low_battery: float = described(
+        0.0, "Share of the battery's charge below which, for 2 s, is warned; 0: never.", 0.0, 1.0
+    )
+    land_on_low_battery: bool = described(False, "Whether a drone lands then, if it can, and does not take off.")
 
     @property
     def of_places(self) -> tuple[str, ...]:
@@ -46,6 +48,8 @@ class LimitParameters:
         return max(self.max_height, self.fence_radius) > 0.0
 
 
+#: For how long each report has to be of a low battery, s: under load the voltage sags for moments.
+LOW_BATTERY_S = 2.0
 #: What a vehicle brakes with at least, m/s², and how long it takes to begin, s.
 BRAKING = 1.0
 REACTION_S = 0.8
@@ -69,6 +73,8 @@ class Limits:
         self.parameters = parameters
         self._observed = observed
         self._allowed: Triple = _STILL  # m/s
+        self._charge = 1.0  # share of the battery's charge, as reported last
+        self._low_since_s: float | None = None  # when the first of the reports of a low battery came
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -103,17 +109,34 @@ class Limits:
         Odometry that is only doubted is no reason.
         """
         parameters, motion = self.parameters, self._observed.newest
-        if parameters.land_on_low_battery and self.is_battery_low:
+        if parameters.land_on_low_battery and self.is_battery_low(now_s):
             return True
         if motion is None or not parameters.land_after or not parameters.need_odometry:
             return False
         return now_s - motion.measured_s > parameters.odometry_timeout + parameters.land_after
 
+    def charged(self, charge: float, now_s: float) -> None:
+        """Note the share of the battery's charge that the vehicle reports."""
+        self._charge = charge
+        if charge >= self.parameters.low_battery:
+            self._low_since_s = None
+        elif self._low_since_s is None:
+            self._low_since_s = now_s
+
+    def is_battery_low(self, now_s: float) -> bool:
+        """Return whether the vehicle has reported less charge than allowed for LOW_BATTERY_S."""
+        since_s = self._low_since_s
+        return since_s is not None and now_s - since_s >= LOW_BATTERY_S
+
     @property
-    def is_battery_low(self) -> bool:
-        """Whether the vehicle tells of less charge than is wanted."""
-        battery = self._observed.battery
-        return battery is not None and battery < self.parameters.low_battery
+    def takeoff_refusal(self) -> str:
+        """Why a drone must not take off, in a sentence, as it would land at once; empty if it may."""
+        if not self.parameters.land_on_low_battery or self._low_since_s is None:
+            return ""
+        return (
+            f"The battery has {self._charge:.0%} left: below {self.parameters.low_battery:.0%} (limits.low_battery) "
+            "the drone would land again, as limits.land_on_low_battery is set."
+        )
 
     def limited(self, velocity: Triple, now_s: float) -> Triple:
         """Return what is followed of a velocity (m/s, forward, left and up), now. Zero stays zero.

@@ -36,8 +36,6 @@ class ObservedMotion:
         self.newest: Motion | None = None
         #: The first position, m.
         self.start: Triple | None = None
-        #: The share of the battery's charge that is left, if the vehicle tells it.
-        self.battery: float | None = None
 
     def measured(
         self,

@@ -33,7 +33,7 @@ def limit_parameters(
     Args:
         is_drone: whether it flies, and so can land.
         can_climb: whether it follows a vertical speed.
-        tells_battery: whether its charge is known (`ObservedMotion.battery`).
+        tells_battery: whether its charge is known (`Limits.charged`).
     """
     drones = {"max_speed": DRONE_MAX_SPEED, "land_after": _DRONE_LANDS_AFTER_S} if is_drone else {}
     has = {"max_height": can_climb, "land_after": is_drone, "low_battery": tells_battery}
@@ -71,7 +71,7 @@ class LimitReports:
         self._publish_fence()
         now_s, limits, update = elapsed_s(), self._arbiter.limits, self._node.reports.update_condition
         charge = f"the battery has less than {limits.parameters.low_battery:.0%} left (limits.low_battery)"
-        update("battery", charge if limits.is_battery_low else None, "land")
+        update("battery", charge if limits.is_battery_low(now_s) else None, "land")
         self._report_blindness(now_s)
         must_land = limits.must_land(now_s)
         update("landing", "it lands by itself" if must_land else None, "hold it, or take the helm, to prevent that")

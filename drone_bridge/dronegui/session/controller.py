@@ -40,8 +40,9 @@ and each may refuse, with a sentence:
 | requested | refused while take_off is down, or another takeoff or an emergency is under way | refused while take_off \
 is down | refused while a takeoff is under way |
 | LISTENING for navdata, until it was listened for `navdata_timeout` | always | always | always |
-| then | refused where it is old, or the drone may fly | done where it is landing; refused where it may be on the \
-ground, or is old and the drone is not seen | refused where it is old, or the drone may fly |
+| then | refused where it is old, the drone may fly, its motors are off, or its battery would land it | \
+done where it is landing; refused where it may be on the ground, or is old and the drone is not seen | \
+refused where it is old, or the drone may fly |
 | RESETTING: reset is down, then up | where nothing comes, and a person has stated that it is on the ground | | |
 | STARTING: for navdata, for `bootstrap_timeout`; then as after LISTENING | after that | | |
 | PRESSING | take_off | take_off | reset |
@@ -585,6 +586,10 @@ class ControllerSession(Session):
         if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
             raise ValueError(HELD_SINCE)
         self._check_on_ground("the button take_off would land a drone that flies", now_s)
+        if self._watch.sees_drone(now_s) and self._watch.state is FlightState.DEFAULT:
+            raise ValueError("The drone's motors are off, as after an emergency: call reset first.")
+        if refusal := self._pilot.arbiter.limits.takeoff_refusal:
+            raise ValueError(refusal)
         if flight.step is Step.LISTENING and self._needs_bootstrap(now_s):
             self._bootstrap(flight, now_s)
         else:
