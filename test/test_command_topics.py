@@ -7,6 +7,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from commanded_node import EPOCH_S, commanded_nodes
 from geometry_msgs.msg import PolygonStamped, Twist, TwistStamped
+from std_msgs.msg import Bool
 from twists import twist
 
 from drone_bridge.motion.limits import LOW_BATTERY_S
@@ -250,9 +251,9 @@ def test_a_helm_locks_out_others_and_its_end_holds(node):
     assert node.decided() == (Rank.HOLD, None)  # nobody has said anything
     assert node.send(CMD_VEL, forward=1.0) == (Rank.HOLD, None)
     node.hold.report()
-    assert [message.data for message in node.latched] == [False, True]
+    assert [message.data for message in node.latched if isinstance(message, Bool)] == [False, True]
     assert node.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))  # but who is at the helm may go on
-    assert node.latched[-1].data is False
+    assert [message.data for message in node.latched if isinstance(message, Bool)][-1] is False
 
 
 def test_who_begins_to_steer_is_not_flown_by_what_others_commanded_before(node):
@@ -290,16 +291,6 @@ def test_a_release_before_anybody_has_noticed_the_end_of_a_helm_brings_nothing_b
     assert node.decided() == NOTHING
 
 
-def test_a_copy_of_the_helm_s_command_on_another_topic_is_neither_followed_nor_refused(node):
-    """For whoever has no topic for helms."""
-    node.send(HELM, up=1.0)
-    counted = node.counts
-    node.send(STAMPED, up=1.0)  # at the same moment
-    assert node.counts == counted
-    node.send(STAMPED, ago_s=0.1, up=1.0)
-    assert node.counts["commands_refused_on_hold"] == 1
-
-
 @pytest.mark.parametrize("holds_zero", [True, False])
 def test_a_stick_in_its_middle_is_flown_or_left_to_what_holds_the_vehicle_best(make, holds_zero):
     node = make(holds_zero=holds_zero)
@@ -316,9 +307,10 @@ def test_a_zero_of_others_is_a_command(make):
 def test_who_was_at_the_helm_of_a_bridge_that_is_killed_finds_it_held(make):
     node = make()
     node.send(HELM, up=1.0)
+    assert node.hold._keeper.wait(10.0)
     back = make()
     assert back.decided() == (Rank.HOLD, None)
-    assert "It was holding when it ended (somebody was at the helm), and still holds" in back.logged[0]
+    assert "still holds" in back.logged[0]
     assert back.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))
 
 

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hold without ROS: where it is kept, who finds it again, what it says where it can't be kept, and what is too old."""
 
+import copy
 import platform
+import threading
 from types import SimpleNamespace
 
 import pytest
 from std_srvs.srv import SetBool
 
+from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.ros import hold_file
-from drone_bridge.ros.hold import Hold
+from drone_bridge.ros.hold import MAX_WISHES, Hold
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE, HoldFile
 
 
@@ -90,7 +93,7 @@ class Node:
     has_just_stood_still = False
 
     def __init__(self):
-        self.warned, self.serve, self.published = [], None, []
+        self.warned, self.serve, self.published, self.statuses = [], None, [], []
         do_nothing = lambda *_: None  # noqa: E731
         self.reports = SimpleNamespace(update_condition=do_nothing, end_ongoing=do_nothing)
         self.hold = Hold(self, "held")
@@ -101,8 +104,12 @@ class Node:
     def get_logger(self):
         return SimpleNamespace(warning=self.warned.append)
 
-    def create_publisher(self, *_, **__):
-        return SimpleNamespace(publish=lambda message: self.published.append(message.data))
+    def create_publisher(self, kind, *_, **__):
+        publish = self.statuses.append if kind is HoldStatus else lambda message: self.published.append(message.data)
+        return SimpleNamespace(publish=lambda message: publish(copy.copy(message)))
+
+    def create_subscription(self, kind, topic, callback, qos):
+        self.wish = lambda id_, reason="Anne pressed STOP": callback(HoldWish(id=id_, reason=reason))
 
     def create_service(self, kind, name, serve):
         self.serve = serve
@@ -128,7 +135,7 @@ def test_the_answer_names_the_file(home):
 def test_it_is_written_on_changes_alone(home):
     node = Node()
     node.call(True)
-    node.hold._file.remove()
+    HoldFile(7, "/d1/bridge").remove()
     node.call(True)
     assert list((home / "held").iterdir()) == []
 
@@ -138,19 +145,20 @@ def test_where_it_can_t_be_kept_the_answer_says_so_and_the_vehicle_is_held(home)
     node = Node()
     assert len(node.warned) == 1  # that it can't be read
     answer = node.call(True)
-    assert "will not know that its vehicle was held" in answer
+    assert "will not hold again" in answer
     assert str(home / "held") in answer
     assert node.hold.is_held
-    assert node.published == [False, True]
+    assert node.published[-1] is True
+    assert "can't be written" in node.statuses[-1].problem
     (home / "held").unlink()
-    assert "will not know" not in node.call(True)  # asked again it is tried again
+    assert "will not hold again" not in node.call(True)  # asked again it is tried again
     assert Node().hold.is_held
 
 
 def test_where_the_file_can_t_be_removed_the_answer_says_so_and_the_vehicle_follows(home):
     node = Node()
     node.call(True)
-    file = node.hold._file.path
+    file = HoldFile(7, "/d1/bridge").path
     file.unlink()
     file.mkdir()  # which unlink refuses
     answer = node.call(False)
@@ -163,8 +171,73 @@ def test_what_was_asked_for_before_a_stall_holds_and_does_not_release():
     node.has_just_stood_still = True
     node.call(True)
     assert node.hold.is_held
-    assert node.call(False, is_followed=False) == "hold with false is too old"
+    assert node.call(False, is_followed=False) == "the release is too old"
     assert node.hold.is_held
     node.has_just_stood_still = False
     node.call(False)
     assert not node.hold.is_held
+
+
+# Wishes.
+
+
+def test_a_wish_is_taken_once_and_reported_with_the_releases_before_it():
+    node = Node()
+    node.call(True)
+    node.call(False)
+    node.wish("7")
+    taken = node.statuses[-1]
+    assert (taken.held, taken.wish, taken.releases_before_wish, taken.releases) == (True, "7", 1, 1)
+    assert taken.reason == "Anne pressed STOP"
+    node.call(False)
+    count = len(node.statuses)
+    node.wish("7")  # repeated, as its report was lost
+    after = node.statuses[-1]
+    assert len(node.statuses) > count
+    assert (after.held, after.wish, after.releases_before_wish, after.releases) == (False, "7", 1, 2)
+    node.wish("8")
+    assert node.statuses[-1].held
+
+
+def test_the_end_of_a_wish_releases_nothing():
+    node = Node()
+    node.wish("7")
+    node.wish("")
+    assert node.hold.is_held
+    assert node.statuses[-1].wish == "7"
+
+
+def test_each_run_has_an_id_and_reports_a_hold_that_it_has_inherited():
+    first = Node()
+    first.wish("7")
+    assert not first.statuses[-1].is_inherited
+    first.hold._keeper.wait(10.0)
+    second = Node()
+    assert (second.statuses[-1].held, second.statuses[-1].is_inherited, second.statuses[-1].wish) == (True, True, "")
+    assert second.statuses[-1].run != first.statuses[-1].run
+    second.call(False)
+    assert not second.statuses[-1].is_inherited
+
+
+def test_a_slow_disk_delays_neither_the_hold_nor_more_than_its_own_answer(monkeypatch):
+    write, may_write = HoldFile.write, threading.Event()
+
+    def write_slowly(file, reason):
+        may_write.wait()
+        write(file, reason)
+
+    monkeypatch.setattr(HoldFile, "write", write_slowly)
+    node = Node()
+    node.wish("7")  # which waits for nothing
+    assert node.hold.is_held
+    assert "still being written" in node.call(True)
+    may_write.set()
+    assert node.hold._keeper.wait(10.0)
+    assert Node().hold.is_held
+
+
+def test_of_many_wishes_the_newest_are_remembered():
+    node = Node()
+    for number in range(2 * MAX_WISHES):
+        node.wish(str(number))
+    assert len(node.hold._wishes) == MAX_WISHES

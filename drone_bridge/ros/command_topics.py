@@ -83,7 +83,6 @@ class CommandTopics(Generic[CommandT]):
         self._settling = StreamSettling()
         self.arbiter.take, node.intake = self._streams.take, self._streams
         self._warned_axes: set[str] = set()
-        self._helm_stamp: Time | None = None
         node.hold.when_set(self._forget)
 
     def take_velocities(self, read: Read[CommandT], follows: Collection[str] = tuple(TWIST_AXES)) -> None:
@@ -143,10 +142,6 @@ class CommandTopics(Generic[CommandT]):
                 sentence = f"A command on {topic} was refused: {refusal}"
                 self._report(partial(self._node.count_and_warn, "refused_commands", sentence))
                 return False
-            if is_helm:
-                self._helm_stamp = stamp
-            elif stamp is not None and stamp == self._helm_stamp:
-                return False  # a copy, for publishers without a topic for helms
             now_s = elapsed_s()
             if not self._is_admitted(topic, now_s, overrules=overrules, is_helm=is_helm):
                 return False

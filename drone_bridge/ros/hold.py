@@ -1,50 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold: a vehicle that stays neutral, whatever is commanded, until a person says otherwise. See docs/bridges.md.
+"""Hold: a vehicle that stays neutral, whatever is commanded, until a person resumes it. See docs/bridges.md.
 
-It is set by the service `~/hold`, and by the end of a person's helm: commands on `~/helm` are those of somebody at a
-stick, and lock all others out; when they end, however they end, nothing more has to be sent for the vehicle to be
-held. Somebody may be at the helm again then, but after the service was called only that service helps: see
-`session.hold_state`. A file keeps it for a node that is killed and comes back, see `hold_file`.
+It is set by the service `~/hold`, by a wish on `~/hold_wish`, and by the end of a person's helm: commands on `~/helm`
+are those of a person at a stick, and lock all others out; when they end, however they end, nothing more has to be sent
+for the vehicle to be held. `session.hold_state` has the rules.
+
+A wish is a state, not an event: its publisher latches it, so that a node that starts later gets it from DDS. Each id is
+taken once, and reported on `~/hold_status` with the id of this run and the count of releases; by these its publisher
+recognizes a release that came after it. A file keeps a hold for a node that is killed and comes back (`hold_keeper`).
 """
 
 import contextlib
 import threading
+import time
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from builtin_interfaces.msg import Time
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold_file import HoldFile
+from drone_bridge.ros.hold_keeper import HoldKeeper
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.session.hold_state import AT_HELM, CALLED, HoldState
+from drone_bridge.wire.printable import printable
 
 if TYPE_CHECKING:
     from drone_bridge.ros.vehicle_node import VehicleNode
 
-#: The count of commands that were refused because the vehicle is held, or because somebody is at its helm.
+#: The count of commands that were refused because the vehicle is held, or because a person is at its helm.
 REFUSED = "commands_refused_on_hold"
 HELD = "hold"  # of conditions
-_ADVICE = "call the service hold with false, or press Resume on the page, to let it follow commands"
+#: How long the service's answer waits for the file, s.
+FILE_TIMEOUT_S = 0.3
+#: Ids of wishes that are remembered: a repeated one holds nothing again.
+MAX_WISHES = 64
+#: Characters of the reason of a wish.
+MAX_REASON = 100
+#: The reason of a wish that has none.
+WISHED = "a person pressed STOP"
+_ADVICE = "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
 
 
 class Hold:
     """Whether a node's vehicle is held. Changed in the executor, read by any thread without a lock."""
 
     def __init__(self, node: "VehicleNode", topic: str) -> None:
-        """Find out whether the node was holding when it ended; `topic` is where it says so."""
+        """Read whether the node was holding when it ended; `topic` is where it reports that, as a Bool."""
         self._node = node
-        self._file = HoldFile(node.context.get_domain_id(), node.get_fully_qualified_name())
-        self._unkept = ""  # why the file does not say what is so
+        self._keeper = HoldKeeper(HoldFile(node.context.get_domain_id(), node.get_fully_qualified_name()), self._unkept)
         self._lock = threading.Lock()  # between the executor and the reports; never taken by the link's thread
         self._on_hold: list[Callable[[], None]] = []
+        self._wishes: dict[str, int] = {}  # the count of releases when each was taken
         #: What there is to know of it.
         self.state = HoldState(reason := self._read())
+        self._status = HoldStatus(run=uuid.uuid4().hex, held=bool(reason), since=_now(), is_inherited=bool(reason))
         self._publisher: Publisher[Any] = node.create_publisher(Bool, topic, latched(), event_callbacks=NO_EVENTS)
+        self._status_publisher: Publisher[Any] = node.create_publisher(
+            HoldStatus, "~/hold_status", latched(), event_callbacks=NO_EVENTS
+        )
         node.create_service(SetBool, "~/hold", self._serve)
+        node.create_subscription(HoldWish, "~/hold_wish", self._take_wish, latched())
         self._publish()
         if reason:
             node.get_logger().warning(f"It was holding when it ended ({reason}), and still holds: {_ADVICE}.")
@@ -65,11 +88,11 @@ class Hold:
             raise ValueError(f"{what} is refused while the vehicle is held ({reason}): {_ADVICE}.")
 
     def admits(self, topic: str, *, is_helm: bool = False) -> bool:
-        """Return whether a command is to be followed; one that is not is counted. For the executor."""
+        """Return whether a command is to be followed; a refused one is counted. For the executor."""
         if self._take_helm() if is_helm else self.state.is_free:
             return True
         reason = self.state.reason(elapsed_s())
-        why = f"it is held ({reason}): {_ADVICE}" if reason else "somebody is at its helm"
+        why = f"it is held ({reason}): {_ADVICE}" if reason else "it is steered manually (helm)"
         self._node.reports.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
         return False
 
@@ -86,17 +109,32 @@ class Hold:
         with self._lock:
             was_held = bool(self.state.now[0])
             if self.state.steer(elapsed_s()):
-                self._write(AT_HELM)  # for a bridge that is killed meanwhile
-                self._node.inform("Somebody is at the helm: other commands are refused.")
+                self._keeper.keep(AT_HELM)  # for a bridge that is killed meanwhile
+                self._node.inform("A person is at the helm: other commands are refused.")
                 self._forget_commands()
                 if was_held:
                     self._publish()
             return not self.is_held
 
+    def _take_wish(self, wish: HoldWish) -> None:
+        if not wish.id:
+            return
+        with self._lock:
+            is_new = wish.id not in self._wishes
+            if is_new:
+                self._wishes[wish.id] = self._status.releases
+                if len(self._wishes) > MAX_WISHES:
+                    del self._wishes[next(iter(self._wishes))]
+            self._status.wish, self._status.releases_before_wish = wish.id, self._wishes[wish.id]
+            if is_new and self.state.hold(printable(wish.reason)[:MAX_REASON] or WISHED):
+                self._held()
+            self._publish()  # also for a repeated one, whose acknowledgement may have been lost
+        self.report()
+
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if not request.data:
             try:
-                self._node.check_age("hold with false")
+                self._node.check_age("the release")
             except ValueError as error:
                 response.message = str(error)
                 return response
@@ -104,12 +142,16 @@ class Hold:
             if request.data:
                 if self.state.hold(CALLED):
                     self._held()
-                elif self._unkept:
-                    self._write(CALLED)
-                response.message = f"The vehicle is held: {_ADVICE}. {self._unkept or f'{self._file.path} keeps that.'}"
+                elif self._keeper.problem:
+                    self._keeper.keep(self.state.now[0])
             else:
                 self._release()
-                response.message = f"The vehicle follows commands. {self._unkept}".rstrip()
+        kept = "" if self._keeper.wait(FILE_TIMEOUT_S) else f"{self._keeper.file.path} is still being written."
+        if request.data:
+            kept = self._keeper.problem or kept or f"{self._keeper.file.path} keeps that."
+            response.message = f"The vehicle is held: {_ADVICE}. {kept}"
+        else:
+            response.message = f"The vehicle follows commands. {self._keeper.problem or kept}".rstrip()
         response.success = True
         self.report()
         return response
@@ -118,14 +160,15 @@ class Hold:
         """Do what belongs to a hold that has just begun."""
         self._forget_commands()
         self._publish()
-        self._write(self.state.now[0])
+        self._keeper.keep(self.state.now[0])
 
     def _release(self) -> None:
         if not self.is_held:
             return
         self._forget_commands()
         self.state.release(elapsed_s())
-        self._write("" if self.state.is_free else AT_HELM)
+        self._status.releases += 1
+        self._keeper.keep("" if self.state.is_free else AT_HELM)
         self._node.reports.end_ongoing(REFUSED)
         self._publish()
 
@@ -134,35 +177,35 @@ class Hold:
             call()
 
     def _publish(self) -> None:
+        """Publish the state."""
+        status, reason = self._status, self.state.now[0]
+        if bool(reason) != status.held:
+            status.since, status.is_inherited = _now(), False
+        status.held, status.reason, status.problem = bool(reason), reason, self._keeper.problem
         with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._publisher.publish(Bool(data=bool(self.state.now[0])))
+            self._publisher.publish(Bool(data=status.held))
+            self._status_publisher.publish(status)
 
     # The file.
 
     def _read(self) -> str:
         """Return why the node was holding, or an empty string."""
         try:
-            return self._file.read()
+            return self._keeper.file.read()
         except OSError as error:
             self._node.get_logger().warning(
-                f"Whether the vehicle was held can't be read from {self._file.path}: {error}."
+                f"Whether the vehicle was held can't be read from {self._keeper.file.path}: {error}."
             )
             return ""
 
-    def _write(self, reason: str) -> None:
-        """Keep the reason for a node that comes back; an empty one ends it."""
-        try:
-            if reason:
-                self._file.write(reason)
-            else:
-                self._file.remove()
-        except OSError as error:
-            self._unkept = (
-                f"If this node is killed, it will not know that its vehicle was held: {self._file.path} can't be "
-                f"written ({error})."
-                if reason
-                else f"If this node is killed, it will hold again: {self._file.path} can't be removed ({error})."
-            )
-            self._node.get_logger().warning(self._unkept)
-        else:
-            self._unkept = ""
+    def _unkept(self, problem: str) -> None:
+        """Report that the file does not have what is so. In the keeper's thread."""
+        if problem:
+            self._node.get_logger().warning(problem)
+        with self._lock:
+            self._publish()
+
+
+def _now() -> Time:
+    """Return the time of day, which people compare with a clock on the wall."""
+    return time_from_nanoseconds(time.time_ns())

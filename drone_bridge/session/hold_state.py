@@ -16,7 +16,9 @@ released, and nobody gets in between.
 #: A helm that is silent for longer has ended. Until then it locks out others all the same, so this may be generous.
 HELM_ENDS_AFTER_S = 1.0
 # Why a vehicle is held, or will be if the node is killed.
-CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "somebody was at the helm", "the helm ended"
+CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "a person was at the helm", "the helm ended"
+#: Every other reason is that of a request.
+_NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
 
 
 class HoldState:
@@ -54,15 +56,16 @@ class HoldState:
         """Note a command from the helm; return whether somebody who was not there before steers from now on."""
         reason, heard_s = self.now
         is_new = heard_s is None or _has_ended(heard_s, now_s)
-        begins = is_new and reason in ("", AT_HELM, HELM_ENDED)
+        begins = is_new and reason in _NOT_REQUESTED
         self.now = "" if begins else reason, now_s
         return begins
 
     def hold(self, reason: str) -> bool:
-        """Hold, for the same reason if that was requested already; return whether it was not. The helm has ended."""
-        was_called = self.now[0] == CALLED
-        self.now = CALLED if was_called else reason, None
-        return not was_called
+        """Hold, and end the helm. A hold on request keeps its first reason; return whether there was none yet."""
+        before = self.now[0]
+        is_requested = before not in _NOT_REQUESTED
+        self.now = before if is_requested else reason, None
+        return not is_requested
 
     def end_helm(self, now_s: float) -> bool:
         """Hold if the helm has ended; return whether anything changes."""

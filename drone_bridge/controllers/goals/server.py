@@ -363,7 +363,7 @@ class GoalServer:
         if self._silent_s(now_s) > self._parameters.patience:
             return f"There is no odometry for {self._parameters.patience:g} s."
         if guide.steers and self._is_held:
-            return "The vehicle is held: call its service hold with false, or press Resume on the page."
+            return "The vehicle is held: run `drone-bridge resume`, or press Resume on the page."
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
             return "Somebody is at the helm."
         return ""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HoldKeeper: writes the newest reason of a hold to its file in a thread of its own, as a home may be slow.
+
+The thread lives while there is something to write. Its result is in `problem`, a sentence.
+"""
+
+import threading
+from collections.abc import Callable
+
+from drone_bridge.ros.hold_file import HoldFile
+
+
+class HoldKeeper:
+    """Keeps the newest of the reasons that it is given. Thread-safe."""
+
+    def __init__(self, file: HoldFile, on_problem: Callable[[str], None]) -> None:
+        """`on_problem` is called in the keeper's thread with a new sentence, empty once it is written again."""
+        self.file = file
+        #: Why the file does not have the newest reason; empty if it has.
+        self.problem = ""
+        self._on_problem = on_problem
+        self._lock = threading.Lock()  # of the two below, for a moment only
+        self._newest: str | None = None  # not yet written
+        self._thread: threading.Thread | None = None
+        self._written = threading.Event()
+
+    def keep(self, reason: str) -> None:
+        """Have a reason written; an empty one removes the file. Does not wait."""
+        with self._lock:
+            self._newest = reason
+            self._written.clear()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write_all, name="hold keeper", daemon=True)
+                self._thread.start()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until the newest reason is written, or can't be. Returns False if that takes longer."""
+        return self._written.wait(timeout_s)
+
+    def _write_all(self) -> None:
+        while True:
+            with self._lock:
+                reason, self._newest = self._newest, None
+                if reason is None:
+                    self._thread = None
+                    self._written.set()
+                    return
+            problem = self._problem_of(reason)
+            if problem != self.problem:
+                self.problem = problem
+                self._on_problem(problem)
+
+    def _problem_of(self, reason: str) -> str:
+        """Write a reason; return what went wrong."""
+        path = self.file.path
+        try:
+            if reason:
+                self.file.write(reason)
+            else:
+                self.file.remove()
+        except OSError as error:
+            if reason:
+                return f"If this node is killed, it will not hold again: {path} can't be written ({error})."
+            return f"If this node is killed, it will hold again: {path} can't be removed ({error})."
+        return ""
