@@ -2,6 +2,8 @@
 """Hold: what moves a vehicle no longer, and who may say so, over real DDS and on the wire."""
 
 import signal
+import subprocess
+import sys
 
 import pytest
 from dronegui_peer import DroneGuiPeer
@@ -12,6 +14,8 @@ from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
 from twists import twist
 from web_viewer import Pilot, web_bridge
+
+from drone_bridge.msg import HoldStatus
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
@@ -142,3 +146,62 @@ def test_stop_of_all_stops_vehicles_without_a_hold_too_until_they_are_resumed(ro
         wait_until(
             lambda: pilot.steer() or pilot.steer(x=1.0) or followed.wait().twist.linear.x, "the stick to move it"
         )
+
+
+def is_held(pilot, topic="/cmd_vel_stamped"):
+    held = pilot.vehicles.get(topic, {}).get("held")
+    return bool(held) and held["is_sure"] and not held["problem"]
+
+
+def test_a_stop_outlives_the_bridge_whose_file_can_t_be_written(ros, peer, tmp_path):
+    (tmp_path / "held").write_text("no folder")
+    with web_bridge() as server, Pilot(server.address) as pilot:
+        with start(peer) as first, stranger(ros):
+            peer.wait(is_moving)
+            pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
+            pilot.send(op="stop", vehicles=["/cmd_vel_stamped"], number=1)
+            pilot.wait_for(lambda: is_held(pilot), "that it is held")
+            first.send(signal.SIGKILL)
+            first.wait()
+        status = ros.subscribe(HoldStatus, "dronegui_bridge/hold_status", LATCHED)
+        with start(peer), stranger(ros):
+            status.wait(lambda message: message.held)
+            pilot.wait_for(lambda: is_held(pilot), "that the page knows")
+            nothing_moves(peer)
+            hold(ros, False)  # by other means than the page
+            pilot.wait_for(lambda: not pilot.vehicles["/cmd_vel_stamped"]["held"], "that the wish has ended")
+            peer.wait(is_moving)
+
+
+def test_stop_all_reaches_a_bridge_that_was_away_and_outlives_the_page_s_server(ros, peer):
+    with web_bridge() as server, Pilot(server.address) as pilot:
+        pilot.send(op="stop", number=1)
+        pilot.wait_for(lambda: pilot.acknowledged == 1, "that STOP is acknowledged")
+        with start(peer), stranger(ros):
+            pilot.wait_for(lambda: is_held(pilot), "that it is held")
+            server.send(signal.SIGKILL)
+            server.wait()
+            nothing_moves(peer)
+            hold(ros, False)
+            peer.wait(is_moving)
+
+
+def test_a_shell_holds_and_resumes(ros, peer, bridge):
+    with stranger(ros):
+        peer.wait(is_moving)
+        held = run_command("hold")
+        assert held.returncode == 0
+        assert "/dronegui_bridge: The vehicle is held" in held.stdout
+        nothing_moves(peer)
+        nowhere = run_command("resume", "/nowhere")
+        assert nowhere.returncode == 1
+        assert "/dronegui_bridge" in nowhere.stderr
+        nothing_moves(peer, packets=5)
+        assert run_command("resume", "dronegui_bridge").returncode == 0
+        peer.wait(is_moving)
+
+
+def run_command(*words):
+    return subprocess.run(
+        [sys.executable, "-m", "drone_bridge.tools.cli", *words], capture_output=True, text=True, check=False
+    )

@@ -4,6 +4,7 @@
 import asyncio
 import contextlib
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,6 +14,7 @@ pytest.importorskip("websockets.asyncio.server", reason="Ubuntu's websockets may
 
 from websockets.exceptions import ConnectionClosedOK
 
+from drone_bridge.msg import HoldStatus
 from drone_bridge.tools.web import pilots
 from drone_bridge.tools.web.helm import NEUTRAL
 from drone_bridge.tools.web.vehicles import Vehicle
@@ -21,6 +23,7 @@ TOPIC = "/dronegui/cmd_vel_stamped"
 NODE = "/dronegui/dronegui_bridge"
 DRONE = Vehicle(TOPIC, "dronegui_bridge", targets=(f"{NODE}/helm", TOPIC), holds=(f"{NODE}/hold",))
 ROVER = Vehicle("/rover/cmd_vel_stamped", "robot_bridge", holds=("/rover/robot_bridge/hold",))
+REPORTING = replace(DRONE, targets=(f"{NODE}/helm",), reporters=(NODE,))
 OF_ANOTHER_MAKE = Vehicle(TOPIC, "somebodys_bridge", targets=(TOPIC,))
 GONE = [{"topic": TOPIC, "name": "dronegui"}]
 
@@ -30,7 +33,7 @@ class Page:
 
     def __init__(self):
         self.told = {}
-        self.tokens, self.refusals = [], []
+        self.tokens, self.refusals, self.stopped = [], [], []
         self.transport = SimpleNamespace(get_write_buffer_size=lambda: 0, abort=lambda: None)
         self._requests = asyncio.Queue()
 
@@ -49,6 +52,8 @@ class Page:
             self.told = message
         elif message["op"] == "token":
             self.tokens.append(message["token"])
+        elif message["op"] == "stopped":
+            self.stopped.append(message["number"])
         elif message["op"] == "refused":
             self.refusals.append(message["reason"])
 
@@ -66,7 +71,8 @@ class Server:
         self.page = Page()
         self.asked, self.commands = [], []
         self.done = []  # of both, in order
-        self.pilots = pilots.Pilots(self._send, self._ask, Time)
+        self.wishes, self.faults, self._ticks = [], [], 0
+        self.pilots = pilots.Pilots(self._send, self._ask, self._wish, Time, self.faults.append)
         self.pilots.set_vehicles([DRONE])
 
     def _send(self, topic, motion, stamp):
@@ -76,6 +82,21 @@ class Server:
     def _ask(self, topic, is_held, answer):
         self.asked.append((topic, is_held, answer))
         self.done.append("hold" if is_held else "resume")
+
+    def _wish(self, node, id_, reason):
+        self.wishes.append((node, id_))
+        self.done.append("wish" if id_ else "no wish")
+
+    async def report(self, run="1", wish="", before=0, releases=0, **held):
+        """The reporting drone's node reports its hold."""
+        status = HoldStatus(run=run, wish=wish, releases_before_wish=before, releases=releases, **held)
+        self.pilots.set_status(NODE, status)
+        await self.settle()
+
+    def tick(self):
+        """A tenth of a second passes."""
+        self._ticks += 1
+        self.pilots._tick(pilots.elapsed_s() + self._ticks / 10, is_for_token=True)
 
     async def settle(self):
         """Let all that was sent arrive."""
@@ -168,36 +189,166 @@ def test_a_stop_that_is_not_answered_within_a_second_is_a_problem_until_it_is(cl
     conversation(run)
 
 
-def test_each_neutral_of_a_stop_is_followed_by_its_hold_as_a_helm_would_end_by_it_after_resume(clock):
+def test_a_vehicle_without_reports_gets_neutral_and_calls_of_its_service_until_that_answers(clock):
     async def run(server):
-        await server.ask(op="take", vehicle=TOPIC)
-        server.done.clear()
-        await server.ask(op="stop")
-        for tenth in (1, 2):
-            server.pilots._insist(clock[0] + tenth / 10)
+        await server.ask(op="stop", vehicle=TOPIC)
+        for _ in range(2):
+            server.tick()
         assert server.done == ["neutral", "hold"] * 3
         await server.answer("")
-        server.pilots._insist(clock[0] + 1.0)
+        server.tick()
         assert server.done == ["neutral", "hold"] * 3
-        clock[0] += 2.0
-        server.done.clear()
-        for request in ("stop", "release"):  # both are neutral on the helm of a vehicle that is held
-            await server.ask(op=request)
-            await server.answer("")
-            clock[0] += 2.0
-        assert server.done == ["neutral", "hold", "neutral", "neutral", "hold"]
-        await server.ask(op="take", vehicle=TOPIC)
-        await server.ask(op="stop")
-        server.done.clear()
-        clock[0] += 0.04
-        await server.ask(op="release")
-        await server.ask(op="stop")  # so soon, it is the next token's turn
-        assert server.done == ["neutral"]
-        await server.answer("")  # to the call before that neutral
-        server.pilots._insist(clock[0] + 0.1)
+
+    conversation(run)
+
+
+def test_a_wish_is_published_until_it_is_reported_and_ends_with_a_resume_here(clock):
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="stop", vehicle=TOPIC, number=3)
+        server.tick()
+        assert server.done == ["wish", "wish"]  # nothing else: what follows it is a state
+        assert len(set(server.wishes)) == 1
+        assert server.page.stopped == [3]
+        (_, id_) = server.wishes[0]
+        await server.report(wish=id_, held=True)
+        server.tick()
+        assert server.done == ["wish", "wish"]
+        assert server.page.told["vehicles"][0]["held"]["is_sure"]
         await server.ask(op="resume", vehicle=TOPIC)
-        server.pilots._insist(clock[0] + 0.2)
-        assert server.done == ["neutral", "neutral", "hold", "resume"]
+        assert server.done[2:] == ["no wish", "resume"]
+
+    conversation(run)
+
+
+def test_a_wish_outlives_a_restarted_bridge_that_says_that_it_is_not_held(clock):
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="stop", vehicle=TOPIC)
+        (_, id_) = server.wishes[-1]
+        await server.report(run="1", wish=id_, held=True)
+        server.done.clear()
+        await server.report(run="2", held=False)
+        assert server.page.told["vehicles"][0]["held"]["why"] == "you pressed STOP"
+        server.tick()
+        assert server.done == ["wish"]
+        assert server.wishes[-1] == (NODE, id_)
+
+    conversation(run)
+
+
+def test_a_release_by_other_means_ends_the_wish_and_releases_nothing_itself(clock):
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="stop", vehicle=TOPIC)
+        (_, id_) = server.wishes[-1]
+        await server.report(wish=id_, held=True, before=4, releases=4)
+        server.done.clear()
+        await server.report(wish=id_, held=False, before=4, releases=5)
+        assert server.done == ["no wish"]
+        assert server.page.told["vehicles"][0]["held"] is None
+        server.tick()
+        assert server.done == ["no wish"]
+
+    conversation(run)
+
+
+def test_a_vehicle_that_a_new_server_has_not_found_yet_is_stopped_once_it_has(clock):
+    async def run(server):
+        await server.see()
+        await server.ask(op="stop", vehicles=[TOPIC, "/no_vehicle"], number=1)
+        assert server.page.stopped == [1]
+        assert server.unanswered == GONE
+        await server.see(REPORTING)
+        assert [node for node, _ in server.wishes] == [NODE]
+
+    conversation(run)
+
+
+def test_vehicles_that_never_were_are_bounded(clock):
+    async def run(server):
+        topics = [f"/{number}/cmd_vel_stamped" for number in range(2 * pilots.MAX_WANTED)]
+        await server.ask(op="stop", vehicles=topics)
+        assert len(server.unanswered) == pilots.MAX_WANTED
+
+    conversation(run)
+
+
+def test_a_helm_that_is_released_on_hold_ends_by_a_new_wish_and_not_after_a_resume(clock):
+    """Its neutral would be a helm at the bridge, whose end holds a second later."""
+
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="take", vehicle=TOPIC)
+        await server.ask(op="stop", vehicle=TOPIC)
+        (_, id_) = server.wishes[-1]
+        await server.report(wish=id_, held=True)
+        server.done.clear()
+        await server.ask(op="release")
+        assert server.done == ["wish"]
+        assert server.wishes[-1][1] != id_
+
+    conversation(run)
+
+
+def test_stop_all_includes_vehicles_that_come_later_until_all_are_resumed(clock):
+    async def run(server):
+        await server.see()
+        await server.ask(op="stop")
+        assert server.page.told["all_stopped"] == "you pressed STOP all"
+        await server.see(REPORTING, ROVER)
+        assert [each["held"]["why"] for each in server.page.told["vehicles"]] == ["you pressed STOP"] * 2
+        assert (NODE in {node for node, _ in server.wishes}, server.asked[-1][:2]) == (True, (ROVER.topic, True))
+        await server.ask(op="resume", vehicle=TOPIC)
+        await server.see()
+        await server.see(REPORTING, ROVER)
+        assert [each["held"] is None for each in server.page.told["vehicles"]] == [True, False]
+        await server.ask(op="resume")
+        await server.see()
+        await server.see(REPORTING, ROVER)
+        assert [each["held"] for each in server.page.told["vehicles"]] == [None, None]
+        assert server.page.told["all_stopped"] is None
+
+    conversation(run)
+
+
+def test_a_hold_that_can_t_be_kept_is_shown(clock):
+    async def run(server):
+        await server.see(REPORTING)
+        await server.report(held=True, reason="the service hold was called", problem="the disk is full")
+        held = server.page.told["vehicles"][0]["held"]
+        assert (held["why"], held["unkept"]) == ("the service hold was called", "the disk is full")
+
+    conversation(run)
+
+
+def test_a_fault_is_reported_and_the_next_tick_stops_vehicles_all_the_same(clock, monkeypatch):
+    monkeypatch.setattr(pilots, "TOKEN_PERIOD_S", 0.0)
+
+    async def converse():
+        server = Server()
+        send = server.pilots._send_command
+        server.pilots._send_command = lambda *_: 1 / 0
+        with contextlib.suppress(ZeroDivisionError):
+            server.pilots._stop(pilots.Pilot(1, server.page, "Anne", True), {"vehicle": TOPIC})
+        watching = asyncio.ensure_future(server.pilots.watch())
+        monkeypatch.setattr(pilots, "STOP_PERIOD_S", 0.0)
+        while not server.faults:
+            await asyncio.sleep(0)
+        assert "ZeroDivisionError" in server.faults[0]
+        server.pilots._send_command = send
+        while not server.commands:
+            await asyncio.sleep(0)
+        watching.cancel()
+
+    asyncio.run(converse())
+
+
+@pytest.mark.parametrize("named", ["", [1], {"a": 1}])
+def test_vehicles_that_are_no_list_of_topics_are_refused(clock, named):
+    async def run(server):
+        await server.ask(op="stop", vehicles=named)
+        assert (len(server.page.refusals), server.done) == (1, [])
 
     conversation(run)
 
@@ -207,8 +358,8 @@ def test_neutral_is_all_that_stops_a_vehicle_of_another_make_and_does_not_end(cl
         await server.see(OF_ANOTHER_MAKE)
         await server.ask(op="stop")
         server.done.clear()
-        for tenth in (1, 2, 3):
-            server.pilots._insist(clock[0] + tenth / 10)
+        for _ in range(3):
+            server.tick()
         assert server.done == ["neutral"] * 3
 
     conversation(run)
@@ -383,13 +534,28 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch,
     asyncio.run(converse())
 
 
-def test_beyond_a_number_of_pages_one_more_reads_why_it_is_refused(clock, monkeypatch):
+def test_pages_beyond_a_number_may_only_stop_and_read_so_and_more_are_refused(clock, monkeypatch):
     monkeypatch.setattr(pilots, "MAX_PILOTS", 1)
+    monkeypatch.setattr(pilots, "MAX_STOPPERS", 1)
 
     async def run(server):
         late = Page()
-        await server.pilots(late, True)
-        assert late.refusals == ["1 pages are connected already."]
+        looking = asyncio.ensure_future(server.pilots(late, True))
+        await server.settle()
+        assert "only stop" in late.told["limit"]
+        assert not late.told["may_steer"]
+        for request in ("take", "resume", "goal"):
+            late.ask(op=request, vehicle=TOPIC)
+            await server.settle()
+        late.ask(op="stop", vehicle=TOPIC)
+        await server.settle()
+        assert server.done[-1] == "hold"
+        assert late.refusals == [late.told["limit"]]
+        later = Page()
+        await server.pilots(later, True)
+        assert "2 pages" in later.refusals[0]
+        late.leave()
+        await looking
 
     conversation(run)
 

@@ -107,7 +107,7 @@ def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypa
 
 
 def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile():
-    fleet, answers, asked = fleets.Fleet(Mock(), Mock()), [], []
+    fleet, answers, asked = fleets.Fleet(Mock(), Mock(), Mock()), [], []
     fleet.vehicles = [Vehicle("/cmd_vel_stamped", "robot_bridge", holds=("/robot_bridge/hold",))]
     client = fleet._clients["/robot_bridge/hold"] = Mock()
     client.call_async = lambda request: asked.append(Future()) or asked[-1]
@@ -130,7 +130,7 @@ def test_who_only_observes_commands_is_no_vehicle():
             if topic in topics
         ]
         node.get_publishers_info_by_topic.return_value = []
-        fleet = fleets.Fleet(node, Mock())
+        fleet = fleets.Fleet(node, Mock(), Mock())
         fleet.look(topics, {})
         return [each.node for each in fleet.vehicles]
 

@@ -45,6 +45,8 @@ COMMANDS = {
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
+    "hold": Command("drone_bridge.tools.hold:hold", "hold one vehicle, or all: neutral until they are resumed"),
+    "resume": Command("drone_bridge.tools.hold:resume", "let one vehicle, or all, follow commands again"),
     "doctor": Command("drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False),
     "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),

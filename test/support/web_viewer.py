@@ -151,6 +151,7 @@ class Pilot:
         self.vehicles = {}
         self.may_steer = None
         self.refusals = []
+        self.acknowledged = None
 
     def __enter__(self):
         return self
@@ -166,6 +167,8 @@ class Pilot:
             case "vehicles":
                 self.may_steer = text["may_steer"]
                 self.vehicles = {vehicle["topic"]: vehicle for vehicle in text["vehicles"]}
+            case "stopped":
+                self.acknowledged = text["number"]
             case "refused":
                 self.refusals.append(text["reason"])
         return text["op"]

@@ -55,6 +55,8 @@ export interface Held {
   is_sure: boolean;
   /** What has kept it from being held so far. */
   problem: string;
+  /** Why its bridge, once restarted, may not know of it. */
+  unkept: string;
 }
 
 /** A goal of a vehicle, and what has become of it. */
@@ -69,6 +71,19 @@ export interface Goal {
   by: string;
   distance: number | null;
   left_s: number | null;
+}
+
+/** From the server; its `op` tells which fields it has. */
+interface Message {
+  op: "token" | "vehicles" | "stopped" | "refused";
+  token: number;
+  vehicles: Vehicle[];
+  unanswered: { topic: string; name: string }[];
+  may_steer: boolean;
+  all_stopped: string | null;
+  limit: string;
+  number: number;
+  reason: string;
 }
 
 const SUBPROTOCOL = "drone_bridge.helm.v1";
@@ -86,11 +101,23 @@ export function isStill(motion: Motion): boolean {
   return AXES.every((axis) => motion[axis] === 0);
 }
 
+/** The vehicles that this page wants stopped until the server acknowledges that. */
+interface WantedStop {
+  /** All, and those to come; otherwise the topics. */
+  isAll: boolean;
+  topics: Set<string>;
+  number: number;
+}
+
 /** Sends "change", "open" and "stop" events, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
 export class Helm extends EventTarget {
   vehicles: Vehicle[] = [];
   /** The vehicles that have gone without an answer to STOP. */
   unanswered: { topic: string; name: string }[] = [];
+  /** Who wants all vehicles stopped, and those to come; null if nobody does. */
+  allStopped: string | null = null;
+  /** Why this page may only stop; empty if it may more. */
+  limit = "";
   maySteer = false;
   isOpen = false;
   #socket?: WebSocket;
@@ -98,8 +125,8 @@ export class Helm extends EventTarget {
   #motion: Motion = STILL;
   #sentMs = 0;
   #pauseMs = 250;
-  /** A STOP whose effect has not been seen yet. */
-  #stop?: { op: string; vehicle?: string };
+  #wanted?: WantedStop;
+  #stopNumber = 0;
   /** Counted rather than timed: a browser that was suspended has not waited. */
   #silentPeriods = 0;
 
@@ -125,6 +152,7 @@ export class Helm extends EventTarget {
     socket.onopen = () => {
       this.isOpen = true;
       this.#pauseMs = 250;
+      this.#sendWanted();
       this.dispatchEvent(new Event("open"));
       this.#changed();
     };
@@ -133,6 +161,8 @@ export class Helm extends EventTarget {
       this.isOpen = false;
       this.vehicles = [];
       this.unanswered = [];
+      this.allStopped = null;
+      this.limit = "";
       this.#token = undefined;
       this.#changed();
       setTimeout(() => this.connect(), this.#pauseMs);
@@ -163,21 +193,31 @@ export class Helm extends EventTarget {
     this.#send({ op: "release" });
   }
 
-  /** Hold a vehicle, or all of them; everybody may, and it is said until it has been heard. */
+  /** Stop a vehicle, or all and those to come. Everybody may; it is wanted until the server acknowledges it. */
   stop(topic?: string): void {
     this.#motion = STILL;
-    const request = topic === undefined ? { op: "stop" } : { op: "stop", vehicle: topic };
-    // Whatever else waits in the socket's buffer: a STOP is never too old.
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(request));
-    if (!this.isOpen || this.vehicles.length > 0) this.#stop = request;
+    const before = this.#wanted;
+    this.#wanted = {
+      isAll: topic === undefined || before?.isAll === true,
+      topics: new Set([...(before?.topics ?? []), ...(topic === undefined ? [] : [topic])]),
+      number: ++this.#stopNumber,
+    };
+    this.#sendWanted();
     this.dispatchEvent(new Event("stop"));
     setTimeout(() => this.#changed(), STOP_UNANSWERED_MS);
     this.#changed();
   }
 
+  /** Send all that is wanted stopped, whatever else waits in the socket's buffer: a STOP is never stale. */
+  #sendWanted(): void {
+    if (!this.#wanted || this.#socket?.readyState !== WebSocket.OPEN) return;
+    const { isAll, topics, number } = this.#wanted;
+    this.#socket.send(JSON.stringify({ op: "stop", ...(isAll ? {} : { vehicles: [...topics] }), number }));
+  }
+
   /** Whether the server should have answered a STOP by now. */
   get isStopUnanswered(): boolean {
-    return this.#stop !== undefined && (!this.isOpen || this.silentSeconds > 0);
+    return this.#wanted !== undefined && (!this.isOpen || this.silentSeconds > 0);
   }
 
   /** Be known to others by a name. */
@@ -201,6 +241,8 @@ export class Helm extends EventTarget {
 
   /** End the hold of a vehicle, or of all. */
   resume(topic?: string): void {
+    if (topic === undefined) this.#wanted = undefined;
+    else this.#wanted?.topics.delete(topic);
     this.#send({ op: "resume", vehicle: topic });
   }
 
@@ -240,7 +282,7 @@ export class Helm extends EventTarget {
     this.dispatchEvent(new Event("lost"));
   }
 
-  #receive(message: { op: string; token: number; vehicles: Vehicle[]; unanswered: { topic: string; name: string }[]; may_steer: boolean; reason: string }): void {
+  #receive(message: Message): void {
     this.#silentPeriods = 0;
     if (message.op === "token") {
       this.#token = message.token;
@@ -249,20 +291,15 @@ export class Helm extends EventTarget {
       this.vehicles = message.vehicles;
       this.unanswered = message.unanswered;
       this.maySteer = message.may_steer;
-      this.#insist();
+      this.allStopped = message.all_stopped;
+      this.limit = message.limit;
+      this.#changed();
+    } else if (message.op === "stopped") {
+      if (message.number === this.#wanted?.number) this.#wanted = undefined;
       this.#changed();
     } else if (message.op === "refused") {
       this.dispatchEvent(new CustomEvent("refused", { detail: message.reason }));
     }
-  }
-
-  /** Stop again what a server that has come back does not know to be stopped. */
-  #insist(): void {
-    const { vehicle } = this.#stop ?? {};
-    const meant = this.#stop ? this.vehicles.filter(({ topic }) => vehicle === undefined || topic === vehicle) : [];
-    if (meant.length === 0) return;
-    if (meant.every(({ held }) => held !== null)) this.#stop = undefined;
-    else this.#socket?.send(JSON.stringify(this.#stop));
   }
 
   #changed(): void {

@@ -22,6 +22,9 @@ export class Stop {
   #resume = h("button.primary.resume", { onclick: () => this.#resumable && this.helm.resume(this.#resumable) }, "Resume");
   #resumeAll = h("button.primary.resume-all", { onclick: () => this.helm.resume() }, "Resume all");
 
+  /** Of the vehicle that was shown last. */
+  #topic?: string;
+
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet) {
     this.element = h("div.stops", { role: "group", "aria-label": "Stop" }, this.#stop, this.#all);
     this.banner = h("section.banner", { "aria-label": "Hold", role: "status", hidden: true }, h("div.banner-text", {}, this.#text, " ", this.#why), this.#resume, this.#resumeAll);
@@ -35,9 +38,9 @@ export class Stop {
     this.#show();
   }
 
-  /** Stop the vehicle that is shown, or all where all are shown. */
+  /** Stop the vehicle that is shown, or was shown before the connection was lost; all where all are shown. */
   press(): void {
-    this.helm.stop(this.#isForAll ? undefined : this.#vehicle?.topic);
+    this.helm.stop(this.#isForAll ? undefined : this.#topic);
   }
 
   get #vehicle(): Vehicle | undefined {
@@ -90,6 +93,7 @@ export class Stop {
   }
 
   #show(): void {
+    this.#topic = this.#vehicle?.topic ?? this.#topic;
     this.element.hidden = this.stream.isRecording;
     const several = this.fleet.subjects.length > 1;
     setText(this.#stop, several && this.#isForAll ? "STOP all" : "STOP");
@@ -100,18 +104,24 @@ export class Stop {
     const isWaiting = this.helm.isStopUnanswered;
     const { refusal } = this.stream;
     const gone = this.helm.unanswered.map(({ name }) => name).join(", ");
-    this.banner.hidden = !refusal && (this.stream.isRecording || (held.length === 0 && !gone && !isWaiting));
+    const { allStopped, limit } = this.helm;
+    const isQuiet = held.length === 0 && !gone && !isWaiting && !allStopped && !limit;
+    this.banner.hidden = !refusal && (this.stream.isRecording || isQuiet);
     this.#resume.hidden = !this.#resumable || !this.helm.maySteer;
-    this.#resumeAll.hidden = held.length < 2 || !this.helm.maySteer;
+    this.#resumeAll.hidden = (held.length < 2 && !allStopped) || !this.helm.maySteer;
     this.banner.classList.toggle("error", isWaiting || Boolean(refusal || gone || held.some((each) => each.held?.problem)));
     const mayNot = this.helm.maySteer ? "" : "only viewers who may steer can resume";
-    const [text, ...why] = this.banner.hidden ? [""]
+    const lines: string[] = this.banner.hidden ? [""]
       : isWaiting ? ["STOP has not reached the server yet", refusal || "It will be sent again as soon as there is a connection."]
         : refusal ? ["This link is not valid", refusal]
+          : meant.length === 0 && !gone ? [allStopped ? "All vehicles are stopped, also those to come" : limit, allStopped ?? ""]
           : meant.length === 0 ? [`NOT STOPPED: ${gone} is gone and has not answered`, "STOP will be sent as soon as it is back."]
             : meant.length > 1 ? [`${meant.length} vehicles hold`, ...meant.map((each) => `${each.name} ${summary(each)}`), mayNot]
               : [(several ? `${meant[0]!.name}: ` : "") + stateOf(meant[0]!), ...reasons(meant[0]!), mayNot];
+    const [text = "", ...why] = lines;
     setText(this.#text, text);
+    if (meant.length > 0 && allStopped) why.push("vehicles to come are stopped, too");
+    if (text !== limit) why.push(limit);
     setText(this.#why, [...why, meant.length > 0 && gone && `${gone} is gone and has not answered STOP`].filter(Boolean).join("; "));
   }
 }
@@ -134,7 +144,7 @@ function stateOf({ held, holds, commanders }: Vehicle): string {
 }
 
 function reasons({ held, holds }: Vehicle): string[] {
-  return [held!.why, holds.length === 0 ? "it can't be held, and may follow other commands" : ""];
+  return [held!.why, holds.length === 0 ? "it can't be held, and may follow other commands" : "", held!.unkept];
 }
 
 /** Since when it is held and why, or why it is not yet, in few words. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vehicles of the graph that follow velocities, and the publishers that move them."""
+"""Fleet: the vehicles of the graph that follow velocities, and the publishers that move and stop them."""
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
@@ -12,8 +13,9 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
+from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.ros.neutral_repeater import OBSERVERS
-from drone_bridge.ros.publishers import NO_EVENTS
+from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.streams import UNWATCHED
 from drone_bridge.tools.web.goals import goal_of
@@ -29,6 +31,9 @@ from drone_bridge.tools.web.vehicles import (
     HELM_TOPIC,
     HOLD_SERVICE,
     HOLD_TYPE,
+    STATUS_TOPIC,
+    STATUS_TYPE,
+    WISH_TOPIC,
     Vehicle,
     emergencies_of,
 )
@@ -39,19 +44,33 @@ MAX_CALLS = 50
 
 
 class Fleet:
-    """Finds vehicles, holds them, and publishes their commands, the latter from any thread."""
+    """Finds vehicles, holds them, and publishes their commands and wishes, the latter two from any thread."""
 
-    def __init__(self, node: Node, on_held: Callable[[str, int | None, bool], None]) -> None:
-        """Prepare; `on_held` gets in the executor's thread which vehicle is held since when, in ns, or is not.
+    def __init__(
+        self,
+        node: Node,
+        on_held: Callable[[str, int | None, bool], None],
+        on_status: Callable[[str, HoldStatus], None],
+    ) -> None:
+        """Prepare.
 
-        Its third argument is whether the vehicle was held already when its bridge started.
+        Args:
+            node: whose endpoints they are.
+            on_held: gets in the executor's thread which vehicle without reports is held since when, ns, or None, and
+                whether it was held already when its bridge started.
+            on_status: gets there the full name of a node with reports, and its newest report.
         """
         self._node = node
-        self._on_held = on_held
+        self._on_held, self._on_status = on_held, on_status
         self._publishers: dict[str, Any] = {}
         self._clients: dict[str, Any] = {}  # by service, made before they are needed: STOP waits for no discovery
         self._asked: dict[str, deque[Any]] = {}
         self._subscriptions_to_held: dict[str, Any] = {}
+        self._subscriptions_to_status: dict[str, Any] = {}
+        # By node. Those of a node that has gone stay while it is wanted to be held: one that comes back gets the wish
+        # from DDS.
+        self._wish_publishers: dict[str, Any] = {}
+        self._wished: dict[str, str] = {}  # the id that was published last, by node
         self.vehicles: list[Vehicle] = []
 
     def look(self, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]) -> bool:
@@ -92,7 +111,24 @@ class Fleet:
             lambda it: self._follow_held(it, held[it]),
             node.destroy_subscription,
         )
+        reporters = {name for vehicle in vehicles for name in vehicle.reporters}
+        _match(
+            self._wish_publishers,
+            reporters | {name for name, id_ in self._wished.items() if id_},
+            lambda it: node.create_publisher(HoldWish, f"{it}/{WISH_TOPIC}", latched(), event_callbacks=NO_EVENTS),
+            node.destroy_publisher,
+        )
+        _match(self._subscriptions_to_status, reporters, self._follow_status, node.destroy_subscription)
         self.vehicles = vehicles
+
+    def _follow_status(self, name: str) -> Any:
+        return self._node.create_subscription(
+            HoldStatus,
+            f"{name}/{STATUS_TOPIC}",
+            lambda status: self._on_status(name, status),
+            latched(),
+            event_callbacks=UNWATCHED,
+        )
 
     def _follow_held(self, topic: str, vehicle: str) -> Any:
         def take(message: Bool, info: dict[str, Any]) -> None:
@@ -102,6 +138,13 @@ class Fleet:
 
         callback: Any = take if HAS_MESSAGE_INFO else lambda message: take(message, {})
         return self._node.create_subscription(Bool, topic, callback, latched(), event_callbacks=UNWATCHED)
+
+    def wish(self, name: str, id_: str, reason: str) -> None:
+        """Publish the wish that the vehicle of a node be held, latched; an empty id ends it."""
+        self._wished[name] = id_
+        if publisher := self._wish_publishers.get(name):
+            with contextlib.suppress(*PUBLISHER_ERRORS):  # the executor may be destroying it
+                publisher.publish(HoldWish(id=id_, reason=reason))
 
     def hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
         """Have a vehicle held, or follow commands again, in the executor's thread.
@@ -149,14 +192,20 @@ class Fleet:
         helms = [name for name in helms if COMMAND_TYPE in topics.get(name, ())]
         holds = [f"{full}/{HOLD_SERVICE}" for full in sorted(full_names)]
         holds = [name for name in holds if HOLD_TYPE in services.get(name, ())]
+        reporters = tuple(
+            full
+            for full in sorted(full_names)
+            if f"{full}/{HOLD_SERVICE}" in holds and STATUS_TYPE in topics.get(f"{full}/{STATUS_TOPIC}", ())
+        )
+        reporters = reporters if len(reporters) == len(holds) else ()
         held = f"{topic.rpartition('/')[0]}/{HELD_TOPIC}"
-        held = held if holds and HELD_TYPE in topics.get(held, ()) else ""
-        # In this order: who takes both of them knows the second one for a copy.
+        held = held if holds and not reporters and HELD_TYPE in topics.get(held, ()) else ""
         return Vehicle(
             topic,
             (bridges or nodes)[0],
-            targets=(*helms, topic),
+            targets=(*helms, *((topic,) if len(helms) < len(full_names) else ())),
             holds=tuple(holds),
+            reporters=reporters,
             held=held,
             commanders=self._commanders(topic, topics),
             goal=goal_of(topic.rpartition("/")[0], services, self._node),
@@ -190,7 +239,8 @@ class Fleet:
         message.twist.angular.z = max_turn_rate * yaw
         for target in vehicle.targets:
             if publisher := self._publishers.get(target):
-                publisher.publish(message)
+                with contextlib.suppress(*PUBLISHER_ERRORS):  # the executor may be destroying it
+                    publisher.publish(message)
 
 
 def _match(

@@ -13,6 +13,8 @@ from foxglove.websocket import Capability
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
 
+from drone_bridge.msg import HoldStatus
+from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
@@ -66,7 +68,7 @@ class WebBridge(Node):
         get = self._declared.__getitem__
         self._access = Access.of(get("host"), steer=get("steer"), secret=get("secret"), origins=get("origins"))
         self._inbox = Inbox(self)
-        self._fleet = Fleet(self, self._on_held)
+        self._fleet = Fleet(self, self._on_held, self._on_status)
         self._is_open = False
         self._seen: tuple[dict[str, list[str]], dict[str, list[str]]] = {}, {}
         self._review_s = 0.0  # by time.monotonic()
@@ -93,7 +95,8 @@ class WebBridge(Node):
         self._first_viewer = FirstViewer(self, get("first_viewer_calls"))
         self._relay = Relay(host, self._foxglove.port, self._subscribed, self._inbox.done)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
-        self._pilots = Pilots(self._command, self._ask_to_hold, self._now)
+        self._pilots = Pilots(self._command, self._ask_to_hold, self._fleet.wish, self._now, self._on_fault)
+        self._faults = LogLimiter()
         self._goals = Goals(self, self._on_goal)
         self._pilots.set_goal = self._set_goal
         self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
@@ -179,6 +182,14 @@ class WebBridge(Node):
         if self._is_open:
             told = functools.partial(self._pilots.set_held, topic, since_ns, is_kept=is_kept)
             self._door.loop.call_soon_threadsafe(told)
+
+    def _on_status(self, name: str, status: HoldStatus) -> None:
+        if self._is_open:
+            self._door.loop.call_soon_threadsafe(self._pilots.set_status, name, status)
+
+    def _on_fault(self, trace: str) -> None:
+        if line := self._faults.admit(trace):
+            self.get_logger().error(line)
 
     def _log_address(self, port: int) -> None:
         addresses = links(self._access, port)

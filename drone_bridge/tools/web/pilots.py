@@ -3,10 +3,15 @@
 
 JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, {"op": "vehicles", "vehicles": [...],
 "unanswered": [...]} whenever they change, the latter being those that are gone and have not answered STOP,
-{"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"}, {"op": "take", "vehicle": "..."},
-{"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may {"op": "stop", "vehicle": "..."},
-or without a vehicle stop all; who may steer, {"op": "resume", "vehicle": "..."}, or without one resume all. Between two
-people there are {"op": "ask", "vehicle": "..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}.
+{"op": "stopped", "number": 3}, {"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"},
+{"op": "take", "vehicle": "..."}, {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may
+{"op": "stop", "vehicles": ["..."], "number": 3}, or without vehicles stop all, also those to come; a page repeats that
+on each new connection until it reads that number in "stopped". Clients that may steer send {"op": "resume", "vehicle":
+"..."}, or without one resume all. Between two people there are {"op": "ask", "vehicle": "..."}, {"op": "keep"} and
+{"op": "hand_over", "to": 2}.
+
+STOP is a state: `Wishes` keeps what people want held until they resume it, and `watch` publishes each wish every
+STOP_PERIOD_S until its nodes report it. Vehicles of other makes, which report nothing, get neutral and calls of ~/hold.
 """
 
 import asyncio
@@ -16,6 +21,8 @@ import itertools
 import json
 import math
 import time
+import traceback
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -25,15 +32,21 @@ from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
+from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.front_door import messages_from
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
-from drone_bridge.tools.web.vehicles import AXES, Vehicle
+from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, Vehicle
+from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 from drone_bridge.wire.json_numbers import whole_number
 
 MAX_PILOTS = 32
+MAX_STOPPERS = 256
+"""Pages beyond MAX_PILOTS, which may only stop."""
+MAX_WANTED, MAX_NAME_OF_ROS = 64, 255
+"""Vehicles that are wanted to be held and are not there, and characters of a topic's name."""
 MAX_REQUESTS_PER_TOKEN = 20
 """Any more are dropped, but for NEVER_DROPPED, so that nobody floods the vehicle or us."""
 NEVER_DROPPED = ("stop", "release")
@@ -42,7 +55,7 @@ MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
 """After which the same refusal is reported again."""
 STOP_PERIOD_S = TOKEN_PERIOD_S / 2
-"""After which STOP is repeated to a vehicle that has not confirmed it, with the next token."""
+"""After which a wish is repeated to a node that has not reported it."""
 STOP_TIMEOUT_S = 1.0
 """After which the page says that it has not stopped yet."""
 HELM_TAKEN_S = 1.0
@@ -52,6 +65,8 @@ SendCommand = Callable[[str, Motion, Time], None]
 """Publishes a command: on which topic, along AXES from -1 to 1, and when it was given."""
 AskToHold = Callable[[str, bool, Callable[[str], None]], None]
 """Has a vehicle held, or follow again; what is wrong, or an empty string, is reported in the event loop."""
+SendWish = Callable[[str, str, str], None]
+"""Publishes the wish that the vehicle of a node be held: its full name, the id of the wish or "", and the reason."""
 
 
 @dataclass(eq=False, slots=True)
@@ -70,42 +85,33 @@ class Pilot:
     refused_s: float = -math.inf
     is_outdated: bool = False
     """Whether the page has still to learn which vehicles there are."""
-
-
-@dataclass(slots=True)
-class Stop:
-    """A vehicle that somebody has stopped, until somebody resumes it."""
-
-    by: str
-    vehicle: Vehicle
-    """As it was last seen: it may go before it answers."""
-    since: float
-    """By the clock on the wall."""
-    pressed_s: float = -math.inf
-    """By the clock of the helm, when it was pressed last."""
-    asked_s: float = -math.inf
-    is_confirmed: bool = False
-    problem: str = "it has not answered yet"
-
-    def press(self, now_s: float) -> None:
-        """Have the vehicle called once more, whatever it answered before."""
-        self.pressed_s, self.is_confirmed = now_s, False
+    limit: str = ""
+    """Why it may only stop; empty if it may more."""
 
 
 class Pilots:
     """All pages that are connected. Runs in one event loop."""
 
-    def __init__(self, send_command: SendCommand, ask_to_hold: AskToHold, now: Callable[[], Time]) -> None:
-        """Prepare; `now` gives the time of ROS, for stamps."""
-        self._send_command = send_command
-        self._ask_to_hold = ask_to_hold
-        self._now = now
+    def __init__(
+        self,
+        send_command: SendCommand,
+        ask_to_hold: AskToHold,
+        send_wish: SendWish,
+        now: Callable[[], Time],
+        on_fault: Callable[[str], None],
+    ) -> None:
+        """Prepare; `now` gives the time of ROS, for stamps, and `on_fault` gets the traceback of a fault of ours."""
+        self._send_command, self._ask_to_hold, self._send_wish = send_command, ask_to_hold, send_wish
+        self._now, self._on_fault = now, on_fault
         self._helm = Helm()
         self._pilots: dict[int, Pilot] = {}
         self._has_come = asyncio.Event()  # somebody, since there was nobody
         self._numbers = itertools.count(1)
         self._vehicles: dict[str, Vehicle] = {}
-        self._stops: dict[str, Stop] = {}
+        self._wishes = Wishes()
+        self._wanted: dict[str, Vehicle] = {}  # as they were last seen: a vehicle may go before it answers
+        self._insisted_s = -math.inf
+        self._statuses: dict[str, HoldStatus] = {}  # of nodes
         self._held: dict[str, float] = {}  # since when, by the clock on the wall
         self._kept: set[str] = set()  # those that were held before their bridge started
         self._ended: dict[str, str] = {}  # whose helm was the last one
@@ -121,28 +127,52 @@ class Pilots:
                 self._helm.remove(pilot.vehicle)
                 pilot.vehicle = ""
         self._held = {topic: since for topic, since in self._held.items() if topic in self._vehicles}
+        for topic, vehicle in self._vehicles.items():
+            self._wishes.meet(topic, _nodes_of(vehicle))
+            if topic in self._wishes:
+                self._wanted[topic] = vehicle
+        self._insist(elapsed_s())
         self._announce()
 
     def set_held(self, topic: str, since_ns: int | None, *, is_kept: bool = False) -> None:
-        """Note that a vehicle is held since a time, or no longer; `is_kept`: since before its bridge started."""
+        """Note since when a vehicle without reports is held, or that it is not; `is_kept`: before its bridge began."""
+        if since_ns is None:
+            self._wishes.released(topic)
+        self._note_held(topic, None if since_ns is None else since_ns / 1e9, is_kept=is_kept)
+
+    def set_status(self, node: str, status: HoldStatus) -> None:
+        """Follow the report of a node."""
+        before = dict(self._wishes.all())
+        self._statuses[node] = status
+        self._wishes.reported(node, Report(status.run, status.wish, status.releases_before_wish, status.releases))
+        for topic in before.keys() - self._wishes.all().keys():
+            self._end_wish(before[topic])  # a person has resumed it elsewhere
+        for topic, vehicle in self._vehicles.items():
+            if node in vehicle.reporters:
+                held = [each for name in vehicle.reporters if (each := self._statuses.get(name)) and each.held]
+                since_s = min((each.since.sec + each.since.nanosec / 1e9 for each in held), default=None)
+                self._note_held(topic, since_s, is_kept=any(each.is_inherited for each in held))
+
+    def _note_held(self, topic: str, since_s: float | None, *, is_kept: bool) -> None:
         self._kept.discard(topic)
-        if since_ns is not None:
-            self._held[topic] = since_ns / 1e9
+        if since_s is not None:
+            self._held[topic] = since_s
             self._kept |= {topic} if is_kept else set()
         else:
             self._held.pop(topic, None)
             self._ended.pop(topic, None)
-            if (stop := self._stops.get(topic)) and stop.is_confirmed:
-                del self._stops[topic]  # somebody resumed it by other means
         self._announce()
 
     async def __call__(self, connection: ServerConnection, may_steer: bool) -> None:
         """Serve a page until it leaves."""
-        if len(self._pilots) >= MAX_PILOTS:
-            await connection.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_PILOTS} pages are connected already.")
+        if len(self._pilots) >= MAX_PILOTS + MAX_STOPPERS:
+            await connection.close(CloseCode.TRY_AGAIN_LATER, f"{len(self._pilots)} pages are connected already.")
             return
         number = next(self._numbers)
-        pilot = Pilot(number, connection, f"Viewer {number}", may_steer)
+        limit = f"{MAX_PILOTS} pages are connected already: this one can only stop."
+        if sum(not pilot.limit for pilot in self._pilots.values()) < MAX_PILOTS:
+            limit = ""
+        pilot = Pilot(number, connection, f"Viewer {number}", may_steer and not limit, limit=limit)
         self._pilots[pilot.number] = pilot
         self._has_come.set()
         try:
@@ -155,36 +185,42 @@ class Pilots:
             self._release(pilot)
 
     async def watch(self) -> None:
-        """Hand out tokens, stop vehicles whose pilot is silent, and those that somebody stopped, forever."""
+        """Hand out tokens, stop vehicles whose pilot is silent, and those that are wanted to be held, forever."""
         tick = 0
         try:
             while True:
-                if not self._pilots and not self._stops:
+                if not self._pilots and not self._wishes.all():
                     self._has_come.clear()
                     await self._has_come.wait()
                 # Twice per token, so that no vehicle moves on for long.
                 await asyncio.sleep(TOKEN_PERIOD_S / 2)
-                now_s = elapsed_s()
-                for topic in self._helm.overdue(now_s):
-                    self._send_command(topic, NEUTRAL, self._now())
-                expired = self._helm.expired(now_s)
-                for lease in expired:
-                    if pilot := self._pilots.get(lease.pilot):
-                        pilot.vehicle = ""
-                        reason = f"You have lost the helm: nothing came from you for {LEASE_S:g} s."
-                        _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
-                    self._ended[lease.vehicle] = pilot.name if pilot else ""
-                if expired:
-                    self._announce()
                 tick += 1
-                if tick % 2 == 0:
-                    self._insist(now_s)
-                    for topic in self._helm.silent(now_s):  # somebody is at the helm, and nobody else may steer
-                        self._send_command(topic, NEUTRAL, self._now())
-                    self._hand_out_token(now_s)
+                try:
+                    self._tick(elapsed_s(), is_for_token=tick % 2 == 0)
+                except Exception:  # whatever it was, vehicles are stopped and tokens handed out by the next tick
+                    self._on_fault(traceback.format_exc())
         finally:
             for pilot in self._pilots.values():
                 self._release(pilot)
+
+    def _tick(self, now_s: float, *, is_for_token: bool) -> None:
+        for topic in self._helm.overdue(now_s):
+            self._send_command(topic, NEUTRAL, self._now())
+        expired = self._helm.expired(now_s)
+        for lease in expired:
+            if pilot := self._pilots.get(lease.pilot):
+                pilot.vehicle = ""
+                reason = f"You have lost the helm: nothing came from you for {LEASE_S:g} s."
+                _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
+            self._ended[lease.vehicle] = pilot.name if pilot else ""
+        if expired:
+            self._announce()
+        if is_for_token:
+            if now_s - self._insisted_s >= STOP_PERIOD_S:
+                self._insist(now_s)
+            for topic in self._helm.silent(now_s):  # somebody is at the helm, and nobody else may steer
+                self._send_command(topic, NEUTRAL, self._now())
+            self._hand_out_token(now_s)
 
     def _hand_out_token(self, now_s: float) -> None:
         text = json.dumps({"op": "token", "token": self._helm.token(now_s)})
@@ -208,6 +244,8 @@ class Pilots:
                 if request.get("op") == "steer":  # the next token brings another one
                     return
                 raise RefusedError("Too many requests came from here at once: repeat this one.")
+            if pilot.limit and request.get("op") not in ("stop", "hello"):
+                raise RefusedError(pilot.limit)
             if request.get("op") in ("goal", "cancel_goal"):
                 self._follow_goal(pilot, self._known(request.get("vehicle")), request)
             else:
@@ -220,7 +258,7 @@ class Pilots:
         if operation == "steer":
             self._steer(pilot, request)
         elif operation == "stop":
-            self._stop(pilot, [self._known(topic)] if topic is not None else list(self._vehicles))
+            self._stop(pilot, request)
         elif operation == "release":
             self._release(pilot)
         elif operation == "hello":
@@ -303,59 +341,91 @@ class Pilots:
         if pilot := self._pilots.get(number):
             _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
 
-    # STOP. Neutral on the helm's topic is there at once, and locks all others out until that helm counts as ended, and
-    # so the vehicle is held; the service makes it last. It is called after each neutral, as that is a helm, whose end
-    # would else hold the vehicle once more after it was resumed.
+    # STOP.
 
-    def _stop(self, pilot: Pilot, topics: list[str]) -> None:
-        if not topics:
-            raise RefusedError("There is no vehicle here that could be stopped.")
+    def _stop(self, pilot: Pilot, request: dict[str, Any]) -> None:
+        """Want the vehicles that a request names held, also those that are away; without any all, and those to come."""
+        named = request.get("vehicles", None if request.get("vehicle") is None else [request["vehicle"]])
+        if named is not None and not (isinstance(named, list) and all(isinstance(each, str) for each in named)):
+            raise RefusedError("vehicles has to be a list of topics.")
+        now_s = elapsed_s()
+        if named is None:
+            self._wishes.want_all(self._wish_of(pilot, now_s))
+        topics = list(self._vehicles) if named is None else named
         for topic in topics:
+            if not self._may_be_vehicle(topic):
+                continue
             self._helm.halt(topic)
-            self._stops.setdefault(topic, Stop(pilot.name, self._vehicles[topic], time.time())).press(elapsed_s())
-        self._insist(elapsed_s())
+            if topic in self._vehicles:
+                self._wanted[topic] = self._vehicles[topic]
+            nodes = _nodes_of(self._wanted[topic]) if topic in self._wanted else ()
+            self._wishes.want(topic, nodes, self._wish_of(pilot, now_s))
+        self._has_come.set()
+        self._insist(now_s)
+        if (number := whole_number(request.get("number"))) is not None:
+            _send_soon(pilot.connection, json.dumps({"op": "stopped", "number": number}))
         self._announce()
+        if not any(map(self._may_be_vehicle, topics)) and named:
+            raise RefusedError("There is no such vehicle.")
+
+    def _may_be_vehicle(self, topic: str) -> bool:
+        """Return whether a topic is that of a vehicle that is there, or may come: this server may have just started."""
+        has_room = len(self._wishes.all()) < MAX_WANTED and len(topic) <= MAX_NAME_OF_ROS
+        may_come = topic.startswith("/") and topic.endswith(f"/{COMMAND_TOPIC}") and has_room
+        return topic in self._vehicles or topic in self._wishes or may_come
+
+    @staticmethod
+    def _wish_of(pilot: Pilot, now_s: float) -> Wish:
+        return Wish(uuid.uuid4().hex, pilot.name, time.time(), now_s)
 
     def _insist(self, now_s: float) -> None:
-        """Repeat what stops the vehicles that are not held yet, or never can be."""
-        is_late = False
-        for topic, stop in self._stops.items():
+        """Publish the wishes that are not reached yet, and stop the vehicles that can't report that they are held."""
+        self._insisted_s, is_late = now_s, False
+        for topic, wish in self._wishes.all().items():
             vehicle = self._vehicles.get(topic)
-            if vehicle is None or stop.is_confirmed or now_s - stop.asked_s < STOP_PERIOD_S:
+            if wish.is_reached or vehicle is None:
                 continue
-            stop.vehicle, stop.asked_s = vehicle, now_s
-            self._send_command(topic, NEUTRAL, self._now())
-            if vehicle.holds:
-                self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, stop))
-                is_late |= now_s - stop.pressed_s > STOP_TIMEOUT_S
+            if vehicle.reporters:
+                for node in wish.nodes - wish.reached.keys():
+                    self._send_wish(node, wish.id, f"{wish.by} pressed STOP")
+            else:
+                self._send_command(topic, NEUTRAL, self._now())
+                if vehicle.holds:
+                    self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, wish))
+            is_late |= bool(vehicle.holds) and now_s - wish.pressed_s > STOP_TIMEOUT_S
         if is_late:
             self._announce()  # which has not stopped, and why
 
-    def _confirm(self, topic: str, stop: Stop, problem: str) -> None:
-        # What was called before STOP was pressed again is no answer to that: neutral has been sent since.
-        before = stop.problem, stop.is_confirmed
-        stop.problem, stop.is_confirmed = problem, not problem and stop.asked_s >= stop.pressed_s
-        if self._stops.get(topic) is stop and (stop.problem, stop.is_confirmed) != before:
+    def _confirm(self, topic: str, wish: Wish, problem: str) -> None:
+        before = wish.problem, wish.is_reached
+        self._wishes.confirm(topic, wish, problem)
+        if (wish.problem, wish.is_reached) != before:
             self._announce()
 
+    def _end_wish(self, wish: Wish) -> None:
+        for node in wish.nodes:
+            self._send_wish(node, "", "")
+
     def _resume_meant(self, pilot: Pilot, topic: object) -> None:
-        """Resume the vehicle that a request means; without one all that are stopped or held."""
+        """Resume the vehicle that a request means; without one all that are stopped or held, and those to come."""
         if topic is None:
-            meant = sorted({*self._stops, *self._held})
+            self._wishes.end_all()
+            meant = sorted({*self._wishes.all(), *self._held})
         else:
-            meant = [topic if isinstance(topic, str) and topic in self._stops else self._known(topic)]
+            meant = [topic if isinstance(topic, str) and topic in self._wishes else self._known(topic)]
         for each in meant:
             self._resume(pilot, each)
 
     def _resume(self, pilot: Pilot, topic: str) -> None:
         self._helm.halt(topic)
-        stop = self._stops.pop(topic, None)
+        wish = self._wishes.end(topic)
+        self._wanted.pop(topic, None)
+        if wish:
+            self._end_wish(wish)
 
         def answer(problem: str) -> None:
             if problem:
                 self._notify(pilot.number, f"It is still held: {problem}.")
-                if stop:
-                    self._stops.setdefault(topic, stop)
             self._announce()
 
         if topic in self._vehicles and self._vehicles[topic].holds:
@@ -365,7 +435,7 @@ class Pilots:
     def _is_held(self, topic: str) -> bool:
         """Return whether a stick moves nothing: one that was held as a helm had ended follows a new one soon."""
         since_taken_s = elapsed_s() - self._helm.taken_s(topic)
-        return topic in self._stops or (topic in self._held and since_taken_s > HELM_TAKEN_S)
+        return topic in self._wishes or (topic in self._held and since_taken_s > HELM_TAKEN_S)
 
     def _steer(self, pilot: Pilot, request: dict[str, Any]) -> None:
         # Before its age is looked at: should this process be stopped in between, the vehicle refuses what is old then.
@@ -386,10 +456,12 @@ class Pilots:
     def _release(self, pilot: Pilot) -> None:
         ended = self._helm.release(pilot.number)
         for topic in ended:
-            self._send_command(topic, NEUTRAL, self._now())
+            if topic in self._wishes:  # a new wish ends the helm there; neutral would begin one, to end after a resume
+                nodes = _nodes_of(self._wanted[topic]) if topic in self._wanted else ()
+                self._wishes.want(topic, nodes, self._wish_of(pilot, elapsed_s()))
+            else:
+                self._send_command(topic, NEUTRAL, self._now())
             self._ended[topic] = pilot.name
-            if stop := self._stops.get(topic):
-                stop.press(elapsed_s())  # as the service has to come after this neutral
         pilot.vehicle = ""
         if ended:
             self._insist(elapsed_s())
@@ -434,11 +506,21 @@ class Pilots:
             for vehicle in sorted(self._vehicles.values(), key=lambda each: each.topic)
         ]
         unanswered = [
-            {"topic": topic, "name": stop.vehicle.name}
-            for topic, stop in self._stops.items()
-            if topic not in self._vehicles and stop.vehicle.holds and not stop.is_confirmed
+            {"topic": topic, "name": vehicle.name if vehicle else topic.rpartition("/")[0].strip("/") or topic}
+            for topic, wish in self._wishes.all().items()
+            if topic not in self._vehicles
+            and not wish.is_reached
+            and ((vehicle := self._wanted.get(topic)) is None or vehicle.holds)
         ]
-        description = {"may_steer": pilot.may_steer, "you": pilot.name, "vehicles": vehicles, "unanswered": unanswered}
+        by = self._wishes.all_by
+        description = {
+            "may_steer": pilot.may_steer,
+            "you": pilot.name,
+            "limit": pilot.limit,
+            "all_stopped": None if by is None else f"{'you' if by == pilot.name else by} pressed STOP all",
+            "vehicles": vehicles,
+            "unanswered": unanswered,
+        }
         return json.dumps({"op": "vehicles", **description})
 
     def _asked(self, topic: str, pilot: Pilot) -> list[dict[str, Any]]:
@@ -450,24 +532,26 @@ class Pilots:
 
     def _hold_of(self, vehicle: Vehicle, pilot: Pilot) -> dict[str, Any] | None:
         """Return since when and why a vehicle is held or stopped, for a page, and what is wrong with that."""
-        stop, since = self._stops.get(vehicle.topic), self._held.get(vehicle.topic)
-        if stop is None and since is None:
+        wish, since = self._wishes.get(vehicle.topic), self._held.get(vehicle.topic)
+        if wish is None and since is None:
             return None
+        statuses = [each for name in vehicle.reporters if (each := self._statuses.get(name))]
         problem = ""
-        if stop and vehicle.holds and not stop.is_confirmed and elapsed_s() - stop.pressed_s > STOP_TIMEOUT_S:
-            problem = stop.problem
-        if stop:
-            why = f"{'you' if stop.by == pilot.name else stop.by} pressed STOP"
+        if wish and vehicle.holds and not wish.is_reached and elapsed_s() - wish.pressed_s > STOP_TIMEOUT_S:
+            problem = wish.problem or "it has not answered yet"
+        if wish:
+            why = f"{'you' if wish.by == pilot.name else wish.by} pressed STOP"
         elif (name := self._ended.get(vehicle.topic)) is not None:
             why = f"{'you' if name == pilot.name else name or 'the pilot'} left the helm"
         elif vehicle.topic in self._kept:
             why = "from before this launch"
         else:
-            why = ""
-        is_sure = since is not None or (stop is not None and (stop.is_confirmed or not vehicle.holds))
+            why = next((each.reason for each in statuses if each.held), "")
+        is_sure = since is not None or (wish is not None and (wish.is_reached or not vehicle.holds))
         # A bridge that was started again says that it is held since then.
-        since = min(each for each in (since, stop.since if stop else None) if each is not None)
-        return {"since": since, "why": why, "is_sure": is_sure, "problem": problem}
+        since = min(each for each in (since, wish.since_s if wish else None) if each is not None)
+        unkept = next((each.problem for each in statuses if each.held and each.problem), "")
+        return {"since": since, "why": why, "is_sure": is_sure, "problem": problem, "unkept": unkept}
 
     def _name_of(self, number: int | None) -> str:
         pilot = self._pilots.get(number) if number is not None else None
@@ -476,6 +560,11 @@ class Pilots:
     def _whose(self, topic: str, pilot: Pilot) -> str | None:
         number = self._helm.pilot_of(topic)
         return None if number is None else "you" if number == pilot.number else "other"
+
+
+def _nodes_of(vehicle: Vehicle) -> tuple[str, ...]:
+    """Return what has to take a wish: nodes that report that, or else services."""
+    return vehicle.reporters or vehicle.holds
 
 
 def _is_busy(connection: ServerConnection) -> bool:

@@ -59,6 +59,10 @@ _STATE = struct.Struct("<BBQfBI")  # Foxglove's protocol: playback state, with a
 _STATE_OPCODE = 5
 
 
+def _ignore(*_: object) -> None:
+    """Send nothing, as a recording has no vehicle to steer."""
+
+
 class _Feed:
     """A topic on its way to viewers; kept is what a viewer gets that comes later."""
 
@@ -110,7 +114,7 @@ class RecordingView(ServerListener):
         self._events: list[Event] | None = None
         self._history: dict[str, dict[int, tuple[int, bytes]]] | None = None
         self._reading = threading.Lock()
-        pilots = Pilots(lambda *_: None, lambda *_: None, Time)
+        pilots = Pilots(_ignore, _ignore, _ignore, Time, _ignore)
         self._door = FrontDoor(access, port, self.relay, pilots)
         self._door.offer("events.json", self._events_document)
         for topic in self._feeds:

@@ -10,7 +10,9 @@ COMMAND_TOPIC = "cmd_vel_stamped"
 COMMAND_TYPE = "geometry_msgs/msg/TwistStamped"
 #: Where a node of ours takes the commands of a person at a stick, and what keeps its vehicle neutral: see hold.py.
 HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
-#: Where it says whether it is held.
+#: Where it reports whether it is held, and takes the wish that it be: see hold.py.
+STATUS_TOPIC, STATUS_TYPE, WISH_TOPIC = "hold_status", "drone_bridge/msg/HoldStatus", "hold_wish"
+#: The same of nodes without such reports.
 HELD_TOPIC, HELD_TYPE = "held", "std_msgs/msg/Bool"
 #: What begins the last part of a name on which a vehicle is commanded.
 COMMANDS = "cmd_"
@@ -31,8 +33,10 @@ class Vehicle:
     """Where the helm's commands go: a topic for helms of each node that has one, and `topic` for any other."""
     holds: tuple[str, ...] = ()
     """The services that hold it; a vehicle without any follows the next one who commands it when the helm ends."""
+    reporters: tuple[str, ...] = ()
+    """The full names of its nodes, if all that hold it report that and take wishes."""
     held: str = ""
-    """The topic that says whether it is held, where there is one."""
+    """The topic that says whether it is held, of a vehicle without such reports."""
     commanders: tuple[str, ...] = ()
     """The nodes that publish commands for it, but for this one."""
     goal: str = ""

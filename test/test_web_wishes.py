@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wishes in isolation: what keeps a hold wanted, and what ends it."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from drone_bridge.tools.web.wishes import Report, Wish, Wishes
+
+DRONE, NODE = "/d1/cmd_vel_stamped", "/d1/bridge"
+
+
+class Node:
+    """A node that holds its vehicle, as ros/hold.py does, and may be restarted."""
+
+    def __init__(self):
+        self._runs = 0
+        self.restart()
+
+    def restart(self):
+        self._runs += 1
+        self.run, self.wish, self.before, self.releases, self.held, self._taken = str(self._runs), "", 0, 0, False, {}
+
+    def take(self, id_):
+        if id_ not in self._taken:
+            self._taken[id_] = self.releases
+            self.held = True
+        self.wish, self.before = id_, self._taken[id_]
+
+    def release(self):
+        self.releases += self.held
+        self.held = False
+
+    @property
+    def report(self):
+        return Report(self.run, self.wish, self.before, self.releases)
+
+
+class Talk:
+    """One vehicle with its node, and the wish for it."""
+
+    def __init__(self):
+        self.wishes, self.node, self._ids = Wishes(), Node(), 0
+        self.wishes.meet(DRONE, [NODE])
+
+    def make_wish(self, by="Anne"):
+        self._ids += 1
+        return Wish(str(self._ids), by, 1.0, 1.0)
+
+    def want(self):
+        self.wishes.want(DRONE, [NODE], self.make_wish())
+
+    def insist(self):
+        """Publish what is not reached, if it arrives."""
+        wish = self.wishes.get(DRONE)
+        if wish and not wish.is_reached:
+            self.node.take(wish.id)
+
+    def report(self):
+        self.wishes.reported(NODE, self.node.report)
+
+    @property
+    def is_reached(self):
+        return self.wishes.get(DRONE).is_reached
+
+
+@pytest.fixture
+def talk():
+    return Talk()
+
+
+def test_a_wish_is_unreached_until_its_id_is_reported(talk):
+    talk.want()
+    talk.report()
+    assert not talk.is_reached
+    talk.insist()
+    talk.report()
+    assert talk.is_reached
+
+
+def test_another_run_does_not_end_it_and_has_to_take_it_as_well(talk):
+    talk.want()
+    talk.insist()
+    talk.report()
+    talk.node.restart()
+    talk.report()
+    assert not talk.is_reached
+    talk.insist()
+    talk.report()
+    assert talk.is_reached
+
+
+def test_a_release_after_it_was_taken_ends_it_also_where_the_report_of_that_was_lost(talk):
+    talk.want()
+    talk.insist()
+    talk.node.release()
+    talk.report()
+    assert DRONE not in talk.wishes
+
+
+def test_a_release_before_it_was_taken_does_not_end_it(talk):
+    talk.node.take("of another page's server")
+    talk.node.release()
+    talk.want()
+    talk.report()
+    assert DRONE in talk.wishes
+    talk.insist()
+    talk.report()
+    assert talk.is_reached
+
+
+def test_a_wish_of_another_server_changes_nothing_and_a_release_after_both_ends_it(talk):
+    talk.want()
+    talk.insist()
+    talk.report()
+    talk.node.take("of another page's server")
+    talk.report()
+    assert talk.is_reached
+    talk.node.release()
+    talk.report()
+    assert DRONE not in talk.wishes
+
+
+def test_pressed_again_it_is_a_new_wish_of_the_same_person(talk):
+    talk.want()
+    talk.insist()
+    talk.node.release()  # whose report is under way
+    talk.wishes.want(DRONE, [NODE], talk.make_wish("Ben"))
+    talk.report()
+    assert talk.wishes.get(DRONE).by == "Anne"
+    assert not talk.is_reached
+    talk.insist()
+    talk.report()
+    assert talk.node.held
+    assert talk.is_reached
+
+
+def test_a_vehicle_without_nodes_is_never_reached(talk):
+    talk.wishes.want("/other", [], talk.make_wish())
+    assert not talk.wishes.get("/other").is_reached
+
+
+def test_a_wish_for_all_has_ids_and_reports_apart_for_each_vehicle(talk):
+    talk.wishes.want_all(talk.make_wish())
+    talk.wishes.meet(DRONE, [NODE])
+    talk.wishes.meet("/d2/cmd_vel_stamped", ["/d2/bridge"])
+    talk.insist()
+    talk.report()
+    assert [wish.is_reached for wish in talk.wishes.all().values()] == [True, False]
+
+
+STEPS = ["want", "insist", "report", "restart", "release", "end", "go"]
+
+
+@given(st.lists(st.sampled_from(STEPS), max_size=40))
+def test_whatever_happens_a_wanted_vehicle_is_held_in_the_end_unless_a_person_released_it(steps):
+    """Reports and wishes may be lost, late or repeated; the node may be restarted at any time."""
+    talk, was_released = Talk(), False
+    for step in steps:
+        if step in ("want", "insist", "report"):
+            getattr(talk, step)()
+            was_released &= step != "want"
+        elif step == "end":
+            talk.wishes.end(DRONE)
+        elif step == "go":
+            talk.wishes.meet(DRONE, [NODE])
+        elif step == "release":
+            was_released |= talk.node.held
+            talk.node.release()
+        else:
+            talk.node.restart()
+    is_wanted = DRONE in talk.wishes
+    for _ in range(2):
+        talk.report()
+        talk.insist()
+    talk.report()
+    if is_wanted and not was_released:
+        assert talk.node.held
+        assert talk.is_reached
+    if DRONE in talk.wishes:
+        assert talk.node.held
