@@ -321,13 +321,13 @@ def test_a_goal_outlives_a_standstill_of_its_own_process(make_world, clock, monk
 
 def test_hold_ends_a_goal_and_refuses_the_next(make_world):
     world = make_world(**SLOW)
-    held = "The vehicle is held: call its service hold with false, or press Resume on the page."
     sent = world.send("go_to", pose=pose_at(1000, 0))
     world.run(1.0)
     world.say("held", Bool(data=True))
     assert is_still(world.step())
-    assert sent.outcome == ("aborted", held)
-    assert world.end_of(world.send("go_to", pose=pose_at(1, 0))) == ("aborted", held)
+    for outcome in (sent.outcome, world.end_of(world.send("go_to", pose=pose_at(1, 0)))):
+        assert outcome[0] == "aborted"
+        assert "held" in outcome[1]
     world.say("held", Bool(data=False))
     assert world.end_of(world.send("go_to", pose=pose_at(*world.position)))[0] == "succeeded"
 
