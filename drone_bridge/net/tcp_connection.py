@@ -86,6 +86,8 @@ class TcpConnection:
         self._unsent_bytes = 0
         self._failure = ""  # of sending; what the peer had sent before that is read yet
         self._is_shut = False
+        #: Whether the peer has closed for writing, while it is left.
+        self.has_ended = False
 
     @property
     def has_unsent(self) -> bool:
@@ -157,6 +159,7 @@ class TcpConnection:
                 if self._tap:
                     self._tap(RECEIVED, data)
                 if not data:
+                    self.has_ended = True
                     return not self._unsent
         except BlockingIOError:
             return False

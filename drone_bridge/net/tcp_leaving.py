@@ -87,7 +87,8 @@ class LeavingConnections:
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         for connection in leaving:
-            poll.register(connection, select.POLLIN | (select.POLLOUT if connection.has_unsent else 0))
+            events = 0 if connection.has_ended else select.POLLIN  # the end stays readable
+            poll.register(connection, events | (select.POLLOUT if connection.has_unsent else 0))
         wait_s = min(leaving.values()) - elapsed_s() if leaving else None
         poll.poll(None if wait_s is None else max(0.0, wait_s) * 1000)
         with contextlib.suppress(BlockingIOError):

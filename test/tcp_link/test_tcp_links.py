@@ -211,6 +211,19 @@ def test_one_that_lingers_is_drained_while_the_link_does_something_else(leave):
     client.sendall(bytes(32 << 20))  # blocks unless it is read
 
 
+def test_one_that_has_closed_and_reads_nothing_costs_no_time(closing, monkeypatch):
+    leave, calls = TcpConnection.has_left, []
+    monkeypatch.setattr(TcpConnection, "has_left", lambda connection: calls.append(None) or leave(connection))
+    port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(linger_s=LONG_S, max_unread_bytes=64 << 20)))
+    client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
+    peer = hear(port).source
+    port.send(bytes(32 << 20), peer)
+    client.shutdown(socket.SHUT_WR)
+    port.disconnect(peer)
+    time.sleep(0.2)  # in which it would be looked at thousands of times
+    assert len(calls) < 20
+
+
 def test_of_too_many_that_linger_the_oldest_is_closed(leave):
     clients = leave(3, linger_s=LONG_S, max_lingering=2)
     wait_until(lambda: is_closed(clients[0]), "the end of the oldest", period_s=0.01)
