@@ -44,6 +44,9 @@ def data_files() -> list[tuple[str, list[str]]]:
     for top in ("config", "launch", "rviz", "urdf"):
         for path in sorted(Path(top).rglob("*.*")):
             files.setdefault(f"share/{name}/{path.parent}", []).append(path)
+    for path in sorted(Path("test/conformance").rglob("*.[cp]*")):  # the questions of `drone-bridge check`
+        if path.suffix != ".pyc":
+            files.setdefault(f"share/{name}/{path.parent.relative_to('test')}", []).append(path)
     return [(folder, [str(path) for path in paths]) for folder, paths in files.items()]
 
 
@@ -60,6 +63,7 @@ setup(
         "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
         "wire-log": ["mcap>=1.5"],  # to write wire logs, and to show them
+        "check": ["pytest", "hypothesis"],  # for `drone-bridge check`, of a protocol of one's own
         "bags": ["rosbags", "mcap>=1.5", "plotly"],  # for the recorder, `drone-bridge info` and `report`
         "ros": [
             *(f"{name}=={text('version')}" for name in ("drone_bridge_msgs", "drone_bridge_tf2_msgs")),

@@ -120,7 +120,8 @@ def measure(case: Case, seconds: float) -> Result:
 
 def look(seconds: float) -> Look:
     """Open the page and look at the camera for this long."""
-    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test" / "support"))
+    tests = Path(__file__).resolve().parent.parent / "test"
+    sys.path[:0] = [str(tests / folder) for folder in ("support", "conformance/support")]
     import browser as chromium
     from ros_session import wait_until
 

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from all_subjects import all_subjects
 from programs import Usage, grown, is_from_pythons_start, is_port, left_behind
 from step import DOMAINS, MOVED, OK
 from subjects import (
@@ -36,7 +37,6 @@ from subjects import (
     MovedError,
     NotRecoveredError,
     Subject,
-    all_subjects,
 )
 
 MAX_SHOWN = 20  # problems; the others are only counted

@@ -30,9 +30,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "support"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "test" / "conformance" / "support"))
 from step import CRASHED, DOMAINS, MOVED, NOT_HERE, OK, NotHereError
 
 ROOT = Path(__file__).resolve().parent.parent
+SUPPORT = [str(ROOT / "test" / folder) for folder in ("support", "conformance/support")]
 LIMIT_S = {True: 420.0, False: 3 * 3600.0}  # of a step, by whether it is the short form
 GRACE_S = 10.0  # from SIGTERM to SIGKILL, and for a step to say where it hung
 PERIOD_S = 0.2
@@ -127,7 +129,7 @@ def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
     """Return the environment of a step: topics on this machine only, in a domain that no test uses, and its folders."""
     variables = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, (folder, Path(__file__).parent, ROOT / "test" / "support"))),
+        "PYTHONPATH": os.pathsep.join([str(folder), str(Path(__file__).parent), *SUPPORT]),
         "PYTHONUNBUFFERED": "1",
         "ROS_DOMAIN_ID": str(random.SystemRandom().choice(DOMAINS)),
         **dict.fromkeys(("ROS_HOME", "ROS_LOG_DIR", "TMPDIR"), str(scratch)),

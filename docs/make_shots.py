@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test" / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test" / "conformance" / "support"))
 
 import browser as chromium
 from composition import Composition, launch

@@ -39,6 +39,8 @@ ROSDEP_KEYS = {
 }
 
 
+#: The extras for what runs with ROS.
+WITH_ROS = ("ros", "check")
 #: A headless robot does without them, and a sentence asks for them.
 OPTIONAL = (
     "cv_bridge",
@@ -60,7 +62,7 @@ def imported(part):
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module.split(".")[0])
     # What lies beside a file: what tests share, benchmarks, examples, and the package that a test installs.
-    folders = ("test/support", "test/runner", "benchmark", "campaign", "examples")
+    folders = ("test/support", "test/conformance/support", "test/runner", "benchmark", "campaign", "examples")
     beside = [file for folder in folders for file in (ROOT / folder).glob("*.py")]
     own = (
         {"drone_bridge"} | {path.stem for path in beside} | {path.name for path in (ROOT / "test" / "plugin").iterdir()}
@@ -111,7 +113,7 @@ def test_pixi_gets_the_packages_of_ros_that_package_xml_names():
 
 
 def test_pip_gets_what_programs_without_ros_import(distribution):
-    extras = {name: lines for name, lines in distribution["extras_require"].items() if name != "ros"}
+    extras = {name: lines for name, lines in distribution["extras_require"].items() if name not in WITH_ROS}
     requirements = [*distribution["install_requires"], *(line for lines in extras.values() for line in lines)]
     required = {re.split("[<>=]", requirement)[0] for requirement in requirements}
     modules = set().union(*(imported(path) for part in WITHOUT_ROS for path in (ROOT / "drone_bridge").glob(part)))
@@ -129,10 +131,13 @@ def test_pip_gets_all_that_nodes_need_in_versions_that_were_tried_together(distr
 
 def test_pip_and_cmake_install_the_same_files(distribution):
     cmake = (ROOT / "CMakeLists.txt").read_text()
-    folders = re.search(r"install\(DIRECTORY ([\w ]+) DESTINATION share", cmake)[1].split()
+    folders = " ".join(re.findall(r"install\(DIRECTORY ([\w/ ]+) DESTINATION share", cmake)).split()
     shared = {file for folder, files in distribution["data_files"] if "/drone_bridge/" in folder for file in files} - {
         str(path.relative_to(ROOT)) for path in (ROOT / "web" / "dist").glob("*")
     }
     assert shared == {
-        str(path.relative_to(ROOT)) for folder in folders for path in (ROOT / folder).rglob("*.*") if path.is_file()
+        str(path.relative_to(ROOT))
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.*")
+        if path.is_file() and path.suffix != ".pyc"
     }

@@ -2,7 +2,6 @@
 """A protocol of another package: test/plugin, installed into a prefix of its own, is taken as ours are."""
 
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,8 @@ from web_page import address_of
 from web_viewer import Pilot
 
 ROOT = Path(__file__).parent.parent
+#: For the questions of one file.
+CHECK_S = 280.0
 ros = module_ros()
 
 
@@ -71,19 +72,25 @@ def node(start, environment, name, *remaps, **parameters):
 
 
 @of_pip
-@pytest.mark.parametrize("file", sorted(path.name for path in (ROOT / "test" / "conformance").glob("test_*.py")))
-def test_the_conformance_suite_asks_it_the_same(environment, file):
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "kestrel"]
-    done = subprocess.run(
-        [*command, f"test/conformance/{file}"],
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout
-    assert re.search(r"(\d+) passed", done.stdout)
+@pytest.mark.parametrize("file", sorted(path.stem for path in (ROOT / "test" / "conformance").glob("test_*.py")))
+def test_the_conformance_suite_asks_it_the_same(drone_bridge, file):
+    """From where it is installed."""
+    asked = drone_bridge("check", "kestrel", "-k", file)
+    assert asked.wait(CHECK_S) == 0, asked.output
+    assert asked.count_lines(r"\d+ passed") == 1
+
+
+@of_pip
+def test_a_question_that_cannot_be_asked_is_a_failure_with_a_sentence(drone_bridge, environment):
+    prefix = Path(environment["AMENT_PREFIX_PATH"].partition(os.pathsep)[0])
+    server = prefix / "lib" / "kestrel_bridge" / "kestrel_server"
+    hidden = server.rename(server.with_name("hidden"))
+    try:
+        asked = drone_bridge("check", "kestrel", "-k", "test_a_server_on_hold")
+        assert asked.wait(CHECK_S) == 1, asked.output
+    finally:
+        hidden.rename(server)
+    asked.wait_for_line("kestrel_bridge has no executable kestrel_server")
 
 
 def test_emulate_and_operate_know_it_and_one_flies_the_other(drone_bridge):

@@ -48,6 +48,9 @@ COMMANDS = {
     "hold": Command("drone_bridge.tools.hold:hold", "hold one vehicle, or all: neutral until they are resumed"),
     "resume": Command("drone_bridge.tools.hold:resume", "let one vehicle, or all, follow commands again"),
     "doctor": Command("drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False),
+    "check": Command(
+        "drone_bridge.tools.check", "ask a protocol what has to hold for all", packages=("pytest", "hypothesis")
+    ),
     "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }

@@ -21,7 +21,7 @@ from drone_bridge.ros import watchdog
 #: On SIGUSR1 a C call that never returns keeps Python's lock, as Fast DDS's lock-up in rclpy's destructors does.
 HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"
 
-SLOW_DISK = Path(__file__).parent.parent / "support" / "slow_disk.c"
+SLOW_DISK = Path(__file__).parent / "support" / "slow_disk.c"
 
 kind = each_kind()
 
@@ -61,7 +61,8 @@ def test_sigterm(pair):
 def slow_disk(tmp_path_factory):
     """A library that makes a disk hang for whoever preloads it."""
     library = tmp_path_factory.mktemp("slow") / "slow_disk.so"
-    compiler = next(filter(shutil.which, ("cc", "gcc", "clang")))  # as the messages need one
+    compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None)  # as the messages need one
+    assert compiler, "This question needs a C compiler: install gcc or clang."
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, SLOW_DISK, "-ldl"], check=True, timeout=TIMEOUT_S)
     return library
 

@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
+#: What tests share, all of them or with the questions that are installed.
+SUPPORT = (TESTS / "support", TESTS / "conformance" / "support")
 #: What a test file imports, and the fixtures that its tests take, when it needs DDS or other processes.
 NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subprocess"}
 NEEDY_FIXTURES = re.compile(r"^ *def \w+\([^)]*\b(?:ros|start_child|domain)\b", re.MULTILINE)
@@ -30,12 +32,13 @@ def test_files() -> list[Path]:
 
 @functools.cache
 def imports(path: Path) -> frozenset[str]:
-    """Return the top-level names of the modules that a file imports, those of test/support included."""
+    """Return the top-level names of the modules that a file imports, with those of what tests share."""
     names = set(re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE))
     for name in tuple(names):
-        support = TESTS / "support" / f"{name}.py"
-        if support.is_file() and support != path:
-            names |= imports(support)
+        for folder in SUPPORT:
+            support = folder / f"{name}.py"
+            if support.is_file() and support != path:
+                names |= imports(support)
     return frozenset(names)
 
 

@@ -1,34 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests and campaigns disturb: each program of the package at work, with what it needs around it, as processes.
+"""What tests and campaigns disturb: each bridge and server at work, with what it needs around it, as processes.
 
 What reached a vehicle is judged at the wire, by the relay before it. A server's vehicle is a ROS one: there `cmd_vel`
 is judged.
 """
 
-import contextlib
 import json
 import signal
-import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from commander import Commander
-from mcap.reader import make_reader
 from ports import free_port
 from processes import executable
 from programs import Program
 from relay import DATAGRAM_FAULTS, STREAM_FAULTS, CommandLog, DatagramRelay, StreamRelay
 
-from drone_bridge.kind import ProtocolKind, Side, Value, kinds, load
+from drone_bridge.kind import ProtocolKind, Side, Value, load
 from drone_bridge.ros.shared_memory import make_room
-from drone_bridge.tools.bags.recover import recover
-from drone_bridge.tools.mcap_records import END
 
 COMMAND_TIMEOUT_S = 0.5
 START_TIMEOUT_S = 60.0
@@ -47,8 +41,6 @@ LIGHT: Mapping[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {
 ASKING = ("testbed",)
 COMMAND_TOPICS = ("cmd_vel", "cmd_vel_stamped", "cmd_rates", "cmd_axes")
 PLAN = "600s forward 0.3 turn 0.3"
-MAX_LOST_S = 1.0  # of a recording whose recorder was killed
-PILOT_PAUSE_S = 0.2
 _BLOCKED = Path(__file__).with_name("blocked_output.py")
 
 
@@ -337,168 +329,6 @@ class ServerSubject(Subject):
 
     def _make_commander(self) -> Commander:
         return Commander(self._domain, [], {f"/{self.name}/cmd_vel": self.logs[0]})
-
-
-class WebSubject(Subject):
-    """`web_bridge`, the pilot of a vehicle, and a stranger who commands it all the while: it moves for the pilot only.
-
-    The stranger begins once the pilot has driven: from then on the vehicle is steered by a pilot, or is held.
-    """
-
-    family = "web_bridge"
-    role = "web"
-    speaks_itself = False
-
-    def __init__(self, domain: int, scratch: Path) -> None:
-        self._kind = kinds()["robot"]  # which is commanded speeds: a zero of the helm is no motion on its wire
-        super().__init__("web_bridge", domain, scratch, [Vehicle(self._kind)])
-        self.port = free_port()
-        self._pilot: Pilot | None = None
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        return ()
-
-    def start_surroundings(self) -> None:
-        self._start_node("bridge", f"{self._kind.name}_bridge", self.vehicles[0].parameters)
-
-    def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        self.program = self._start_node(self.role, "web_bridge", {"port": self.port}, arguments)
-        return self.program
-
-    def command(self) -> None:
-        self._pilot = self._pilot or Pilot(self.port)
-
-    def let_go(self) -> float:
-        """Lose the pilot's connection."""
-        if self._pilot:
-            self._pilot.close()
-        self._pilot = None
-        return time.monotonic()
-
-    def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
-        took_s = super().works_after(since_s, timeout_s)
-        if self._commander:
-            self._commander.is_commanding = True
-        return took_s
-
-
-class RecorderSubject(Subject):
-    """The recorder of commands that nobody follows: it works if its bag grows."""
-
-    family = "recorder"
-    role = "recorder"
-
-    def __init__(self, domain: int, scratch: Path) -> None:
-        super().__init__("recorder", domain, scratch)
-        self._bags = (scratch / f"bag{number}" for number in range(1 << 30))
-        self._bag = scratch
-        self._recorded_ns = 0  # for the first time in this bag
-
-    def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        self._bag, self._recorded_ns = next(self._bags), 0
-        self.program = self._start_node(self.role, "recorder", {"bag": str(self._bag)}, arguments)
-        return self.program
-
-    def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
-        before = self._size()
-        while time.monotonic() < since_s + timeout_s and not self._is_closed:
-            if self._size() > before:
-                self._recorded_ns = self._recorded_ns or time.time_ns()
-                return time.monotonic() - since_s
-            time.sleep(0.02)
-        raise NotRecoveredError(f"nothing was recorded within {timeout_s:g} s: {self.program.output[-500:]}")
-
-    def check_left(self, ended_ns: int, was_killed: bool) -> None:
-        for file in self._files():
-            if was_killed:
-                saved = self._scratch / "saved.mcap"
-                with file.open("rb") as damaged, saved.open("wb") as complete:
-                    try:
-                        recover(damaged, complete)
-                    except ValueError:  # it was killed before a message was written
-                        complete.write(END)
-                with saved.open("rb") as whole:
-                    end_ns = max((message.log_time for _, _, message in make_reader(whole).iter_messages()), default=0)
-            else:
-                with file.open("rb") as whole:
-                    summary = make_reader(whole).get_summary()
-                if not (summary and summary.statistics):
-                    raise NotRecoveredError("the bag has no summary")
-                end_ns = summary.statistics.message_end_time
-            lost_ns = ended_ns - max(end_ns, self._recorded_ns)
-            if lost_ns > MAX_LOST_S * 1e9:
-                raise NotRecoveredError(f"{lost_ns / 1e9:.1f} s of the recording are lost")
-
-    def _files(self) -> Iterator[Path]:
-        return self._bag.glob("*.mcap")
-
-    def _size(self) -> int:
-        return sum(file.stat().st_size for file in self._files())
-
-
-class Pilot:
-    """Somebody at the helm of the page's only vehicle, who takes it again whenever it is lost."""
-
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._closing = threading.Event()
-        self._connection: Any = None
-        self._thread = threading.Thread(target=self._run, name="pilot")
-        self._thread.start()
-
-    def close(self) -> None:
-        """Be gone, as a page whose browser was killed."""
-        self._closing.set()
-        if self._connection:
-            with contextlib.suppress(OSError):
-                self._connection.socket.shutdown(socket.SHUT_RDWR)  # closing alone would wake nobody who reads
-        self._thread.join()
-
-    def _run(self) -> None:
-        from websockets.exceptions import WebSocketException
-        from websockets.sync.client import connect
-        from websockets.typing import Subprotocol
-
-        open_helm = partial(
-            connect,
-            f"ws://{LOOPBACK}:{self._port}",
-            subprotocols=[Subprotocol("drone_bridge.helm.v1")],
-            close_timeout=1,
-            proxy=None,
-        )
-        while not self._closing.wait(PILOT_PAUSE_S):
-            try:
-                with open_helm() as self._connection:
-                    self._steer(self._connection)
-            except (OSError, WebSocketException):
-                continue
-
-    def _steer(self, connection: Any) -> None:
-        motion: dict[str, float] = {}
-        request: dict[str, Any] | None = None
-        for text in connection:
-            if self._closing.is_set():
-                return
-            heard = json.loads(text)
-            if heard["op"] == "vehicles" and (vehicle := next(iter(heard["vehicles"]), None)):
-                is_ours = vehicle["pilot"] == "you"
-                request = {"op": "steer"} if is_ours else {"op": "take", "vehicle": vehicle["topic"]}
-            elif heard["op"] == "token" and request:
-                connection.send(json.dumps({**request, "token": heard["token"], "motion": motion}))
-                motion = {"x": 0.5, "yaw": 0.5}
-            elif heard["op"] == "refused":
-                motion = {}  # who was late has to let go of the stick
-
-
-def all_subjects() -> dict[str, Any]:
-    """Return what makes each subject, from a ROS domain and a folder, by name."""
-    judged = [kind for kind in kinds().values() if kind.commands]
-    return {
-        **{f"{kind.name}_bridge": partial(BridgeSubject, kind) for kind in judged},
-        **{f"{kind.name}_server": partial(ServerSubject, kind) for kind in judged},
-        **{each.family: each for each in (WebSubject, RecorderSubject)},
-    }
 
 
 def _first_words(vehicles: Sequence[Vehicle], program: Any, since_s: float) -> float:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a program with an output that takes nothing: a full pipe, as a terminal after Ctrl-S.
 
-python test/support/blocked_output.py PROGRAM [ARGUMENT ...]
+python test/conformance/support/blocked_output.py PROGRAM [ARGUMENT ...]
 """
 
 import contextlib
