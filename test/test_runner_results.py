@@ -48,6 +48,15 @@ def test_every_file_with_tests_is_in_one_entry(capsys):
     assert len(set(names)) == len(names)
 
 
+def test_entries_with_a_browser_run_by_themselves_and_last(capsys):
+    entries.main()
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    browsers = {name for name, *_, file in lines if entries.needs_browser(Path(file))}
+    assert "web_page" in browsers
+    assert {name for name, is_serial, *_ in lines if is_serial == "TRUE"} == browsers
+    assert {name for name, *_ in sorted(lines, key=lambda line: -int(line[2]))[-len(browsers) :]} == browsers
+
+
 def test_the_counts_are_those_of_the_results(tmp_path):
     result = tmp_path / "entry.xunit.xml"
     result.write_text('<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>')

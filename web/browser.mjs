@@ -53,7 +53,7 @@ const does = {
   },
   reload: () => page.reload().then(() => true),
   evaluate: ({ code }) => page.evaluate(code),
-  wait: ({ code, timeout }) => page.waitForFunction(code, { timeout, polling: 50 }).then(() => true),
+  wait: ({ code }) => page.waitForFunction(code, { polling: 50 }).then(() => true),
   // Once it stands still: what comes into the page meanwhile moves it.
   click: ({ selector }) => page.locator(selector).click().catch(async (error) => {
     throw new Error(`${error}; ${selector}: ${await page.evaluate(whatKeeps, selector)}`);
@@ -72,13 +72,26 @@ const does = {
   requests: () => requests,
 };
 
+/** Give up on something after a time; the rest of it is ignored. */
+const within = async (timeout, promise) => {
+  let timer;
+  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`not done within ${timeout / 1000} s`)), timeout); });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+};
+/** For puppeteer to notice a timeout itself; a page that hangs keeps it from that. */
+const GRACE_MS = 1000;
+const TEXT_TIMEOUT_MS = 5000;
+const pageText = () => within(TEXT_TIMEOUT_MS, page?.evaluate("document.body.innerText")).catch(() => "nothing: it does not answer");
+
 console.log(JSON.stringify({ pid: browser.process().pid }));
 for await (const line of createInterface({ input: process.stdin })) {
-  const { does: what, number, ...options } = JSON.parse(line);
+  const { does: what, number, timeout, ...options } = JSON.parse(line);
   try {
-    console.log(JSON.stringify({ number, value: (await does[what](options)) ?? null }));
+    page?.setDefaultTimeout(timeout);
+    console.log(JSON.stringify({ number, value: (await within(timeout + GRACE_MS, does[what]({ ...options, timeout }))) ?? null }));
   } catch (error) {
-    console.log(JSON.stringify({ number, error: String(error) }));
+    const asked = options.code ?? options.selector ?? options.url ?? "";
+    console.log(JSON.stringify({ number, error: `${what} ${asked}: ${error}; the page says ${JSON.stringify(await pageText())}` }));
   }
 }
 await browser.close();

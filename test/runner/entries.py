@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The entries of the tests for ctest: one for each file that starts processes, and a few for all others.
 
-CMake runs this when it configures (tests.cmake) and makes a test of each line: the entry's name, the processors that
-it takes, its cost (longest first), and its files, separated by blanks.
+CMake runs this when it configures (tests.cmake) and makes a test of each line: the entry's name, whether it runs by
+itself (TRUE or FALSE), its cost (longest first), and its files, separated by blanks.
 """
 
 import functools
@@ -18,9 +18,8 @@ NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subproc
 NEEDY_FIXTURES = re.compile(r"^ *def \w+\([^)]*\b(?:ros|start_child|domain)\b", re.MULTILINE)
 #: All files that need neither DDS nor other processes are tested by so many entries.
 UNIT_ENTRIES = 4
-BROWSER_PROCESSORS = 2
-#: A browser's test starts everything that it shows as well, so these come first, whatever their size.
-BROWSER_COST = 1_000_000
+#: Without a graphics card a browser takes a whole machine: its tests run by themselves, after all others.
+BROWSER_COST = 1
 #: Their tests are asked of each protocol.
 CONFORMANCE_FACTOR = 10
 
@@ -58,13 +57,12 @@ def main() -> int:
     alone = sorted(filter(is_alone, test_files()), key=lambda path: path.stat().st_size, reverse=True)
     for number in range(UNIT_ENTRIES):
         files = alone[number::UNIT_ENTRIES]
-        print(f"unit_{number + 1}", 1, sum(path.stat().st_size for path in files), *files)
+        print(f"unit_{number + 1}", "FALSE", sum(path.stat().st_size for path in files), *files)
     for path in test_files():
         if not is_alone(path):
             name = "_".join(path.relative_to(TESTS).with_suffix("").parts).replace("_test_", "_").removeprefix("test_")
-            browser = needs_browser(path)
             size = path.stat().st_size * (CONFORMANCE_FACTOR if path.parent.name == "conformance" else 1)
-            print(name, BROWSER_PROCESSORS if browser else 1, size + browser * BROWSER_COST, path)
+            print(name, *("TRUE", BROWSER_COST) if needs_browser(path) else ("FALSE", size), path)
     return 0
 
 

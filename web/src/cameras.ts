@@ -108,16 +108,18 @@ class Camera {
     clearInterval(this.#timer);
   }
 
-  /** Draw the newest image at the next frame of the screen; one that arrives before replaces it. */
+  /** Draw the newest image; one that arrives before its turn replaces it. */
   async #draw(): Promise<void> {
     if (this.#isDrawing) return;
     this.#isDrawing = true;
-    await new Promise(requestAnimationFrame);
-    const arrival = this.#newest!;
-    this.#newest = undefined;
+    let arrival: Arrival;
     try {
-      await drawPicture(this.#canvas, arrival.value);
-      this.#shown = arrival;
+      await drawPicture(this.#canvas, () => {
+        arrival = this.#newest!;
+        this.#newest = undefined;
+        return arrival.value;
+      });
+      this.#shown = arrival!;
       this.#drawn += 1;
       this.element.dataset["frames"] = String(Number(this.element.dataset["frames"] ?? 0) + 1);
     } catch (error) {

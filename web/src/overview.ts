@@ -132,7 +132,7 @@ class Card {
       end = this.stream.subscribe(topic, (arrival) => {
         end();
         this.#drawn = arrival;
-        if (!this.#isDrawing) void this.#draw(arrival.value);
+        if (!this.#isDrawing) void this.#draw();
       });
     };
     ask();
@@ -143,10 +143,10 @@ class Card {
     };
   }
 
-  async #draw(picture: { format?: string; data: Uint8Array<ArrayBuffer> }): Promise<void> {
+  async #draw(): Promise<void> {
     this.#isDrawing = true;
     try {
-      await drawPicture(this.#picture, picture);
+      await drawPicture(this.#picture, () => this.#drawn!.value);
       this.element.dataset["drawn"] = String(Number(this.element.dataset["drawn"] ?? 0) + 1);
     } catch {
       this.#picture.hidden = true; // an encoding that browsers don't show

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws images of ROS, raw and compressed.
 
+import { drawing } from "./drawing_budget";
 import type { Message } from "./stream";
 
 const BYTES_PER_PIXEL: Record<string, number> = { rgb8: 3, bgr8: 3, rgba8: 4, bgra8: 4, mono8: 1, "8UC1": 1, "8UC3": 3 };
 
-/** Draw an Image or a CompressedImage; an Error says what can't be drawn. */
-export async function drawPicture(canvas: HTMLCanvasElement, picture: Message): Promise<void> {
+/** Draw the newest Image or CompressedImage when it is its turn; an Error says what can't be drawn. */
+export async function drawPicture(canvas: HTMLCanvasElement, newest: () => Message): Promise<void> {
+  await drawing.turn(canvas);
+  const picture = drawing.charge(newest);
   if ("format" in picture) await drawCompressed(canvas, picture);
-  else drawRaw(canvas, picture);
+  else drawing.charge(() => drawRaw(canvas, picture));
 }
 
 function resized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
@@ -22,7 +25,7 @@ function resized(canvas: HTMLCanvasElement, width: number, height: number): Canv
 async function drawCompressed(canvas: HTMLCanvasElement, picture: Message): Promise<void> {
   const type = String(picture.format).includes("png") ? "image/png" : "image/jpeg";
   const bitmap = await createImageBitmap(new Blob([picture.data], { type }));
-  resized(canvas, bitmap.width, bitmap.height).drawImage(bitmap, 0, 0);
+  drawing.charge(() => resized(canvas, bitmap.width, bitmap.height).drawImage(bitmap, 0, 0));
   bitmap.close();
 }
 

@@ -2,7 +2,8 @@
 // Numbers over time, all on one axis: what matters of the chosen vehicle or, once somebody has chosen, what they want.
 
 import uPlot from "uplot";
-import { decimal, h, icon, oncePerFrame, panel, setText, setValue } from "./dom";
+import { decimal, h, icon, panel, setText, setValue } from "./dom";
+import { drawing } from "./drawing_budget";
 import { numericPaths } from "./fields";
 import type { Fleet } from "./fleet";
 import { QUANTITIES, fieldQuantity, type Entry, type Quantity } from "./quantities";
@@ -202,7 +203,6 @@ class Plot {
   #observer: ResizeObserver;
   #isShown = true;
   #isLast = false;
-  readonly refresh = oncePerFrame(() => this.isPaused || this.#draw());
 
   constructor(private stream: Stream, private axis: Axis, readonly entry: Entry, private quantity: Quantity, topics: string[], private events: Events) {
     this.identity = `${quantity.name} ${topics.join()}`;
@@ -290,6 +290,11 @@ class Plot {
     const left = this.#plot?.valToPos(this.stream.nowS, "x") ?? -1;
     this.#cursor.hidden = !this.stream.isRecording || left < 0;
     this.#cursor.style.left = `${left}px`;
+  }
+
+  /** Draw in one of the next frames. */
+  refresh(): void {
+    drawing.request(this, () => this.isPaused || this.#draw());
   }
 
   close(): void {

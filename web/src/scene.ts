@@ -9,6 +9,7 @@ import {
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import URDFLoader from "urdf-loader";
 import { h, panel } from "./dom";
+import { drawing } from "./drawing_budget";
 import type { Fleet } from "./fleet";
 import { Goals } from "./goals";
 import type { Helm } from "./helm";
@@ -88,6 +89,8 @@ export class Scene {
   #world = new World();
   #camera = new PerspectiveCamera(50, 1, 0.02, 2000);
   #renderer?: WebGLRenderer;
+  /** Signalled once the last picture is on the screen: without a graphics card that takes longer than the call. */
+  #finished?: WebGLSync;
   #controls?: OrbitControls;
   #grid = new LineSegments(ground(), new LineBasicMaterial());
   #fog = new Fog(0, 8, 30);
@@ -126,7 +129,7 @@ export class Scene {
     fleet.addEventListener("change", () => this.#onSubject());
     new ResizeObserver(() => this.#resize()).observe(this.#view);
     new IntersectionObserver((entries) => (this.#isVisible = entries.some((entry) => entry.isIntersecting))).observe(this.#view);
-    requestAnimationFrame((nowMs) => this.#draw(nowMs));
+    requestAnimationFrame((nowMs) => this.#onFrame(nowMs));
   }
 
   #build(): void {
@@ -144,7 +147,6 @@ export class Scene {
       this.#view.append(h("p.hint", {}, "This browser has no WebGL, which the scene needs."));
       return;
     }
-    this.#renderer.setPixelRatio(Math.min(2, window.devicePixelRatio));
     this.#renderer.domElement.role = "img";
     this.#renderer.domElement.ariaLabel = "The vehicles, their trails and what they look for, in three dimensions";
     this.#view.append(this.#renderer.domElement);
@@ -232,19 +234,33 @@ export class Scene {
     this.#renderer?.setSize(clientWidth, clientHeight);
     this.#camera.aspect = clientWidth / clientHeight;
     this.#camera.updateProjectionMatrix();
-    this.#renderer?.render(this.#world, this.#camera); // as it is empty now
+    drawing.charge(() => this.#renderer?.render(this.#world, this.#camera)); // as it is empty now
   }
 
-  #draw(nowMs: number): void {
-    requestAnimationFrame((next) => this.#draw(next));
-    const elapsedMs = nowMs - this.#drawnMs;
-    if (elapsedMs < FRAME_MS || !this.#renderer) return;
+  #onFrame(nowMs: number): void {
+    requestAnimationFrame((next) => this.#onFrame(next));
+    if (nowMs - this.#drawnMs >= FRAME_MS && !this.#isBusy) drawing.request(this, (scale) => this.#draw(scale));
+  }
+
+  get #isBusy(): boolean {
+    const context = this.#renderer?.getContext() as WebGL2RenderingContext | undefined;
+    return !context || (this.#finished !== undefined && context.clientWaitSync(this.#finished, 0, 0) === context.TIMEOUT_EXPIRED);
+  }
+
+  #draw(scale: number): void {
+    const nowMs = performance.now();
+    this.#place(nowMs - this.#drawnMs);
     this.#drawnMs = nowMs;
-    this.#place(elapsedMs);
-    if (!this.#isVisible) return;
+    if (!this.#isVisible || !this.#renderer) return;
     this.#paint();
     this.#controls?.update();
+    const ratio = scale * Math.min(2, window.devicePixelRatio);
+    if (this.#renderer.getPixelRatio() !== ratio) this.#renderer.setPixelRatio(ratio);
     this.#renderer.render(this.#world, this.#camera);
+    const context = this.#renderer.getContext() as WebGL2RenderingContext;
+    context.deleteSync(this.#finished ?? null);
+    this.#finished = context.fenceSync(context.SYNC_GPU_COMMANDS_COMPLETE, 0) ?? undefined;
+    context.flush();
   }
 
   #paint(): void {
