@@ -20,8 +20,8 @@ until it is gone: then zero is commanded, and it does not steer |
 | runs | each state of an entity is a step of it, and streamed | by PAUSE, or the last step of a RUN |
 | is paused | nothing is streamed or commanded; where there is a bridge, its simulator decides that | by RUN |
 
-A service has `request_timeout` to answer, and is not called once its bridge is known to have gone. A velocity that one
-has given the vehicle too late is ended at once.
+A service has `request_timeout` to answer, `run` some seconds more, and is not called once its bridge is known to have
+gone. A velocity that one has given the vehicle too late is ended at once.
 
 What was received before this process stood still, or right after that, as it may have waited meanwhile, moves the
 vehicle no more, unless it is zero, whenever its turn comes. Nor does what has waited for a service in vain.
