@@ -51,6 +51,7 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.link_loop import Received
 from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, VELOCITY, Lies, add_lies
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -270,15 +271,17 @@ _STATES = {
 }
 
 
-def blocks(flight: Flight, number: int) -> list[Navdata]:
+def blocks(flight: Flight, number: int, lies: Lies[list[Navdata]] | None = None) -> list[Navdata]:
     """Return the blocks that the drone sends together; `number` counts these sets."""
-    result: list[Navdata] = [_demo(flight, number)]
+    result: list[Navdata] = [_demo(flight, number, lies or Lies())]
     if number % DETECTION_EVERY == 0:
         result += [_detection(flight), OtherNavdata("iphoneangles", {"enable": 1, "ax": 0.0, "ay": 0.0, "az": 1.0})]
-    return [*result, OtherNavdata("checksum", {"checksum": number})]
+    result.append(OtherNavdata("checksum", {"checksum": number}))
+    return lies.delayed(result, flight.time) if lies else result
 
 
-def _demo(flight: Flight, number: int) -> Demo:
+def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
+    lies.count()
     state = _STATES[flight.phase]
     if state is FlightState.FLYING and flight.is_hovering:
         state = FlightState.HOVERING
@@ -288,10 +291,10 @@ def _demo(flight: Flight, number: int) -> Demo:
         vbat_flying_percentage=math.floor(100 * max(0.0, 1 - flight.flown_s / FULL_BATTERY_FLIES_S)),
         theta=-1000 * math.degrees(flight.pitch),
         phi=1000 * math.degrees(flight.roll),
-        psi=-1000 * math.degrees(flight.yaw),
-        altitude=round(1000 * flight.height),
-        vx=1000 * forward,
-        vy=-1000 * left,
+        psi=-1000 * (math.degrees(flight.yaw) + lies.heading_degrees),
+        altitude=round(1000 * lies.height(flight.height)),
+        vx=1000 * lies.of_velocity * forward,
+        vy=-1000 * lies.of_velocity * left,
         vz=0.0,  # the drone does not measure it
         num_frames=number,
     )
@@ -330,13 +333,13 @@ def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float
 class GuiProgram:
     """A GUI without its window: it counts packets, and reports who controls it."""
 
-    def __init__(self, flight: Flight, dialect: Dialect, link: PortWithOutlet) -> None:
+    def __init__(self, flight: Flight, dialect: Dialect, link: PortWithOutlet, lies: Lies[list[Navdata]]) -> None:
         self.packets = self.late = self.refused = 0
         self._flight = flight
         self._dialect = dialect
         self._link = link
         self._gui = self._started()
-        self._navdata_number = 0
+        self._navdata_number, self._lies = 0, lies
         self._sender = ""
         self._reports = LimitedReports()
         self._was_hearing = self._was_reset = False
@@ -389,7 +392,7 @@ class GuiProgram:
         self._was_hearing = is_hearing
         if not self._gui.navdata_is_due(self._flight.time):
             return
-        datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number)]
+        datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number, self._lies)]
         self._navdata_number += 1
         for datagram in datagrams:
             for address in self._gui.receivers(self._flight.time):
@@ -453,7 +456,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     stack.callback(link.close)
     if link.problem:
         print_event(link.problem)
-    gui = GuiProgram(flight, dialect, link)
+    gui = GuiProgram(flight, dialect, link, Lies(dict(options.lie)))
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
     signal.signal(signal.SIGURG, gui.restart)
@@ -501,6 +504,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         'or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
     )
     drone = parser.add_argument_group("drone")
+    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING), (LATE,))
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")
     return parser.parse_args(arguments)

@@ -17,7 +17,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from drone_bridge.programs.missing_package import explain_missing
@@ -33,6 +33,7 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, VELOCITY, Lies, add_lies
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -60,6 +61,7 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     RoverConnection,
     RoverTelemetry,
+    Vector,
 )
 from drone_bridge.telemetry.device import Audience
 from drone_bridge.telemetry.emulator.rover import Pattern
@@ -78,6 +80,21 @@ DOCUMENTS_WHEN_LATE = 20
 SILENT_S = 5.0
 
 
+def lying(telemetry: DroneTelemetry, lies: Lies[DroneTelemetry]) -> DroneTelemetry:
+    """Return what is reported instead of true telemetry."""
+    lies.count()
+    altimeter, orientation = telemetry.altimeter, telemetry.imu.orientation
+    altitude = lies.height(altimeter.altitude)
+    yaw = math.remainder(orientation.yaw + math.radians(lies.heading_degrees), math.tau)
+    reported = replace(
+        telemetry,
+        velocity=Vector(*(lies.of_velocity * each for each in telemetry.velocity)),
+        altimeter=replace(altimeter, altitude=altitude),
+        imu=replace(telemetry.imu, orientation=orientation._replace(yaw=yaw)),
+    )
+    return replace(lies.delayed(reported, telemetry.timestamp or 0.0), timestamp=telemetry.timestamp)
+
+
 class Broadcast:
     """One flight in conversation with the receiver of the telemetry, if any."""
 
@@ -90,8 +107,10 @@ class Broadcast:
         *,
         publish_rover: bool = False,
         fresh_sockets: bool = False,
+        lies: Lies[DroneTelemetry],
     ) -> None:
         """Prepare to send through `network` on an open link, with `fresh_sockets` each document from one of its own."""
+        self._lies = lies
         self.sent = self.commands = self.refused = 0
         self._flight = flight
         self._link, self._cancellation = link, cancellation
@@ -110,7 +129,7 @@ class Broadcast:
         due = time.monotonic()
         while True:
             frame = self._flight.frames
-            telemetry = self._flight.advance()
+            telemetry = lying(self._flight.advance(), self._lies)
             for document in self._documents(frame, telemetry):
                 for arriving in self._network.carry(document):
                     self._send(arriving)
@@ -260,6 +279,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
             BadNetwork(options.loss, options.reorder, options.seed),
             publish_rover=options.publish_rover,
             fresh_sockets=options.fresh_sockets,
+            lies=Lies(dict(options.lie)),
         )
         broadcast.run(options.speed, watch.goes_on)
     if broadcast:
@@ -308,6 +328,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of its pattern, m (%(default)s)")
     rover.add_argument("--publish-rover", action="store_true", help="also send the rover's telemetry")
     drone = parser.add_argument_group("drone")
+    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING), (LATE,))
     drone.add_argument("--start", choices=("air", "ground"), default="air", help="where it starts (%(default)s)")
     drone.add_argument("--height", type=positive, default=5.0, help="of a start in the air, m (%(default)s)")
     drone.add_argument("--wind", type=triple, metavar="'X Y Z'", default=(0.0, 0.0, 0.0), help="m/s (none)")

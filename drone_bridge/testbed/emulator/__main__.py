@@ -15,10 +15,12 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
+from drone_bridge.programs.lies import Lies, add_lies
 from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -38,6 +40,7 @@ from drone_bridge.testbed.codec import (
     Constants,
     Limits,
     MotionParameters,
+    SensorFrame,
     TestbedConnection,
 )
 from drone_bridge.testbed.device.drone_state import Airframe
@@ -48,6 +51,26 @@ from drone_bridge.wire.events import ProtocolError
 SEPARATION, MAX_THRUST, MAX_RATE = 0.25, 25.0, 720.0
 
 
+#: Lies of time: it is in milliseconds, stands still from so many seconds on, or has run for so many hours before.
+TIME_IN_MS, TIME_STANDS, TIME_HOURS = "time-ms", "time-stands", "time-hours"
+#: Of positions: one in ten is wrong by 50 m; they are all 0.
+POSITION_JUMPS, POSITION_ZERO = "position-jumps", "position-zero"
+JUMP_M = 50.0
+
+
+def lying(frame: SensorFrame, lies: Lies[SensorFrame]) -> SensorFrame:
+    """Return what is reported instead of a true frame."""
+    lies.count()
+    kinds, time_s, position = lies.kinds, frame.time, frame.position
+    time_s = min(time_s, kinds.get(TIME_STANDS, math.inf)) + 3600.0 * kinds.get(TIME_HOURS, 0.0)
+    time_s *= 1000.0 if TIME_IN_MS in kinds else 1.0
+    if position is not None and POSITION_ZERO in kinds:
+        position = (0.0, 0.0, 0.0)
+    elif position is not None and POSITION_JUMPS in kinds and lies.is_jump:
+        position = (position[0] + JUMP_M, *position[1:])
+    return replace(frame, time=time_s, position=position)
+
+
 def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream, cancellation: Cancellation) -> bool:
     """Fly until the flight is over (True), or the autopilot or the drone has left (False).
 
@@ -56,9 +79,10 @@ def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStre
     connection = TestbedConnection(options.layout)
     most_steps = math.inf if options.duration is None else round(options.duration * options.rate)
     stream.send(connection.send(drone.constants))
+    lies = Lies[SensorFrame](dict(options.lie))
     due_s = time.monotonic()
     while drone.steps < most_steps and not (options.until_reached and drone.flight.reached_at is not None):
-        pieces = connection.send_in_pieces(drone.sense())
+        pieces = connection.send_in_pieces(lying(drone.sense(), lies))
         stream.send(*(pieces if options.default_sockets else [b"".join(pieces)]))
         while (event := connection.next_event()) is NEED_DATA:
             if data := stream.receive():
@@ -215,6 +239,8 @@ def _add_camera(parser: ProgramParser) -> None:
 
 
 def _add_world(parser: ProgramParser) -> None:
+    lies = parser.add_argument_group("lies")
+    add_lies(lies, (TIME_IN_MS, POSITION_JUMPS, POSITION_ZERO), (TIME_STANDS, TIME_HOURS))
     world = parser.add_argument_group("world")
     world.add_argument(
         "--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)"

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lies: wrong measurements that an emulated vehicle reports, as real ones do, by the option --lie."""
+
+from __future__ import annotations
+
+import argparse
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+ReportT = TypeVar("ReportT")
+
+#: Of velocities: they read 0, a half, every second time 0, of the wrong sign, and in another unit.
+VELOCITY = ("velocity-zero", "velocity-half", "velocity-second", "velocity-sign", "velocity-unit")
+#: Of height and heading: it reads 0; one report in ten is wrong by 0.6 m, or by 15 degrees.
+ALTITUDE = ("altitude-zero", "altitude-jumps")
+HEADING = ("heading-jumps",)
+#: Seconds by which all reports are late.
+LATE = "late"
+#: Metres in place of millimetres.
+UNIT = 1e-3
+JUMP_EVERY, JUMP_M, JUMP_DEGREES = 10, 0.6, 15.0
+
+
+@dataclass(slots=True)
+class Lies(Generic[ReportT]):
+    """What is wrong with a vehicle's reports. Call `count` for each report."""
+
+    kinds: dict[str, float] = field(default_factory=dict)
+    """By name, with the number of those that have one."""
+    _number: int = 0
+    _waiting: deque[tuple[float, ReportT]] = field(default_factory=deque)
+
+    def count(self) -> None:
+        """Begin with the next report."""
+        self._number += 1
+
+    @property
+    def is_jump(self) -> bool:
+        """Whether this report is the one in JUMP_EVERY that jumps."""
+        return not self._number % JUMP_EVERY
+
+    @property
+    def of_velocity(self) -> float:
+        """The factor of velocities in this report."""
+        factors = {"velocity-zero": 0.0, "velocity-half": 0.5, "velocity-sign": -1.0, "velocity-unit": UNIT}
+        factor = 1.0
+        for kind in self.kinds:
+            factor *= factors.get(kind, 1.0)
+        return 0.0 if "velocity-second" in self.kinds and self._number % 2 else factor
+
+    def height(self, metres: float) -> float:
+        """Return the height that is reported, m."""
+        if "altitude-zero" in self.kinds:
+            return 0.0
+        return metres + JUMP_M * ("altitude-jumps" in self.kinds and self.is_jump)
+
+    @property
+    def heading_degrees(self) -> float:
+        """What is added to the heading in this report, degrees."""
+        return JUMP_DEGREES * ("heading-jumps" in self.kinds and self.is_jump)
+
+    def delayed(self, report: ReportT, now_s: float) -> ReportT:
+        """Return the report of `late` seconds ago, or the first one."""
+        self._waiting.append((now_s, report))
+        while len(self._waiting) > 1 and self._waiting[1][0] <= now_s - self.kinds.get(LATE, 0.0):
+            self._waiting.popleft()
+        return self._waiting[0][1]
+
+
+def add_lies(group: Any, kinds: Sequence[str], numbers: Sequence[str] = ()) -> None:
+    """Add --lie, which may be given several times: one of `kinds`, or of `numbers` with =NUMBER."""
+
+    def lie(text: str) -> tuple[str, float]:
+        name, sign, number = text.partition("=")
+        if (name in numbers) != bool(sign) or name not in (*kinds, *numbers):
+            known = ", ".join((*kinds, *(f"{each}=NUMBER" for each in numbers)))
+            raise argparse.ArgumentTypeError(f"must be one of {known}, not {text!r}")
+        value = float(number) if sign else 1.0
+        if not 0.0 <= value < 1e9:
+            raise argparse.ArgumentTypeError(f"must have a number from 0 to 1e9, not {text!r}")
+        return name, value
+
+    group.add_argument(
+        "--lie",
+        type=lie,
+        action="append",
+        default=[],
+        metavar="KIND",
+        help=f"report wrong measurements: {', '.join((*kinds, *(f'{each}=NUMBER' for each in numbers)))} (none)",
+    )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wrong measurements that emulators report on request."""
+
+import pytest
+
+from drone_bridge.dronegui.codec import Demo
+from drone_bridge.dronegui.emulator import Flight, blocks
+from drone_bridge.dronegui.emulator import parse as parse_dronegui
+from drone_bridge.programs.lies import JUMP_EVERY, Lies
+from drone_bridge.telemetry.emulator.__main__ import lying as lying_telemetry
+from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
+from drone_bridge.testbed.codec import SensorFrame
+from drone_bridge.testbed.emulator.__main__ import lying as lying_frame
+
+
+@pytest.mark.parametrize(
+    ("kind", "factors"),
+    [
+        ("velocity-zero", [0.0, 0.0]),
+        ("velocity-half", [0.5, 0.5]),
+        ("velocity-sign", [-1.0, -1.0]),
+        ("velocity-unit", [1e-3, 1e-3]),
+        ("velocity-second", [0.0, 1.0]),
+        ("altitude-zero", [1.0, 1.0]),
+    ],
+)
+def test_velocities_are_wrong_by_a_factor(kind, factors):
+    lies, told = Lies({kind: 1.0}), []
+    for _ in factors:
+        lies.count()
+        told.append(lies.of_velocity)
+    assert told == factors
+
+
+def test_some_heights_and_headings_jump():
+    lies, told = Lies({"altitude-jumps": 1.0, "heading-jumps": 1.0}), []
+    for _ in range(2 * JUMP_EVERY):
+        lies.count()
+        told.append((lies.height(1.0) > 1.5, lies.heading_degrees > 10.0))
+    assert told.count((True, True)) == 2
+    assert told.count((False, False)) == 2 * (JUMP_EVERY - 1)
+
+
+def test_reports_are_late():
+    lies = Lies({"late": 0.6})
+    assert [lies.delayed(number, 0.2 * number) for number in range(7)] == [0, 0, 0, 0, 1, 2, 3]
+
+
+def test_navdata_lies():
+    flight = Flight()
+    flight.position[2], flight.velocity[0] = 1.0, 0.5
+    options = parse_dronegui(["--lie", "velocity-sign", "--lie", "altitude-zero"])
+    demo = blocks(flight, 0, Lies(dict(options.lie)))[0]
+    assert isinstance(demo, Demo)
+    assert (demo.vx, demo.altitude) == (pytest.approx(-500.0), 0)
+
+
+@pytest.mark.parametrize("text", ["velocity", "late", "velocity-zero=1", "late=-1", "late=x"])
+def test_a_lie_that_is_not_known_is_refused(text):
+    with pytest.raises(SystemExit):
+        parse_dronegui(["--lie", text])
+
+
+def test_telemetry_lies():
+    flight = LandingFlight(Setup(images=False))
+    flight.drone.velocity[:] = 1.0, 0.0, 0.0
+    true = flight.advance()
+    told = lying_telemetry(true, Lies({"velocity-zero": 1.0, "altitude-zero": 1.0}))
+    assert (*told.velocity, told.altimeter.altitude) == (0.0, 0.0, 0.0, 0.0)
+    assert told.timestamp == true.timestamp
+
+
+def test_a_testbed_lies_of_time_and_place():
+    frame = SensorFrame(b"", b"", 2.0, 0.0, 0.0, 0.0, (1.0, 2.0, 3.0))
+    kinds = {"time-stands": 1.0, "time-hours": 1.0, "time-ms": 1.0, "position-zero": 1.0}
+    told = lying_frame(frame, Lies(kinds))
+    assert (told.time, told.position) == (3601.0 * 1000.0, (0.0, 0.0, 0.0))
+    assert lying_frame(frame, Lies()) == frame
