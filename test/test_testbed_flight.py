@@ -9,7 +9,8 @@ import testbed_velocity_flights as measuring
 from testbed_velocity_flights import CONSTANTS, STEP_S, frame_of, make_flight
 
 from drone_bridge.motion.velocity_control import VelocityCommand
-from drone_bridge.testbed.device.drone_state import DroneState
+from drone_bridge.testbed.codec import AngleUnit
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.topics import BodyRates, Command
 
 FORWARD = VelocityCommand(forward=1.0)
@@ -72,3 +73,26 @@ def test_a_drone_that_cannot_fly_velocities_gets_neutral_answers():
     for command in (None, FORWARD):
         flight.see(frame_of("pose", DroneState.at_start()))
         assert flight.answer(command) == (flight.neutral, command is None)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_drone_whose_time_stands_still_is_levelled(layout):
+    """Its body goes on to turn by what is answered."""
+    flight, state, still, tilts = make_flight(), DroneState.at_start(), np.zeros(3), []
+    for _ in range(600):
+        frame = frame_of(layout, state)
+        flight.see(replace(frame, time=min(frame.time, 1.0)))
+        answer, _ = flight.answer(VelocityCommand(forward=2.0))
+        state = state.advance(Airframe(), Motion.from_answer(answer, AngleUnit.DEGREES), still, STEP_S, still)
+        tilts.append(max(map(abs, state.angles[1:])))
+    assert max(tilts) < 40.0
+    assert tilts[-1] < 1.0
+
+
+def test_time_in_milliseconds_is_not_flown_by_until_the_unit_is_set():
+    flight, first = make_flight(), frame_of("pose", DroneState.at_start())
+    for number in range(60):
+        flight.see(replace(first, time=1000.0 * number * STEP_S, position=(0.01 * number, 0.0, 0.0)))
+        answer, _ = flight.answer(FORWARD)
+    assert any("time_unit" in doubt for doubt in flight.doubts)
+    assert answer == flight.neutral

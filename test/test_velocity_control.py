@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rotations import of_testbed_angles
 from testbed_velocity_flights import LAYOUTS, LEG_S, LEGS, STEP_S, WINDS, fly, speed_error
 
-from drone_bridge.motion.flight_control import Command, DroneModel
+from drone_bridge.motion.flight_control import Command, DroneModel, hover
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.motion.wind import WindRotation
@@ -81,10 +81,10 @@ def test_raw_rates_in_between_leave_no_debt():
     control.flown(control.command(HOVER), is_velocity=True)
     for step in range(1, 60):
         control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=False)
-        control.measured(step * STEP_S, level, (step * 0.1, 0.0, 0.0))
+        control.measured(step * STEP_S, level, (step * 0.003, 0.0, 0.0))
     control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=False)
     for step in range(60, 600):
-        control.measured(step * STEP_S, level, (6.0, 0.0, 0.0))
+        control.measured(step * STEP_S, level, (0.18, 0.0, 0.0))
         command = control.command(HOVER)
         control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=True)
     assert abs(command.pitch_rate) < 0.2
@@ -125,3 +125,32 @@ def test_any_measurements_give_commands_that_can_be_flown(steps):
         assert command.is_finite
         assert 0 <= command.thrust <= DRONE.max_thrust
         control.flown(command, is_velocity=True)
+
+
+def jumped(positions, step_s=STEP_S):
+    """Return a control that has hovered by these positions, and its commands."""
+    control, level, commands = VelocityControl(DRONE, VelocityParameters()), MeasuredAttitude(0.0, 0.0, 0.0), []
+    for number, x in enumerate(positions):
+        control.measured(number * step_s, level, (x, 0.0, 0.0))
+        commands.append(control.command(HOVER))
+        control.flown(Command(0.0, 0.0, 0.0, 9.81), is_velocity=True)
+    return control, commands
+
+
+@pytest.mark.parametrize("positions", [[0.0] * 60 + [50.0] + [0.0] * 60, [0.0] * 60 + [50.0] * 120])
+def test_a_position_that_jumps_is_not_flown_after(positions):
+    control, commands = jumped(positions)
+    assert max(abs(command.pitch_rate) for command in commands) < 0.01
+    assert not control.doubts
+
+
+def test_positions_that_jump_again_and_again_are_doubted():
+    control, commands = jumped([0.0] * 60 + [50.0 * (number % 2) + number for number in range(120)])
+    assert control.doubts
+    assert max(abs(command.pitch_rate) for command in commands) < 1.0
+
+
+def test_measurements_that_are_too_far_apart_level_the_drone():
+    control, commands = jumped([0.0, 0.3, 0.6, 0.9, 1.2], step_s=0.5)
+    assert control.doubts
+    assert commands[-1] == hover(DRONE)

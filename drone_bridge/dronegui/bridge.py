@@ -47,6 +47,7 @@ from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -55,7 +56,6 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
-from drone_bridge.ros.tilt_reports import TiltReports
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
@@ -160,7 +160,7 @@ class DroneGuiBridge(ProtocolNode):
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)
-        TiltReports(self, self._pilot)
+        DoubtReports(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         for name in REQUESTS:
             self.make_subscription(Empty, name, self._on_message(name), 1, callback_group=self._requests.group)
         self.each_second(self._report_conditions)

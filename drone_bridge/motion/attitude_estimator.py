@@ -84,6 +84,12 @@ class AttitudeEstimator:
             assert yaw is not None
             self._point(pitch, yaw)
 
+    def replace(self, measured: MeasuredAttitude) -> None:
+        """Take over measured angles between which no time has passed, so that they say nothing of drift."""
+        drift = self.drift
+        self.correct(measured)
+        self.drift = drift
+
     def residuals(self, measured: MeasuredAttitude, attitude: Quaternion) -> list[float]:
         """Return by how much an attitude misses each measured angle, rad."""
         values = (measured.roll, measured.pitch, measured.yaw)

@@ -5,6 +5,9 @@ The state is estimated with the announced model of motion, m dv/dt = thrust + m 
 flown. Measured positions correct it, and what the model lacks, mainly wind, is estimated as a disturbance. Without
 positions the velocity is relative to the air: wind carries the drone along.
 
+Positions that can't be right, by JudgedPosition, are not flown by. Where the time of the measurements stands still, or
+they are too far apart, the drone is levelled by its attitude.
+
 All vectors are in a levelled frame, REP 103: z up, x and y rotated by the measured yaw, or by the yaw since the start
 if none is measured.
 """
@@ -19,15 +22,21 @@ from typing import NamedTuple
 from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, hover
+from drone_bridge.motion.judged_position import JudgedPosition
 from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
 
 LONGEST_STEP_S = 1.0  # between measurements; after a longer one everything is estimated afresh
-_SHORTEST_STEP_S = 1e-9  # which is what stamps resolve; nothing has happened within a shorter one
+_LONGEST_FLOWN_STEP_S = 0.25  # velocities can't be held by measurements that are farther apart
+_SHORTEST_STEP_S = 1e-9  # which is what stamps resolve; time stands still within a shorter one
 _MEMORY_S = 0.2  # of the filter that positions correct the estimate by
 _MAX_DISTURBANCE = 10.0  # m/s^2; more can't be wind
 #: How far the drone may be from where a perfect one would be, before that waits for it.
 _LEASH_M = 0.5
 _YAW_LEASH = 0.3  # rad
+#: How much of the full tilt is used while positions are not believed, beside what the wind needs, which is forgotten
+#: within seconds.
+_GENTLE_TILT_SHARE = 0.2
+_WIND_MEMORY_S = 1.0
 #: Decimals of rad/s and N. What is smaller is rounding, and the wire would carry it.
 _DECIMALS = 9
 
@@ -72,9 +81,18 @@ class VelocityControl:
         self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
         self._time_s: float | None = None
         self._step_s = 1 / 60
+        self._stands_still = False  # time, at the last measurement
+        self._judged = JudgedPosition(drone.decay)
         self._flown = hover(drone)
         self._is_led = True  # by velocities, since the last measurement
         self._begin(MeasuredAttitude(), None)
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why measurements are not flown by, as sentences without full stop. For any thread."""
+        is_rare = not self._stands_still and self._step_s > _LONGEST_FLOWN_STEP_S
+        rare = f"its measurements are {self._step_s:.3g} s apart, and {_LONGEST_FLOWN_STEP_S:g} s is the most to fly by"
+        return [*self._judged.reasons, *([rare] if is_rare else [])]
 
     def measured(self, time_s: float, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
         """Take what was measured at a time (s), under the command that was `flown` since the last one.
@@ -82,22 +100,28 @@ class VelocityControl:
         `position` is in m, in the frame that the measured yaw refers to.
         """
         step_s = -1.0 if self._time_s is None else time_s - self._time_s
-        if 0 <= step_s < _SHORTEST_STEP_S:
+        self._stands_still = 0 <= step_s < _SHORTEST_STEP_S
+        if self._stands_still:
+            self._attitude.replace(attitude)
+            self._look()
             return
         self._time_s = time_s
         if not 0 < step_s <= LONGEST_STEP_S:
+            self._step_s = 1 / 60 if step_s <= 0 else step_s
             self._begin(attitude, position)
             return
         self._step_s = step_s
-        self._predict(step_s, attitude)
+        pull = self._predict(step_s, attitude)
         if position is not None:
-            self._correct(step_s, position)
+            self._correct_if_believed(step_s, position, pull)
         if not self._is_led:  # whatever way it went was as it should be
             self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
     def command(self, wanted: VelocityCommand) -> Command:
         """Return what to fly until the next measurement."""
         parameters, step_s, most = self._parameters, self._step_s, self._parameters.max_acceleration
+        if self._stands_still or step_s > _LONGEST_FLOWN_STEP_S:
+            return self._level()
         forward, left, up, yaw_rate = self.limited(wanted)
         cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
         feed = (cosine * forward - sine * left, sine * forward + cosine * left, up)
@@ -117,7 +141,8 @@ class VelocityControl:
             for speed, way, flown in zip(feed, behind, self._velocity, strict=True)
         )
         x, y = x - yaw_rate * feed[1], y + yaw_rate * feed[0]  # a way that turns is an arc
-        share = min(1.0, most / max(math.hypot(x, y), 1e-9))
+        gentle = self._drone.gravity * math.tan(_GENTLE_TILT_SHARE * parameters.max_tilt)
+        share = min(1.0, (gentle if self._judged.reasons else most) / max(math.hypot(x, y), 1e-9))
         wanted_acceleration = (share * x, share * y, max(-most, min(most, z)) + self._drone.gravity)
         x, y, z = (
             acceleration + self._drone.decay * speed - disturbance
@@ -127,6 +152,13 @@ class VelocityControl:
         )
         turn = yaw_error + self._control.yaw_turn(yaw_rate, step_s)
         command = self._control.command(self._attitude.attitude, (x, y, z), turn, step_s, self._attitude.drift)
+        return Command(*(round(value, _DECIMALS) for value in command))
+
+    def _level(self) -> Command:
+        """Return what turns the drone level until the next measurement, with the thrust that carries it."""
+        self._reference, self._yaw_reference = self._position.copy(), self._yaw
+        upward, estimated = (0.0, 0.0, self._drone.gravity), self._attitude
+        command = self._control.command(estimated.attitude, upward, 0.0, self._step_s, estimated.drift)
         return Command(*(round(value, _DECIMALS) for value in command))
 
     def limited(self, wanted: VelocityCommand) -> VelocityCommand:
@@ -154,6 +186,7 @@ class VelocityControl:
         self._position = [0.0, 0.0, 0.0] if position is None else list(position)
         self._velocity = [0.0, 0.0, 0.0]
         self._disturbance = [0.0, 0.0, 0.0]
+        self._judged.begin()
         #: Where a perfect drone would be.
         self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
@@ -164,8 +197,11 @@ class VelocityControl:
         x, y, _ = rotated(attitude, 1.0, 0.0, 0.0)
         self._yaw = math.atan2(y, x)
 
-    def _predict(self, step_s: float, attitude: MeasuredAttitude) -> None:
-        """Predict by the model, with the attitudes at both ends of the step, which show all that turned the drone."""
+    def _predict(self, step_s: float, attitude: MeasuredAttitude) -> complex:
+        """Predict by the model, with the attitudes at both ends of the step, which show all that turned the drone.
+
+        Returns how the thrust has pulled horizontally, x + jy, m/s^2.
+        """
         before = self._up
         self._attitude.predict(self._flown.rates, step_s)
         self._attitude.correct(attitude)
@@ -174,12 +210,22 @@ class VelocityControl:
         length = max(math.hypot(*middle), 1e-9)
         push = self._flown.thrust / self._drone.mass
         decay, gravity = self._drone.decay, (0.0, 0.0, self._drone.gravity)
-        for axis in range(3):
-            up = (before[axis] + 4 * middle[axis] / length + self._up[axis]) / 6  # Simpson's rule
+        mean = [(before[axis] + 4 * middle[axis] / length + self._up[axis]) / 6 for axis in range(3)]  # Simpson's rule
+        for axis, up in enumerate(mean):
             speed = self._velocity[axis]
             acceleration = push * up + self._disturbance[axis] - gravity[axis] - decay * speed
             self._position[axis] += (speed + acceleration * step_s / 2) * step_s
             self._velocity[axis] += acceleration * step_s
+        return push * complex(mean[0], mean[1])
+
+    def _correct_if_believed(self, step_s: float, position: Sequence[float], pull: complex) -> None:
+        """Correct the state by a measured position, unless that can't be right: then the wind is forgotten."""
+        believed = self._judged.believed(position, self._position, pull, step_s)
+        if believed is not None:
+            self._correct(step_s, believed)
+        elif self._judged.reasons:
+            kept = math.exp(-step_s / _WIND_MEMORY_S)
+            self._disturbance = [kept * each for each in self._disturbance]
 
     def _correct(self, step_s: float, position: Sequence[float]) -> None:
         """Correct the state by a measured position: a critically damped filter of third order."""

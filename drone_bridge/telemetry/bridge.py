@@ -24,6 +24,7 @@ from drone_bridge.ros.common_parameters import (
     read_allowed_peers,
 )
 from drone_bridge.ros.datagram_link import datagram_link
+from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
@@ -31,7 +32,6 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
-from drone_bridge.ros.tilt_reports import TiltReports
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
@@ -147,7 +147,7 @@ class TelemetryBridge(ProtocolNode):
         drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)
-        TiltReports(self, self._pilot)
+        DoubtReports(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         self._allowed_peers = read_allowed_peers(self.parameters)
         self._is_udp = get("transport") == "udp"
         if not self._is_udp:

@@ -78,6 +78,11 @@ ANGLE_UNIT = ParameterDeclaration(
 )
 
 
+#: Of the time on the wire, s, by the value of `time_unit`.
+TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+TIME_UNIT = ParameterDeclaration("time_unit", "s", "The unit of the testbed's time.", choices=tuple(TIME_UNITS))
+
+
 def attitude_layout(*, is_detectable: bool) -> ParameterDeclaration:
     """Return the declaration of attitude_layout; AUTO is the default where the layout can be detected."""
     layouts = tuple(layout.value for layout in AttitudeLayout)
@@ -399,6 +404,7 @@ class Translation:
         names: StereoFrameNames,
         *,
         refuse_image: Callable[[str], None] = lambda sentence: None,
+        time_unit_s: float = 1.0,
     ) -> None:
         """Prepare the messages.
 
@@ -406,8 +412,9 @@ class Translation:
             unit: of angles on the wire.
             names: of the frames.
             refuse_image: gets a sentence about each image that can't be compressed.
+            time_unit_s: of time on the wire, s.
         """
-        self._unit, self._names, self._refuse_image = unit, names, refuse_image
+        self._unit, self._names, self._refuse_image, self._time_unit_s = unit, names, refuse_image, time_unit_s
         self._odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
         ODOMETRY_COVARIANCES.fill(self._odometry)
         self._transform = transform(names.odom, names.base_link)
@@ -438,7 +445,7 @@ class Translation:
         return properties
 
     def clock(self, frame: SensorFrame, _: Time) -> Clock:
-        return Clock(clock=time_from_seconds(frame.time))
+        return Clock(clock=time_from_seconds(frame.time * self._time_unit_s))
 
     def camera_info(self, _: SensorFrame, stamp: Time, side: str) -> CameraInfo:
         info = self._infos[side]

@@ -8,6 +8,7 @@ from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
+from drone_bridge.testbed.session.frame_time import FrameTime
 from drone_bridge.testbed.topics import BodyRates, Command, Pose
 
 
@@ -22,14 +23,17 @@ class TestbedFlight:
         unit: AngleUnit,
         parameters: VelocityParameters,
         pose_of: Callable[[SensorFrame], Pose],
+        time_unit_s: float = 1.0,
     ) -> None:
-        """`pose_of` returns what a frame says of where the drone is."""
+        """`pose_of` returns what a frame says of where the drone is, and `time_unit_s` is the unit of its time."""
         self._constants = constants
         self._unit, self._pose_of = unit, pose_of
         #: What is safe without knowing how the drone moves: no rotation, and thrust against its weight.
         self.neutral, _ = translate.motion_parameters(translate.hover(constants), constants, unit)
         #: Why velocities can't be flown, if so.
         self.problem = ""
+        #: The time of the newest frame.
+        self.time = FrameTime(time_unit_s)
         self._control: VelocityControl | None = None
         self._flown: tuple[FlownCommand, bool] | None = None  # since the last frame, and whether it is by a velocity
         try:
@@ -38,14 +42,21 @@ class TestbedFlight:
         except ValueError as error:
             self.problem = str(error)
 
+    @property
+    def doubts(self) -> list[str]:
+        """Why velocities are not flown by what the frames say, as sentences without full stop. For any thread."""
+        if self.time.problem:
+            return [self.time.problem]
+        return self._control.doubts if self._control else []
+
     def see(self, frame: SensorFrame) -> None:
         """Take what the frame says of the drone, which has flown by the last answer until then."""
-        pose = self._pose_of(frame)
+        time_s, pose = self.time.see(frame.time), self._pose_of(frame)
         if self._control is None:
             return
         if self._flown:
             self._control.flown(*self._flown)
-        self._control.measured(frame.time, pose.attitude, pose.position)
+        self._control.measured(time_s, pose.attitude, pose.position)
 
     def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
         """Return the answer to the frame, and whether the command was within the drone's limits.

@@ -23,6 +23,7 @@ from drone_bridge.ros.common_parameters import (
     frame_names,
     frame_parameters,
 )
+from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.jpeg_images import load_opencv
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
@@ -44,7 +45,16 @@ from drone_bridge.testbed.session.autopilot import (
     Restarted,
     Shown,
 )
-from drone_bridge.testbed.topics import ANGLE_UNIT, AUTO, TOPICS, Command, StereoFrameNames, attitude_layout
+from drone_bridge.testbed.topics import (
+    ANGLE_UNIT,
+    AUTO,
+    TIME_UNIT,
+    TIME_UNITS,
+    TOPICS,
+    Command,
+    StereoFrameNames,
+    attitude_layout,
+)
 
 # Parameters.
 
@@ -57,6 +67,7 @@ PARAMETERS = (
     *common_parameters(8000, "The testbed's port; when listening, 0 picks a free one."),
     attitude_layout(is_detectable=True),
     ANGLE_UNIT,
+    TIME_UNIT,
     ParameterDeclaration(
         "sync",
         "latest",
@@ -116,13 +127,17 @@ class TestbedBridge(ProtocolNode):
         get = self.parameters.__getitem__
         self._unit = AngleUnit(get("angle_unit"))
         self._layout = None if get("attitude_layout") == AUTO else AttitudeLayout(get("attitude_layout"))
+        self._time_unit_s = TIME_UNITS[get("time_unit")]
         self._stamps = Stamps(self)
+        self._flight: TestbedFlight | None = None  # until a testbed has announced its drone
+        DoubtReports(self, lambda: self._flight.doubts if self._flight else ())
         self._names = frame_names(self.parameters, StereoFrameNames)
         load_opencv()
         self._translation = translate.Translation(
             self._unit,
             self._names,
             refuse_image=partial(self.count_and_warn, "images_not_compressed"),
+            time_unit_s=self._time_unit_s,
         )
         self._topics = TopicPublishers(
             self,
@@ -173,16 +188,25 @@ class TestbedBridge(ProtocolNode):
         return self._session.memory(peer)
 
     def _make_flight(self, constants: Constants) -> TestbedFlight:
-        return TestbedFlight(constants, self._unit, self._velocity_parameters, self._observed_pose)
+        parameters = self._velocity_parameters
+        self._flight = TestbedFlight(constants, self._unit, parameters, self._observed_pose, self._time_unit_s)
+        return self._flight
 
     def _observed_pose(self, frame: SensorFrame) -> translate.Pose:
         """Return where the drone is, which limits go by as well."""
         pose = self._translation.pose(frame)
-        self.observed.measured(pose.attitude.yaw, pose.position)
+        if self._flight and self._flight.doubts:
+            self.observed.doubted()
+        else:
+            self.observed.measured(pose.attitude.yaw, pose.position)
         return pose
 
     def _stamp(self, frame: SensorFrame) -> Time:
-        return self._stamps.stamp(time_from_seconds(frame.time) if self._stamps.are_wire_time else None)
+        """Return the stamp of a frame; where the time of the wire is repeated, only lockstep goes by the wire's."""
+        assert self._flight
+        is_lockstep = self.parameters["sync"] == LOCKSTEP
+        time_s = frame.time * self._time_unit_s if is_lockstep else self._flight.time.newest_s
+        return self._stamps.stamp(time_from_seconds(time_s) if self._stamps.are_wire_time else None)
 
     def publish_event(self, message: Shown | Constants | LayoutFound | Restarted | Ended) -> None:
         """Publish a frame, or what the session says of its drone."""

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JudgedPosition: a measured position, judged by the thrust, drag and wind of the body that flies it. Pure."""
+
+import math
+from collections.abc import Sequence
+
+from drone_bridge.motion.belief import Belief
+from drone_bridge.motion.judged_level import PERSISTS_S
+from drone_bridge.motion.judged_speed import JudgedSpeed
+
+#: A position that is farther from the predicted one is refused, m.
+JUMP_M = 1.0
+#: Over how long positions make a velocity, s: their errors count less.
+WINDOW_S = 0.1
+
+
+class JudgedPosition:
+    """A position, its Belief, and the JudgedSpeed of its horizontal changes. z is up.
+
+    A jump is refused, until it is undone, or has lasted for PERSISTS_S: then positions go on from the predicted one.
+    """
+
+    def __init__(self, decay: float) -> None:
+        """`decay` is how fast drag takes speed away, 1/s."""
+        self._jumps, self._speed = Belief(), JudgedSpeed(decay)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin anew with the next measurement."""
+        self._speed.begin()
+        self._offset = [0.0, 0.0, 0.0]  # of jumps that have lasted
+        self._pending: Sequence[float] | None = None
+        self._pending_s = self._window_s = 0.0
+        self._pushed = 0j  # m/s, within the window
+        self._window_began: complex | None = None  # m
+        self._velocity: complex | None = None  # m/s, of the window before
+        self._repeated_s = self._pulled = 0.0
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why positions are doubted, as sentences without full stop; none while they are believed."""
+        reason = self._jumps.reason or self._speed.belief.reason.replace("speed", "position")
+        return [reason] if reason else []
+
+    @property
+    def wind(self) -> float:
+        """The acceleration by wind that is believed, m/s^2."""
+        return abs(self._speed.wind)
+
+    def believed(
+        self, measured: Sequence[float], predicted: Sequence[float], pull: complex, step_s: float
+    ) -> list[float] | None:
+        """Judge a position (m), measured `step_s` after the last one; return where that is, None if it is not believed.
+
+        `predicted` is by the model, and `pull` how thrust has pulled meanwhile, x + jy, m/s^2.
+        """
+        was_doubted = bool(self.reasons)
+        here = [value - offset for value, offset in zip(measured, self._offset, strict=True)]
+        is_jump = math.dist(here, predicted) > JUMP_M and not was_doubted
+        self._judge_speed(complex(here[0], here[1]), pull, step_s, is_jump=is_jump)
+        if is_jump:
+            is_steady = self._pending is not None and math.dist(measured, self._pending) < JUMP_M
+            self._pending, self._pending_s = measured, self._pending_s + step_s if is_steady else 0.0
+        lasts = is_jump and self._pending_s >= PERSISTS_S
+        if lasts or (was_doubted and not self.reasons):
+            self._offset = [value - place for value, place in zip(measured, predicted, strict=True)]
+            self._window_began, is_jump, here = None, False, list(predicted)
+        self._jumps.judge("its own position can't be right: it jumps" if is_jump else "", step_s)
+        return None if is_jump or self.reasons else here
+
+    def _judge_speed(self, here: complex, pull: complex, step_s: float, *, is_jump: bool) -> None:
+        """Judge the velocity of each window."""
+        if self._window_began is None or is_jump:
+            self._window_began, self._window_s, self._pushed = here, 0.0, 0j
+            return
+        self._window_s += step_s
+        self._pushed += pull * step_s
+        if self._window_s < WINDOW_S:
+            return
+        velocity, push = (here - self._window_began) / self._window_s, self._pushed / self._window_s
+        self._repeated_s = self._repeated_s + self._window_s if velocity == self._velocity else 0.0
+        self._pulled = max(self._pulled, abs(push)) if self._repeated_s else 0.0
+        self._speed.observe(velocity, push, self._window_s, is_frozen=self._repeated_s > 0.5 and self._pulled > 0.5)
+        self._velocity = velocity
+        self._window_began, self._window_s, self._pushed = here, 0.0, 0j
