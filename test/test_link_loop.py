@@ -21,6 +21,7 @@ from drone_bridge.net.link_loop import (
     LinkLoop,
     Received,
 )
+from drone_bridge.net.note_queue import MAX_WAITING, NoteQueue
 from drone_bridge.session.session import Call, Close, Note, Outcome, Publish, Send, Session
 from drone_bridge.session.stall_detector import StallDetector
 
@@ -326,6 +327,29 @@ def test_whatever_the_log_does_neutral_is_sent_and_the_loop_ends(link, session, 
     assert loop.stop()
     assert link.sent[-1] == (b"last", None)
     goes_on.set()
+
+
+def test_notes_that_a_blocked_log_does_not_take_are_counted():
+    goes_on, is_blocked, counts, sentences = threading.Event(), threading.Event(), Counter(), []
+
+    def do(note):
+        counts[note.counter] += 1
+        if note.sentence:
+            is_blocked.set()
+            goes_on.wait()
+            sentences.append(note.sentence)
+
+    notes = NoteQueue(do, "log")
+    notes.start()
+    notes.put(Note("counted", "first"))
+    is_blocked.wait()
+    for number in range(2 * MAX_WAITING):
+        notes.put(Note("counted", str(number)))
+    goes_on.set()
+    notes.finish()
+    wait_until(lambda: len(sentences) == 1 + MAX_WAITING, "the log to have taken the others")
+    assert counts == {"counted": 1 + 2 * MAX_WAITING}
+    assert sentences[-1] == str(2 * MAX_WAITING - 1)
 
 
 def test_work_that_is_posted_once_the_loop_has_ended_is_refused(loop, session):

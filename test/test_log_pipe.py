@@ -140,6 +140,11 @@ def test_a_log_folder_that_cannot_be_made_ends_no_node(start_child, domain, vari
     assert node.count_lines("No log file") == 1
 
 
+def test_a_log_folder_that_cannot_be_made_stops_no_doctor(start_child, domain):
+    doctor = start_child("env", "ROS_LOG_DIR=/dev/null/log", executable("drone-bridge"), "doctor")
+    assert doctor.wait() == 0, doctor.output
+
+
 HELD = """
     import ctypes, sys
     from rclpy.node import Node

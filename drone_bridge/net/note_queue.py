@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from drone_bridge.session.session import Note
 
-#: Notes that wait while the log blocks; of more, the oldest are dropped.
+#: Notes that wait while the log blocks; of more, the oldest are only counted.
 MAX_WAITING = 200
 #: How long the end of a link waits for its last notes.
 FINISH_S = 0.5
@@ -20,7 +20,7 @@ class NoteQueue:
     def __init__(self, do: Callable[[Note], None], name: str) -> None:
         """`do` counts and logs a note. `name` is the thread's."""
         self._do = do
-        self._waiting: deque[Note] = deque(maxlen=MAX_WAITING)
+        self._waiting: deque[Note] = deque()
         self._changed = threading.Semaphore(0)
         self._is_finishing = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -32,6 +32,9 @@ class NoteQueue:
     def put(self, note: Note) -> None:
         """Count and log soon; never waits."""
         if self._thread.is_alive():
+            if len(self._waiting) >= MAX_WAITING:
+                with contextlib.suppress(IndexError):  # the thread has just taken them
+                    self._do(Note(self._waiting.popleft().counter))
             self._waiting.append(note)
             self._changed.release()
         else:
@@ -47,7 +50,7 @@ class NoteQueue:
         while self._changed.acquire():
             try:
                 note = self._waiting.popleft()
-            except IndexError:  # dropped, or there is nothing more to come
+            except IndexError:  # counted already, or there is nothing more to come
                 if self._is_finishing:
                     return
                 continue

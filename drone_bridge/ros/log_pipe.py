@@ -24,6 +24,8 @@ from drone_bridge.ros import log_writer, watchdog
 FINISH_S = 0.5
 #: Where the log file is not ours: rcl writes its own, which may block, or there is to be none.
 FILE_FLAGS = ("--enable-external-lib-logs", "--disable-external-lib-logs")
+#: What a program gives rcl, so that it writes no log file: that needs a folder, and may block.
+NO_FILE_OF_RCL = ["--ros-args", "--disable-external-lib-logs"]
 _LOOK_S = 0.005
 #: Signals to a terminal's programs or a service's processes, which are the node's business alone.
 _BLOCKED = tuple(

@@ -168,7 +168,7 @@ def initialize_ros(args: list[str] | None = None) -> None:
     shortage = make_room()
     words = list(sys.argv if args is None else args)
     if not any(flag in words for flag in log_pipe.FILE_FLAGS):
-        words += ["--ros-args", "--disable-external-lib-logs"]
+        words += log_pipe.NO_FILE_OF_RCL
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     if shortage:
         get_logger("drone_bridge").warning(shortage)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from drone_bridge.programs.missing_package import DISTRIBUTIONS
 from drone_bridge.ros import environment
+from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
 
 if TYPE_CHECKING:
@@ -48,8 +49,9 @@ _TALKER = """
 import sys, rclpy
 from std_msgs.msg import String
 from drone_bridge.ros.environment import complete_environment
+from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
 complete_environment()
-rclpy.init()
+rclpy.init(args=NO_FILE_OF_RCL)
 node = rclpy.create_node("doctor_talker")
 publisher = node.create_publisher(String, sys.argv[1], 1)
 node.create_timer(0.05, lambda: publisher.publish(String(data="here")))
@@ -175,7 +177,7 @@ def _hear_another_process() -> tuple[float, str | None]:
     from std_msgs.msg import String
 
     topic, heard = f"doctor_{os.getpid()}", list[String]()
-    rclpy.init()
+    rclpy.init(args=NO_FILE_OF_RCL)
     try:
         node = rclpy.create_node(topic)
         node.create_subscription(String, topic, heard.append, 1)
@@ -203,7 +205,7 @@ def running() -> Iterator[Finding]:
 
     from drone_bridge.tools.running import look_around
 
-    rclpy.init()
+    rclpy.init(args=NO_FILE_OF_RCL)
     try:
         found = look_around()
     except Exception as error:  # whatever the middleware says

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drone_bridge.programs.options import not_negative, positive
+from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.ros.simulated_time import CLOCK_TOPIC, clock_conflict
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
 
     topics = _chosen(bag, options)
     span = _span(bag, options)
-    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(args=NO_FILE_OF_RCL, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = rclpy.create_node("player", use_global_arguments=False)
         publishers = make_publishers(node, topics, dict(options.remap), _print)
