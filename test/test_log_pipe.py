@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A node's output through the log pipe: it never blocks the node, and what was dropped is counted."""
 
+import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
 import threading
-from pathlib import Path
 
 import pytest
 from blocked_output import full_pipe
@@ -25,6 +26,16 @@ def program(text):
     """Return the command of a program that has the log pipe from its first line on."""
     begin = "import os, signal, subprocess, sys, time\nfrom drone_bridge.ros import log_pipe\nlog_pipe.start()\n"
     return [sys.executable, "-c", begin + textwrap.dedent(text)]
+
+
+@contextlib.contextmanager
+def started(command, **options):
+    """Start a process that does not outlive a test that fails."""
+    with subprocess.Popen(command, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def run(text, **options):
@@ -53,9 +64,7 @@ def test_an_output_that_takes_nothing_delays_nothing_and_its_tail_is_shown_once_
                 time.sleep(0.001)  # until the log writer has had its turn: nothing is lost in the pipe
             print(str(number).zfill(99))
     """
-    with subprocess.Popen(
-        program(text), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=logging_to(tmp_path)
-    ) as it:
+    with started(program(text), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=logging_to(tmp_path)) as it:
         assert it.wait(TIMEOUT_S) == 0
         lines = it.stdout.read().decode().splitlines()
     assert lines[0] == "0".zfill(99)
@@ -99,7 +108,7 @@ def test_signals_to_the_group_of_a_node_leave_its_log_writer_alone(tmp_path):
         signal.pause()
         print("last")
     """
-    with subprocess.Popen(
+    with started(
         program(text),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -170,7 +179,7 @@ def test_a_held_interpreter_is_ended_while_its_output_is_blocked_and_its_traceba
     monkeypatch.delenv(watchdog.SECONDS)
     reading, writing = full_pipe()
     command = [sys.executable, "-c", textwrap.dedent(HELD)]
-    with subprocess.Popen(command, stdout=writing, stderr=writing, env=logging_to(tmp_path)) as held:
+    with started(command, stdout=writing, stderr=writing, env=logging_to(tmp_path)) as held:
         os.close(writing)
         assert held.wait(TIMEOUT_S) == -signal.SIGALRM
     with open(reading, "rb") as output:
@@ -194,26 +203,29 @@ def test_a_node_whose_standard_files_are_closed_works_as_with_dev_null(start_chi
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("words", [("launch", "FILE"), ("emulate", "robot", "--port", "0"), ("doctor",)])
-def test_a_program_whose_standard_files_are_closed_works_as_with_dev_null(tmp_path, domain, words, closed):
+@pytest.mark.parametrize(
+    "words", [("launch", "FILE"), ("emulate", "robot", "--port", "PORT", "--no-discovery"), ("doctor",)]
+)
+def test_a_program_whose_standard_files_are_closed_works_as_with_dev_null(tmp_path, domain, free_port, words, closed):
     touched = tmp_path / "touched"
     launch_file = tmp_path / "touch.launch.xml"
     launch_file.write_text(f"<launch><executable cmd=\"sh -c 'echo on; echo ho >&amp;2; touch {touched}'\"/></launch>")
-    words = [str(launch_file) if word == "FILE" else word for word in words]
+    words = [{"FILE": str(launch_file), "PORT": str(free_port)}.get(word, word) for word in words]
     script = f'exec "$@" {closed}'
     command = ["sh", "-c", script, "sh", executable("drone-bridge"), *words]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with started(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         if words[0] == "emulate":
-            wait_until(lambda: listens(process.pid), "the emulator's port")
+            wait_until(lambda: listens(free_port), "the emulator's port")
             process.send_signal(signal.SIGTERM)
         assert process.wait(TIMEOUT_S) == 0
     assert touched.exists() == (words[0] == "launch")
 
 
-def listens(pid):
-    """Return whether a process has a socket."""
-    files = (os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir() if file.is_symlink())
-    return any(file.startswith("socket") for file in files)
+def listens(port):
+    """Return whether somebody listens on a port."""
+    with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
 
 
 # The sink alone.
