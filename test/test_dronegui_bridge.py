@@ -23,11 +23,11 @@ from drone_bridge.msg import DetectionArray
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
-@pytest.fixture
-def drone(start_child):
+@pytest.fixture(params=[()])
+def drone(request, start_child):
     """An emulated GUI with its drone, `navdata_port` the one that it sends to."""
     port = free_port()
-    options = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", port, "--bootstrapped")
+    options = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", port, "--bootstrapped", *request.param)
     with Process.module("drone_bridge.dronegui.emulator", *options) as process:
         process.port = int(process.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
         process.navdata_port = port
@@ -90,3 +90,25 @@ def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
         wait_until(lambda: press(ros, "land").success, "a landing")
         drone.wait_for_line("^landing -> landed")
         assert drone.count_lines("emergency") == 0
+
+
+@pytest.mark.parametrize("drone", [("--drone-patience", "1")], indirect=True)
+def test_a_bridge_that_comes_back_in_flight_cuts_the_motors_by_emergency_on_hold_too_and_not_by_reset(ros, drone):
+    """The drone has left the GUI meanwhile, so that no navdata comes."""
+    with bridge(drone) as process:
+        assert press(ros, "takeoff").success
+        drone.wait_for_line("^taking off -> flying")
+        process.send(signal.SIGKILL)
+        drone.wait_for_line("the drone takes the GUI for gone")
+    with bridge(drone, navdata_timeout=1.0):
+        reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
+        # A call may still go to the bridge that was killed.
+        wait_until(lambda: ros.answer(reset, Trigger.Request(), 5.0), "a service that has found the client")
+        refused = press(ros, "reset")
+        assert not refused.success
+        assert "call emergency" in refused.message
+        assert ros.switch("dronegui_bridge/hold", True).success
+        assert not press(ros, "reset").success
+        assert drone.count_lines("-> emergency") == 0
+        assert press(ros, "emergency").success
+        drone.wait_for_line("^flying -> emergency")

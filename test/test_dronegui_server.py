@@ -42,7 +42,7 @@ class Drone:
     def __init__(self, ros):
         self.told = []
         for name in ("takeoff", "land", "reset"):
-            ros.create_service(Trigger, f"dronegui_bridge/{name}", self._serve(name))
+            ros.create_service(Trigger, f"dronegui_bridge/{name}", self.serve(name))
         ros.create_service(SetBool, "dronegui_bridge/hover", self._serve_hover)
         self.flying = ros.node.create_publisher(Bool, "flying", LATCHED)
         self.fly(False)
@@ -50,7 +50,7 @@ class Drone:
     def fly(self, is_flying):
         self.flying.publish(Bool(data=is_flying))
 
-    def _serve(self, name):
+    def serve(self, name):
         def serve(_, response):
             self.told.append(name)
             response.success = True
@@ -117,3 +117,19 @@ def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
     # The topics fall silent. What was told in the last second may still be on its way; then nothing comes.
     wait_until(lambda: operator.hears_nothing_for(0.5), "silence")
     reports.wait(lambda report: "no topic gives the drone's motion" in report.status[0].message)
+
+
+def test_a_press_of_reset_in_flight_calls_emergency_and_reset_where_there_is_none(ros, serve, operator):
+    drone = Drone(ros)
+    serve()
+    operator.keep_sending()
+
+    def press_in_flight():
+        """The first press of a program that has just started is withheld."""
+        drone.fly(True)
+        operator.press("reset")
+
+    wait_until(lambda: press_in_flight() or drone.told, "reset", period_s=0.5)
+    assert set(drone.told) == {"reset"}
+    ros.create_service(Trigger, "dronegui_bridge/emergency", drone.serve("emergency"))
+    wait_until(lambda: press_in_flight() or "emergency" in drone.told, "emergency", period_s=0.5)
