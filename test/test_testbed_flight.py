@@ -9,6 +9,7 @@ import testbed_velocity_flights as measuring
 from testbed_velocity_flights import CONSTANTS, STEP_S, frame_of, make_flight
 
 from drone_bridge.motion.velocity_control import VelocityCommand
+from drone_bridge.motion.wind import Wind
 from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.topics import BodyRates, Command
@@ -96,3 +97,41 @@ def test_time_in_milliseconds_is_not_flown_by_until_the_unit_is_set():
         answer, _ = flight.answer(FORWARD)
     assert any("time_unit" in doubt for doubt in flight.doubts)
     assert answer == flight.neutral
+
+
+def flown_by(lie, seconds=14.0, wind=(0.0, 0.0, 0.0), gusts=0.0, drag=0.2):
+    """Fly 1 m/s and stop, in the pose layout; return the fastest speed, m/s, and all doubts."""
+    flight, state, air = make_flight(replace(CONSTANTS, drag=drag)), DroneState.at_start(), Wind(wind, gusts, seed=3)
+    fastest, doubts = 0.0, set()
+    for number in range(round(seconds / STEP_S)):
+        frame = frame_of("pose", state)
+        flight.see(replace(frame, position=lie(frame.position, number)))
+        answer, _ = flight.answer(FORWARD if number < seconds / 2 / STEP_S else None)
+        motion = Motion.from_answer(answer, AngleUnit.DEGREES)
+        state = state.advance(Airframe(), motion, air.velocity, STEP_S, np.zeros(3))
+        air.advance(STEP_S)
+        fastest, doubts = max(fastest, float(np.linalg.norm(state.velocity))), doubts | set(flight.doubts)
+    return fastest, doubts
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        lambda position, _: (0.0, 0.0, 0.0),
+        lambda position, _: tuple(-each for each in position),
+        lambda position, _: tuple(1000.0 * each for each in position),
+        lambda position, number: (position[0] + 50.0 * (number % 3 == 0), *position[1:]),
+    ],
+    ids=["zero", "sign", "unit", "jumps"],
+)
+def test_positions_that_are_wrong_are_doubted_and_fly_nothing_away(lie):
+    fastest, doubts = flown_by(lie)
+    assert doubts
+    assert fastest < 1.0 + 5.0
+
+
+@pytest.mark.parametrize("drag", [0.14, 0.2, 0.26])
+def test_wind_is_no_wrong_position(drag):
+    fastest, doubts = flown_by(lambda position, _: position, 30.0, (4.0, 0.0, 3.0), 1.0, drag)
+    assert not doubts
+    assert fastest < 4.0

@@ -43,9 +43,14 @@ class JudgedPosition:
         return [reason] if reason else []
 
     @property
-    def wind(self) -> float:
-        """The acceleration by wind that is believed, m/s^2."""
-        return abs(self._speed.wind)
+    def velocity(self) -> complex:
+        """The horizontal velocity that was believed last, x + jy, m/s."""
+        return self._speed.velocity
+
+    @property
+    def wind(self) -> complex:
+        """The acceleration by wind that was believed last, x + jy, m/s^2."""
+        return self._speed.wind
 
     def believed(
         self, measured: Sequence[float], predicted: Sequence[float], pull: complex, step_s: float

@@ -220,10 +220,15 @@ class VelocityControl:
 
     def _correct_if_believed(self, step_s: float, position: Sequence[float], pull: complex) -> None:
         """Correct the state by a measured position, unless that can't be right: then the wind is forgotten."""
+        was_doubted = bool(self._judged.reasons)
         believed = self._judged.believed(position, self._position, pull, step_s)
         if believed is not None:
             self._correct(step_s, believed)
-        elif self._judged.reasons:
+        elif self._judged.reasons and not was_doubted:
+            velocity, wind = self._judged.velocity, self._judged.wind
+            self._velocity = [velocity.real, velocity.imag, self._velocity[2]]
+            self._disturbance = [wind.real, wind.imag, 0.0]
+        elif was_doubted:
             kept = math.exp(-step_s / _WIND_MEMORY_S)
             self._disturbance = [kept * each for each in self._disturbance]
 
