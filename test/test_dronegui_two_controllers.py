@@ -176,10 +176,18 @@ def test_no_flight_of_its_own_is_taken_for_another_controllers(late_s, period_s)
     assert numbers(scene.actions).count(1) == 1
 
 
+def test_axes_next_to_zero_show_nothing():
+    scene = Scene()
+    scene.follow_us()
+    scene.wanted = Shares()
+    scene.send_other(hover=True)
+    assert notes(scene.fly(2 * PATIENCE_S), OVERRULED) == []
+
+
 @pytest.mark.parametrize("state", [FlightState.FLYING, FlightState.HOVERING])
 def test_a_drone_that_reports_one_state_for_both_shows_nothing(state):
     watch = FollowWatch()
     for second in range(60):
-        watch.sent(second % 20 < 10, float(second))
+        watch.sent(Controls() if second % 20 < 10 else Controls(hover=False, roll=0.5), float(second))
         watch.shown(state, float(second))
         assert not watch.is_overruled(PATIENCE_S, float(second))

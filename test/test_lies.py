@@ -4,9 +4,12 @@
 import pytest
 
 from drone_bridge.dronegui.codec import Demo
+from drone_bridge.dronegui.device import NAVDATA_RATE
 from drone_bridge.dronegui.emulator import Flight, blocks
 from drone_bridge.dronegui.emulator import parse as parse_dronegui
-from drone_bridge.programs.lies import JUMP_EVERY, Lies
+from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.programs.lies import JUMP_EVERY, SAG, SAG_EVERY, SAG_REPORTS, Lies
 from drone_bridge.telemetry.emulator.__main__ import lying as lying_telemetry
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.testbed.codec import SensorFrame
@@ -76,3 +79,13 @@ def test_a_testbed_lies_of_time_and_place():
     told = lying_frame(frame, Lies(kinds))
     assert (told.time, told.position) == (3601.0 * 1000.0, (0.0, 0.0, 0.0))
     assert lying_frame(frame, Lies()) == frame
+
+
+def test_a_battery_that_sags_reads_low_for_moments_and_lands_no_drone():
+    flight, lies = Flight(), Lies({"battery-sags": 1.0})
+    limits = Limits(LimitParameters(low_battery=0.2, land_on_low_battery=True), ObservedMotion(lambda: 0.0))
+    charges = [blocks(flight, number, lies)[0].charge for number in range(200)]
+    assert charges.count(SAG) == 200 // SAG_EVERY * SAG_REPORTS + SAG_REPORTS - 1  # the first report is number 1
+    for number, charge in enumerate(charges):
+        limits.charged(charge, number / NAVDATA_RATE)
+        assert not limits.must_land(number / NAVDATA_RATE)

@@ -51,7 +51,7 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.link_loop import Received
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, VELOCITY, Lies, add_lies
+from drone_bridge.programs.lies import ALTITUDE, BATTERY, HEADING, LATE, VELOCITY, Lies, add_lies
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -288,7 +288,7 @@ def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
     forward, left, _ = _in_body(flight, *flight.velocity.tolist())
     return Demo(
         ctrl_state=state << MAJOR_STATE_SHIFT,
-        vbat_flying_percentage=math.floor(100 * max(0.0, 1 - flight.flown_s / FULL_BATTERY_FLIES_S)),
+        vbat_flying_percentage=math.floor(100 * lies.charge(max(0.0, 1 - flight.flown_s / FULL_BATTERY_FLIES_S))),
         theta=-1000 * math.degrees(flight.pitch),
         phi=1000 * math.degrees(flight.roll),
         psi=-1000 * (math.degrees(flight.yaw) + lies.heading_degrees),
@@ -504,7 +504,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         'or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
     )
     drone = parser.add_argument_group("drone")
-    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING), (LATE,))
+    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING, *BATTERY), (LATE,))
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")
     return parser.parse_args(arguments)

@@ -386,7 +386,7 @@ class ControllerSession(Session):
         self._effects += [_SendPacket(datagram, None, UNHEARD, packet=packet) for _ in range(copies - 1)]
         self._effects += [_SendPacket(datagram, None, UNHEARD, ("packets",), packet), Publish(packet)]
         self._buttons.sent(down, now_s)
-        self._following.sent(controls.hover, now_s)
+        self._following.sent(controls, now_s)
 
     def _outdate_held(self, now_s: float) -> None:
         """Cancel a take-off whose press has not begun."""

@@ -2,7 +2,8 @@
 """FollowWatch: whether the drone follows our packets, by the state in its navdata. Pure.
 
 The GUI obeys the higher numbers: one packet of another controller makes it ignore ours, and it reports nothing. But a
-drone that hovers as it was commanded reports HOVERING, and one that is steered FLYING.
+drone that hovers as it was commanded reports HOVERING, and one that is steered FLYING. What it reports where the axes
+are next to zero is not known.
 
 | seen | believed |
 |---|---|
@@ -13,19 +14,21 @@ changed ours | it does not follow |
 
 import math
 
-from drone_bridge.dronegui.codec import FlightState
+from drone_bridge.dronegui.codec import Controls, FlightState
 
 #: States of a drone in flight, by whether it hovers.
 FOLLOWING = {FlightState.HOVERING: True, FlightState.FLYING: False}
 #: For how long we have commanded the same before agreement shows that it follows.
 SETTLED_S = 0.5
+#: A larger share on an axis steers the drone.
+STEERS = 0.05
 
 
 class FollowWatch:
     """Compares the commanded and the reported kind of flight: hover, or not."""
 
     def __init__(self) -> None:
-        self._is_hover: bool | None = None  # of the last packet
+        self._is_hover: bool | None = None  # of the last packet; None: nothing shows whether the drone follows it
         self._sent_s = math.inf  # since when
         self._agreed: set[bool] = set()  # what it has followed us into, in this flight
         self._apart_s = math.inf  # since when it has been in the other state
@@ -34,8 +37,10 @@ class FollowWatch:
         """Forget the flight: this process stalled, or the packets begin again."""
         self._agreed, self._apart_s = set(), math.inf
 
-    def sent(self, is_hover: bool, now_s: float) -> None:
+    def sent(self, controls: Controls, now_s: float) -> None:
         """Note a packet."""
+        axes = controls.roll, controls.pitch, controls.yaw, controls.gas
+        is_hover = True if controls.hover else False if max(map(abs, axes)) > STEERS else None
         if is_hover is not self._is_hover:
             self._is_hover, self._sent_s, self._apart_s = is_hover, now_s, math.inf
 
@@ -43,12 +48,12 @@ class FollowWatch:
         """Note the state in navdata."""
         if state not in FOLLOWING:
             self.restart()
-        elif FOLLOWING[state] is not self._is_hover:
-            self._apart_s = min(self._apart_s, now_s)
-        else:
+        elif FOLLOWING[state] is self._is_hover:
             self._apart_s = math.inf
             if now_s - self._sent_s >= SETTLED_S:
                 self._agreed.add(FOLLOWING[state])
+        elif self._is_hover is not None:
+            self._apart_s = min(self._apart_s, now_s)
 
     def is_overruled(self, patience_s: float, now_s: float) -> bool:
         """Return whether the drone does not follow."""
