@@ -112,3 +112,4 @@ def test_a_bridge_that_comes_back_in_flight_cuts_the_motors_by_emergency_on_hold
         assert drone.count_lines("-> emergency") == 0
         assert press(ros, "emergency").success
         drone.wait_for_line("^flying -> emergency")
+        assert ros.switch("dronegui_bridge/hold", False).success  # or the next bridge of this name holds
