@@ -5,14 +5,21 @@ export ROS
 PYTHON ?= $(if $(filter jazzy,$(ROS)),python3.12,python3)
 ACTIVATE := . env/activate
 
+# Into virtual environments, also where pip installs for the user by default.
+export PIP_USER := 0
+
 # pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup view demo check test coverage lint reference docs wheels
+.PHONY: setup setup_tests view demo check test coverage lint reference docs wheels
 .PHONY: shots bench campaign clean
 
 setup:
 	@$(PYTHON) env/make_environment.py
+
+# What checks, tests and wheels need beside it.
+setup_tests:
+	@$(PYTHON) env/make_environment.py --tests
 
 # The landing, live in a browser, as soon as somebody looks, until Ctrl-C. The page's "land on pad" lands once more.
 view: setup
@@ -23,15 +30,15 @@ demo: setup
 	@echo 'To watch a landing live in a browser: make view'
 
 # Types are those of Kilted's rclpy.
-lint: setup
+lint: setup_tests
 	@$(ACTIVATE) && ruff check . && ruff format --check . $(if $(filter jazzy,$(ROS)),,&& mypy)
 
 # dist/: what pip installs. TRY=1 installs it in an environment of its own, and flies and lands there.
-wheels: setup
+wheels: setup_tests
 	@$(ACTIVATE) && python env/make_wheels.py $(if $(TRY),--try)
 
 # Writes docs/reference/ from what nodes declare and launch files take.
-reference: setup
+reference: setup_tests
 	@$(ACTIVATE) && python docs/make_reference.py
 
 # build/site: the pages and the library's reference as a site, whose links all lead somewhere.
@@ -41,7 +48,7 @@ docs:
 	@NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict
 
 # Takes pictures of the page in four sizes, light and dark, into shots/, and fails where anything lies over something else.
-shots: setup
+shots: setup_tests
 	@$(ACTIVATE) && python docs/make_shots.py shots
 
 # All tests that need neither DDS nor other processes, for use before each commit; or what is asked of one protocol, of
@@ -55,18 +62,18 @@ test: lint
 	@$(ACTIVATE) && python test/runner/run.py $(T)
 
 # How much of the package the tests run, processes that they start included, in per cent.
-coverage: setup
+coverage: setup_tests
 	@$(ACTIVATE) && rm -rf build/coverage && DRONE_BRIDGE_COVERAGE=$(CURDIR)/build/coverage python test/runner/run.py
 	@$(ACTIVATE) && coverage combine --quiet build/coverage && coverage report --format=total
 
 # What the bridges cost; takes about half an hour. Only one of them: make bench B=testbed
-bench: setup
+bench: setup_tests
 	@$(ACTIVATE) && for name in $(or $(B),testbed simulator telemetry robot dronegui footprint web); do python benchmark/$$name.py || exit; done
 
 # Kills, stalls, broken peers, several machines, flights by the clock, throughput, memory: prints figures, and fails only
 # where a vehicle moved that should not have or did not stop. Half an hour at most: make campaign SHORT=1
 # Only some of it: make campaign STEPS='kills hosts'; python campaign/run.py --list names all.
-campaign: setup
+campaign: setup_tests
 	@$(ACTIVATE) && python campaign/run.py $(if $(SHORT),--short) $(STEPS)
 
 clean:

