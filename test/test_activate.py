@@ -25,10 +25,10 @@ def built(tmp_path_factory):
     return clone
 
 
-def activate(clone, shell):
+def activate(clone, shell, before="", **environment):
     """Return what is printed, and on stderr. `-` stands for what has failed."""
-    script = '. env/activate && echo "$VIRTUAL_ENV" || echo "- ${VIRTUAL_ENV:--}"'
-    bare = {"PATH": "/usr/bin:/bin"}
+    script = before + '. env/activate && echo "$VIRTUAL_ENV" || echo "- ${VIRTUAL_ENV:--}"'
+    bare = {"PATH": "/usr/bin:/bin", **environment}
     done = subprocess.run(
         [shell, "-c", script], cwd=clone, env=bare, capture_output=True, text=True, check=True, timeout=60
     )
@@ -41,6 +41,14 @@ def test_a_clone_is_activated_where_it_was_built_and_by_a_link(built, shell, tmp
     link = tmp_path / "link"
     link.symlink_to(built)
     assert activate(link, shell) == (str(built / ".venv"), "")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_cd_that_prints_does_not_disturb(built, shell):
+    """With CDPATH, or as a function of the user's."""
+    assert activate(built, shell, CDPATH=f".:{built.parent}") == (str(built / ".venv"), "")
+    talkative = 'cd() { command cd "$@" && ls; }; '
+    assert activate(built, shell, talkative) == (str(built / ".venv"), "")
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Empty lists as parameters of every node: from a command line, from a file, and from `ros2 param set`."""
+"""Parameters of nodes from a command line, a file and `ros2 param set`: any text, and empty lists."""
 
 import pytest
 import rclpy
@@ -8,7 +8,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from shipped import NODES, declared
 
-from drone_bridge.ros.parameter_files import unknown
+from drone_bridge.ros.parameter_files import parameter_arguments, unknown
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, has_value
 from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
@@ -33,6 +33,20 @@ def make(context):
     yield make_node
     for node in made:
         node.destroy_node()
+
+
+@pytest.mark.parametrize("text", ["o'brien", 'a: b # "c"', "[1, 2]", "true", "7", "", "\\n {x}", "Ünïcode 🚁", "a:=b"])
+def test_any_text_reaches_a_node_by_its_command_line(make, text):
+    node = make(*parameter_arguments({"folder": text, "port": 7, "steer": True}))
+    parameters = DeclaredParameters(
+        node,
+        [
+            ParameterDeclaration("folder", "none", "A folder."),
+            ParameterDeclaration("port", 1, "A port."),
+            ParameterDeclaration("steer", False, "A switch."),
+        ],
+    )
+    assert (parameters["folder"], parameters["port"], parameters["steer"]) == (text, 7, True)
 
 
 def test_an_empty_list_is_taken_or_refused_with_a_sentence(make, tmp_path):

@@ -4,10 +4,11 @@
 rcl keeps silent about a parameter that a node does not declare: what is misspelt, or was removed, has no effect.
 """
 
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -33,6 +34,13 @@ class Section(NamedTuple):
         parts = {"**": "(/[^/]+)*", "*": "/[^/]+"}
         expression = (parts.get(part, f"/{re.escape(part)}") for part in self.pattern.strip("/").split("/"))
         return re.fullmatch("".join(expression), node) is not None
+
+
+def parameter_arguments(values: Mapping[str, Any]) -> list[str]:
+    """Return the words after `--ros-args` that set parameters, whatever characters a text has."""
+    # rcl reads values as YAML, of which JSON is a part.
+    texts = {name: json.dumps(value, ensure_ascii=False) for name, value in values.items()}
+    return [word for name, text in texts.items() for word in ("-p", f"{name}:={text}")]
 
 
 def sections(content: object, prefix: str = "") -> Iterator[Section]:

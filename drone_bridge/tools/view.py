@@ -11,6 +11,7 @@ from typing import NoReturn
 from ament_index_python.packages import get_package_prefix
 
 from drone_bridge.programs.options import port
+from drone_bridge.ros.parameter_files import parameter_arguments
 
 
 def main(argv: Sequence[str]) -> int:
@@ -44,12 +45,11 @@ def main(argv: Sequence[str]) -> int:
 
 def _become_web_bridge(options: argparse.Namespace) -> NoReturn:
     parameters = {
-        "host": f"'{options.host}'",
+        "host": options.host,
         "port": options.port,
-        "steer": str(options.steer).lower(),
-        "open_browser": str(not options.no_browser).lower(),
+        "steer": options.steer,
+        "open_browser": not options.no_browser,
     }
     program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "web_bridge")
-    words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     sys.stdout.flush()
-    os.execv(program, [program, "--ros-args", *words])
+    os.execv(program, [program, "--ros-args", *parameter_arguments(parameters)])

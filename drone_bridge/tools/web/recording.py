@@ -14,6 +14,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from drone_bridge.ros.log_pipe import original_output
+from drone_bridge.ros.parameter_files import parameter_arguments
 from drone_bridge.ros.qos import latched
 
 STOP_TIMEOUT_S = 5.0  # the recorder itself takes 2 s at most
@@ -65,7 +66,7 @@ class Recording:
         out, err = original_output()
         # In a session of its own: a Ctrl-C at the terminal is ours to pass on.
         self._child = subprocess.Popen(
-            [program, "--ros-args", "-p", f"bag:='{folder}'"],
+            [program, "--ros-args", *parameter_arguments({"bag": str(folder)})],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
             stdout=out,
