@@ -215,6 +215,53 @@ def test_on_request_it_takes_off_and_lands_as_often_as_it_is_asked(clock):
         assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
 
 
+def test_a_viewer_begins_a_landing_once(clock):
+    node = ControllerNode(clock, "land_on_pad", on_request=True, when_viewed=True)
+    bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
+    bridge.frame()
+    node.say(web_bridge__viewed=Bool(data=False))
+    bridge.frame()
+    assert node.state.state == "waiting"
+    node.say(web_bridge__viewed=Bool(data=True))
+    bridge.until("landed")
+    for _ in range(2):  # as from a page server that is killed and comes back
+        node.say(web_bridge__viewed=Bool(data=False))
+        node.say(web_bridge__viewed=Bool(data=True))
+        for _ in range(25):
+            bridge.frame()
+        assert node.state.state == "landed"
+
+
+@pytest.mark.parametrize(
+    "interfere",
+    [
+        lambda node: (node.say(held=Bool(data=True)), node.say(held=Bool(data=False))),
+        lambda node: (node.say(landed=Bool(data=False)), node.say(landed=Bool(data=True))),
+    ],
+    ids=["stopped", "landed"],
+)
+def test_a_viewer_begins_nothing_after_a_person_has_interfered(clock, interfere):
+    node = ControllerNode(clock, "land_on_pad", on_request=True, when_viewed=True)
+    bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
+    interfere(node)
+    node.say(web_bridge__viewed=Bool(data=True))
+    for _ in range(25):
+        bridge.frame()
+    assert node.state.state == "waiting"
+    assert not bridge.obeyed
+    assert node.call("~/land_on_pad").success  # a person may begin it
+    bridge.until("searching")
+
+
+@pytest.mark.parametrize("given", [{"on_request": True}, {"on_request": True, "when_viewed": False}])
+def test_a_viewer_of_a_real_drone_begins_nothing(clock, given):
+    node = ControllerNode(clock, "land_on_pad", **given)
+    bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
+    node.say(web_bridge__viewed=Bool(data=True))
+    bridge.frame()
+    assert node.state.state == "waiting"
+
+
 def test_it_hovers_when_measurements_cease(clock):
     node = ControllerNode(clock, "land_on_pad")
     bridge = Bridge(node)

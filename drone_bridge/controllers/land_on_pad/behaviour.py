@@ -45,6 +45,8 @@ from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.markers import MarkerParameters
 
 VELOCITY, HEIGHT = "velocity", "height"
+#: Whether somebody looks at the page that web_bridge serves.
+VIEWED = "web_bridge/viewed"
 #: The topics that are read here, and their types.
 TYPES: dict[str, type] = {
     IMU: Imu,
@@ -104,6 +106,12 @@ PARAMETERS = (
         range=(0.05, 60.0),
     ),
     ParameterDeclaration(f"{NAME}.on_request", False, "Begin when ~/land_on_pad is called, and not at once."),
+    ParameterDeclaration(
+        f"{NAME}.when_viewed",
+        False,
+        "With on_request: begin once when the page web_bridge is viewed, unless a person has stopped or landed the "
+        "drone before. For emulated drones only.",
+    ),
     *declarations(LandParameters, NAME),
     *declarations(MarkerParameters, NAME),
 )
@@ -121,8 +129,10 @@ class LandOnPadBehaviour(Behaviour):
         self._pad_images = PadImages(read(MarkerParameters, NAME, parameters))
         self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
         self._land = None if parameters[f"{NAME}.on_request"] else LandOnPad(self._land_parameters)
+        # Until it has begun, or a person has interfered.
+        self._begins_when_viewed = self._land is None and parameters[f"{NAME}.when_viewed"]
         self._errors = ErrorLog(node)
-        self._landed = False
+        self._landed: bool | None = None  # until it is known
         self._sighting: PadSighting | None = None
         self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
         self._measured_s = -math.inf  # when all of them were, with one stamp
@@ -139,6 +149,9 @@ class LandOnPadBehaviour(Behaviour):
         for topic in topics:
             self._subscribe(topic, [each for each in sets if topic in each.topics])
         subscribe(node, Bool, "landed", self._on_landed, latched())
+        if self._begins_when_viewed:
+            subscribe(node, Bool, "held", self._on_held, latched())
+            subscribe(node, Bool, VIEWED, self._on_viewed, latched())
         make_steady_timer(node, self._timeout_s, self._watch)
         node.create_service(Trigger, f"~/{NAME}", self._on_request)
 
@@ -155,11 +168,25 @@ class LandOnPadBehaviour(Behaviour):
         subscribe(self._node, TYPES[topic], topic, receive, _QUEUE)
 
     def _on_request(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        self._land = LandOnPad(self._land_parameters, climbs_first=True)
+        self._begin()
         response.success, response.message = True, "Climbing, to look for the pad and land on it."
         return response
 
+    def _begin(self) -> None:
+        self._begins_when_viewed = False
+        self._land = LandOnPad(self._land_parameters, climbs_first=True)
+
+    def _on_viewed(self, message: Bool) -> None:
+        if message.data and self._begins_when_viewed:
+            self._begin()
+
+    def _on_held(self, message: Bool) -> None:
+        if message.data:
+            self._begins_when_viewed = False
+
     def _on_landed(self, message: Bool) -> None:
+        if message.data and self._landed is False:
+            self._begins_when_viewed = False
         self._landed = message.data
 
     def _on_image(self, messages: dict[str, Any]) -> None:
@@ -179,10 +206,11 @@ class LandOnPadBehaviour(Behaviour):
         header = messages[IMU].header
         if self._land is None:
             self._state_publisher.stamp = header.stamp
-            self._state_publisher.publish(WAITING, f"for a call of {NAME}")
+            viewer = " or a viewer" if self._begins_when_viewed else ""
+            self._state_publisher.publish(WAITING, f"for a call of {NAME}{viewer}")
             return
         try:
-            measured = read_measured(messages, self._landed)
+            measured = read_measured(messages, bool(self._landed))
             if self._sighting:
                 measured, self._sighting = replace(measured, sighting=self._sighting), None
             decision = self._decide(self._land, measured)

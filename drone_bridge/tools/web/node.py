@@ -12,16 +12,17 @@ from builtin_interfaces.msg import Time
 from foxglove.websocket import Capability
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
+from std_msgs.msg import Bool
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
+from drone_bridge.ros.qos import latched
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
-from drone_bridge.tools.web.first_viewer import FirstViewer
 from drone_bridge.tools.web.fleet import Fleet
 from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
 from drone_bridge.tools.web.goals import Goals, Place
@@ -51,9 +52,6 @@ PARAMETERS = (
     ParameterDeclaration("max_speed", 1.0, "Speed at full stick deflection, m/s.", range=(0.0, 20.0), live=True),
     ParameterDeclaration(
         "max_turn_rate", 1.0, "Turn rate at full stick deflection, rad/s.", range=(0.0, 10.0), live=True
-    ),
-    ParameterDeclaration(
-        "first_viewer_calls", "", "A service (std_srvs/Trigger) to call with the first viewer, or after a minute."
     ),
     ParameterDeclaration("open_browser", False, "Open the page in a browser, if there is a screen."),
 )
@@ -92,7 +90,8 @@ class WebBridge(Node):
         self._calls = Calls(self, self._inbox, self._foxglove)
         self._requests.attach(self._foxglove, self._calls)
         self._recording = Recording(self)
-        self._first_viewer = FirstViewer(self, get("first_viewer_calls"))
+        self._viewed = self.create_publisher(Bool, "~/viewed", latched())
+        self._was_viewed: bool | None = None
         self._relay = Relay(host, self._foxglove.port, self._subscribed, self._inbox.done)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
         self._pilots = Pilots(self._command, self._ask_to_hold, self._fleet.wish, self._now, self._on_fault)
@@ -130,7 +129,7 @@ class WebBridge(Node):
         if not self._is_open:
             return
         self._recording.look()
-        self._first_viewer.look(self._relay.has_viewers)
+        self._publish_viewed()
         seen, now_s = (
             (dict(self.get_topic_names_and_types()), dict(self.get_service_names_and_types())),
             time.monotonic(),
@@ -143,6 +142,12 @@ class WebBridge(Node):
         self._calls.look(services)
         if self._fleet.look(topics, services):
             self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
+
+    def _publish_viewed(self) -> None:
+        is_viewed = self._relay.has_viewers
+        if is_viewed != self._was_viewed:
+            self._was_viewed = is_viewed
+            self._viewed.publish(Bool(data=is_viewed))
 
     def _subscribed(self, viewer: int, channel: int, is_subscribed: bool) -> None:
         def follow() -> None:
