@@ -178,7 +178,7 @@ def test_trim_expo_and_limit_shape_what_is_pushed_and_what_is_let_go_is_neutral(
 
 def test_a_gamepad_s_axes_are_shown_and_can_be_changed_and_its_button_is_stop(helm, peer):
     pad = """navigator.getGamepads = () =>
-      [{ id: 'pad', connected: true, axes: [0, 0, 0, %s], buttons: [{}, { pressed: %s }] }]"""
+      [{ id: 'pad', mapping: 'standard', connected: true, axes: [0, 0, 0, %s], buttons: [{}, { pressed: %s }] }]"""
     push, let_go = ((lambda value=value: helm.evaluate(pad % (value, "false"))) for value in (-1, 0))
     push_until(helm, peer, ahead, push, let_go)
     helm.click("#details [role=tab]:nth-child(5)")

@@ -120,7 +120,7 @@ def test_stop_of_a_page_that_has_lost_its_server_is_sent_as_soon_as_there_is_one
         browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
         first.send(signal.SIGKILL)
         first.wait()
-    browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('Lost')")
+    browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('No connection since')")
     browser.click(".stop")
     browser.wait("document.querySelector('.banner').innerText.includes('STOP has not reached the server')")
     with web_bridge(port=port):
@@ -129,6 +129,27 @@ def test_stop_of_a_page_that_has_lost_its_server_is_sent_as_soon_as_there_is_one
         browser.click(".resume")
         browser.wait(MOVES_ON)
         moves_again(peer)
+
+
+REFUSED = "{ get() { throw new DOMException('Access is denied.', 'SecurityError'); } }"
+LACKS = {
+    "gamepads": "delete Navigator.prototype.getGamepads",
+    "storage": f"Object.defineProperty(window, 'localStorage', {REFUSED})",
+    "WebGL": "HTMLCanvasElement.prototype.getContext = () => null",
+    "what plots and the scene need": "delete window.ResizeObserver",
+}
+
+
+@pytest.mark.parametrize("before", LACKS.values(), ids=LACKS.keys())
+def test_a_browser_that_lacks_something_has_stop_and_says_what_is_missing(browser, server, peer, before):
+    browser.open(server.address, before=before)
+    browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+    assert browser.text(".missing")
+    browser.click(".stop")
+    browser.wait(HOLDS)
+    nothing_moves(peer)
+    browser.click(".resume")
+    browser.wait(MOVES_ON)
 
 
 # Where it is seen.

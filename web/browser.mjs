@@ -37,12 +37,13 @@ const whatKeeps = async (selector) => {
 };
 
 const does = {
-  async open({ url, timeout, width = 1400, height = 900, scheme = "dark", frameMs = FRAME_MS }) {
+  async open({ url, timeout, width = 1400, height = 900, scheme = "dark", frameMs = FRAME_MS, before = "" }) {
     await page?.close();
     consoleErrors.length = requests.length = 0;
     page = await browser.newPage();
     page.setDefaultTimeout(timeout);
     if (frameMs > 0) await page.evaluateOnNewDocument(drawSeldom, frameMs);
+    await page.evaluateOnNewDocument(before); // the page's own code
     page.on("console", (message) => ["error", "warn"].includes(message.type()) && consoleErrors.push(message.text()));
     page.on("pageerror", (error) => consoleErrors.push(error.message));
     page.on("request", (request) => requests.push(request.url()));
@@ -53,7 +54,8 @@ const does = {
   },
   reload: () => page.reload().then(() => true),
   evaluate: ({ code }) => page.evaluate(code),
-  wait: ({ code }) => page.waitForFunction(code, { polling: 50 }).then(() => true),
+  // What it looks at may not be there yet.
+  wait: ({ code }) => page.waitForFunction(`(() => { try { return ${code}; } catch { return false; } })()`, { polling: 50 }).then(() => true),
   // Once it stands still: what comes into the page meanwhile moves it.
   click: ({ selector }) => page.locator(selector).click().catch(async (error) => {
     throw new Error(`${error}; ${selector}: ${await page.evaluate(whatKeeps, selector)}`);

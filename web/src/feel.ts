@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How sticks feel: trim, expo and limit of each axis, and which axis of a gamepad is which. Kept in the browser.
 
+import { gamepads, storage } from "./browser_features";
 import { h, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import { AXES, STILL, isStill, type Axis, type Helm, type Motion } from "./helm";
+import { STOP_BUTTON, chosenPad } from "./pad_choice";
 
 /** What a positive value of each axis means. */
 export const DIRECTION: Record<Axis, string> = { x: "forward", y: "left", z: "up", yaw: "turn left" };
@@ -21,26 +23,30 @@ const SHAPES: [keyof Shape, number, number][] = [["trim", -20, 20], ["expo", 0, 
 const PLAIN: Shape = { trim: 0, expo: 0, limit: 100 };
 
 /** Which axis of a gamepad moves along which of ours, and whether it points the other way. */
-type Mapping = Record<Axis, { axis: number; isReversed: boolean }>;
+type Mapping = Partial<Record<Axis, { axis: number; isReversed: boolean }>>;
+/** What a gamepad pushes along one of our axes, from which of its inputs. */
+export interface Push {
+  axis: Axis;
+  source: string;
+  value: number;
+}
 /** As browsers count the axes of a standard gamepad: right and back are positive. */
 const STANDARD: Mapping = {
   x: { axis: 3, isReversed: true }, y: { axis: 2, isReversed: true }, z: { axis: 1, isReversed: true }, yaw: { axis: 0, isReversed: true },
 };
-/** The red button of most gamepads, B or a circle. */
-export const STOP_BUTTON = 1;
 const DEAD_ZONE = 0.12;
 const PERIOD_MS = 200;
-
-export function connectedGamepad(): Gamepad | undefined {
-  return navigator.getGamepads().find((each) => each?.connected && each.axes.length >= 2) ?? undefined;
-}
+const CHOSEN_PAD = "gamepad";
 
 export class Feel {
   readonly element: HTMLElement;
   #name = h("input", { type: "text", maxlength: 24, placeholder: "as the server numbers you", "aria-label": "Your name" });
   #shapes = h("tbody");
   #mapping = h("tbody");
+  #pads = h("select", { "aria-label": "Gamepad that steers", onchange: () => this.#choose(this.#pads.value) });
+  #choice = h("label.field", { hidden: true }, h("span", {}, "Gamepad that steers"), this.#pads);
   #pad = h("p.hint");
+  #shownPads = "";
   #node = "";
 
   constructor(helm: Helm, fleet: Fleet) {
@@ -49,10 +55,10 @@ export class Feel {
       h("label.field", {}, h("span", {}, "Your name, as others see it"), this.#name),
       h("table", {}, h("caption", {}, "Sticks, keys and gamepad, in %"), head("", "trim", "expo", "limit"), this.#shapes),
       h("table", {}, h("caption", {}, "Gamepad"), head("", "axis", "reversed", "now"), this.#mapping),
-      this.#pad, reset));
-    this.#name.value = localStorage.getItem("name") ?? "";
+      this.#choice, this.#pad, reset));
+    this.#name.value = storage.get("name") ?? "";
     this.#name.addEventListener("change", () => {
-      localStorage.setItem("name", this.#name.value);
+      storage.set("name", this.#name.value);
       helm.greet(this.#name.value);
     });
     helm.addEventListener("open", () => this.#name.value && helm.greet(this.#name.value));
@@ -75,14 +81,23 @@ export class Feel {
     return motion;
   }
 
-  /** What a gamepad pushes. */
-  read(pad: Gamepad): Motion {
-    const motion = { ...STILL };
-    for (const axis of AXES) {
-      const { axis: index, isReversed } = this.#mapped(pad.id)[axis];
-      motion[axis] = beyondDeadZone(pad.axes[index] ?? 0) * (isReversed ? -1 : 1) || 0;
-    }
-    return motion;
+  /** The gamepad that steers. */
+  get pad(): Gamepad | undefined {
+    return chosenPad(gamepads(), storage.get(CHOSEN_PAD), (pad) => this.isMapped(pad));
+  }
+
+  /** Whether any of a gamepad's axes are known: those of an unknown one are chosen by its owner. */
+  isMapped(pad: Gamepad): boolean {
+    return Object.keys(this.#mapped(pad)).length > 0;
+  }
+
+  /** What a gamepad pushes, along each axis that is known. */
+  read(pad: Gamepad): Push[] {
+    return Object.entries(this.#mapped(pad)).map(([axis, { axis: index, isReversed }]) => ({
+      axis: axis as Axis,
+      source: [pad.index, pad.id, index, isReversed].join(" "),
+      value: beyondDeadZone(pad.axes[index] ?? 0) * (isReversed ? -1 : 1) || 0,
+    }));
   }
 
   #shape(axis: Axis): Shape {
@@ -93,8 +108,13 @@ export class Feel {
     return `feel ${this.#node}`;
   }
 
-  #mapped(id: string): Mapping {
-    return { ...STANDARD, ...stored<Mapping>(`gamepad ${id}`) };
+  #mapped({ id, mapping }: Gamepad): Mapping {
+    return { ...(mapping === "standard" ? STANDARD : {}), ...stored<Mapping>(`gamepad ${id}`) };
+  }
+
+  #choose(id: string): void {
+    storage.set(CHOSEN_PAD, id);
+    this.#fill();
   }
 
   #follow(node: string): void {
@@ -104,9 +124,10 @@ export class Feel {
   }
 
   #reset(): void {
-    localStorage.removeItem(this.#shapesKey);
-    const pad = connectedGamepad();
-    if (pad) localStorage.removeItem(`gamepad ${pad.id}`);
+    storage.remove(this.#shapesKey);
+    const { pad } = this;
+    if (pad) storage.remove(`gamepad ${pad.id}`);
+    storage.remove(CHOSEN_PAD);
     this.#fill();
   }
 
@@ -120,14 +141,20 @@ export class Feel {
         });
         return h("td", {}, input);
       }))));
-    const pad = connectedGamepad();
-    const mapping = this.#mapped(pad?.id ?? "");
+    const { pad } = this;
+    this.#shownPads = this.#padNames;
+    this.#pads.replaceChildren(...gamepads().map(({ id }) => h("option", { value: id }, id)));
+    this.#choice.hidden = this.#pads.options.length < 2;
+    if (pad) this.#pads.value = pad.id;
+    const mapping = pad ? this.#mapped(pad) : {};
     this.#mapping.replaceChildren(...(pad ? AXES : []).map((axis) => {
-      const select = h("select", { "aria-label": `Axis for ${DIRECTION[axis]}` }, ...pad!.axes.map((_, index) => h("option", { value: index }, String(index))));
-      const reversed = h("input", { type: "checkbox", checked: mapping[axis].isReversed, "aria-label": `${DIRECTION[axis]} reversed` });
-      select.value = String(mapping[axis].axis);
+      const isStandard = pad!.mapping === "standard";
+      const select = h("select", { "aria-label": `Axis for ${DIRECTION[axis]}` },
+        !isStandard && h("option", { value: "" }, "–"), ...pad!.axes.map((_, index) => h("option", { value: index }, String(index))));
+      const reversed = h("input", { type: "checkbox", checked: mapping[axis]?.isReversed ?? false, "aria-label": `${DIRECTION[axis]} reversed` });
+      select.value = String(mapping[axis]?.axis ?? "");
       for (const input of [select, reversed]) {
-        input.addEventListener("change", () => store(`gamepad ${pad!.id}`, axis, { axis: Number(select.value), isReversed: reversed.checked }));
+        input.addEventListener("change", () => store(`gamepad ${pad!.id}`, axis, select.value === "" ? undefined : { axis: Number(select.value), isReversed: reversed.checked }));
       }
       return h("tr", { "data-pad": axis }, h("th", { scope: "row" }, DIRECTION[axis]), h("td", {}, select), h("td", {}, reversed), h("td.now"));
     }));
@@ -135,12 +162,19 @@ export class Feel {
   }
 
   #showPad(): void {
-    const pad = connectedGamepad();
-    if (Boolean(pad) !== this.#mapping.hasChildNodes()) return this.#fill();
-    setText(this.#pad, pad ? `${pad.id}. Its button ${STOP_BUTTON} (B, or a circle) is STOP.` : "No gamepad yet: press one of its buttons to connect it.");
-    if (!pad) return;
-    const motion = this.read(pad);
-    for (const row of this.#mapping.children) setText(row.querySelector(".now")!, `${Math.round(100 * motion[(row as HTMLElement).dataset["pad"] as Axis])} %`);
+    if (this.#padNames !== this.#shownPads) return this.#fill();
+    const { pad } = this;
+    setText(this.#pad, !pad ? "No gamepad yet: press one of its buttons to connect it."
+      : `${pad.id}. ${this.isMapped(pad) ? "" : "Its axes are not known: choose them above. "}Button ${STOP_BUTTON} (B, or a circle) of each gamepad is STOP.`);
+    const pushes = pad ? this.read(pad) : [];
+    for (const row of this.#mapping.children) {
+      const push = pushes.find(({ axis }) => axis === (row as HTMLElement).dataset["pad"]);
+      setText(row.querySelector(".now")!, push ? `${Math.round(100 * push.value)} %` : "");
+    }
+  }
+
+  get #padNames(): string {
+    return [this.pad?.id, ...gamepads().map(({ index, id }) => `${index} ${id}`)].join("\n");
   }
 }
 
@@ -149,15 +183,11 @@ function head(...names: string[]): HTMLElement {
 }
 
 function stored<T>(key: string): Partial<T> {
-  try {
-    return JSON.parse(localStorage.getItem(key) ?? "{}") as Partial<T>;
-  } catch {
-    return {};
-  }
+  return { ...(storage.read(key) as Partial<T> | undefined) };
 }
 
-function store(key: string, axis: Axis, value: object): void {
-  localStorage.setItem(key, JSON.stringify({ ...stored<Record<string, object>>(key), [axis]: value }));
+function store(key: string, axis: Axis, value: object | undefined): void {
+  storage.set(key, JSON.stringify({ ...stored<Record<string, object>>(key), [axis]: value }));
 }
 
 /** A worn stick does not come back to the middle. */

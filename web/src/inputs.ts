@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sticks on the screen, keys and a gamepad, added up. What is released is zero at once.
+// Sticks on the screen, keys and a gamepad, added up. Releasing one is zero at once, and none counts before it was at neutral.
 
-import { STOP_BUTTON, beyondDeadZone, connectedGamepad, type Feel } from "./feel";
+import { gamepads } from "./browser_features";
+import { DIRECTION, beyondDeadZone, type Feel } from "./feel";
+import { HeldKeys, isModifier } from "./held_keys";
 import { AXES, STILL, isStill, type Axis, type Motion } from "./helm";
+import { NeutralGate } from "./neutral_gate";
+import { StopButtons } from "./pad_choice";
 import { Stick } from "./stick";
 
 /** Keys as they lie on the keyboard, whatever is printed on them. */
@@ -22,19 +26,26 @@ export class Inputs extends EventTarget {
   readonly left = new Stick("left", "Left stick: turn and climb. Keys: Q, E, R, F", (right, up) => this.#push("left", { ...STILL, yaw: -right, z: up }));
   /** Where to go; a rover has no sideways, and turns. */
   readonly right = new Stick("right", "Right stick: move. Keys: W, A, S, D", (right, up) => this.#push("right", { ...STILL, x: up, [this.#sideways]: -right }));
-  #keys = new Set<string>();
+  /** Which gamepad steers, and why it does not yet; empty without one. */
+  padText = "";
+  #keys = new HeldKeys();
+  #gate = new NeutralGate<Axis>();
+  #stopButtons = new StopButtons();
   #pushed: Record<"left" | "right" | "gamepad", Motion> = { left: STILL, right: STILL, gamepad: STILL };
-  #wasStop = false;
 
   constructor(private feel: Feel) {
     super();
     window.addEventListener("keydown", (event) => this.#onKey(event, true));
     window.addEventListener("keyup", (event) => this.#onKey(event, false));
-    window.setInterval(() => this.#readGamepad(), GAMEPAD_PERIOD_MS);
+    window.addEventListener("contextmenu", () => this.#keys.letGo() && this.#changed());
+    window.setInterval(() => this.#readGamepads(), GAMEPAD_PERIOD_MS);
   }
 
+  /** Have everything pushed anew. */
   letGo(): void {
-    this.#keys.clear();
+    this.#keys.letGo();
+    this.#gate.close();
+    this.#pushed.gamepad = STILL;
     this.left.letGo();
     this.right.letGo();
     this.#changed();
@@ -42,7 +53,7 @@ export class Inputs extends EventTarget {
 
   get motion(): Motion {
     const motion = { ...STILL };
-    for (const key of this.#keys) {
+    for (const key of this.#keys.codes) {
       const [axis, value] = KEYS[key]!;
       motion[axis === "y" ? this.#sideways : axis] += value;
     }
@@ -75,29 +86,38 @@ export class Inputs extends EventTarget {
   }
 
   #onKey(event: KeyboardEvent, isDown: boolean): void {
-    if (!(event.code in KEYS)) return;
     if (!isDown) {
-      if (this.#keys.delete(event.code)) this.#changed();
+      if (this.#keys.up(event)) this.#changed();
       return;
     }
-    const target = event.target as HTMLElement;
-    const isSlider = target.matches("input[type=range]") && !event.code.startsWith("Key");
-    const isTyping = isSlider || target.matches("input:not([type=range], [type=checkbox]), select, textarea");
-    if (!this.isActive || isTyping || event.ctrlKey || event.altKey || event.metaKey) return;
-    event.preventDefault();
-    if (event.repeat) return;
-    this.#keys.add(event.code);
-    this.#changed();
+    if (!isModifier(event)) {
+      if (!(event.code in KEYS)) return;
+      const target = event.target as HTMLElement;
+      const isSlider = target.matches("input[type=range]") && !event.code.startsWith("Key");
+      if (!this.isActive || isSlider || target.matches("input:not([type=range], [type=checkbox]), select, textarea")) return;
+      event.preventDefault();
+    }
+    if (this.#keys.down(event)) this.#changed();
   }
 
-  #readGamepad(): void {
-    const pad = document.hasFocus() ? connectedGamepad() : undefined;
-    const isStop = pad?.buttons?.[STOP_BUTTON]?.pressed === true;
-    if (isStop && !this.#wasStop) this.dispatchEvent(new Event("stop"));
-    this.#wasStop = isStop;
-    const before = this.#pushed.gamepad;
-    this.#pushed.gamepad = this.isActive && pad ? this.feel.read(pad) : STILL;
-    if (!isStill(before) || !isStill(this.#pushed.gamepad)) this.#changed();
+  #readGamepads(): void {
+    const hasFocus = document.hasFocus();
+    if (this.#stopButtons.look(hasFocus ? gamepads() : [])) this.dispatchEvent(new Event("stop"));
+    const { pad } = this.feel;
+    const before = [isStill(this.#pushed.gamepad), this.padText].join();
+    const pushed = { ...STILL };
+    if (!this.isActive || !hasFocus) this.#gate.close();
+    else for (const { axis, source, value } of pad ? this.feel.read(pad) : []) pushed[axis] = this.#gate.pass(axis, source, value);
+    this.#pushed.gamepad = pushed;
+    this.padText = pad ? this.#describe(pad) : "";
+    if (!isStill(pushed) || before !== [true, this.padText].join()) this.#changed();
+  }
+
+  #describe(pad: Gamepad): string {
+    const name = pad.id.replace(/ *\(.*/, "") || pad.id;
+    if (!this.feel.isMapped(pad)) return `${name} does not steer: choose its axes under Sticks.`;
+    const closed = this.#gate.closed.map((axis) => DIRECTION[axis]);
+    return closed.length > 0 ? `${name}: let go of it first (${closed.join(", ")}).` : `${name} steers.`;
   }
 
   #changed(): void {

@@ -2,6 +2,7 @@
 // What users' own nodes publish, drawn in the scene: a layer for each topic that can be drawn, each to be switched.
 
 import { Group, Matrix4, type Scene as World } from "three";
+import { storage } from "./browser_features";
 import { h } from "./dom";
 import type { Arrival, Stream } from "./stream";
 import type { Transforms } from "./transforms";
@@ -43,7 +44,7 @@ export class Layers {
   #axes?: { place: (frames: Iterable<string>, poseOf: (frame: string) => Matrix4 | undefined) => void; group: Group };
 
   constructor(private world: World, private stream: Stream, private transforms: Transforms) {
-    this.#chosen = stored();
+    this.#chosen = { ...(storage.read(STORED) as Record<string, boolean> | undefined) };
     this.#add(AXES, "", () => undefined);
     stream.addEventListener("graph", () => this.#look());
     stream.addEventListener("seek", () => this.#restart());
@@ -72,7 +73,7 @@ export class Layers {
     const isOn = this.#chosen[topic] ?? (topic !== AXES && !ON_REQUEST.has(type));
     const input = h("input", { type: "checkbox", checked: isOn, onchange: () => {
       this.#chosen[topic] = input.checked;
-      localStorage.setItem(STORED, JSON.stringify(this.#chosen));
+      storage.set(STORED, JSON.stringify(this.#chosen));
       follow();
     } });
     const element = h("label.check", { "data-layer": topic }, input, topic, type && h("span.topic-type", {}, LABELS[type]));
@@ -139,13 +140,5 @@ export class Layers {
       this.#axes.group.visible = areAxesOn;
       if (areAxesOn) this.#axes.place(this.transforms.frames, poseOf);
     }
-  }
-}
-
-function stored(): Record<string, boolean> {
-  try {
-    return JSON.parse(localStorage.getItem(STORED) ?? "{}") ?? {};
-  } catch {
-    return {};
   }
 }

@@ -2,6 +2,7 @@
 // Numbers over time, all on one axis: what matters of the chosen vehicle or, once somebody has chosen, what they want.
 
 import uPlot from "uplot";
+import { storage } from "./browser_features";
 import { decimal, h, icon, panel, setText, setValue } from "./dom";
 import { drawing } from "./drawing_budget";
 import { numericPaths } from "./fields";
@@ -84,19 +85,15 @@ export class Plots {
   }
 
   #store(layout: Entry[] | undefined): void {
-    if (layout) localStorage.setItem(this.#key, JSON.stringify(layout));
-    else localStorage.removeItem(this.#key);
+    if (layout) storage.set(this.#key, JSON.stringify(layout));
+    else storage.remove(this.#key);
     this.#arrange();
   }
 
   #stored(): Entry[] | undefined {
-    try {
-      const layout: unknown = JSON.parse(localStorage.getItem(this.#key) ?? "null");
-      if (Array.isArray(layout)) return layout.filter((each) => typeof each?.quantity === "string" || (typeof each?.topic === "string" && typeof each.path === "string"));
-    } catch {
-      // Somebody else wrote it.
-    }
-    return undefined;
+    const layout = storage.read(this.#key);
+    if (!Array.isArray(layout)) return undefined;
+    return layout.filter((each) => typeof each?.quantity === "string" || (typeof each?.topic === "string" && typeof each.path === "string"));
   }
 
   #move(entry: Entry, by: number): void {

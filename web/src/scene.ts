@@ -8,6 +8,7 @@ import {
 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
 import URDFLoader from "urdf-loader";
+import { withWebGL } from "./browser_features";
 import { h, panel } from "./dom";
 import { drawing } from "./drawing_budget";
 import type { Fleet } from "./fleet";
@@ -141,9 +142,8 @@ export class Scene {
     this.#world.add(sun);
     this.#world.fog = this.#fog;
     this.#world.add(this.#grid, new AxesHelper(0.5), this.#target);
-    try {
-      this.#renderer = new WebGLRenderer({ antialias: true, alpha: true });
-    } catch {
+    this.#renderer = withWebGL(() => new WebGLRenderer({ antialias: true, alpha: true }));
+    if (!this.#renderer) {
       this.#view.append(h("p.hint", {}, "This browser has no WebGL, which the scene needs."));
       return;
     }

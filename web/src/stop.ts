@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // STOP, for everybody and from everywhere on the page, and what then holds the vehicle until somebody resumes it.
 
+import { whenFullScreenLeft } from "./browser_features";
 import { h, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Held, Helm, Vehicle } from "./helm";
@@ -32,9 +33,7 @@ export class Stop {
     window.addEventListener("keydown", (event) => this.#onKey(event), { capture: true });
     window.addEventListener("keyup", (event) => this.#isOurs(event) && event.preventDefault(), { capture: true });
     // Who leaves full screen by Escape wanted to stop, and the browser has kept the key for itself.
-    const onFullScreenLeft = (): void => void (helm.mine && this.press());
-    document.addEventListener("fullscreenchange", () => document.fullscreenElement ?? onFullScreenLeft());
-    matchMedia("(display-mode: fullscreen)").addEventListener("change", ({ matches }) => matches || onFullScreenLeft());
+    whenFullScreenLeft(() => helm.mine && this.press());
     this.#show();
   }
 
@@ -110,7 +109,7 @@ export class Stop {
     this.#resume.hidden = !this.#resumable || !this.helm.maySteer;
     this.#resumeAll.hidden = (held.length < 2 && !allStopped) || !this.helm.maySteer;
     this.banner.classList.toggle("error", isWaiting || Boolean(refusal || gone || held.some((each) => each.held?.problem)));
-    const mayNot = this.helm.maySteer ? "" : "only viewers who may steer can resume";
+    const mayNot = this.helm.maySteer || !this.helm.isOpen ? "" : "only viewers who may steer can resume";
     const lines: string[] = this.banner.hidden ? [""]
       : isWaiting ? ["STOP has not reached the server yet", refusal || "It will be sent again as soon as there is a connection."]
         : refusal ? ["This link is not valid", refusal]

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page's parts below STOP. One that fails leaves a line in its place, and the others work.
+
+import { missing, reasonOf, storage } from "./browser_features";
+import { Cameras } from "./cameras";
+import { h } from "./dom";
+import { Feel } from "./feel";
+import type { Fleet } from "./fleet";
+import { Health } from "./health";
+import type { Helm } from "./helm";
+import { Links } from "./links";
+import { Log } from "./log";
+import { Overview } from "./overview";
+import { Parameters } from "./parameters";
+import { PilotView } from "./pilot_view";
+import { Plots } from "./plots";
+import { Publisher } from "./publish";
+import { Recorder } from "./recorder";
+import { Scene } from "./scene";
+import { Services } from "./services";
+import { Steering } from "./steering";
+import type { Stream } from "./stream";
+import { Summary } from "./summary";
+import { Timeline } from "./timeline";
+import { Topics } from "./topics";
+
+const SAID_MS = 6_000;
+const THEMES = ["auto", "light", "dark"];
+
+const notice = h("div.notice", { role: "status", hidden: true });
+let noticeTimer = 0;
+function say(text: string): void {
+  notice.textContent = text;
+  notice.hidden = false;
+  clearTimeout(noticeTimer);
+  noticeTimer = window.setTimeout(() => (notice.hidden = true), SAID_MS);
+}
+
+/** Buttons of which one is chosen, and what each one shows. */
+function tabs(name: string, parts: [string, HTMLElement][]): HTMLElement {
+  const buttons = parts.map(([label, body]) => {
+    body.id = `${name}-${label.toLowerCase()}`;
+    body.role = "tabpanel";
+    body.ariaLabel = label;
+    return h("button", { role: "tab", "aria-controls": body.id, onclick: () => choose(body) }, label);
+  });
+  const choose = (chosen: HTMLElement): void => {
+    parts.forEach(([, body], index) => {
+      body.hidden = body !== chosen;
+      buttons[index]!.setAttribute("aria-selected", String(body === chosen));
+    });
+  };
+  choose(parts[0]![1]);
+  return h("section.panel", { id: name, "aria-label": "Details" }, h("div.tabs", { role: "tablist" }, ...buttons), ...parts.map(([, body]) => body));
+}
+
+function themeButton(): HTMLElement {
+  const button = h("button.small.theme", { title: "Light, dark or system theme" });
+  const show = (theme: string): void => {
+    document.documentElement.dataset["theme"] = theme;
+    button.textContent = { auto: "◐", light: "☀", dark: "☾" }[theme]!;
+    button.setAttribute("aria-label", `theme: ${theme}`);
+  };
+  button.addEventListener("click", () => {
+    const next = THEMES[(THEMES.indexOf(document.documentElement.dataset["theme"] ?? "auto") + 1) % THEMES.length]!;
+    storage.set("theme", next);
+    show(next);
+  });
+  const stored = storage.get("theme") ?? "auto";
+  show(THEMES.includes(stored) ? stored : "auto");
+  return button;
+}
+
+/** One button per vehicle, when there are several. */
+function vehicleSwitch(fleet: Fleet): HTMLElement {
+  const element = h("nav.vehicles", { "aria-label": "Vehicles" });
+  let shown = "";
+  fleet.addEventListener("change", () => {
+    const { subjects, subject } = fleet;
+    const wanted = [subject.prefix, ...subjects.map(({ prefix, name }) => `${prefix} ${name}`)].join("\n");
+    if (wanted === shown) return;
+    shown = wanted;
+    element.replaceChildren(...subjects.map((each) =>
+      h("button", { "aria-pressed": String(each.prefix === subject.prefix), "data-vehicle": each.name, onclick: () => fleet.choose(each.prefix) }, each.name)));
+    element.parentElement?.classList.toggle("several", subjects.length > 1);
+    element.querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    document.title = subject.name ? `${subject.name} · drone_bridge` : "drone_bridge";
+  });
+  return element;
+}
+
+/** On a phone one part of the page is shown at a time. */
+function sections(): HTMLElement {
+  const names: [string, string][] = [["look", "Look"], ["steer", "Steer"], ["plots", "Plots"], ["more", "More"]];
+  const buttons = names.map(([name, label]) => h("button", {
+    "data-section": name,
+    onclick: () => {
+      document.body.dataset["section"] = name;
+      for (const button of buttons) button.setAttribute("aria-pressed", String(button.dataset["section"] === name));
+      window.scrollTo(0, 0);
+    },
+  }, label));
+  document.body.dataset["section"] = "look";
+  buttons[0]!.setAttribute("aria-pressed", "true");
+  return h("nav.sections", { "aria-label": "Parts of the page" }, ...buttons);
+}
+
+/** Return a part of the page, or a line about why it can't be shown. */
+function part(name: string, make: () => HTMLElement): HTMLElement {
+  try {
+    return make();
+  } catch (error) {
+    console.error(error);
+    missing.report(name, reasonOf(error));
+    return h("p.hint", {}, `${name} can't be shown: ${reasonOf(error)}`);
+  }
+}
+
+interface Base {
+  stream: Stream;
+  helm: Helm;
+  fleet: Fleet;
+  /** The element in the header, which the others stand before. */
+  stop: HTMLElement;
+}
+
+/** Add everything but STOP and its banner, which are there. */
+export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base): void {
+  const health = new Health(stream);
+  const links = new Links(stream, helm, fleet);
+  const cameras = new Cameras(stream, fleet);
+  const feel = new Feel(helm, fleet);
+  let addPlot: (topic: string, path: string) => void = () => say("There are no plots.");
+  const plots = part("Plots", () => {
+    const made = new Plots(stream, fleet);
+    addPlot = (topic, path) => made.add(topic, path);
+    return made.element;
+  });
+  let overviewButton: HTMLElement | undefined;
+  const overview = part("All vehicles", () => {
+    const made = new Overview(stream, helm, fleet, links);
+    overviewButton = made.button;
+    return made.element;
+  });
+  const details = (): HTMLElement => tabs("details", [
+    ["Log", part("Log", () => new Log(stream).element)],
+    ["Topics", part("Topics", () => new Topics(stream, new Publisher(stream, helm), (topic, path) => addPlot(topic, path)).element)],
+    ["Services", part("Services", () => new Services(stream, helm).element)],
+    ["Parameters", part("Parameters", () => new Parameters(stream).element)],
+    ["Sticks", feel.element],
+  ]);
+  stop.before(...[overviewButton, part("Vehicles", () => vehicleSwitch(fleet)),
+    h("div.tools", {}, part("Record", () => new Recorder(stream, say).element), part("Theme", themeButton))].filter((each) => each !== undefined));
+  page.append(
+    overview,
+    part("Pilot's view", () => new PilotView(stream, fleet, cameras).element),
+    part("Summary", () => new Summary(stream, helm, fleet, health, links).element),
+    h("main", {},
+      h("div.column.left", {}, cameras.element, plots),
+      h("div.column.middle", {}, part("Scene", () => new Scene(stream, fleet, helm).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say).element)),
+      h("div.column.right", {}, health.element, part("Details", details))),
+    part("Timeline", () => new Timeline(stream).element),
+    sections(),
+    notice,
+  );
+  // They have missed what came before them.
+  if (helm.isOpen) helm.dispatchEvent(new Event("open"));
+  helm.dispatchEvent(new Event("change"));
+}
