@@ -3,11 +3,13 @@
 
 import { h, twoPresses } from "./dom";
 import type { Fleet } from "./fleet";
-import type { Emergency } from "./helm";
+import type { Emergency, Helm } from "./helm";
 import type { Stream } from "./stream";
 
 /** Services without a request that become buttons, in this order. */
 const BUTTONS = ["takeoff", "land", "land_on_pad", "reset", "emergency", "run", "pause", "bind", "unbind"];
+/** What a vehicle that is held does not do, though a controller may agree to it. */
+const MOVES = new Set(["takeoff", "land on pad"]);
 /** What can't be undone. */
 const GRAVE = new Set(["takeoff", "land on pad", "reset"]);
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
@@ -21,7 +23,7 @@ export class Actions {
   readonly element = h("div.quick", {}, this.#buttons, this.#emergencies);
   #shown = "";
 
-  constructor(private stream: Stream, private fleet: Fleet, private say: (text: string) => void) {
+  constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private say: (text: string) => void) {
     stream.addEventListener("graph", () => this.#show());
     fleet.addEventListener("change", () => this.#show());
   }
@@ -71,6 +73,10 @@ export class Actions {
   }
 
   async #call(service: string, request: object): Promise<boolean> {
+    if (MOVES.has(lastOf(service)) && this.helm.isStopped(this.fleet.subject.vehicle)) {
+      this.say(`The vehicle is on hold, and does not ${lastOf(service)}: press Resume first.`);
+      return false;
+    }
     try {
       const { message, success } = await this.stream.call(service, request);
       this.say(message || `${service}: done.`);

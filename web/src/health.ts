@@ -41,11 +41,13 @@ export class Health extends EventTarget {
       this.#sum();
     });
     setInterval(() => this.#age(), 1000);
+    stream.addEventListener("status", () => this.#age());
   }
 
   /** The worst lamp with its sentence, and whose it is. */
   get verdict(): { level: Level; text: string; source: string } {
     const all = [...this.#statuses];
+    if (this.stream.status !== "open") return { level: "stale", text: "Unknown", source: all.length > 0 ? "no connection" : "" };
     if (all.length === 0) return { level: "stale", text: "No diagnostics yet", source: "" };
     const worst = (["error", "warn", "stale"] as const).flatMap((level) => all.filter(([, each]) => each.level === level));
     const [first] = worst;
@@ -93,10 +95,11 @@ export class Health extends EventTarget {
     const nowMs = performance.now();
     for (const [name, status] of this.#statuses) {
       const ageMs = nowMs - status.receivedMs;
-      if (ageMs > FORGOTTEN_MS) {
+      const isLost = this.stream.status !== "open";
+      if (ageMs > FORGOTTEN_MS && !isLost) {
         status.element.remove();
         this.#statuses.delete(name);
-      } else if (ageMs > STALE_MS) {
+      } else if (ageMs > STALE_MS || isLost) {
         this.#show(status, "stale", `silent for ${Math.round(ageMs / 1000)} s`);
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The conversation with the server about steering, on a socket of its own. The server has the last word on everything.
 
+import { LostLink } from "./lost_link";
 import { socketAddress } from "./stream";
 
 export const AXES = ["x", "y", "z", "yaw"] as const;
@@ -120,6 +121,7 @@ export class Helm extends EventTarget {
   limit = "";
   maySteer = false;
   isOpen = false;
+  readonly link = new LostLink();
   #socket?: WebSocket;
   #token?: number;
   #motion: Motion = STILL;
@@ -151,18 +153,18 @@ export class Helm extends EventTarget {
     this.#silentPeriods = 0;
     socket.onopen = () => {
       this.isOpen = true;
+      this.link.found();
       this.#pauseMs = 250;
       this.#sendWanted();
       this.dispatchEvent(new Event("open"));
       this.#changed();
     };
     socket.onmessage = (event) => this.#receive(JSON.parse(event.data as string));
-    socket.onclose = () => {
-      this.isOpen = false;
-      this.vehicles = [];
-      this.unanswered = [];
-      this.allStopped = null;
-      this.limit = "";
+    socket.onclose = ({ code, reason }) => {
+      if (this.isOpen) this.link.lost(Date.now(), code, reason);
+      this.isOpen = this.maySteer = false;
+      // As they were last, with their holds; only nobody steers them from here.
+      this.vehicles = this.vehicles.map((vehicle) => ({ ...vehicle, pilot: null, pilot_name: "", asked: [] }));
       this.#token = undefined;
       this.#changed();
       setTimeout(() => this.connect(), this.#pauseMs);
@@ -213,6 +215,12 @@ export class Helm extends EventTarget {
     if (!this.#wanted || this.#socket?.readyState !== WebSocket.OPEN) return;
     const { isAll, topics, number } = this.#wanted;
     this.#socket.send(JSON.stringify({ op: "stop", ...(isAll ? {} : { vehicles: [...topics] }), number }));
+  }
+
+  /** Whether a vehicle is held, or this page wants it to be. */
+  isStopped(vehicle: Vehicle | undefined): boolean {
+    if (!vehicle) return false;
+    return vehicle.held !== null || this.#wanted?.isAll === true || this.#wanted?.topics.has(vehicle.topic) === true;
   }
 
   /** Whether the server should have answered a STOP by now. */

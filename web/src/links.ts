@@ -76,7 +76,7 @@ export class Links extends EventTarget {
     const { status, refusal } = this.stream;
     const name = "server";
     if (refusal) return { name, level: "error", text: "Link refused" };
-    if (status !== "open") return { name, level: "error", text: status === "lost" ? "Lost, reconnecting …" : "Connecting …" };
+    if (status !== "open") return { name, level: "error", text: this.helm.link.text || "Connecting …" };
     const { silentSeconds } = this.helm;
     if (silentSeconds) return { name, level: "error", text: "Not responding", ageS: silentSeconds };
     return { name, level: "ok", text: this.stream.isRecording ? "a recording" : "connected", ageS: this.helm.ageSeconds };

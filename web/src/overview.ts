@@ -112,7 +112,7 @@ class Card {
     const broken = links.find(({ level }) => level === "error");
     const isHeld = Boolean(vehicle?.held);
     const { movement, doing } = this.#activity;
-    this.#lamp.className = `lamp ${broken ? "error" : isHeld ? "warn" : "ok"}`;
+    this.#lamp.className = `lamp ${this.helm.link.text ? "stale" : broken ? "error" : isHeld ? "warn" : "ok"}`;
     setText(this.#state, broken ? `${broken.name}: ${broken.text}` : isHeld ? ["Held", movement.toLowerCase()].filter(Boolean).join(", ") : movement || doing || "Connected");
     setText(this.#who, [whoCommands(vehicle), movement && !isHeld && doing].filter(Boolean).join(" · "));
     this.#resume.hidden = !isHeld || !this.helm.maySteer;

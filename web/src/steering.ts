@@ -12,6 +12,8 @@ import type { Links } from "./links";
 import type { Stream } from "./stream";
 
 const REFUSAL_SHOWN_MS = 6_000;
+/** Of requests that had left when STOP was pressed. */
+const UNDER_WAY_MS = 1_500;
 
 export class Steering {
   readonly element: HTMLElement;
@@ -24,18 +26,20 @@ export class Steering {
   #speed = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Speed at full deflection" });
   #share = h("output");
   #keys = h("p.hint.keys");
+  #pad = h("p.hint.gamepad", { hidden: true });
   #inputs: Inputs;
   #crew: Crew;
   /** After a refused push nothing is sent until everything has been let go. */
   #mustLetGo = false;
+  #stoppedMs = -Infinity;
 
   constructor(stream: Stream, private helm: Helm, private fleet: Fleet, private links: Links, private feel: Feel, private say: (text: string) => void) {
     this.#inputs = new Inputs(feel);
     this.#crew = new Crew(helm, fleet, () => this.#leave());
     this.element = panel("steering", "Steering", [this.#who, this.#crew.button],
-      this.#withoutHold, this.#crew.element, new Actions(stream, fleet, say).element,
+      this.#withoutHold, this.#crew.element, new Actions(stream, helm, fleet, say).element,
       h("div.sticks", {}, this.#inputs.left.element,
-        h("div.centre", {}, this.#refusal, h("label.speed", {}, "speed", this.#speed, this.#share), this.#keys),
+        h("div.centre", {}, this.#refusal, h("label.speed", {}, "speed", this.#speed, this.#share), this.#keys, this.#pad),
         this.#inputs.right.element));
     this.#inputs.addEventListener("change", () => this.#move());
     this.#inputs.addEventListener("stop", () => helm.stop(fleet.subject.vehicle?.topic));
@@ -44,7 +48,10 @@ export class Steering {
     this.#speed.addEventListener("pointerup", () => this.#speed.blur());
     helm.addEventListener("change", () => this.#show());
     links.addEventListener("change", () => this.#show());
-    helm.addEventListener("stop", () => this.#inputs.letGo());
+    helm.addEventListener("stop", () => {
+      this.#stoppedMs = performance.now();
+      this.#inputs.letGo();
+    });
     helm.addEventListener("refused", (event) => this.#onRefused((event as CustomEvent<string>).detail));
     fleet.addEventListener("change", () => this.#onSubject());
     // Who has looked away does not steer.
@@ -64,6 +71,8 @@ export class Steering {
   }
 
   #onRefused(reason: string): void {
+    // The banner says more to the pilot who has just pressed STOP than the refusal of what was under way.
+    if (performance.now() - this.#stoppedMs < UNDER_WAY_MS && isStill(this.#inputs.motion)) return;
     this.#mustLetGo = !isStill(this.#inputs.motion);
     this.helm.move(STILL);
     this.#move();
@@ -102,6 +111,8 @@ export class Steering {
     for (const axis of AXES) motion[axis] = this.#mustLetGo || !this.#inputs.axes.includes(axis) ? 0 : shaped[axis] * share;
     if (this.helm.mine) this.helm.move(motion);
     this.#inputs.show(motion);
+    setText(this.#pad, this.#inputs.padText);
+    this.#pad.hidden = this.#inputs.padText === "";
     this.element.classList.toggle("refused", this.#mustLetGo);
     setText(this.#share, `${decimal(100 * share, 0)} %`);
   }
@@ -113,7 +124,7 @@ export class Steering {
     this.#inputs.axes = vehicle?.axes ?? [];
     this.#inputs.isActive = isMine && !problem;
     if (!this.#inputs.isActive) this.#inputs.letGo();
-    this.element.classList.toggle("active", this.#inputs.isActive);
+    this.element.classList.toggle("active", this.#inputs.isActive && !this.helm.isStopped(vehicle));
     const isRover = vehicle !== undefined && !vehicle.axes.includes("z");
     this.element.classList.toggle("rover", isRover);
     setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);

@@ -86,6 +86,8 @@ export class Stream extends EventTarget {
   #calls = new Map<number, { resolve: (data: DataView) => void; reject: (error: Error) => void }>();
   #nextCall = 1;
   #pauseMs = 250;
+  /** Whether topics and channels are those of a connection that has ended. */
+  #isStale = false;
   /** The channels on which this page publishes, by topic. */
   #published = new Map<string, number>();
 
@@ -109,6 +111,11 @@ export class Stream extends EventTarget {
       this.dispatchEvent(new Event("graph"));
     });
     client.on("advertise", (channels) => {
+      if (this.#isStale) {
+        this.topics.clear();
+        this.#channels.clear();
+        this.#isStale = false;
+      }
       for (const channel of channels) {
         this.#channels.set(channel.id, channel);
         if (!this.topics.has(channel.topic)) this.topics.set(channel.topic, channel);
@@ -259,9 +266,9 @@ export class Stream extends EventTarget {
     this.dispatchEvent(new Event("status"));
   }
 
+  /** What was there stays, for the last values of it, until a server says what there is now. */
   #onClose(): void {
-    this.topics.clear();
-    this.#channels.clear();
+    this.#isStale = true;
     this.services.clear();
     this.#topicOf.clear();
     for (const subscription of this.#subscriptions.values()) subscription.id = undefined;
@@ -284,7 +291,7 @@ export class Stream extends EventTarget {
   /** Subscribe if somebody listens and the topic is there, else do not. */
   #follow(topic: string): void {
     const subscription = this.#subscriptions.get(topic);
-    if (!subscription || this.status !== "open") return;
+    if (!subscription || this.status !== "open" || this.#isStale) return;
     const channel = this.topics.get(topic);
     const wanted = subscription.listeners.size > 0 && channel?.encoding === "cdr";
     if (wanted && subscription.id === undefined) {

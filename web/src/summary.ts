@@ -64,6 +64,13 @@ export class Summary {
 
   #show(): void {
     this.#showConnection();
+    const lostS = this.helm.link.ageS(Date.now()) || this.helm.silentSeconds;
+    const { health, position, doing } = this.#cells;
+    if (lostS > 0) {
+      // A launch ends its vehicles before its server: then there are no last values of them.
+      if (this.fleet.subjects.length === 0) [position, doing].forEach((cell) => cell.show("stale", "Unknown"));
+      return [health, position, doing].forEach((cell) => cell.age(lostS));
+    }
     const { level, text, source } = this.health.verdict;
     this.#cells.health.show(level, text, source);
     this.#showDoing();
@@ -100,14 +107,14 @@ export class Summary {
   #showDoing(): void {
     const { doing, state, movement } = this.#activity;
     const { vehicle } = this.fleet.subject;
-    const isHeld = vehicle ? vehicle.held !== null : this.#activity.isHeld;
+    const isHeld = vehicle ? this.helm.isStopped(vehicle) : this.#activity.isHeld;
     const commanders = vehicle?.commanders ?? [];
     const who = commanders.length > 0 ? commanders.join(" and ") : "nobody";
     const cell = this.#cells.doing;
-    if (vehicle?.pilot) {
+    if (isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `commands from ${who} are refused until Resume is pressed` : "until Resume is pressed");
+    else if (vehicle?.pilot) {
       cell.show("none", vehicle.pilot === "you" ? "Steered from here" : "Steered from another page", commanders.length > 0 ? `${who} is overruled${doing && `, ${doing}`}` : "");
-    } else if (isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `commands from ${who} are refused until Resume is pressed` : "until Resume is pressed");
-    else if (state) cell.show("none", doing, `${state.value.reason}${commanders.length > 0 ? ` (${who})` : ""}`, this.stream.silentS(state));
+    } else if (state) cell.show("none", doing, `${state.value.reason}${commanders.length > 0 ? ` (${who})` : ""}`, this.stream.silentS(state));
     else if (commanders.length > 0) cell.show("none", movement || "Commanded", `${who} commands it`);
     else if (this.stream.isRecording) cell.show("none", movement || "Not recorded", "no controller was recorded");
     else cell.show("none", movement || "Nothing", "nobody commands it");
@@ -123,12 +130,19 @@ class Cell {
   #lamp = h("span.lamp");
   #text = h("strong");
   #more = h("span.more");
+  #shown = "";
 
   constructor(name: string) {
     this.element = h("div.cell", { "data-cell": name.toLowerCase() }, h("span.cell-name", {}, this.#lamp, name), this.#text, this.#more);
   }
 
+  /** Keep what was shown last, with its age. */
+  age(silentS: number): void {
+    this.show("stale", this.#shown, this.#more.textContent ?? "", silentS);
+  }
+
   show(level: string, text: string, more = "", silentS = 0): void {
+    this.#shown = text;
     this.#lamp.className = `lamp ${level}`;
     setValue(this.#text, text, silentS);
     setText(this.#more, more);

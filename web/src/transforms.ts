@@ -22,7 +22,7 @@ export class Transforms {
   constructor(private stream: Stream) {
     stream.subscribe("/tf", (arrival) => this.#take(arrival.value, arrival.receivedMs, false));
     stream.subscribe("/tf_static", (arrival) => this.#take(arrival.value, arrival.receivedMs, true));
-    stream.addEventListener("status", () => this.#edges.clear());
+    stream.addEventListener("status", () => stream.status === "open" && this.#edges.clear());
     stream.addEventListener("seek", () => this.#edges.clear());
   }
 
@@ -53,7 +53,7 @@ export class Transforms {
     let at = frame;
     for (let depth = 0; depth < DEEPEST && at !== root; depth++) {
       const edge = this.#edges.get(at);
-      if (!edge || (!edge.isStatic && !this.stream.isRecording && performance.now() - edge.receivedMs > STALE_MS)) return undefined;
+      if (!edge || (!edge.isStatic && !this.stream.isRecording && this.stream.status === "open" && performance.now() - edge.receivedMs > STALE_MS)) return undefined;
       pose.premultiply(edge.toParent);
       at = edge.parent;
     }

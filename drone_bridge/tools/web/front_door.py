@@ -12,6 +12,7 @@ import gzip
 import hashlib
 import json
 import logging
+import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,6 +25,7 @@ from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 from websockets.typing import Subprotocol
 
 from drone_bridge.net.connector import LinkError
@@ -39,6 +41,8 @@ FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
 OLDER_SUBPROTOCOL = Subprotocol("foxglove.websocket.v1")
 HELM_SUBPROTOCOL = Subprotocol("drone_bridge.helm.v1")
 ANY_INTERFACE = "0.0.0.0"
+#: Set by launch files: a signal to this process is the end of a launch.
+LAUNCHED = "DRONE_BRIDGE_LAUNCHED"
 BACKLOG = 100
 MAX_CONNECTIONS = 64
 """At a time, of all kinds: a page takes two, and some more for a moment."""
@@ -201,6 +205,9 @@ class FrontDoor:
         for connection, handling in server.handlers.items():
             if connection in _Connection.waiting:  # for a file that is not made yet, or that nobody reads to the end
                 handling.cancel()
+        reason = "The launch has ended." if os.environ.get(LAUNCHED) else "The server has ended."
+        pages = [each for each in server.handlers if each.state is State.OPEN]
+        await asyncio.gather(*(page.close(CloseCode.GOING_AWAY, reason) for page in pages), return_exceptions=True)
         server.close()
         await server.wait_closed()
         with contextlib.suppress(asyncio.CancelledError):
