@@ -302,7 +302,7 @@ def lied_to(drone, lie, speed, seconds=12.0):
         yield abs(velocity), abs(commanded), bool(pilot.doubts), abs(pilot._observer.speed.wind)
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(drone=drones, lie=lies, speed=st.floats(0.0, 2.0))
 @example(drone=TiltedDrone(0.5, 2.5, 0.5), lie=Lie(0.0, 0.0, 0.0, 0.0, 1, 0), speed=0.3)
 def test_whatever_is_reported_the_drone_stays_slow_and_its_tilt_is_bounded_in_doubt(drone, lie, speed):

@@ -22,8 +22,8 @@ measured its motion before, and stands still although it is pushed, is held up f
 tilt is bounded meanwhile. *A hand* carries it: then its tilt is not the commanded one, as while it hovers by itself,
 and any movement is right.
 
-The tilt is compared with the commands of the last seconds, at each of DELAYS_S: at the best one it either follows, or
-something else tilts the drone. Where the tilt is not reported, the commanded one is taken for it.
+The tilt is compared with the commands of the last seconds, at each of DELAYS_S: it follows them within LATE_S, or at a
+longer delay, or something else tilts the drone. Where the tilt is not reported, the commanded one is taken for it.
 
 Doubted speed is not flown by: the tilt is bounded, and the velocity is the model's. Doubted height and heading are not
 held. Neither begins a landing.

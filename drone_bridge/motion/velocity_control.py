@@ -27,6 +27,7 @@ from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
 
 LONGEST_STEP_S = 1.0  # between measurements; after a longer one everything is estimated afresh
 _LONGEST_FLOWN_STEP_S = 0.25  # velocities can't be held by measurements that are farther apart
+_MOST_REPEATS = 100  # of one time, until a standstill is reported
 _SHORTEST_STEP_S = 1e-9  # which is what stamps resolve; time stands still within a shorter one
 _MEMORY_S = 0.2  # of the filter that positions correct the estimate by
 _MAX_DISTURBANCE = 10.0  # m/s^2; more can't be wind
@@ -82,6 +83,7 @@ class VelocityControl:
         self._time_s: float | None = None
         self._step_s = 1 / 60
         self._stands_still = False  # time, at the last measurement
+        self._repeats = 0  # measurements of one time
         self._judged = JudgedPosition(drone.decay)
         self._flown = hover(drone)
         self._is_led = True  # by velocities, since the last measurement
@@ -90,9 +92,13 @@ class VelocityControl:
     @property
     def doubts(self) -> list[str]:
         """Why measurements are not flown by, as sentences without full stop. For any thread."""
-        is_rare = not self._stands_still and self._step_s > _LONGEST_FLOWN_STEP_S
-        rare = f"its measurements are {self._step_s:.3g} s apart, and {_LONGEST_FLOWN_STEP_S:g} s is the most to fly by"
-        return [*self._judged.reasons, *([rare] if is_rare else [])]
+        reasons = self._judged.reasons
+        if self._repeats > _MOST_REPEATS:
+            reasons.append("its time stands still, so it is kept level")
+        elif self._step_s > _LONGEST_FLOWN_STEP_S:
+            apart = f"its measurements are {self._step_s:.3g} s apart"
+            reasons.append(f"{apart}, and velocities are flown by {_LONGEST_FLOWN_STEP_S:g} s at most")
+        return reasons
 
     def measured(self, time_s: float, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
         """Take what was measured at a time (s), under the command that was `flown` since the last one.
@@ -101,6 +107,7 @@ class VelocityControl:
         """
         step_s = -1.0 if self._time_s is None else time_s - self._time_s
         self._stands_still = 0 <= step_s < _SHORTEST_STEP_S
+        self._repeats = self._repeats + 1 if self._stands_still else 0
         if self._stands_still:
             self._attitude.replace(attitude)
             self._look()
