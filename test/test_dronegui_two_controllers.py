@@ -176,6 +176,22 @@ def test_no_flight_of_its_own_is_taken_for_another_controllers(late_s, period_s)
     assert numbers(scene.actions).count(1) == 1
 
 
+@pytest.mark.parametrize("late_s", [0.0, 2.5])
+def test_axes_that_are_next_to_zero_now_and_then_hide_no_other_controller_and_make_none(late_s):
+    scene = Scene(late_s)
+    for wanted in (FORWARD, None, FORWARD):
+        scene.wanted = wanted
+        scene.fly(4.0)
+    blips = [Shares(), FORWARD] * 20
+    for scene.wanted in blips:
+        scene.fly(0.4)
+    assert notes(scene.actions, OVERRULED) == []
+    scene.send_other(hover=True)
+    for scene.wanted in blips:
+        scene.fly(0.4)
+    assert len(notes(scene.actions, OVERRULED)) == 1
+
+
 def test_axes_next_to_zero_show_nothing():
     scene = Scene()
     scene.follow_us()
@@ -190,4 +206,4 @@ def test_a_drone_that_reports_one_state_for_both_shows_nothing(state):
     for second in range(60):
         watch.sent(Controls() if second % 20 < 10 else Controls(hover=False, roll=0.5), float(second))
         watch.shown(state, float(second))
-        assert not watch.is_overruled(PATIENCE_S, float(second))
+        assert not watch.is_overruled(PATIENCE_S)

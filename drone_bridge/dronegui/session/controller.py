@@ -429,7 +429,7 @@ class ControllerSession(Session):
             self._watch.note(block.flight_state, now_s)
             self._publish_flying(self._watch.is_flying(now_s))
             self._following.shown(block.flight_state, now_s)
-            if self._following.is_overruled(max(self._parameter("confirm_timeout"), OVERRULED_S), now_s):
+            if self._following.is_overruled(max(self._parameter("confirm_timeout"), OVERRULED_S)):
                 self._begin_again("The drone does not follow, by its navdata", now_s)
         self._effects.append(Publish(Received(block, data, name)))
         return self._taken(now_s)

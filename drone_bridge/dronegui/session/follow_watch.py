@@ -7,8 +7,8 @@ are next to zero is not known.
 
 | seen | believed |
 |---|---|
-| in this flight the drone has followed us into both states, and has been in the other one for `patience_s` since we \
-changed ours | it does not follow |
+| in this flight the drone has followed us into both states, and has been in the other one for `patience_s` since it \
+was in ours, or we changed ours | it does not follow |
 | anything else: no navdata, another state, a drone that reports one state for both, late navdata | nothing |
 """
 
@@ -20,6 +20,8 @@ from drone_bridge.dronegui.codec import Controls, FlightState
 FOLLOWING = {FlightState.HOVERING: True, FlightState.FLYING: False}
 #: For how long we have commanded the same before agreement shows that it follows.
 SETTLED_S = 0.5
+#: A longer gap between two reports counts as that much.
+LONGEST_GAP_S = 0.5
 #: A larger share on an axis steers the drone.
 STEERS = 0.05
 
@@ -28,33 +30,36 @@ class FollowWatch:
     """Compares the commanded and the reported kind of flight: hover, or not."""
 
     def __init__(self) -> None:
-        self._is_hover: bool | None = None  # of the last packet; None: nothing shows whether the drone follows it
-        self._sent_s = math.inf  # since when
-        self._agreed: set[bool] = set()  # what it has followed us into, in this flight
-        self._apart_s = math.inf  # since when it has been in the other state
+        self._is_hover: bool | None = None  # commanded last
+        self._is_judged = False  # whether the last packet shows it
+        self._sent_s = math.inf  # since when it is commanded
+        self._agreed: set[bool] = set()  # what the drone has followed us into, in this flight
+        self._shown_s = math.inf  # when there was a state last
+        self._apart_s = 0.0  # for how long the drone has been in the other state
 
     def restart(self) -> None:
         """Forget the flight: this process stalled, or the packets begin again."""
-        self._agreed, self._apart_s = set(), math.inf
+        self._agreed, self._apart_s = set(), 0.0
 
     def sent(self, controls: Controls, now_s: float) -> None:
         """Note a packet."""
         axes = controls.roll, controls.pitch, controls.yaw, controls.gas
-        is_hover = True if controls.hover else False if max(map(abs, axes)) > STEERS else None
-        if is_hover is not self._is_hover:
-            self._is_hover, self._sent_s, self._apart_s = is_hover, now_s, math.inf
+        self._is_judged = controls.hover or max(map(abs, axes)) > STEERS
+        if self._is_judged and controls.hover is not self._is_hover:
+            self._is_hover, self._sent_s, self._apart_s = controls.hover, now_s, 0.0
 
     def shown(self, state: FlightState | None, now_s: float) -> None:
         """Note the state in navdata."""
+        elapsed_s, self._shown_s = max(now_s - self._shown_s, 0.0), now_s
         if state not in FOLLOWING:
             self.restart()
         elif FOLLOWING[state] is self._is_hover:
-            self._apart_s = math.inf
-            if now_s - self._sent_s >= SETTLED_S:
+            self._apart_s = 0.0
+            if self._is_judged and now_s - self._sent_s >= SETTLED_S:
                 self._agreed.add(FOLLOWING[state])
-        elif self._is_hover is not None:
-            self._apart_s = min(self._apart_s, now_s)
+        elif self._is_judged:
+            self._apart_s += min(elapsed_s, LONGEST_GAP_S)
 
-    def is_overruled(self, patience_s: float, now_s: float) -> bool:
+    def is_overruled(self, patience_s: float) -> bool:
         """Return whether the drone does not follow."""
-        return len(self._agreed) == len(FOLLOWING) and now_s - self._apart_s >= patience_s
+        return len(self._agreed) == len(FOLLOWING) and self._apart_s >= patience_s
