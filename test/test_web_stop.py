@@ -121,6 +121,8 @@ def test_stop_of_a_page_that_has_lost_its_server_is_sent_as_soon_as_there_is_one
         first.send(signal.SIGKILL)
         first.wait()
     browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('No connection since')")
+    assert "OK" not in browser.text("[data-cell=health]")
+    assert "ago" in browser.text("[data-cell=doing]")
     browser.click(".stop")
     browser.wait("document.querySelector('.banner').innerText.includes('STOP has not reached the server')")
     with web_bridge(port=port):

@@ -69,7 +69,8 @@ export class Summary {
     if (lostS > 0) {
       // A launch ends its vehicles before its server: then there are no last values of them.
       if (this.fleet.subjects.length === 0) [position, doing].forEach((cell) => cell.show("stale", "Unknown"));
-      return [health, position, doing].forEach((cell) => cell.age(lostS));
+      health.show("stale", "Unknown", "no connection", lostS);
+      return [position, doing].forEach((cell) => cell.age(lostS));
     }
     const { level, text, source } = this.health.verdict;
     this.#cells.health.show(level, text, source);
