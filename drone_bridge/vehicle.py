@@ -7,7 +7,7 @@
         print(drone.pose, drone.battery)
         drone.land()
 
-Ctrl-C, or an exception in the block, leaves the vehicle in hold. See docs/controllers.md.
+Ctrl-C, or an exception in the block, leaves a vehicle in hold that the script has commanded. See docs/controllers.md.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, NamedTuple
 
@@ -39,9 +39,15 @@ from drone_bridge.ros.transforms import set_quaternion
 PATIENCE_S = 10.0
 #: After which a goal that nobody has answered is sent again: the first may have come before its sender was known.
 _RESEND_S = 2.0
-_DISCOVERY_S = 1.0  # between two actions of one controller
+_DISCOVERY_S = 2.0  # between two actions of one controller, or two nodes of one vehicle
 _HOLD_S = 1.0  # to be answered, when a script ends with an exception
+_SETTLED_S = 0.5  # without another node of the vehicle, after which all are known
 _POLL_S = 0.05  # in which Ctrl-C is noticed
+_MOST_NAMED = 5  # in one sentence
+
+_ODOMETRY = "nav_msgs/msg/Odometry"
+#: What an action's name ends with as a service.
+_SEND_GOAL = "/_action/send_goal"
 
 
 class VehicleError(RuntimeError):
@@ -71,6 +77,7 @@ class Vehicle:
         self._odometry: Odometry | None = None
         self._battery: float | None = None
         self._clients: dict[str, Any] = {}
+        self._commanded: set[str] = set()  # actions for which a goal was sent
         self._holds: dict[str, Any] = {}  # clients, by service
         subscribe(self._node, Odometry, "odom", self._on_odometry, 1)
         subscribe(self._node, BatteryState, "battery_state", self._on_battery, 1)
@@ -86,8 +93,8 @@ class Vehicle:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if kind is not None:
-                self.hold()
+            if kind is not None and self._commanded:
+                print(f"Ended by {kind.__name__}. {self._hold(_HOLD_S)}", file=sys.stderr, flush=True)
         except VehicleError as unheld:  # before the exception of the block, whose sentence is the last line
             print(unheld, file=sys.stderr, flush=True)
         finally:
@@ -151,23 +158,16 @@ class Vehicle:
             "follow_path", FollowPath, FollowPath.Goal(path=path, tolerance=float(tolerance), speed=float(speed))
         )
 
-    def hold(self) -> None:
-        """Give up the goal, and have the vehicle held until somebody resumes. Raises VehicleError if it may not be."""
-        calls = []
-        for action in self._clients:  # without the goal's number, which may not be known yet: all are meant
-            calls.append(self._call(CancelGoal, f"{action}/_action/cancel_goal", CancelGoal.Request()))
-        _waits(self._finds_hold, _HOLD_S)
-        calls += [client.call_async(SetBool.Request(data=True)) for client in self._holds.values()]
-        if not _waits(lambda: all(call.done() for call in calls), _HOLD_S):
-            raise VehicleError(f"{self._name} has not answered, and may not be held.")
+    def hold(self) -> str:
+        """Give up the goals, and hold the vehicle until somebody resumes it; return its answers. Raises VehicleError.
 
-    def resume(self) -> None:
-        """End the hold. Raises VehicleError."""
-        self._finds_hold()
-        for name, client in self._holds.items():
-            call = client.call_async(SetBool.Request(data=False))
-            if not _waits(call.done, self._patience_s):
-                raise VehicleError(f"{name} has not answered for {self._patience_s:g} s.")
+        A vehicle of another make may have no hold: then its goals alone are given up.
+        """
+        return self._hold(self._patience_s)
+
+    def resume(self) -> str:
+        """End the hold, whoever began it; return the vehicle's answers. Raises VehicleError."""
+        return self._answers(self._set_held(False, self._patience_s))
 
     # What it says.
 
@@ -175,7 +175,8 @@ class Vehicle:
     def pose(self) -> Pose:
         """The newest pose. Raises VehicleError while there is none."""
         if not _waits(lambda: self._odometry is not None, self._patience_s):
-            raise VehicleError(f"There is no odometry on {self._namespace}/odom.")
+            topics = (name for name, kinds in self._node.get_topic_names_and_types() if _ODOMETRY in kinds)
+            raise VehicleError(f"There is no odometry on {self._namespace}/odom{self._elsewhere('odom', topics)}.")
         assert self._odometry
         at, q = self._odometry.pose.pose.position, self._odometry.pose.pose.orientation
         unit = unit_quaternion(q)
@@ -188,12 +189,10 @@ class Vehicle:
 
     def serves(self, action: str) -> bool:
         """Return whether it serves an action: what drives has no take_off and no land."""
-
-        def is_there(name: str) -> bool:
-            return bool(self._services(f"{name}/_action/send_goal"))
-
-        # go_to is always served; what is served beside it is found at about the same time.
-        return _waits(lambda: is_there("go_to"), self._patience_s) and _waits(lambda: is_there(action), _DISCOVERY_S)
+        # What is served beside another action is found at about the same time.
+        return _waits(lambda: bool(self._actions()), self._patience_s) and _waits(
+            lambda: action in self._actions(), _DISCOVERY_S
+        )
 
     # Requests to it.
 
@@ -211,12 +210,34 @@ class Vehicle:
     def _on_battery(self, message: BatteryState) -> None:
         self._battery = message.percentage if math.isfinite(message.percentage) else None
 
+    def _served(self, ending: str) -> Iterator[str]:
+        """Yield the full names of the services with this ending that a node serves; others have only clients."""
+        names = (name for name, _ in self._node.get_service_names_and_types() if name.endswith(ending))
+        return (name for name in names if self._node.count_services(name))
+
+    def _within(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield those of these full names that are in the vehicle's namespace, as seen from there."""
+        return (name.removeprefix(f"{self._namespace}/") for name in names if name.startswith(f"{self._namespace}/"))
+
     def _services(self, name: str) -> list[str]:
         """Return the services of that name in the vehicle's namespace, or of a node there."""
-        found = (each for each, _ in self._node.get_service_names_and_types())
-        ours = (each.removeprefix(f"{self._namespace}/") for each in found if each.startswith(f"{self._namespace}/"))
+        ours = self._within(self._served(f"/{name}"))
         wanted = [each for each in ours if each == name or (each.endswith(f"/{name}") and each.count("/") == 1)]
         return [f"{self._namespace}/{each}" for each in wanted]
+
+    def _actions(self) -> list[str]:
+        """Return the names of the actions that are served in the vehicle's namespace."""
+        actions = (name.removesuffix(_SEND_GOAL) for name in self._within(self._served(_SEND_GOAL)))
+        return sorted(name for name in actions if "/" not in name)
+
+    def _elsewhere(self, name: str, names: Iterable[str]) -> str:
+        """Return which of these full names are this one in another namespace, as the end of a sentence; "" if none."""
+        found = sorted(each for each in names if each.rpartition("/")[2] == name)[:_MOST_NAMED]
+        if not found:
+            return ""
+        is_are = "is" if len(found) == 1 else "are"
+        spaces = " or ".join(each.removesuffix(f"/{name}") or "empty" for each in found)
+        return f"; there {is_are} {' and '.join(found)}: the namespace is {spaces}"
 
     def _finds_hold(self) -> bool:
         """Have a client for each service that holds it; return whether there are any, and all can be called."""
@@ -225,9 +246,53 @@ class Vehicle:
                 self._holds[name] = self._node.create_client(SetBool, name)
         return bool(self._holds) and all(client.service_is_ready() for client in self._holds.values())
 
-    def _call(self, kind: Any, name: str, request: Any) -> Any:
-        client: Any = self._node.create_client(kind, name)
-        return client.call_async(request)
+    def _hold(self, patience_s: float) -> str:
+        """Cancel all goals, and hold; return the answers. Raises VehicleError if the vehicle may not be held."""
+        cancels = []
+        for action in self._commanded:  # without the goal's number, which may not be known yet: all are meant
+            client: Any = self._node.create_client(CancelGoal, f"{self._namespace}/{action}/_action/cancel_goal")
+            cancels.append(client.call_async(CancelGoal.Request()))
+        try:
+            calls = self._set_held(True, patience_s)
+        except VehicleError:
+            if self._holds or not cancels or not _waits(lambda: all(each.done() for each in cancels), patience_s):
+                raise
+            return f"{self._name} has no hold: its goals are cancelled."
+        return self._answers(calls)
+
+    def _set_held(self, is_held: bool, patience_s: float) -> dict[str, Any]:
+        """Call each service of hold, and wait for the answers; return them by service. Raises VehicleError."""
+        calls: dict[str, Any] = {}
+        found_s = math.inf  # when the newest one was found
+
+        def is_answered() -> bool:
+            nonlocal found_s
+            self._finds_hold()
+            for name, client in self._holds.items():
+                if name not in calls and client.service_is_ready():
+                    calls[name], found_s = client.call_async(SetBool.Request(data=is_held)), time.monotonic()
+            has_settled = time.monotonic() > found_s + _SETTLED_S
+            return has_settled and len(calls) == len(self._holds) and all(call.done() for call in calls.values())
+
+        if not _waits(is_answered, patience_s):
+            silent = sorted(name for name in self._holds if name not in calls or not calls[name].done())
+            if silent:
+                still = "not" if is_held else "still"
+                has_not = f"{', '.join(silent)} has not answered for {patience_s:g} s"
+                raise VehicleError(f"{has_not}: {self._name[0].lower()}{self._name[1:]} may {still} be held.")
+            if not calls:
+                nodes = (name.removesuffix("/hold") for name in self._served("/hold"))
+                there = ", ".join(sorted(nodes)[:_MOST_NAMED]) or "none"
+                raise VehicleError(f"{self._name} has no node that can be held; those in this ROS domain: {there}.")
+        return calls
+
+    def _answers(self, calls: dict[str, Any]) -> str:
+        """Return the sentences of all answers. Raises VehicleError if one of them is a refusal."""
+        said = {name.removesuffix("/hold"): call.result() for name, call in calls.items()}
+        text = " ".join(f"{node}: {answer.message}" for node, answer in said.items())
+        if not all(answer.success for answer in said.values()):
+            raise VehicleError(text)
+        return text
 
     def _do(self, name: str, kind: Any, goal: Any) -> str:
         """Send a goal and wait until it has ended; return how, in a sentence. Raises VehicleError."""
@@ -239,14 +304,12 @@ class Vehicle:
             _waits(made.done, self._patience_s)
             self._clients[name] = made.result()
         client = self._clients[name]
-        if not _waits(client.server_is_ready, self._patience_s):
-            raise VehicleError(
-                f"No node serves {self._namespace}/{name}: start a controller (goals:=true in launch files)."
-            )
+        self._wait_for_server(name, client)
         sent: list[Any] = []
 
         def is_answered() -> bool:
             if time.monotonic() > began_s + _RESEND_S * len(sent):
+                self._commanded.add(name)
                 sent.append(client.send_goal_async(goal))
             return sent[-1].done() if sent else False
 
@@ -261,6 +324,25 @@ class Vehicle:
             raise VehicleError(ended.result().result.message)
         message: str = ended.result().result.message
         return message
+
+    def _wait_for_server(self, name: str, client: Any) -> None:
+        """Wait for an action's server. Raises VehicleError, at once where the vehicle serves only other actions."""
+        others_since_s = math.inf
+
+        def is_decided() -> bool:
+            nonlocal others_since_s
+            if self._actions():
+                others_since_s = min(others_since_s, time.monotonic())
+            return client.server_is_ready() or time.monotonic() > others_since_s + _DISCOVERY_S
+
+        _waits(is_decided, self._patience_s)
+        if client.server_is_ready():
+            return
+        if actions := [each for each in self._actions() if each != name]:
+            raise VehicleError(f"{self._name} has no {name}: it has {', '.join(actions)}.")
+        there = self._elsewhere(name, (each.removesuffix(_SEND_GOAL) for each in self._served(_SEND_GOAL)))
+        advice = there or ": start a controller (goals:=true in launch files)"
+        raise VehicleError(f"No node serves {self._namespace}/{name}{advice}.")
 
 
 def _waits(condition: Callable[[], bool], patience_s: float) -> bool:

@@ -4,10 +4,15 @@
 Beside it runs, for instance: drone-bridge launch dronegui.launch.xml emulate:=true goals:=true
 """
 
+import sys
+
 import drone_bridge
 
-with drone_bridge.Vehicle() as drone:
-    drone.take_off(1.0)
-    drone.go_to(2.0, 0.0, 1.0)
-    drone.go_to(2.0, 2.0, 1.5)
-    drone.land()
+try:
+    with drone_bridge.Vehicle() as drone:
+        print(drone.take_off(1.0))
+        print(drone.go_to(2.0, 0.0, 1.0))
+        print(drone.go_to(2.0, 2.0, 1.5))
+        print(drone.land())
+except drone_bridge.VehicleError as error:
+    sys.exit(str(error))

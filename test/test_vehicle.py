@@ -15,6 +15,7 @@ from processes import Process
 from robot_peer import RobotPeer
 from ros_session import wait_until
 from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
 
 import drone_bridge
 from drone_bridge.robot.codec import SkidSteerUpdate
@@ -92,8 +93,70 @@ def test_a_script_without_a_vehicle_ends_with_the_reason_and_one_traceback(ros):
     assert lines[-1].endswith(
         "VehicleError: No node serves /nobody/take_off: start a controller (goals:=true in launch files)."
     )
-    assert lines[0] == "The vehicle /nobody has not answered, and may not be held."
     assert sum("Traceback" in line for line in lines) == 1
+
+
+@pytest.fixture
+def bridge(ros):
+    """Stand in for a bridge in the namespace /boat: its hold and its goals' names, and what was called."""
+    calls = []
+
+    def serve(request, response):
+        calls.append(request.data)
+        response.success, response.message = is_willing[0], "Held." if request.data else "Following."
+        return response
+
+    is_willing = [True]
+    made = ros.node.create_service(SetBool, "/boat/boat_bridge/hold", serve)
+    yield calls, is_willing
+    ros.node.destroy_service(made)
+
+
+def test_a_new_program_resumes_and_holds_the_vehicle(bridge):
+    calls, is_willing = bridge
+    with drone_bridge.Vehicle("/boat", patience_s=60.0) as vehicle:
+        assert vehicle.resume() == "/boat/boat_bridge: Following."
+    with drone_bridge.Vehicle("/boat", patience_s=60.0) as vehicle:
+        assert vehicle.hold() == "/boat/boat_bridge: Held."
+        assert calls == [False, True]
+        is_willing[0] = False
+        with pytest.raises(drone_bridge.VehicleError, match="Following"):
+            vehicle.resume()
+
+
+def test_another_vehicle_is_named_and_not_resumed(bridge):
+    calls, _ = bridge
+    with (
+        drone_bridge.Vehicle("/boa", patience_s=5.0) as vehicle,
+        pytest.raises(drone_bridge.VehicleError, match="/boat/boat_bridge"),
+    ):
+        vehicle.resume()
+    assert calls == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
+def test_a_program_that_has_commanded_nothing_holds_nothing(bridge, error):
+    calls, _ = bridge
+    vehicle = drone_bridge.Vehicle("/boat", patience_s=60.0)
+    assert vehicle.resume()  # it is there
+    with pytest.raises(error), vehicle:
+        raise error
+    with pytest.raises(drone_bridge.VehicleError), drone_bridge.Vehicle("/boat", patience_s=3.0) as unserved:
+        unserved.take_off()
+    assert calls == [False]
+
+
+def test_an_error_says_which_actions_there_are(ros):
+    with Process.node("rover_controller"):
+        with drone_bridge.Vehicle(patience_s=60.0) as rover:
+            assert not rover.serves("take_off")
+            with pytest.raises(drone_bridge.VehicleError, match="has no take_off: it has follow_path, go_to"):
+                rover.take_off()
+        with (
+            drone_bridge.Vehicle("/rover", patience_s=5.0) as rover,
+            pytest.raises(drone_bridge.VehicleError, match="there is /go_to: the namespace is empty"),
+        ):
+            rover.go_to(1.0, 0.0)
 
 
 def refusal(vehicle):
@@ -133,7 +196,7 @@ def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing):
             script.wait()
         finally:
             script.end()
-        assert "KeyboardInterrupt" in script.output
+        assert "Ended by KeyboardInterrupt. /robot_bridge: " in script.output
         held.wait(lambda message: message.data)
         wait_until(lambda: stands([each for each in peer.packets if isinstance(each, SkidSteerUpdate)][-1]), "its stop")
         peer.received.clear()
