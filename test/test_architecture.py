@@ -25,6 +25,7 @@ PARTS = {
     "__init__": ({"kind"}, ()),
     "conversation": ({"kind", "wire"}, ("codec",)),
     "codec": ({"wire"}, ()),
+    "video": ({"wire"}, ()),
     "device": ({"wire", "motion"}, ("codec",)),
     "discovery": ({"wire", "net"}, ("codec",)),
     "ports": ({"wire", "net"}, ()),
@@ -109,7 +110,7 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     found = {
         (path.name, name)
         for path in MODULES
-        if part_of(path) in ("wire", "codec", "session")
+        if part_of(path) in ("wire", "codec", "video", "session")
         for name in imported_names(path)
         if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS
     }

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pairs of (run, level) in a packet: where a pair that starts at any bit leads to.
+
+Where pairs start is known only once those ahead of them are read, which is too slow code by code in Python. So numpy
+looks up the length of the pair that would start at *each* bit of the packet. Following these steps several at a time
+finds the end of any block in a few hops, and all blocks together are then read pair by pair.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from drone_bridge.dronegui.video.bits import READABLE_BEYOND_END
+from drone_bridge.dronegui.video.layout import COEFFICIENTS
+from drone_bridge.dronegui.video.run_level import (
+    IS_END,
+    LEVEL_BITS,
+    PREFIX_BITS,
+    RUN_BITS,
+    Integers,
+    level_of,
+    run_of,
+)
+
+_DOUBLINGS = 4
+#: Hops that lead from the first of a block's pairs to its end, the 64th at most.
+_MAX_HOPS = COEFFICIENTS // 2**_DOUBLINGS
+
+
+class Pairs:
+    """The pairs of a packet."""
+
+    def __init__(self, windows: npt.NDArray[np.uint32]) -> None:
+        """Look up the pair at each bit of the windows of a packet.
+
+        A pair that ends a block leads to itself. One that is none, or that leads out of the packet, leads to its end,
+        where there are zeros alone, which are no pair and lead to themselves.
+        """
+        self._windows = windows
+        beyond = len(windows) - READABLE_BEYOND_END
+        positions = np.arange(len(windows))
+        prefixes = (windows >> np.uint32(32 - PREFIX_BITS)).astype(np.intp)
+        self._run_bits = RUN_BITS.take(prefixes)
+        level_prefixes = prefixes.take(positions + self._run_bits, mode="clip")
+        level_bits = LEVEL_BITS.take(level_prefixes)
+        is_pair = (self._run_bits > 0) & (level_bits > 0)
+        is_end = is_pair & IS_END.take(level_prefixes)
+        self._level_bits = level_bits
+        bits = self._run_bits + level_bits
+        self._next = np.where(is_pair, np.minimum(positions + np.where(is_end, 0, bits), beyond), beyond)
+        self._end_bits = np.where(is_end, bits, 0).astype(np.uint8).data
+        hop = self._next
+        for _ in range(_DOUBLINGS):
+            hop = hop.take(hop)
+        self._hop = hop.data
+
+    def after_block(self, first: int) -> int | None:
+        """Return the position after the end of the block whose first pair is here, or None if it has no end."""
+        at = first
+        for _ in range(_MAX_HOPS):
+            at = self._hop[at]
+            if bits := self._end_bits[at]:
+                return at + bits
+        return None
+
+    def of_blocks(self, firsts: Integers) -> tuple[Integers, Integers, Integers]:
+        """Return each level, the index of its block, and its place along the zigzag, which may be beyond the block.
+
+        Args:
+            firsts: positions of the first pairs of blocks that have an end.
+        """
+        at: Integers = firsts
+        blocks: Integers = np.arange(len(firsts))
+        places: Integers = np.zeros(len(firsts), np.int64)
+        found: list[tuple[Integers, Integers, Integers]] = []
+        while len(at):
+            run_bits = self._run_bits.take(at)
+            levels = level_of(self._codes(at + run_bits, self._level_bits.take(at)))
+            kept = np.flatnonzero(levels)
+            at, blocks, run_bits = at.take(kept), blocks.take(kept), run_bits.take(kept)
+            places = places.take(kept) + run_of(self._codes(at, run_bits), run_bits) + 1
+            found.append((levels.take(kept), blocks, places))
+            at = self._next.take(at)
+        levels, blocks, places = (np.concatenate(each) for each in zip(*found, strict=True))
+        return levels, blocks, places
+
+    def _codes(self, at: Integers, bits: Integers) -> Integers:
+        """Return so many bits at positions, as numbers."""
+        return self._windows.take(at).astype(np.int64) >> (32 - bits)
