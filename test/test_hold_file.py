@@ -4,6 +4,7 @@
 import copy
 import platform
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -234,6 +235,40 @@ def test_a_slow_disk_delays_neither_the_hold_nor_more_than_its_own_answer(monkey
     may_write.set()
     assert node.hold._keeper.wait(10.0)
     assert Node().hold.is_held
+
+
+def test_an_answer_waits_for_no_file_that_nobody_writes():
+    node = Node()
+    assert node.hold._keeper.wait(0.0)
+    assert node.call(False) == "The vehicle follows commands."
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_reason_in_any_script_is_kept_in_any_locale(monkeypatch, encoding):
+    write, read = Path.write_text, Path.read_text
+    monkeypatch.setattr(Path, "write_text", lambda path, text, named=encoding, **rest: write(path, text, named, **rest))
+    monkeypatch.setattr(Path, "read_text", lambda path, named=encoding, **rest: read(path, named, **rest))
+    node = Node()
+    node.wish("7", reason := "Ἄννα pressed STOP")
+    node.hold.finish()
+    assert kept() == reason
+
+
+def test_the_end_of_a_node_waits_for_its_file(monkeypatch):
+    write, is_ending = HoldFile.write, threading.Event()
+
+    def write_at_the_end(file, reason):
+        is_ending.wait(10.0)
+        write(file, reason)
+
+    monkeypatch.setattr(HoldFile, "write", write_at_the_end)
+    monkeypatch.setattr("drone_bridge.ros.hold.FILE_TIMEOUT_S", 10.0)
+    node = Node()
+    node.wish("7")
+    assert not kept()
+    is_ending.set()
+    node.hold.finish()
+    assert kept()
 
 
 def test_of_many_wishes_the_newest_are_remembered():

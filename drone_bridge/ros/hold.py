@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 #: The count of commands that were refused because the vehicle is held, or because a person is at its helm.
 REFUSED = "commands_refused_on_hold"
 HELD = "hold"  # of conditions
-#: How long the service's answer waits for the file, s.
+#: How long the service's answer, and the end of the node, wait for the file, s.
 FILE_TIMEOUT_S = 0.3
 #: Ids of wishes that are remembered: a repeated one holds nothing again.
 MAX_WISHES = 64
@@ -95,6 +95,10 @@ class Hold:
         why = f"it is held ({reason}): {_ADVICE}" if reason else "it is steered manually (helm)"
         self._node.reports.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
         return False
+
+    def finish(self) -> None:
+        """Wait until the file has what is so, as the process may end next; for FILE_TIMEOUT_S at most."""
+        self._keeper.wait(FILE_TIMEOUT_S)
 
     def report(self) -> None:
         """Notice the end of a helm, and report. To be called now and then, in another thread than the link's."""

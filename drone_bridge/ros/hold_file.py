@@ -31,7 +31,7 @@ class HoldFile:
     def read(self) -> str:
         """Return why the vehicle was held, or an empty string if it was not. Raises OSError."""
         try:
-            reason, *_ = self.path.read_text(errors="replace").splitlines() or [""]
+            reason, *_ = self.path.read_text("utf-8", errors="replace").splitlines() or [""]
         except FileNotFoundError:
             return ""
         return reason.strip()[:_MAX_REASON] or "the reason is unknown"
@@ -41,7 +41,7 @@ class HoldFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._remove_outdated()
         new = self.path.with_name(f"{self.path.name}.new")
-        new.write_text(f"{reason}\n{platform.node()}\n")
+        new.write_text(f"{reason}\n{platform.node()}\n", "utf-8")
         new.replace(self.path)
 
     def remove(self) -> None:
@@ -51,7 +51,7 @@ class HoldFile:
     def _remove_outdated(self) -> None:
         for path in self.path.parent.iterdir():
             with contextlib.suppress(OSError):
-                _, *host = path.read_text(errors="replace").splitlines()[:2] or [""]
+                _, *host = path.read_text("utf-8", errors="replace").splitlines()[:2] or [""]
                 if not path.name.startswith(f"{self._boot}.") and host == [platform.node()]:
                     path.unlink()
 

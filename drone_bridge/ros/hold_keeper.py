@@ -23,6 +23,7 @@ class HoldKeeper:
         self._newest: str | None = None  # not yet written
         self._thread: threading.Thread | None = None
         self._written = threading.Event()
+        self._written.set()
 
     def keep(self, reason: str) -> None:
         """Have a reason written; an empty one removes the file. Does not wait."""

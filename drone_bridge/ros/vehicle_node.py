@@ -329,6 +329,7 @@ class VehicleNode(EntityOwner):
             if self.wire_log and not self.wire_log.close():
                 self.get_logger().error("The wire log could not be flushed in time.")
             self.wire_log = None
+        self.hold.finish()
 
     def _open_wire_log(self) -> "WireLog | None":
         """Return the log that the parameters ask for, if any. Raises LinkError."""
