@@ -14,6 +14,7 @@ SERVICE_TYPE = "std_srvs/srv/SetBool"
 FINDING_S = 3.0
 #: In which its node has to answer, s.
 ANSWER_S = 5.0
+_LOOK_S = 0.1
 #: Exit status if a vehicle was not found, did not answer or refused.
 FAILED = 1
 
@@ -46,31 +47,49 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
     initialize_ros([])
     node = rclpy.create_node("drone_bridge_hold")
     try:
-        services = _find(node, wanted)
-        if not services:
-            there = ", ".join(sorted(map(_vehicle_of, _holds(node)))) or "none"
-            asked = " or ".join(wanted) if wanted else "here"
-            print(f"No vehicle {asked} can be held; those in this ROS domain: {there}.", file=sys.stderr)
-            return FAILED
-        return max(_set(node, service, is_held=is_held) for service in services)
+        return _set(node, wanted, is_held=is_held)
     finally:
         node.destroy_node()
         rclpy.try_shutdown()
 
 
-def _find(node: Any, wanted: Sequence[str]) -> list[str]:
-    """Return the services of the wanted vehicles, once all are found, or no more have come for FINDING_S."""
-    end_s = time.monotonic() + FINDING_S
+def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
+    """Call the services of the wanted vehicles, and print what comes of that. Returns the exit status."""
+    calls = _call(node, wanted, is_held=is_held)
+    missing = [each for each in wanted if not any(_is_meant(service, each) for service in calls)]
+    if missing or not calls:
+        there = ", ".join(sorted(map(_vehicle_of, _holds(node)))) or "none"
+        asked = " or ".join(missing) if missing else "here"
+        print(f"No vehicle {asked} can be held; those in this ROS domain: {there}.", file=sys.stderr)
+    statuses = [_report(service, call) for service, call in sorted(calls.items())]
+    return FAILED if missing or not calls else max(statuses)
+
+
+def _call(node: Any, wanted: Sequence[str], *, is_held: bool) -> dict[str, Any]:
+    """Call the service of each wanted vehicle as soon as it is found, so that none waits for another one.
+
+    Return the calls by service, with None where nobody serves it: once all that are named have answered, or after the
+    time for finding more, and for their answers.
+    """
+    import rclpy
+
+    clients: dict[str, Any] = {}
+    calls: dict[str, Any] = {}
+    began_s = time.monotonic()
     while True:
-        found = _holds(node)
-        chosen = {each: [service for service in found if _is_meant(service, each)] for each in wanted}
-        if (wanted and all(chosen.values())) or time.monotonic() > end_s:
-            break
-        time.sleep(0.1)
-    missing = [each for each, services in chosen.items() if not services]
-    if missing and len(missing) < len(wanted):
-        print(f"Not found: {', '.join(missing)}.", file=sys.stderr)
-    return sorted({service for services in chosen.values() for service in services}) if wanted else found
+        passed_s = time.monotonic() - began_s
+        for service in _holds(node):
+            is_wanted = not wanted or any(_is_meant(service, each) for each in wanted)
+            if is_wanted and service not in clients and passed_s <= FINDING_S:
+                clients[service], calls[service] = node.create_client(SetBool, service), None
+        for service, client in clients.items():
+            if calls[service] is None and client.service_is_ready():
+                calls[service] = client.call_async(SetBool.Request(data=is_held))
+        have_answered = all(call and call.done() for call in calls.values())
+        are_found = wanted and all(any(_is_meant(service, each) for service in calls) for each in wanted)
+        if (have_answered and (are_found or passed_s > FINDING_S)) or passed_s > FINDING_S + ANSWER_S:
+            return calls
+        rclpy.spin_once(node, timeout_sec=_LOOK_S)
 
 
 def _holds(node: Any) -> list[str]:
@@ -91,19 +110,11 @@ def _is_meant(service: str, vehicle: str) -> bool:
     return name in (node, node.rpartition("/")[0] or "/")
 
 
-def _set(node: Any, service: str, *, is_held: bool) -> int:
-    """Call a service and print its answer."""
-    import rclpy
-
-    client = node.create_client(SetBool, service)
+def _report(service: str, call: Any) -> int:
+    """Print the answer to a call. Returns the exit status."""
     name = _vehicle_of(service)
-    if not client.wait_for_service(ANSWER_S):
-        print(f"{name}: gone", file=sys.stderr)
-        return FAILED
-    call = client.call_async(SetBool.Request(data=is_held))
-    rclpy.spin_until_future_complete(node, call, timeout_sec=ANSWER_S)
-    if not call.done():
-        print(f"{name}: no answer within {ANSWER_S:g} s", file=sys.stderr)
+    if call is None or not call.done():
+        print(f"{name}: {'gone' if call is None else 'no answer in time'}", file=sys.stderr)
         return FAILED
     response = call.result()
     print(f"{name}: {response.message}", file=sys.stdout if response.success else sys.stderr)

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge hold` without ROS, and with a clock of its own: whom it calls, when, and its exit status."""
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+import rclpy
+from std_srvs.srv import SetBool
+
+from drone_bridge.tools import hold
+
+
+class Graph:
+    """Vehicles that appear at a time, in s, and answer at once, or never."""
+
+    def __init__(self, monkeypatch, silent=(), **from_s):
+        self.now_s, self.called_s = 0.0, {}
+        self._from_s, self._silent = {f"/{name}/bridge/hold": time_s for name, time_s in from_s.items()}, silent
+        monkeypatch.setattr(hold, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+        monkeypatch.setattr(rclpy, "spin_once", self._spin_once)
+
+    def _spin_once(self, _, timeout_sec):
+        self.now_s += timeout_sec
+
+    def get_service_names_and_types(self):
+        return [(name, [hold.SERVICE_TYPE]) for name, time_s in self._from_s.items() if time_s <= self.now_s]
+
+    def create_client(self, _, service):
+        name = service.split("/")[1]
+
+        def call_async(request):
+            self.called_s[name] = self.now_s
+            answer = Future()
+            if name not in self._silent:
+                answer.set_result(SetBool.Response(success=True, message=f"held: {request.data}"))
+            return answer
+
+        return SimpleNamespace(service_is_ready=lambda: True, call_async=call_async)
+
+
+def test_all_are_held_as_soon_as_each_is_found_though_one_is_silent(monkeypatch, capsys):
+    graph = Graph(monkeypatch, silent=["a"], a=0.0, b=0.0, c=2.0)
+    assert hold._set(graph, [], is_held=True) == hold.FAILED
+    assert graph.called_s["a"] == graph.called_s["b"] == 0.0
+    assert graph.called_s["c"] == pytest.approx(2.0, abs=0.2)
+    output = capsys.readouterr()
+    assert "/b/bridge: held: True" in output.out
+    assert "/a/bridge" in output.err
+
+
+def test_one_that_is_not_found_fails_and_the_others_are_held(monkeypatch, capsys):
+    graph = Graph(monkeypatch, a=0.0)
+    assert hold._set(graph, ["/a", "/b"], is_held=True) == hold.FAILED
+    assert "a" in graph.called_s
+    assert "/b" in capsys.readouterr().err
+
+
+def test_it_ends_once_those_that_are_named_have_answered(monkeypatch):
+    graph = Graph(monkeypatch, a=0.0, b=0.0)
+    assert hold._set(graph, ["a"], is_held=False) == 0
+    assert graph.called_s.keys() == {"a"}
+    assert graph.now_s == 0.0
+
+
+def test_without_vehicles_it_fails(monkeypatch):
+    assert hold._set(Graph(monkeypatch), [], is_held=True) == hold.FAILED
