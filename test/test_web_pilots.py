@@ -174,6 +174,31 @@ def test_whoever_watches_for_pilots_sleeps_until_somebody_comes(clock, monkeypat
     asyncio.run(converse())
 
 
+def test_a_vehicle_that_comes_after_stop_all_is_stopped_repeatedly_though_no_page_is_there(clock, monkeypatch):
+    monkeypatch.setattr(pilots, "TOKEN_PERIOD_S", 0.0)
+
+    async def converse():
+        server = Server()
+        await server.see()
+        watching = asyncio.ensure_future(server.pilots.watch())
+        talking = asyncio.ensure_future(server.pilots(server.page, True))
+        await server.ask(op="stop")
+        server.page.leave()
+        await talking
+        for _ in range(20):
+            await server.settle()
+        assert server.asked == []
+        await server.see(DRONE)
+        server.asked.clear()
+        for _ in range(100):
+            clock[0] += 1.0
+            await server.settle()
+        assert (TOPIC, True) in [each[:2] for each in server.asked]
+        watching.cancel()
+
+    asyncio.run(converse())
+
+
 @pytest.mark.parametrize("request_of_stop", [{"op": "stop"}, {"op": "stop", "vehicle": TOPIC}])
 def test_a_stop_that_is_not_answered_within_a_second_is_a_problem_until_it_is(clock, request_of_stop):
     async def run(server):

@@ -119,6 +119,19 @@ def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile(
     assert answers == ["/robot_bridge/hold: the link is down", ""]
 
 
+def test_a_wish_of_the_event_loop_may_come_while_the_executor_looks_for_vehicles():
+    fleet = fleets.Fleet(Mock(), Mock(), Mock())
+
+    class Id(str):
+        def __bool__(self):
+            fleet.wish("/other/bridge", "2", "")  # as another thread may in that moment
+            return True
+
+    fleet.wish("/d1/bridge", Id("1"), "")
+    fleet._connect([])
+    assert "/d1/bridge" in fleet._wish_publishers
+
+
 def test_who_only_observes_commands_is_no_vehicle():
     topics = {"/a/cmd_vel_stamped": ["geometry_msgs/msg/TwistStamped"]}
 

@@ -179,3 +179,18 @@ def test_whatever_happens_a_wanted_vehicle_is_held_in_the_end_unless_a_person_re
         assert talk.is_reached
     if DRONE in talk.wishes:
         assert talk.node.held
+
+
+def test_a_wish_that_two_nodes_report_as_released_while_they_were_not_its_own_ends_once(talk):
+    nodes, other = [NODE, "/d1/other"], Node()
+    talk.wishes.meet(DRONE, nodes)
+    talk.wishes.want(DRONE, nodes, wish := talk.make_wish())
+    for name, node in zip(nodes, (talk.node, other), strict=True):
+        node.take(wish.id)
+        talk.wishes.reported(name, node.report)
+    talk.wishes.meet(DRONE, ["/d1/bridge/hold"])  # discovery has lost their reports for a moment
+    for name, node in zip(nodes, (talk.node, other), strict=True):
+        node.release()
+        talk.wishes.reported(name, node.report)
+    talk.wishes.meet(DRONE, nodes)
+    assert DRONE not in talk.wishes

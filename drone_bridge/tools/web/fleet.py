@@ -114,7 +114,7 @@ class Fleet:
         reporters = {name for vehicle in vehicles for name in vehicle.reporters}
         _match(
             self._wish_publishers,
-            reporters | {name for name, id_ in self._wished.items() if id_},
+            reporters | {name for name, id_ in self._wished.copy().items() if id_},
             lambda it: node.create_publisher(HoldWish, f"{it}/{WISH_TOPIC}", latched(), event_callbacks=NO_EVENTS),
             node.destroy_publisher,
         )

@@ -105,7 +105,7 @@ class Pilots:
         self._now, self._on_fault = now, on_fault
         self._helm = Helm()
         self._pilots: dict[int, Pilot] = {}
-        self._has_come = asyncio.Event()  # somebody, since there was nobody
+        self._has_come = asyncio.Event()  # somebody, or a wish, since there was neither
         self._numbers = itertools.count(1)
         self._vehicles: dict[str, Vehicle] = {}
         self._wishes = Wishes()
@@ -131,6 +131,7 @@ class Pilots:
             self._wishes.meet(topic, _nodes_of(vehicle))
             if topic in self._wishes:
                 self._wanted[topic] = vehicle
+                self._has_come.set()  # of a wish for all: `watch` sleeps while nobody is there and none is wanted
         self._insist(elapsed_s())
         self._announce()
 

@@ -133,7 +133,9 @@ class Wishes:
             self.end(vehicle)
 
     def _follow(self, vehicle: str, node: str) -> None:
-        wish, report = self._wishes[vehicle], self._reports[node]
+        wish, report = self._wishes.get(vehicle), self._reports[node]
+        if wish is None:  # ended by the report of another node
+            return
         at = wish.reached.get(node)
         if report.wish == wish.id:
             at = wish.reached[node] = report
