@@ -1,43 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decode a packet of the AR.Drone's video."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
-import numpy.typing as npt
 
 from drone_bridge.dronegui.video import blocks, colours
-from drone_bridge.dronegui.video.bits import READABLE_BEYOND_END, in_order, windows
-from drone_bridge.dronegui.video.dequantization import FACTORS, TRANSPOSED_ZIGZAG
-from drone_bridge.dronegui.video.layout import (
-    ALWAYS,
-    BLOCKS,
-    CHANGES_QUANTIZER,
-    COEFFICIENTS,
-    DC_BITS,
-    END,
-    HEAD,
-    HEAD_BITS,
-    INTRA,
-    MACROBLOCK_HEAD_BITS,
-    MACROBLOCK_PIXELS,
-    MAX_PACKET_BYTES,
-    NOT_CODED,
-    P264_START,
-    QUANTIZER_BITS,
-    SIZES,
-    START,
-    START_BITS,
-    size,
-)
-from drone_bridge.dronegui.video.pairs import Pairs
+from drone_bridge.dronegui.video.bits import in_order
+from drone_bridge.dronegui.video.head import Head
+from drone_bridge.dronegui.video.layout import BLOCKS, MACROBLOCK_PIXELS, MAX_PACKET_BYTES
 from drone_bridge.dronegui.video.picture import Picture
+from drone_bridge.dronegui.video.reader import Reader
 from drone_bridge.dronegui.video.transform import samples_of
 from drone_bridge.wire.events import RemoteProtocolError
 
 #: Samples beyond are clipped, to be summed up in 16 bits. No encoder's come near.
 _MAX_SAMPLE = 2**13 - 1
-_MAX_SKIPPED_BYTES = 3
 
 
 def decode(packet: bytes) -> Picture:
@@ -49,171 +25,11 @@ def decode(packet: bytes) -> Picture:
     if len(packet) > MAX_PACKET_BYTES:
         raise RemoteProtocolError(f"A video packet has {len(packet)} bytes; {MAX_PACKET_BYTES} are the most.")
     ordered = in_order(packet)
-    head = _Head.read(ordered)
+    head = Head.read(ordered)
     rows, columns = head.height // MACROBLOCK_PIXELS, head.width // MACROBLOCK_PIXELS
-    levels = _Reader(ordered).read(rows, columns, head.quantizer)
+    levels = Reader(ordered).read(rows, columns, head.quantizer)
     samples = samples_of(levels.coefficients(rows * columns * BLOCKS), rows)
     np.clip(samples, -_MAX_SAMPLE, _MAX_SAMPLE, out=samples)
     planes = blocks.joined(samples.astype(np.int16), rows, columns)
     y, cb, cr = (np.clip(plane, 0, 255).astype(np.uint8).tobytes() for plane in planes)
     return Picture(head.number, head.width, head.height, y, cb, cr, rgb8=colours.rgb_of(*planes).tobytes())
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """Head of a picture that is decoded."""
-
-    width: int
-    height: int
-    quantizer: int
-    number: int
-
-    @classmethod
-    def read(cls, ordered: bytes) -> "_Head":
-        """Read the fields; raises RemoteProtocolError."""
-        if 8 * len(ordered) < HEAD_BITS:
-            raise RemoteProtocolError(f"A video packet of {len(ordered)} bytes in whole words is cut short.")
-        fields = _head_fields(ordered)
-        if fields["start"] == P264_START:
-            raise RemoteProtocolError(
-                "The drone sends its video in P264, which is not decoded: set its video:video_codec to 32 (UVLC)."
-            )
-        if fields["start"] != START:
-            raise RemoteProtocolError(f"A video packet starts with {fields['start']:#x} instead of {START:#x}.")
-        pixels = size(fields["family"], fields["resolution"])
-        if pixels is None:
-            raise RemoteProtocolError(
-                f"A picture has size {fields['resolution']} of family {fields['family']}, which do not exist."
-            )
-        if pixels not in SIZES:
-            known = " and ".join(f"{width} x {height}" for width, height in SIZES)
-            raise RemoteProtocolError(f"A picture has {pixels[0]} x {pixels[1]} pixels; {known} are decoded.")
-        if fields["type"] != INTRA:
-            raise RemoteProtocolError(f"A picture has type {fields['type']}; only INTRA ({INTRA}) is decoded.")
-        return cls(*pixels, _checked_quantizer(fields["quantizer"], row=0), fields["number"])
-
-
-def _head_fields(ordered: bytes) -> dict[str, int]:
-    head_bytes = -(-HEAD_BITS // 8)
-    bits = int.from_bytes(ordered[:head_bytes], "big")
-    below = 8 * head_bytes
-    fields = {}
-    for name, length in HEAD.items():
-        below -= length
-        fields[name] = bits >> below & (1 << length) - 1
-    return fields
-
-
-def _checked_quantizer(quantizer: int, row: int) -> int:
-    if not quantizer:
-        raise RemoteProtocolError(f"Row {row} of a picture has quantizer 0; 1 to 31 are allowed.")
-    return quantizer
-
-
-@dataclass(slots=True)
-class _Levels:
-    """Where a packet has the levels of its blocks."""
-
-    windows: npt.NDArray[np.uint32]
-    pairs: Pairs
-    #: Of each coded block: its number, its quantizer, and the position of its DC.
-    coded: list[int] = field(default_factory=list)
-    quantizers: list[int] = field(default_factory=list)
-    dc_positions: list[int] = field(default_factory=list)
-    #: Of each that has pairs: its index in `coded`, and the position of the first pair.
-    with_pairs: list[int] = field(default_factory=list)
-    first_pairs: list[int] = field(default_factory=list)
-
-    def coefficients(self, count: int) -> npt.NDArray[np.float64]:
-        """Return the coefficients of so many blocks: count x 64, each column by column. Raises RemoteProtocolError."""
-        coefficients = np.zeros((count, COEFFICIENTS))
-        if not self.coded:
-            return coefficients
-        coded, quantizers = np.array(self.coded), np.array(self.quantizers)
-        dc = self.windows.take(np.array(self.dc_positions)) >> np.uint32(32 - DC_BITS)
-        coefficients[coded, 0] = dc * FACTORS[quantizers, 0]
-        if self.with_pairs:
-            levels, block, places = self.pairs.of_blocks(np.array(self.first_pairs))
-            if places.size and places.max() >= COEFFICIENTS:
-                raise RemoteProtocolError(f"A block of a picture has more than {COEFFICIENTS} coefficients.")
-            index = np.array(self.with_pairs).take(block)
-            values = levels * FACTORS[quantizers.take(index), places]
-            coefficients[coded.take(index), TRANSPOSED_ZIGZAG.take(places)] = values
-        return coefficients
-
-
-class _Reader:
-    """Reader of the rows of one packet, block by block."""
-
-    def __init__(self, ordered: bytes) -> None:
-        of_bits = windows(ordered)
-        self._bits = of_bits.data
-        self._end = len(of_bits) - READABLE_BEYOND_END
-        self._levels = _Levels(of_bits, Pairs(of_bits))
-        self._at = HEAD_BITS
-        self._row = 0
-
-    def read(self, rows: int, columns: int, quantizer: int) -> _Levels:
-        """Return where the levels are, from the end of the head to the end of the picture; raises RemoteProtocolError.
-
-        Args:
-            rows: of macroblocks.
-            columns: of macroblocks.
-            quantizer: of row 0.
-        """
-        for row in range(rows):
-            self._row = row
-            if row:
-                self._read_start(START + row)
-                quantizer = _checked_quantizer(self._bits[self._at] >> 32 - QUANTIZER_BITS, row)
-                self._at += QUANTIZER_BITS
-            for column in range(columns):
-                self._read_macroblock((row * columns + column) * BLOCKS, quantizer)
-        self._read_start(END)
-        return self._levels
-
-    def _read_start(self, expected: int) -> None:
-        self._at = -(-self._at // 8) * 8
-        for _ in range(_MAX_SKIPPED_BYTES + 1):
-            start = self._bits[self._at] >> 32 - START_BITS
-            if start == expected or self._bits[self._at] >> 24:
-                break
-            self._at += 8
-        if self._at + START_BITS > self._end:
-            raise RemoteProtocolError(f"A picture is cut short: its start code {expected:#x} is missing.")
-        if start != expected:
-            raise RemoteProtocolError(f"A picture has the start code {start:#x} where {expected:#x} is due.")
-        self._at += START_BITS
-
-    def _read_macroblock(self, block: int, quantizer: int) -> None:
-        self._refuse_beyond_end()
-        head = self._bits[self._at] >> 32 - MACROBLOCK_HEAD_BITS
-        if head & NOT_CODED:
-            self._at += 1
-            return
-        if not head & ALWAYS:
-            raise RemoteProtocolError(f"Row {self._row} of a picture has a macroblock without its mark.")
-        if head & CHANGES_QUANTIZER:
-            raise RemoteProtocolError(f"Row {self._row} of a picture changes its quantizer, which is not decoded.")
-        levels, at = self._levels, self._at + MACROBLOCK_HEAD_BITS
-        levels.quantizers += [quantizer] * BLOCKS
-        for number in range(BLOCKS):
-            levels.dc_positions.append(at)
-            at += DC_BITS
-            if head >> number & 1:
-                levels.with_pairs.append(len(levels.coded))
-                levels.first_pairs.append(at)
-                self._at = at
-                self._refuse_beyond_end()
-                after = levels.pairs.after_block(at)
-                if after is None:
-                    raise RemoteProtocolError(
-                        f"Row {self._row} of a picture has a block without an end after {COEFFICIENTS} codes."
-                    )
-                at = after
-            levels.coded.append(block + number)
-        self._at = at
-
-    def _refuse_beyond_end(self) -> None:
-        if self._at >= self._end:
-            raise RemoteProtocolError(f"A picture is cut short in its row {self._row}.")

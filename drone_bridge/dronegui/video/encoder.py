@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Encode a picture as the AR.Drone sends it: every macroblock coded, codes of the documents only."""
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.dronegui.video import blocks, colours
 from drone_bridge.dronegui.video.bits import in_order, packed
 from drone_bridge.dronegui.video.dequantization import FACTORS, TRANSPOSED_ZIGZAG
+from drone_bridge.dronegui.video.head import Head
 from drone_bridge.dronegui.video.layout import (
     ALWAYS,
     BLOCKS,
     DC_BITS,
     END,
-    HEAD,
-    INTRA,
     MACROBLOCK_HEAD_BITS,
     MACROBLOCK_PIXELS,
     MAX_DC,
@@ -45,7 +46,7 @@ def encode(rgb: npt.NDArray[np.uint8], quantizer: int = TABLE_MODE, number: int 
     Args:
         rgb: height x width x 3, of one of SIZES.
         quantizer: 1 (finest) to 30, or 31, which is as fine as 2. If the packet would be too long, a coarser one is
-            taken; with 30 every picture fits. Fine ones cut high contrast, as levels are limited.
+            taken; with 30 every picture fits. The finest cut high contrast, as levels are limited to 127.
         number: the picture's count, of which 32 bits are sent.
 
     Raises:
@@ -59,10 +60,12 @@ def encode(rgb: npt.NDArray[np.uint8], quantizer: int = TABLE_MODE, number: int 
         raise LocalProtocolError(f"The quantizer is {quantizer}; 1 to {TABLE_MODE} can be encoded.")
     rows = shape[0] // MACROBLOCK_PIXELS
     coefficients = coefficients_of(blocks.cut(*colours.planes_of(rgb)), rows)
-    packet = _packet(coefficients, (shape[1], shape[0]), quantizer, number)
+    head = Head(shape[1], shape[0], quantizer, number & 0xFFFFFFFF)
+    packet = _packet(head, coefficients)
+    # It ends: with MAX_QUANTIZER, the energy of samples from 0 to 255 buys codes of 52 kB at most, at 320 x 240.
     while len(packet) > MAX_PACKET_BYTES:
-        quantizer = _coarser(quantizer)
-        packet = _packet(coefficients, (shape[1], shape[0]), quantizer, number)
+        head = replace(head, quantizer=_coarser(head.quantizer))
+        packet = _packet(head, coefficients)
     return packet
 
 
@@ -70,35 +73,21 @@ def _coarser(quantizer: int) -> int:
     return min(2 * (TABLE_MODE_QUANTIZER if quantizer == TABLE_MODE else quantizer), MAX_QUANTIZER)
 
 
-def _packet(coefficients: npt.NDArray[np.float32], size: tuple[int, int], quantizer: int, number: int) -> bytes:
+def _packet(head: Head, coefficients: npt.NDArray[np.float32]) -> bytes:
     """Return the packet of a picture, however long: head, rows and end, each aligned to whole bytes."""
-    columns = size[0] // MACROBLOCK_PIXELS
-    codes, lengths, firsts = _codes_of_blocks(_levels(coefficients, quantizer))
+    columns = head.width // MACROBLOCK_PIXELS
+    codes, lengths, firsts = _codes_of_blocks(_levels(coefficients, head.quantizer))
     row_firsts = firsts[:: columns * BLOCKS]
-    heads = [_picture_head(size, quantizer, number)]
-    heads += [((START + row, quantizer), (START_BITS, QUANTIZER_BITS)) for row in range(1, len(row_firsts))]
-    rows = zip(heads, np.split(codes, row_firsts[1:]), np.split(lengths, row_firsts[1:]), strict=True)
+    starts = [head.codes()]
+    starts += [((START + row, head.quantizer), (START_BITS, QUANTIZER_BITS)) for row in range(1, len(row_firsts))]
+    rows = zip(starts, np.split(codes, row_firsts[1:]), np.split(lengths, row_firsts[1:]), strict=True)
     parts = [
-        packed(np.concatenate((head, row)), np.concatenate((head_lengths, row_lengths)))
-        for (head, head_lengths), row, row_lengths in rows
+        packed(np.concatenate((start, row)), np.concatenate((start_lengths, row_lengths)))
+        for (start, start_lengths), row, row_lengths in rows
     ]
     parts.append(packed(np.array([END]), np.array([START_BITS])))
     ordered = b"".join(parts)
     return in_order(ordered + bytes(-len(ordered) % WORD_BYTES))
-
-
-def _picture_head(size: tuple[int, int], quantizer: int, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the codes of a picture's head, and their lengths in bits."""
-    family, resolution = SIZES[size]
-    fields = {
-        "start": START,
-        "family": family,
-        "resolution": resolution,
-        "type": INTRA,
-        "quantizer": quantizer,
-        "number": number & 0xFFFFFFFF,
-    }
-    return tuple(fields[name] for name in HEAD), tuple(HEAD.values())
 
 
 def _levels(coefficients: npt.NDArray[np.float32], quantizer: int) -> Integers:

@@ -17,6 +17,7 @@ from drone_bridge.dronegui.video.run_level import (
     PREFIX_BITS,
     RUN_BITS,
     Integers,
+    Lengths,
     level_of,
     run_of,
 )
@@ -40,25 +41,27 @@ class Pairs:
         positions = np.arange(len(windows))
         prefixes = (windows >> np.uint32(32 - PREFIX_BITS)).astype(np.intp)
         self._run_bits = RUN_BITS.take(prefixes)
-        level_prefixes = prefixes.take(positions + self._run_bits, mode="clip")
-        level_bits = LEVEL_BITS.take(level_prefixes)
-        is_pair = (self._run_bits > 0) & (level_bits > 0)
-        is_end = is_pair & IS_END.take(level_prefixes)
-        self._level_bits = level_bits
-        bits = self._run_bits + level_bits
-        self._next = np.where(is_pair, np.minimum(positions + np.where(is_end, 0, bits), beyond), beyond)
-        self._end_bits = np.where(is_end, bits, 0).astype(np.uint8).data
+        levels_at = positions + self._run_bits
+        self._level_bits = LEVEL_BITS.take(prefixes).take(levels_at, mode="clip")
+        is_pair = (self._run_bits > 0) & (self._level_bits > 0)
+        is_end = is_pair & IS_END.take(prefixes).take(levels_at, mode="clip")
+        pair_bits = (self._run_bits + self._level_bits) * is_pair
+        self._end_bits: memoryview = (pair_bits * is_end).data
+        self._next = positions + pair_bits * ~is_end
+        self._next[~is_pair] = beyond
+        np.minimum(self._next, beyond, out=self._next)
         hop = self._next
         for _ in range(_DOUBLINGS):
             hop = hop.take(hop)
-        self._hop = hop.data
+        self._hop: memoryview = hop.data
 
     def after_block(self, first: int) -> int | None:
         """Return the position after the end of the block whose first pair is here, or None if it has no end."""
         at = first
         for _ in range(_MAX_HOPS):
             at = self._hop[at]
-            if bits := self._end_bits[at]:
+            bits: int = self._end_bits[at]
+            if bits:
                 return at + bits
         return None
 
@@ -83,6 +86,6 @@ class Pairs:
         levels, blocks, places = (np.concatenate(each) for each in zip(*found, strict=True))
         return levels, blocks, places
 
-    def _codes(self, at: Integers, bits: Integers) -> Integers:
+    def _codes(self, at: Integers, bits: Lengths) -> Integers:
         """Return so many bits at positions, as numbers."""
-        return self._windows.take(at).astype(np.int64) >> (32 - bits)
+        return self._windows.take(at).astype(np.int64) >> np.uint8(32) - bits

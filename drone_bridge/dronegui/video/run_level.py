@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 Integers = npt.NDArray[np.int64]
+Lengths = npt.NDArray[np.uint8]
 
 #: Zeros that the longest code of a run, and that of a level, start with.
 MAX_RUN_ZEROS = 6
@@ -27,10 +28,10 @@ def _bit_lengths(count: int) -> Integers:
 
 _PREFIX_ZEROS = PREFIX_BITS - _bit_lengths(1 << PREFIX_BITS)
 #: Length in bits of the run's code that starts with this prefix; 0 if there is none.
-RUN_BITS = np.where(_PREFIX_ZEROS < 2, _PREFIX_ZEROS + 1, 2 * _PREFIX_ZEROS)
+RUN_BITS = np.where(_PREFIX_ZEROS < 2, _PREFIX_ZEROS + 1, 2 * _PREFIX_ZEROS).astype(np.uint8)
 RUN_BITS[_PREFIX_ZEROS > MAX_RUN_ZEROS] = 0
 #: Length in bits of the level's code that starts with this prefix; 0 if there is none.
-LEVEL_BITS = np.where(_PREFIX_ZEROS < 2, 2, 2 * _PREFIX_ZEROS + 1)
+LEVEL_BITS = np.where(_PREFIX_ZEROS < 2, 2, 2 * _PREFIX_ZEROS + 1).astype(np.uint8)
 LEVEL_BITS[_PREFIX_ZEROS > MAX_LEVEL_ZEROS] = 0
 #: Whether this prefix is the end of a block, where a level is due.
 IS_END = _PREFIX_ZEROS == 1
@@ -38,9 +39,9 @@ IS_END = _PREFIX_ZEROS == 1
 _NUMBER_BITS = _bit_lengths(MAX_WRITTEN_LEVEL + 1)
 
 
-def run_of(code: Integers, bits: Integers) -> Integers:
+def run_of(code: Integers, bits: Lengths) -> Integers:
     """Return the runs of codes, each given as a number of so many bits."""
-    return np.where(bits > 2, code, bits - 1)
+    return np.where(bits > 2, code, bits - np.uint8(1))
 
 
 def level_of(code: Integers) -> Integers:
