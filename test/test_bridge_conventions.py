@@ -120,8 +120,9 @@ def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ro
             assert is_submitted.wait(TIMEOUT_S)
 
     def post_and_tell(loop, work, **options):
-        post(loop, work, **options)
+        is_accepted = post(loop, work, **options)
         is_submitted.set()
+        return is_accepted
 
     monkeypatch.setattr(Reports, "inform", inform_and_wait)
     monkeypatch.setattr(LinkLoop, "post", post_and_tell)
