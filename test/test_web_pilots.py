@@ -299,19 +299,47 @@ def test_vehicles_that_never_were_are_bounded(clock):
     conversation(run)
 
 
-def test_a_helm_that_is_released_on_hold_ends_by_a_new_wish_and_not_after_a_resume(clock):
-    """Its neutral would be a helm at the bridge, whose end holds a second later."""
+def test_a_resume_waits_until_a_helm_that_was_left_just_now_has_ended_at_the_bridge(clock, monkeypatch):
+    """Its end would hold the vehicle again."""
+    monkeypatch.setattr(pilots, "HELM_ENDS_WITHIN_S", 0.05)
 
     async def run(server):
         await server.see(REPORTING)
         await server.ask(op="take", vehicle=TOPIC)
         await server.ask(op="stop", vehicle=TOPIC)
-        (_, id_) = server.wishes[-1]
-        await server.report(wish=id_, held=True)
         server.done.clear()
         await server.ask(op="release")
-        assert server.done == ["wish"]
-        assert server.wishes[-1][1] != id_
+        assert server.done == []  # neutral would be a helm
+        await server.ask(op="resume", vehicle=TOPIC)
+        assert server.done == ["no wish"]
+        while "resume" not in server.done:
+            await asyncio.sleep(0.01)
+
+    conversation(run)
+
+
+def test_a_stop_while_a_resume_waits_for_the_end_of_a_helm_wins(clock, monkeypatch):
+    monkeypatch.setattr(pilots, "HELM_ENDS_WITHIN_S", 0.05)
+
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="take", vehicle=TOPIC)
+        await server.ask(op="release")
+        for request in ("stop", "resume", "stop"):
+            await server.ask(op=request, vehicle=TOPIC)
+        await asyncio.sleep(0.1)
+        assert "resume" not in server.done
+
+    conversation(run)
+
+
+def test_who_stays_at_the_helm_is_resumed_at_once(clock):
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="take", vehicle=TOPIC)
+        await server.ask(op="stop", vehicle=TOPIC)
+        await server.ask(op="resume", vehicle=TOPIC)
+        assert server.done[-1] == "resume"
 
     conversation(run)
 
@@ -468,7 +496,9 @@ def test_resume_ends_the_stop_of_a_vehicle_that_is_gone(clock):
     conversation(run)
 
 
-def test_resume_without_a_vehicle_ends_the_hold_of_all(clock):
+def test_resume_without_a_vehicle_ends_the_hold_of_all(clock, monkeypatch):
+    monkeypatch.setattr(pilots, "HELM_ENDS_WITHIN_S", 0.0)
+
     async def run(server):
         await server.see(DRONE, ROVER)
         await server.ask(op="stop", vehicle=TOPIC)

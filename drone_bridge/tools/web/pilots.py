@@ -34,6 +34,7 @@ from websockets.frames import CloseCode
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.front_door import messages_from
 from drone_bridge.tools.web.goals import Place
@@ -58,6 +59,8 @@ STOP_PERIOD_S = TOKEN_PERIOD_S / 2
 """After which a wish is repeated to a node that has not reported it."""
 STOP_TIMEOUT_S = 1.0
 """After which the page says that it has not stopped yet."""
+HELM_ENDS_WITHIN_S = HELM_ENDS_AFTER_S + 0.5
+"""Of the last command from here, also at a bridge that takes it late."""
 HELM_TAKEN_S = 1.0
 """In which a vehicle that was held because a helm had ended follows a new one."""
 
@@ -112,6 +115,7 @@ class Pilots:
         self._wanted: dict[str, Vehicle] = {}  # as they were last seen: a vehicle may go before it answers
         self._insisted_s = -math.inf
         self._statuses: dict[str, HoldStatus] = {}  # of nodes
+        self._commanded_s: dict[str, float] = {}  # when each vehicle was commanded from here last
         self._held: dict[str, float] = {}  # since when, by the clock on the wall
         self._kept: set[str] = set()  # those that were held before their bridge started
         self._ended: dict[str, str] = {}  # whose helm was the last one
@@ -127,6 +131,7 @@ class Pilots:
                 self._helm.remove(pilot.vehicle)
                 pilot.vehicle = ""
         self._held = {topic: since for topic, since in self._held.items() if topic in self._vehicles}
+        self._commanded_s = {topic: at_s for topic, at_s in self._commanded_s.items() if topic in self._vehicles}
         for topic, vehicle in self._vehicles.items():
             self._wishes.meet(topic, _nodes_of(vehicle))
             if topic in self._wishes:
@@ -206,7 +211,7 @@ class Pilots:
 
     def _tick(self, now_s: float, *, is_for_token: bool) -> None:
         for topic in self._helm.overdue(now_s):
-            self._send_command(topic, NEUTRAL, self._now())
+            self._command(topic, NEUTRAL)
         expired = self._helm.expired(now_s)
         for lease in expired:
             if pilot := self._pilots.get(lease.pilot):
@@ -220,7 +225,7 @@ class Pilots:
             if now_s - self._insisted_s >= STOP_PERIOD_S:
                 self._insist(now_s)
             for topic in self._helm.silent(now_s):  # somebody is at the helm, and nobody else may steer
-                self._send_command(topic, NEUTRAL, self._now())
+                self._command(topic, NEUTRAL)
             self._hand_out_token(now_s)
 
     def _hand_out_token(self, now_s: float) -> None:
@@ -335,7 +340,7 @@ class Pilots:
     def _begin(self, pilot: Pilot, topic: str) -> None:
         pilot.vehicle, pilot.refused = topic, ""
         self._ended.pop(topic, None)
-        self._send_command(topic, NEUTRAL, self._now())  # its next pilot expects it to stop
+        self._command(topic, NEUTRAL)  # its next pilot expects it to stop
         self._announce()
 
     def _notify(self, number: int, reason: str) -> None:
@@ -390,7 +395,7 @@ class Pilots:
                 for node in wish.nodes - wish.reached.keys():
                     self._send_wish(node, wish.id, f"{wish.by} pressed STOP")
             else:
-                self._send_command(topic, NEUTRAL, self._now())
+                self._command(topic, NEUTRAL)
                 if vehicle.holds:
                     self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, wish))
             is_late |= bool(vehicle.holds) and now_s - wish.pressed_s > STOP_TIMEOUT_S
@@ -429,9 +434,21 @@ class Pilots:
                 self._notify(pilot.number, f"It is still held: {problem}.")
             self._announce()
 
-        if topic in self._vehicles and self._vehicles[topic].holds:
-            self._ask_to_hold(topic, False, answer)
+        def release() -> None:
+            if topic not in self._wishes and topic in self._vehicles and self._vehicles[topic].holds:
+                self._ask_to_hold(topic, False, answer)
+
+        helm_ends_s = self._commanded_s.get(topic, -math.inf) + HELM_ENDS_WITHIN_S
+        wait_s = helm_ends_s - elapsed_s() if self._helm.pilot_of(topic) is None else 0.0
+        if wait_s > 0.0:  # a helm that was left just now would end after the release, and hold the vehicle again
+            asyncio.get_running_loop().call_later(wait_s, release)
+        else:
+            release()
         self._announce()
+
+    def _command(self, topic: str, motion: Motion, stamp: Time | None = None) -> None:
+        self._commanded_s[topic] = elapsed_s()
+        self._send_command(topic, motion, stamp or self._now())
 
     def _is_held(self, topic: str) -> bool:
         """Return whether a stick moves nothing: one that was held as a helm had ended follows a new one soon."""
@@ -449,23 +466,19 @@ class Pilots:
             command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, elapsed_s(), is_held=held)
         except RefusedError:
             if pilot.vehicle:  # nobody else may steer it, though this moves nothing
-                self._send_command(pilot.vehicle, NEUTRAL, stamp)
+                self._command(pilot.vehicle, NEUTRAL, stamp)
             raise
         pilot.refused = ""
-        self._send_command(pilot.vehicle, command, stamp)
+        self._command(pilot.vehicle, command, stamp)
 
     def _release(self, pilot: Pilot) -> None:
         ended = self._helm.release(pilot.number)
         for topic in ended:
-            if topic in self._wishes:  # a new wish ends the helm there; neutral would begin one, to end after a resume
-                nodes = _nodes_of(self._wanted[topic]) if topic in self._wanted else ()
-                self._wishes.want(topic, nodes, self._wish_of(pilot, elapsed_s()))
-            else:
-                self._send_command(topic, NEUTRAL, self._now())
+            if topic not in self._wishes:  # on hold already, and neutral on its helm would begin one anew
+                self._command(topic, NEUTRAL)
             self._ended[topic] = pilot.name
         pilot.vehicle = ""
         if ended:
-            self._insist(elapsed_s())
             self._announce()
 
     async def _refuse(self, pilot: Pilot, reason: str) -> None:
