@@ -27,7 +27,7 @@ from drone_bridge.msg import ControllerState
 from drone_bridge.tools.interfaces import message_text
 from drone_bridge.tools.web import front_door
 from drone_bridge.tools.web.access import Access
-from drone_bridge.tools.web.front_door import MAX_CONNECTIONS
+from drone_bridge.tools.web.front_door import MAX_WAITING
 from drone_bridge.tools.web.pilots import Pilots
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -223,7 +223,7 @@ def test_idle_connections_and_half_requests_lock_nobody_out(bridge):
     host, _, port = bridge.address.strip("/").partition(":")
     with contextlib.ExitStack() as open_ones, Pilot(bridge.address) as pilot, Viewer(bridge.address) as viewer:
         for half in (b"", b"GET / HTTP/1.1\r\nHost: ", b"G"):
-            for _ in range(MAX_CONNECTIONS):
+            for _ in range(MAX_WAITING):
                 idle = open_ones.enter_context(socket.create_connection((host, int(port)), TIMEOUT_S))
                 with contextlib.suppress(OSError):
                     idle.send(half)

@@ -44,8 +44,10 @@ ANY_INTERFACE = "0.0.0.0"
 #: Set by launch files: a signal to this process is the end of a launch.
 LAUNCHED = "DRONE_BRIDGE_LAUNCHED"
 BACKLOG = 100
-MAX_CONNECTIONS = 64
-"""At a time, of all kinds: a page takes two, and some more for a moment."""
+MAX_CONNECTIONS = 400
+"""At a time, of all kinds: more than viewers and pilots are let in, with those who may only stop."""
+MAX_WAITING = 64
+"""Of them, that are no viewer or pilot: a page takes some for a moment."""
 MAX_MESSAGE_BYTES = 2**20
 """Of what a viewer sends: the request of a service at most."""
 PING_PERIOD_S = 5.0
@@ -88,8 +90,8 @@ class _Connection(ServerConnection):
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * MAX_STALL_S)
         super().connection_made(transport)
         self._request_due = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.abort)
-        # Viewers and pilots are fewer (MAX_VIEWERS, MAX_PILOTS), so those that fill it have not come in yet.
-        if cls.open_ones > MAX_CONNECTIONS:
+        # Viewers, pilots and stoppers make no room, and leave some: so those that fill it have not come in yet.
+        if len(cls.waiting) > MAX_WAITING or cls.open_ones > MAX_CONNECTIONS:
             longest = next(iter(cls.waiting))
             cls.waiting.pop(longest)
             longest.transport.abort()

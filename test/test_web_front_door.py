@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is let in at the front door where many are, without a socket."""
+
+from unittest.mock import Mock
+
+import pytest
+
+pytest.importorskip("websockets.asyncio.server", reason="Ubuntu's websockets may be older")
+
+from drone_bridge.tools.web import front_door
+from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS
+
+
+@pytest.fixture
+def connect(monkeypatch):
+    """Open a connection, and let it in as a page if it is to be one."""
+    kind = front_door._Connection
+    monkeypatch.setattr(kind, "open_ones", 0)
+    monkeypatch.setattr(kind, "waiting", {})
+    monkeypatch.setattr(front_door.ServerConnection, "connection_made", lambda *_: None)
+
+    def open_one(*, is_page):
+        connection = object.__new__(kind)
+        connection.loop, connection.transport = Mock(), Mock()
+        connection.connection_made(connection.transport)
+        if is_page and not connection.transport.abort.called:
+            connection.admit()
+        return connection.transport.abort
+
+    return open_one
+
+
+def test_whoever_may_stop_comes_in_though_all_who_may_steer_are_there(connect):
+    assert not any(connect(is_page=True).called for _ in range(MAX_PILOTS + MAX_STOPPERS))
+
+
+def test_who_is_not_let_in_makes_room_for_who_comes_next(connect):
+    aborts = [connect(is_page=False) for _ in range(front_door.MAX_WAITING)]
+    assert not connect(is_page=True).called
+    assert [abort.called for abort in aborts] == [True] + [False] * (len(aborts) - 1)
