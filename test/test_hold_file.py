@@ -11,9 +11,11 @@ import pytest
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros import hold_file
 from drone_bridge.ros.hold import MAX_WISHES, Hold
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE, HoldFile
+from drone_bridge.session.hold_state import AT_HELM, HELM_ENDED
 
 
 @pytest.fixture(autouse=True)
@@ -235,6 +237,14 @@ def test_a_slow_disk_delays_neither_the_hold_nor_more_than_its_own_answer(monkey
     may_write.set()
     assert node.hold._keeper.wait(10.0)
     assert Node().hold.is_held
+
+
+@pytest.mark.parametrize("reason", ["", AT_HELM, HELM_ENDED])
+def test_no_helm_ends_the_hold_of_a_wish_whatever_its_reason(reason):
+    node = Node()
+    node.wish("7", reason)
+    assert not node.hold.state.steer(elapsed_s())
+    assert node.hold.is_held
 
 
 def test_an_answer_waits_for_no_file_that_nobody_writes():

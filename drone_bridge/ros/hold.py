@@ -29,7 +29,7 @@ from drone_bridge.ros.hold_keeper import HoldKeeper
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.session.hold_state import AT_HELM, CALLED, HoldState
+from drone_bridge.session.hold_state import AT_HELM, CALLED, NOT_REQUESTED, HoldState
 from drone_bridge.wire.printable import printable
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ FILE_TIMEOUT_S = 0.3
 MAX_WISHES = 64
 #: Characters of the reason of a wish.
 MAX_REASON = 100
-#: The reason of a wish that has none.
+#: The reason of a wish that has none, or that of a hold which a helm ends.
 WISHED = "a person pressed STOP"
 _ADVICE = "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
 
@@ -130,7 +130,8 @@ class Hold:
                 if len(self._wishes) > MAX_WISHES:
                     del self._wishes[next(iter(self._wishes))]
             self._status.wish, self._status.releases_before_wish = wish.id, self._wishes[wish.id]
-            if is_new and self.state.hold(printable(wish.reason)[:MAX_REASON] or WISHED):
+            reason = printable(wish.reason)[:MAX_REASON]
+            if is_new and self.state.hold(WISHED if reason in NOT_REQUESTED else reason):
                 self._held()
             self._publish()  # also for a repeated one, whose acknowledgement may have been lost
         self.report()

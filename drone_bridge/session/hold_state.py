@@ -18,7 +18,7 @@ HELM_ENDS_AFTER_S = 1.0
 # Why a vehicle is held, or will be if the node is killed.
 CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "a person was at the helm", "the helm ended"
 #: Every other reason is that of a request.
-_NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
+NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
 
 
 class HoldState:
@@ -56,14 +56,14 @@ class HoldState:
         """Note a command from the helm; return whether somebody who was not there before steers from now on."""
         reason, heard_s = self.now
         is_new = heard_s is None or _has_ended(heard_s, now_s)
-        begins = is_new and reason in _NOT_REQUESTED
+        begins = is_new and reason in NOT_REQUESTED
         self.now = "" if begins else reason, now_s
         return begins
 
     def hold(self, reason: str) -> bool:
         """Hold, and end the helm. A hold on request keeps its first reason; return whether there was none yet."""
         before = self.now[0]
-        is_requested = before not in _NOT_REQUESTED
+        is_requested = before not in NOT_REQUESTED
         self.now = before if is_requested else reason, None
         return not is_requested
 
