@@ -12,11 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
+import rclpy
 from networks import addresses_of
 from processes import executable
 from ros_session import wait_until
 
 from drone_bridge.ros import environment, shared_memory, watchdog
+from drone_bridge.ros.program import shut_down_ros
 
 ROOT = Path(__file__).parent.parent
 NODE = """
@@ -126,6 +128,16 @@ def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
     assert done.returncode == 0
     assert done.stdout.split()[:2] == ["started", "left"]
     assert done.stderr == ""
+
+
+def test_no_signal_gets_its_deadly_default_for_a_moment_at_the_shutdown_of_ros(monkeypatch):
+    uninstalled = []
+    monkeypatch.setattr(rclpy, "uninstall_signal_handlers", lambda: uninstalled.append(True))
+    rclpy.try_shutdown()
+    assert uninstalled  # what is avoided
+    uninstalled.clear()
+    shut_down_ros()
+    assert not uninstalled
 
 
 def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_child):

@@ -130,7 +130,7 @@ class _Run:
                     self._node.leave()
             finally:
                 watchdog.limit_shutdown()
-                rclpy.try_shutdown()
+                shut_down_ros()
 
     def end(self) -> None:
         """Have the node leave, and release everything."""
@@ -146,7 +146,7 @@ class _Run:
                     raise
             # Or the thread, if it still waits for a signal, keeps them, and with them ROS's shared memory.
             self._node = self._executor = None
-        rclpy.try_shutdown()
+        shut_down_ros()
 
     def _destroy(self, node: Stoppable) -> None:
         assert isinstance(node, Node)
@@ -172,6 +172,14 @@ def initialize_ros(args: list[str] | None = None) -> None:
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
     if shortage:
         get_logger("drone_bridge").warning(shortage)
+
+
+def shut_down_ros() -> None:
+    """Call rclpy.try_shutdown, without uninstalling signal handlers that were never installed.
+
+    To do that rclpy sets SIGINT and SIGTERM to their default for a moment, in which a second Ctrl-C ends the process.
+    """
+    rclpy.try_shutdown(uninstall_handlers=False)
 
 
 def executor_of(node: Stoppable) -> SingleThreadedExecutor:

@@ -42,7 +42,7 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
 
     import rclpy  # after the arguments, whose errors need no ROS
 
-    from drone_bridge.ros.program import initialize_ros
+    from drone_bridge.ros.program import initialize_ros, shut_down_ros
 
     initialize_ros([])
     node = rclpy.create_node("drone_bridge_hold")
@@ -50,7 +50,7 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
         return _set(node, wanted, is_held=is_held)
     finally:
         node.destroy_node()
-        rclpy.try_shutdown()
+        shut_down_ros()
 
 
 def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:

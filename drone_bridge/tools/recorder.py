@@ -45,12 +45,11 @@ def main(args: list[str] | None = None) -> int:
     # Before the imports, which take a moment, and instead of rclpy's, which shut down before the queues are drained.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    import rclpy
     from rclpy.utilities import remove_ros_args
 
     from drone_bridge.ros import log_pipe, watchdog
     from drone_bridge.ros.discovery_server import ask_for_all_topics
-    from drone_bridge.ros.program import START_ERRORS, initialize_ros, print_start_error
+    from drone_bridge.ros.program import START_ERRORS, initialize_ros, print_start_error, shut_down_ros
     from drone_bridge.standard_files import open_closed_files
 
     open_closed_files()
@@ -76,7 +75,7 @@ def main(args: list[str] | None = None) -> int:
             watchdog.limit_shutdown()
             node.destroy_node()
     finally:
-        rclpy.try_shutdown()
+        shut_down_ros()
 
 
 def record(node: "Recorder", stop: StopRequest) -> int:
@@ -115,6 +114,7 @@ def record_with_ros2(stop: StopRequest) -> int:
     import rclpy
 
     from drone_bridge.ros import log_pipe
+    from drone_bridge.ros.program import shut_down_ros
     from drone_bridge.tools.recording.settings import SettingsError, read_settings
 
     node = rclpy.create_node("recorder")
@@ -127,7 +127,7 @@ def record_with_ros2(stop: StopRequest) -> int:
         return 1
     finally:
         node.destroy_node()
-        rclpy.try_shutdown()
+        shut_down_ros()
     if not stop.is_set:
         log_pipe.finish()  # what comes next has the output to itself
         os.execvp(words[0], words)

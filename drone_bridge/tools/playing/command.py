@@ -43,6 +43,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
     import rclpy
     from rclpy.signals import SignalHandlerOptions
 
+    from drone_bridge.ros.program import shut_down_ros
     from drone_bridge.tools.playing.player import Player
     from drone_bridge.tools.playing.publishers import is_latched, make_publishers
 
@@ -76,7 +77,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         _wait_for_delivery(publishers.values())
         return 0
     finally:
-        rclpy.try_shutdown()
+        shut_down_ros()
 
 
 def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
