@@ -177,9 +177,18 @@ def test_trim_expo_and_limit_shape_what_is_pushed_and_what_is_let_go_is_neutral(
 
 
 def test_a_gamepad_s_axes_are_shown_and_can_be_changed_and_its_button_is_stop(helm, peer):
-    pad = """navigator.getGamepads = () =>
-      [{ id: 'pad', mapping: 'standard', connected: true, axes: [0, 0, 0, %s], buttons: [{}, { pressed: %s }] }]"""
-    push, let_go = ((lambda value=value: helm.evaluate(pad % (value, "false"))) for value in (-1, 0))
+    pad = """window.reads = 0; navigator.getGamepads = () => { window.reads += 1; return
+      [{ id: 'pad', mapping: 'standard', connected: true, axes: [0, 0, 0, %s], buttons: [{}, { pressed: %s }] }]; }"""
+    pad = " ".join(pad.split())  # nothing may follow `return` on another line
+
+    def push():
+        helm.evaluate(pad % (-1, "false"))
+
+    def let_go():
+        """An axis counts once the page has read it at neutral."""
+        helm.evaluate(pad % (0, "false"))
+        helm.wait("window.reads > 1")
+
     push_until(helm, peer, ahead, push, let_go)
     helm.click("#details [role=tab]:nth-child(5)")
     helm.wait("document.querySelector('[data-pad=x] .now').innerText === '100 %'")
