@@ -427,8 +427,8 @@ def main() -> int:
             PROGRESS.wait_for(build_page, install_messages)
             link_package()
             write_executables()
-            if "--browser" in options:
-                PROGRESS.wait_for(partial(install_node_packages, with_browser=True))
+            if options:  # also where the page came from the cache
+                PROGRESS.wait_for(partial(install_node_packages, with_browser="--browser" in options))
     except (StepError, subprocess.SubprocessError, OSError) as error:
         print(f"setup: {error}", file=sys.stderr)
         return 1
