@@ -21,8 +21,11 @@ from ros_session import wait_until
 
 PATIENCE_S = 60
 
-# What the processes do. Each says when it is ready; bash sees a signal between two short sleeps.
-WAIT = "trap 'echo neutral; exit' INT; echo ready; while :; do sleep 0.05; done"
+# What the processes do. Each says when it is ready, and waits in a builtin, on a pipe in which nothing comes: bash
+# loses a SIGINT that arrives between the fork of a command and its exec.
+PAUSE = "read -t 0.05 -u 3"
+OPEN = "exec 3<> <(:)"
+WAIT = f"trap 'echo neutral; exit' INT; {OPEN}; echo ready; while :; do {PAUSE}; done"
 STUBBORN = "trap '' INT TERM; echo ready; while :; do sleep 0.05; done"
 FAMILY = "sleep 1001 & (trap '' INT TERM; sleep 1002) & echo ready; wait"
 
@@ -163,7 +166,7 @@ def test_what_a_process_leaves_behind_is_stopped(launch):
 
 
 def test_processes_do_not_outlive_a_killed_runner(launch):
-    runner = launch(shell("trap 'exit' TERM; echo ready; while :; do sleep 0.05; done", name="a"))
+    runner = launch(shell(f"trap 'exit' TERM; {OPEN}; echo ready; while :; do {PAUSE}; done", name="a"))
     process = os.pidfd_open(pid_of(runner, "a-1"))
     runner.wait_for_line(r"\[a-1\] ready")
     runner.send(signal.SIGKILL)
@@ -257,7 +260,8 @@ def test_closed_screen_ends_the_run(launch_file):
 
 def test_a_terminal_reaches_the_runner_alone(launch_file):
     """A Ctrl-C that is typed comes to each process once, from the runner."""
-    script = "trap 'echo caught; left=6' INT; left=0; echo ready; until ((left == 1)); do sleep 0.1; ((left--)); done"
+    loop = "until ((left == 1)); do read -t 0.1 -u 3; ((left--)); done"
+    script = f"trap 'echo caught; left=6' INT; {OPEN}; left=0; echo ready; {loop}"
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(COMMAND, [COMMAND, "launch", launch_file(shell(script, name="a"))])
