@@ -6,7 +6,6 @@ import {
   Group, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshBasicMaterial, MeshStandardMaterial, NearestFilter, Object3D,
   PlaneGeometry, Points, PointsMaterial, Quaternion, RGBAFormat, SphereGeometry, Sprite, SpriteMaterial, Vector3, ConeGeometry,
 } from "three";
-import type { Drawing } from "./layers";
 import type { Arrival, Message } from "./stream";
 
 const MOST_POINTS = 200_000;
@@ -15,6 +14,17 @@ const MOST_CELLS = 4096 * 4096;
 const TRACK_POINTS = 5_000;
 const EARTH_M = 6_371_000;
 const PATH = 0x3e9bff, SCAN = 0xff4fa0, POSES = 0x30c48d, TRACK = 0xf5b50a;
+
+/** A group of objects that shows the messages of one layer. */
+export interface Drawing {
+  readonly group: Group;
+  /** The frame that the group lies in; undefined: each of its parts has one of its own. */
+  frame?: string;
+  take: (arrival: Arrival) => void;
+  /** Place what has frames of its own, and forget what has expired. */
+  place?: (poseOf: (frame: string) => Matrix4 | undefined) => void;
+  close: () => void;
+}
 
 /** Frames of a drawing that can't be made take nothing. */
 export function drawingOf(type: string): Drawing | undefined {

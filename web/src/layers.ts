@@ -4,19 +4,9 @@
 import { Group, Matrix4, type Scene as World } from "three";
 import { storage } from "./browser_features";
 import { h } from "./dom";
-import type { Arrival, Stream } from "./stream";
+import type { Drawing } from "./drawings";
+import type { Stream } from "./stream";
 import type { Transforms } from "./transforms";
-
-/** What a layer draws into its group, by the drawing code that comes when the first one is on. */
-export interface Drawing {
-  readonly group: Group;
-  /** The frame that the group lies in; undefined: each of its parts has one of its own. */
-  frame?: string;
-  take: (arrival: Arrival) => void;
-  /** Place what has frames of its own, and forget what has expired. */
-  place?: (poseOf: (frame: string) => Matrix4 | undefined) => void;
-  close: () => void;
-}
 
 interface Layer {
   element: HTMLElement;

@@ -15,9 +15,9 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -32,9 +32,7 @@ from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import Access
-
-if TYPE_CHECKING:
-    from drone_bridge.tools.web.pilots import Pilots
+from drone_bridge.tools.web.pilots import Pilots
 
 FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
 #: What older clients, and Lichtblick, offer: the same protocol by its name of before.
@@ -56,9 +54,6 @@ REQUEST_TIMEOUT_S = 5.0
 """From a connection to its request; the answer may take longer: a recording is read for it."""
 MAX_STALL_S = 60
 """Of somebody who takes nothing of what waits: pings would wait behind it."""
-MESSAGE_TIMEOUT_S = 5.0
-"""From the first fragment of a message to its last one."""
-MAX_FRAGMENTS = 1024
 CLOSE_TIMEOUT_S = 1.0
 #: The page runs its own code only, and talks to us only.
 CONTENT_SECURITY_POLICY = (
@@ -111,31 +106,10 @@ class _Connection(ServerConnection):
         self._request_due.cancel()
 
 
-async def messages_from(connection: ServerConnection) -> AsyncIterator[str | bytes]:
-    """Yield the messages of a viewer or pilot, each of which has to be whole in time. Ends when the connection does."""
-    loop = asyncio.get_running_loop()
-    while True:
-        parts: list[Any] = []
-        deadline = None
-        try:
-            async for part in connection.recv_streaming():
-                deadline = deadline or loop.call_later(MESSAGE_TIMEOUT_S, connection.transport.abort)
-                parts.append(part)
-                if len(parts) > MAX_FRAGMENTS:
-                    await connection.close(CloseCode.MESSAGE_TOO_BIG, f"More than {MAX_FRAGMENTS} fragments.")
-                    return
-        except ConnectionClosed:
-            return
-        finally:
-            if deadline:
-                deadline.cancel()
-        yield parts[0] if len(parts) == 1 else type(parts[0])().join(parts)
-
-
 class FrontDoor:
     """A thread with an event loop, in which the address is served."""
 
-    def __init__(self, access: Access, port: int, viewer: Handler, pilots: "Pilots") -> None:
+    def __init__(self, access: Access, port: int, viewer: Handler, pilots: Pilots) -> None:
         """Prepare; a connection that is let in is given to `viewer` or to `pilots`, who are watched all the while."""
         self._access = access
         self._port = port

@@ -36,9 +36,9 @@ from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 from drone_bridge.tools.web.access import VIEW_ONLY
-from drone_bridge.tools.web.front_door import messages_from
 from drone_bridge.tools.web.goals import Place
 from drone_bridge.tools.web.helm import LEASE_S, NEUTRAL, TOKEN_PERIOD_S, Helm, Motion, RefusedError
+from drone_bridge.tools.web.messages import messages_from
 from drone_bridge.tools.web.vehicles import AXES, COMMAND_TOPIC, Vehicle
 from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 from drone_bridge.wire.json_numbers import whole_number
