@@ -494,15 +494,13 @@ def test_topics_make_navdata_at_its_rate(talk):
     sent = []
     for _ in range(300):
         talk.now_s += 0.01
-        if not talk.session.is_demo_early(talk.now_s):
-            sent += documents(talk.session.send_navdata(lambda state: Demo(altitude=1000), talk.now_s), OWN)
+        sent += documents(talk.session.send_navdata(lambda state: Demo(altitude=1000), talk.now_s), OWN)
     assert 44 <= len(sent) <= 46
     assert sent[0] == {"type": "demo", "altitude": 1000.0}
 
 
 def test_a_demo_that_is_early_is_not_even_made(talk):
     talk.send_navdata()
-    assert talk.session.is_demo_early(talk.now_s)
     assert talk.session.send_navdata(pytest.fail, talk.now_s) == []
 
 

@@ -121,10 +121,6 @@ class Gui:
         """Return whether navdata is due; true once per period."""
         return self.hears_drone(now_s) and self._rate_limit.is_due(now_s, NAVDATA_RATE)
 
-    def is_navdata_early(self, now_s: float) -> bool:
-        """Return whether navdata would come before it is due. For any thread."""
-        return self._rate_limit.is_early(now_s, NAVDATA_RATE)
-
     def navdata(self, block: Navdata) -> bytes:
         """Return the datagram of a block, to be sent to its `receivers`. Raises LocalProtocolError."""
         return self._protocol.send(block)

@@ -24,7 +24,7 @@ from drone_bridge.dronegui.codec import (
     Demo,
     FlightState,
 )
-from drone_bridge.dronegui.device import Dialect
+from drone_bridge.dronegui.device import NAVDATA_RATE, Dialect
 from drone_bridge.dronegui.ports import PortWithOutlet
 from drone_bridge.dronegui.session.controller import EMERGENCY_AGE_S
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
@@ -69,6 +69,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.sampled_topics import SampledTopics
 from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
@@ -156,7 +157,9 @@ class DroneGuiServer(ProtocolNode):
         self._reader = ControllerConnection()
         self._translation = TABLE.make_translation()
         self.make_subscription(Bool, "flying", self._take_flying, latched())
-        self._topics = TopicSubscriptions(self, TOPICS, self._translation, self._take)
+        self._topics = TopicSubscriptions(self, TOPICS, self._translation, self._take, sampled=MOTION_TOPICS)
+        motion = [TABLE.row(topic) for topic in MOTION_TOPICS]
+        self.intake = SampledTopics(self, motion, self._topics, NAVDATA_RATE, self._send_navdata)
         self.each_second(self._report_sources)
         are_services = get("buttons_as") == "services"
         default = "dronegui_bridge/{}" if are_services else "{}"
@@ -251,6 +254,10 @@ class DroneGuiServer(ProtocolNode):
         if self._session:
             self.post(partial(self._session.answered, name, tag, answer), is_kept=True)
 
+    def _send_navdata(self) -> None:
+        if self._session:
+            self.post(partial(self._session.send_navdata, self._demo))
+
     def _demo(self, state: FlightState | None) -> Demo | None:
         """Return what the drone's topics say; None where a bridge publishes navdata."""
         return None if self._is_navdata_offered() else assembled_demo(self._topics.value, state)
@@ -281,13 +288,8 @@ class DroneGuiServer(ProtocolNode):
             self._forward(message)
             return
         self._topics.put(topic, message)
-        if not self._session:
-            return
-        if topic == DETECTIONS_TOPIC:
-            if not self._is_navdata_offered():
-                self.post(partial(self._session.send_detections, self._translation.wire_detections(message)))
-        elif topic in MOTION_TOPICS and not self._session.is_demo_early(elapsed_s()):
-            self.post(partial(self._session.send_navdata, self._demo))
+        if self._session and topic == DETECTIONS_TOPIC and not self._is_navdata_offered():
+            self.post(partial(self._session.send_detections, self._translation.wire_detections(message)))
 
     def _forward(self, message: String) -> None:
         datagram = message.data.encode()[: MAX_DATAGRAM_BYTES + 1]

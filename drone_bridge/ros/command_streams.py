@@ -25,13 +25,9 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
-from rclpy.qos_overriding_options import QoSOverridingOptions
-
 from drone_bridge.net.link_loop import Intake
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.qos import command_stream
-from drone_bridge.ros.streams import UNWATCHED, Polled, newest_of
+from drone_bridge.ros.streams import Polled, newest_of, subscribe_to_stream
 from drone_bridge.session.session import Actions
 
 #: How often the link's thread takes at least, s.
@@ -73,25 +69,7 @@ class CommandStreams(Intake):
 
     def add(self, message_type: type, topic: str, receive: Receive) -> None:
         """Subscribe to a topic. Publishers that offer less than an override requests are received as well."""
-        self._subscribe(message_type, topic, receive, QoSOverridingOptions.with_default_policies())
-        requested = self._streams[-1][0].qos_profile
-        if requested.reliability != ReliabilityPolicy.BEST_EFFORT or requested.durability != DurabilityPolicy.VOLATILE:
-            self._subscribe(message_type, topic, receive)
 
-    def drop_waiting(self) -> None:
-        """Drop what waits now, before the next message is taken."""
-        self._must_drop = True
-
-    def report(self, call: Callable[[], object]) -> None:
-        """Count and log: now in the executor, and in the link's thread at the end of its turn."""
-        if self._group.is_polled:
-            self._reports.append(call)
-        else:
-            call()
-
-    def _subscribe(
-        self, message_type: type, topic: str, receive: Receive, overridable: QoSOverridingOptions | None = None
-    ) -> None:
         def take(message: Any) -> None:
             if self._group.is_polled or not self._taking.acquire(blocking=False):
                 return  # as the link's thread takes what is newer
@@ -104,17 +82,19 @@ class CommandStreams(Intake):
                 if self._has_link:
                     self._node.post(self._take_over)
 
-        subscription = self._node.create_subscription(
-            message_type,
-            topic,
-            take,
-            command_stream(),
-            callback_group=self._group,
-            event_callbacks=UNWATCHED,
-            qos_overriding_options=overridable,
-        )
-        self._node.keep_subscription(subscription)
-        self._streams.append((subscription, receive))
+        subscriptions = subscribe_to_stream(self._node, message_type, topic, self._group, take)
+        self._streams += [(subscription, receive) for subscription in subscriptions]
+
+    def drop_waiting(self) -> None:
+        """Drop what waits now, before the next message is taken."""
+        self._must_drop = True
+
+    def report(self, call: Callable[[], object]) -> None:
+        """Count and log: now in the executor, and in the link's thread at the end of its turn."""
+        if self._group.is_polled:
+            self._reports.append(call)
+        else:
+            call()
 
     # For the link's thread.
 

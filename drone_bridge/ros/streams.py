@@ -5,18 +5,19 @@ rclpy's executor builds its wait set anew for each message, over all entities of
 that only replaces a field, and 46 of 1,280 messages per second in a node with 800 subscriptions. So subscriptions to
 streams belong to the callback group `Polled`, for which no executor waits, and their owner takes from them at its own
 rate: goals and controllers before they decide, the recorder and the page by a timer, and a link's thread before it
-sends (`CommandStreams`). Taking is safe in any thread.
+sends (`CommandStreams`, `SampledTopics`). Taking is safe in any thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from rclpy.callback_groups import CallbackGroup
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
 try:
@@ -24,8 +25,12 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
+from drone_bridge.ros.qos import command_stream
+
 if TYPE_CHECKING:
     from rclpy.node import Node
+
+    from drone_bridge.ros.entity_owner import EntityOwner
 
 #: An executor that waits for an event of a subscription returns at once while a message waits there, which it does not
 #: take: with the events that rclpy handles by default, the recorder costs a core.
@@ -84,9 +89,41 @@ class Stream:
     def __init__(self, node: Node, message_type: type, topic: str) -> None:
         qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription: Any = node.create_subscription(
-            message_type, topic, lambda _: None, qos, callback_group=Polled(), event_callbacks=UNWATCHED
+            message_type, topic, ignore, qos, callback_group=Polled(), event_callbacks=UNWATCHED
         )
 
     def take(self) -> Any:
         """Return the newest message that has come since the last call, or None."""
         return newest_of(self._subscription)
+
+
+def ignore(_: Any) -> None:
+    """Take no message: the callback of a subscription whose owner takes from it."""
+
+
+def subscribe_to_stream(
+    node: EntityOwner, message_type: type, topic: str, group: Polled, callback: Callable[[Any], None] = ignore
+) -> list[Any]:
+    """Return the subscriptions to a stream whose QoS can be overridden by parameters.
+
+    Where an override requests more than best effort and volatile, a second one receives from all publishers.
+    """
+
+    def subscribe(overridable: QoSOverridingOptions | None) -> Any:
+        subscription = node.create_subscription(
+            message_type,
+            topic,
+            callback,
+            command_stream(),
+            callback_group=group,
+            event_callbacks=UNWATCHED,
+            qos_overriding_options=overridable,
+        )
+        node.keep_subscription(subscription)
+        return subscription
+
+    first = subscribe(QoSOverridingOptions.with_default_policies())
+    requested = first.qos_profile
+    if requested.reliability == ReliabilityPolicy.BEST_EFFORT and requested.durability == DurabilityPolicy.VOLATILE:
+        return [first]
+    return [first, subscribe(None)]

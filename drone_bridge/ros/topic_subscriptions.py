@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """TopicSubscriptions: the topics of a table that a server takes.
 
-Written in the executor and read by any thread without a lock: the newest message of a topic, with its time, is replaced
-as a whole.
+Written in the executor, or for sampled topics in the link's thread, and read by any thread without a lock: the newest
+message of a topic, with its time, is replaced as a whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TopicSubscriptions:
-    """The topics that a server takes: the newest message of each. Written in the executor, read by any thread."""
+    """The newest message of each topic that a server takes."""
 
     def __init__(
         self,
@@ -27,15 +27,20 @@ class TopicSubscriptions:
         table: Sequence[Topic],
         translation: Any,
         take: Callable[[str, Any], None] | None = None,
+        *,
+        sampled: Collection[str] = (),
     ) -> None:
         """Subscribe, in the order of the table, which the executor keeps to.
 
         `take` gets topic and message where these are to be looked at before `put` keeps them, which it has to call.
+        `sampled` are topics whose messages only come by `put`, see `SampledTopics`.
         """
         self._node, self._translation = node, translation
         self._rows = {row.name: row for row in table if row.from_ros}
         self._received: dict[str, tuple[Any, float]] = {}  # the message and when it came, by topic
         for row in self._rows.values():
+            if row.name in sampled:
+                continue
             node.make_subscription(row.message, row.name, partial(take or self.put, row.name), row.requested())
 
     def message(self, topic: str) -> Any:
@@ -54,6 +59,6 @@ class TopicSubscriptions:
             return None
         return row.from_ros(self._translation, message)
 
-    def put(self, topic: str, message: Any) -> None:
-        """Replace the message of a topic."""
-        self._received[topic] = message, elapsed_s()
+    def put(self, topic: str, message: Any, came_s: float | None = None) -> None:
+        """Replace the message of a topic, which came at a time by `elapsed_s`, now by default."""
+        self._received[topic] = message, elapsed_s() if came_s is None else came_s

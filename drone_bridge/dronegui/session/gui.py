@@ -205,10 +205,6 @@ class GuiSession(Session):
 
     # Navdata.
 
-    def is_demo_early(self, now_s: float) -> bool:
-        """Return whether a block `demo` would come too early to be sent. For any thread."""
-        return self._gui.is_navdata_early(now_s)
-
     def forward(self, block: Navdata, datagram: bytes, now_s: float) -> Actions:
         """Send a bridge's block on, unchanged."""
         if isinstance(block, Demo) and block.flight_state is not None:  # 0 is a state, too
