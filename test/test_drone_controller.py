@@ -12,7 +12,7 @@ from nav_msgs.msg import Odometry
 from drone_bridge.controllers.seek_target.behaviour import StereoFrame
 from drone_bridge.controllers.seek_target.pilot import SeekParameters, SeekTarget
 from drone_bridge.motion.flight_control import DroneModel
-from drone_bridge.ros.time import seconds_of
+from drone_bridge.ros.time import seconds_of, time_from_seconds
 
 STEP_S = 1 / 60
 
@@ -194,6 +194,18 @@ def test_a_missing_attitude_is_not_invented():
     frame = messages(1.0, imu_data={"w": 0.0, "orientation_covariance": [-1.0] + [0.0] * 8})
     attitude = StereoFrame.read(frame).attitude
     assert (attitude.roll, attitude.pitch, attitude.yaw) == (None, None, None)
+
+
+@pytest.mark.parametrize(("ago_s", "answers"), [(0.0, 1), (0.5, 2)])
+def test_only_odometry_of_the_frame_is_read(clock, ago_s, answers):
+    pilot = Pilot(clock)
+    pilot.show()
+    odometry = Odometry()
+    odometry.header.stamp = time_from_seconds(pilot.time_s + STEP_S - ago_s)
+    odometry.pose.pose.position.x = math.nan
+    pilot.node.say(odom=odometry)
+    pilot.show()
+    assert len(pilot.node.published["cmd_rates"]) == answers
 
 
 def test_odometry_gives_the_place_and_the_attitude_that_goes_with_it():

@@ -8,6 +8,7 @@ from geometry_msgs.msg import TwistStamped
 from plain_node import PlainNode
 from std_srvs.srv import SetBool
 from twists import twist
+from waiting_messages import WaitingMessages
 
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.ros import command_topics, hold, limits
@@ -16,25 +17,6 @@ from drone_bridge.ros.time import time_from_seconds
 
 #: What the machine's clock is ahead of the steady one.
 EPOCH_S = 1_700_000_000.0
-
-
-class WaitingMessages:
-    """A subscription and its handle: messages that nobody has taken yet."""
-
-    raw = False
-
-    def __init__(self, msg_type, qos_profile, messages):
-        self.msg_type, self.qos_profile, self.handle = msg_type, qos_profile, self
-        self._messages = messages
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def take_message(self, msg_type, raw):
-        return (self._messages.pop(0), {}) if self._messages else None
 
 
 class CommandedNode(PlainNode):

@@ -3,7 +3,10 @@
 
 from types import SimpleNamespace
 
+from waiting_messages import WaitingMessages
+
 from drone_bridge.controllers.drone_controller import BEHAVIOURS, PARAMETERS
+from drone_bridge.ros.streams import Polled
 from drone_bridge.ros.time import time_from_seconds
 
 
@@ -12,7 +15,8 @@ class ControllerNode:
 
     def __init__(self, clock, behaviour, **parameters):
         """`clock[0]` is the steady time in s; the parameters of the behaviour are without its name."""
-        self._clock, self._timers, self._heard, self._services = clock, [], {}, {}
+        self._clock, self._timers, self._services = clock, [], {}
+        self._heard, self._waiting = {}, {}
         self.published, self.lines, self.clients = {}, [], []
         self._logger = SimpleNamespace(info=self.lines.append, warning=self.lines.append, error=self.lines.append)
         values = {declaration.name: declaration.default for declaration in PARAMETERS}
@@ -23,8 +27,9 @@ class ControllerNode:
     # What a node offers.
 
     def create_subscription(self, kind, topic, heard, qos, **options):
-        self._heard[topic] = heard
-        return SimpleNamespace(qos_profile=qos)
+        if not isinstance(options.get("callback_group"), Polled):
+            self._heard[topic] = heard
+        return WaitingMessages(kind, qos, self._waiting.setdefault(topic, []))
 
     def create_publisher(self, kind, topic, qos, **options):
         messages = self.published.setdefault(topic, [])
@@ -56,8 +61,11 @@ class ControllerNode:
     def say(self, **messages):
         """Have others publish messages, by topic with `__` for a slash."""
         for name, message in messages.items():
-            if heard := self._heard.get(name.replace("__", "/")):
+            topic = name.replace("__", "/")
+            if heard := self._heard.get(topic):
                 heard(message)
+            elif topic in self._waiting:
+                self._waiting[topic].append(message)
 
     def call(self, name):
         kind, serve = self._services[name]

@@ -29,6 +29,7 @@ from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.streams import Stream
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.pinhole import Image, Pinhole
@@ -128,8 +129,8 @@ class SeekTargetBehaviour(Behaviour):
         self._state_publisher.stamp = Time()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         subscribe(node, DroneProperties, PROPERTIES, self._on_properties, latched())
-        self._odometry: Odometry | None = None  # the newest
-        subscribe(node, Odometry, ODOMETRY, self._on_odometry, 1)
+        # Its messages come before the images of their frame, which are larger and published last.
+        self._odometry = Stream(node, Odometry, ODOMETRY)
         frames = StampedSets(TOPICS, self._on_frame)
         for topic, kind in zip(TOPICS, MESSAGE_TYPES, strict=True):
             subscribe(node, kind, topic, partial(self._take, frames, topic), _FRAME_QUEUE)
@@ -150,16 +151,13 @@ class SeekTargetBehaviour(Behaviour):
             self._drone = None
             self._errors.log(f"The drone on drone_properties can't be flown: {error}.")
 
-    def _on_odometry(self, message: Odometry) -> None:
-        """Keep it for its frame, whose images come later: they are larger, and a bridge publishes them last."""
-        self._odometry = message
-
     def _on_frame(self, messages: dict[str, Any]) -> None:
         """Answer the images, camera infos and attitude of one moment."""
         if self._has_left or self._drone is None:
             return
-        if self._odometry and self._odometry.header.stamp == messages["left/camera_info"].header.stamp:
-            messages[ODOMETRY] = self._odometry
+        odometry = self._odometry.take()
+        if odometry and odometry.header.stamp == messages["left/camera_info"].header.stamp:
+            messages[ODOMETRY] = odometry
         try:
             frame = StereoFrame.read(messages)
             decision = self._decide(self._drone, frame)
