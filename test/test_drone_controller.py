@@ -208,6 +208,16 @@ def test_only_odometry_of_the_frame_is_read(clock, ago_s, answers):
     assert len(pilot.node.published["cmd_rates"]) == answers
 
 
+def test_odometry_that_comes_before_the_frame_before_is_answered_is_kept_for_its_own(clock):
+    pilot = Pilot(clock)
+    odometry = Odometry()
+    odometry.header.stamp = time_from_seconds(pilot.time_s + 2 * STEP_S)
+    odometry.pose.pose.position.x = math.nan
+    pilot.node.say(odom=odometry)
+    pilot.show(frames=2)
+    assert len(pilot.node.published["cmd_rates"]) == 1  # to the first frame; the other has its own odometry
+
+
 def test_odometry_gives_the_place_and_the_attitude_that_goes_with_it():
     odometry = Odometry()
     odometry.pose.pose.position.x, odometry.pose.pose.position.z = 3.0, 2.0

@@ -129,8 +129,9 @@ class SeekTargetBehaviour(Behaviour):
         self._state_publisher.stamp = Time()
         self._commands = node.create_publisher(CommandRates, "cmd_rates", 1)
         subscribe(node, DroneProperties, PROPERTIES, self._on_properties, latched())
-        # Its messages come before the images of their frame, which are larger and published last.
         self._odometry = Stream(node, Odometry, ODOMETRY)
+        # Kept until its frame is complete, which may come after the frame before: images are large and published last.
+        self._newest_odometry: Odometry | None = None
         frames = StampedSets(TOPICS, self._on_frame)
         for topic, kind in zip(TOPICS, MESSAGE_TYPES, strict=True):
             subscribe(node, kind, topic, partial(self._take, frames, topic), _FRAME_QUEUE)
@@ -155,7 +156,7 @@ class SeekTargetBehaviour(Behaviour):
         """Answer the images, camera infos and attitude of one moment."""
         if self._has_left or self._drone is None:
             return
-        odometry = self._odometry.take()
+        self._newest_odometry = odometry = self._odometry.take() or self._newest_odometry
         if odometry and odometry.header.stamp == messages["left/camera_info"].header.stamp:
             messages[ODOMETRY] = odometry
         try:
