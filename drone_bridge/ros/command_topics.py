@@ -24,7 +24,7 @@ from drone_bridge.ros.command_axes import shares_from_axes
 from drone_bridge.ros.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.limits import LimitReports, read_limits
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.qos import command_stream
+from drone_bridge.ros.qos import stream
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
@@ -166,7 +166,7 @@ class CommandTopics(Generic[CommandT]):
                 self._on_command()
 
         if is_helm:
-            self._node.make_subscription(message_type, topic, receive_from_helm, command_stream())
+            self._node.make_subscription(message_type, topic, receive_from_helm, stream())
         else:
             self._streams.add(message_type, topic, receive)
 

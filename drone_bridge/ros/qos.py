@@ -14,11 +14,11 @@ def newest() -> QoSProfile:
     return QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
-def command_stream() -> QoSProfile:
-    """Return the QoS of a subscription to a stream of commands, which moves the vehicle.
+def stream() -> QoSProfile:
+    """Return the QoS of a subscription to a stream: of measurements, or of commands, which move the vehicle.
 
     A reliable writer's samples come again after a stall, up to seconds later: of 17 bridges that had been stopped for
-    2 s under a live commander, 7 carried out an old command, and with best effort none. A command that is lost is
+    2 s under a live commander, 7 carried out an old command, and with best effort none. A message that is lost is
     followed by the next one. Publishers of commands, ours too, may offer more: they stay reliable for subscribers that
     request that, as a bag does. Single events, such as a take-off, are taken reliably.
     """

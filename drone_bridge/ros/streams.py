@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rclpy.callback_groups import CallbackGroup
 from rclpy.exceptions import InvalidHandle
 from rclpy.impl.implementation_singleton import rclpy_implementation
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.subscription import Subscription
 
@@ -25,7 +25,7 @@ try:
 except ImportError:  # Humble
     from rclpy.qos_event import SubscriptionEventCallbacks
 
-from drone_bridge.ros.qos import command_stream
+from drone_bridge.ros.qos import stream
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -87,9 +87,8 @@ class Stream:
     """The newest message of a topic, from publishers of any QoS; a lost one is followed by the next."""
 
     def __init__(self, node: Node, message_type: type, topic: str) -> None:
-        qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
         self._subscription: Any = node.create_subscription(
-            message_type, topic, ignore, qos, callback_group=Polled(), event_callbacks=UNWATCHED
+            message_type, topic, ignore, stream(), callback_group=Polled(), event_callbacks=UNWATCHED
         )
 
     def take(self) -> Any:
@@ -114,7 +113,7 @@ def subscribe_to_stream(
             message_type,
             topic,
             callback,
-            command_stream(),
+            stream(),
             callback_group=group,
             event_callbacks=UNWATCHED,
             qos_overriding_options=overridable,
