@@ -18,7 +18,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.net.link_loop import LinkLoop
 from drone_bridge.robot.bridge.node import RobotBridge
-from drone_bridge.ros.diagnostics import Reports
+from drone_bridge.ros.link_report import LinkReport
 from drone_bridge.session.session import MAY_HAVE_WAITED
 from drone_bridge.simulator.bridge.node import SimulatorBridge
 from drone_bridge.srv import SimulatorRequest
@@ -111,10 +111,10 @@ def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ro
     """
     simulator = when_listening(start_child(sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0))
     is_said, is_submitted = threading.Event(), threading.Event()
-    inform, post = Reports.inform, LinkLoop.post
+    inform, post = LinkReport.inform, LinkLoop.post
 
-    def inform_and_wait(reports, sentence):
-        inform(reports, sentence)
+    def inform_and_wait(report, sentence):
+        inform(report, sentence)
         if sentence.startswith("Connected to"):
             is_said.set()
             assert is_submitted.wait(TIMEOUT_S)
@@ -124,7 +124,7 @@ def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ro
         is_submitted.set()
         return is_accepted
 
-    monkeypatch.setattr(Reports, "inform", inform_and_wait)
+    monkeypatch.setattr(LinkReport, "inform", inform_and_wait)
     monkeypatch.setattr(LinkLoop, "post", post_and_tell)
     ros.run(SimulatorBridge, port=simulator.port)
     assert is_said.wait(TIMEOUT_S)

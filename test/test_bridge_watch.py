@@ -7,8 +7,7 @@ from plain_node import PlainNode
 
 from drone_bridge.ros import bridge_watch
 from drone_bridge.ros.bridge_watch import GONE_AFTER_S, SILENT_AFTER_S, BridgeWatch
-from drone_bridge.ros.link_statistics import PEER_SILENT
-from drone_bridge.ros.vehicle_node import LINK_STATUS
+from drone_bridge.ros.link_report import LINK_STATUS, PEER_SILENT
 
 BRIDGE = "/field/robot_bridge"
 

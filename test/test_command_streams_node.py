@@ -25,7 +25,7 @@ class LinkThread:
             keep_subscription=self.subscriptions.append,
             make_guard_condition=node.create_guard_condition,
             post=self.posted.append,
-            statistics=SimpleNamespace(counts=Counter()),
+            report=SimpleNamespace(counts=Counter()),
         )
         self.streams = CommandStreams(owner, lambda: None)
         self.streams.add(Twist, topic, lambda message: self.received.append(message) or True)

@@ -329,17 +329,17 @@ def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_hel
     node = make(limits=limits, has_landing_button=has_landing_button)
     node.observed.measured(0.0, (0.0, 0.0, 1.0))
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
-    node.report()
+    node.pass_second()
     assert node.conditions["odometry"] is None
     node.now_s += 0.6
     assert node.send(CMD_VEL, forward=1.0) == (Rank.BLIND, None)
-    node.report()
+    node.pass_second()
     assert "limits.fence_radius needs odometry" in node.conditions["odometry"]
     assert node.conditions["landing"] is None
     node.now_s += 1.0
     sinking = None if has_landing_button else twist(up=-LANDING_SPEED)
     assert node.decided() == (Rank.LANDING, sinking)
-    node.report()
+    node.pass_second()
     assert node.conditions["landing"] == "it lands by itself"
     node.call_hold(True)
     assert node.decided() == (Rank.HOLD, None)
@@ -347,7 +347,7 @@ def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_hel
     assert node.decided() == (Rank.LANDING, sinking)
     node.observed.measured(0.0, (0.0, 0.0, 1.0))
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
-    node.report()
+    node.pass_second()
     assert set(node.conditions.values()) == {None}
 
 
@@ -367,7 +367,7 @@ def test_a_limit_of_places_names_the_measurement_that_it_lacks(make, limits, mea
     node = make(limits=limits)
     if measured:
         node.observed.measured(*measured)
-        node.report()
+        node.pass_second()
     problem = node.conditions["odometry"] or ""
     known = {"limits.max_height", "limits.fence_radius", "position", "heading"}
     assert {word for word in known if word in problem} >= named
@@ -379,7 +379,7 @@ def test_a_fence_is_published_once_when_the_vehicle_has_told_where_it_began(make
     node = make(limits={"max_speed": 2.0, "fence_radius": 3.0})
 
     def fences():
-        node.report()
+        node.pass_second()
         return [message for message in node.latched if isinstance(message, PolygonStamped)]
 
     assert fences() == []
@@ -394,5 +394,5 @@ def test_a_fence_is_published_once_when_the_vehicle_has_told_where_it_began(make
 def test_a_low_battery_is_reported(make):
     node = make(limits={"max_speed": 2.0, "low_battery": 0.2})
     node.arbiter.limits.charged(0.1, node.now_s - LOW_BATTERY_S)
-    node.report()
+    node.pass_second()
     assert node.conditions["battery"] == "the battery has less than 20% left (limits.low_battery)"

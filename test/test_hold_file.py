@@ -98,7 +98,7 @@ class Node:
     def __init__(self):
         self.warned, self.serve, self.published, self.statuses = [], None, [], []
         do_nothing = lambda *_: None  # noqa: E731
-        self.reports = SimpleNamespace(update_condition=do_nothing, end_ongoing=do_nothing)
+        self.report = SimpleNamespace(update_condition=do_nothing, end_ongoing=do_nothing)
         self.hold = Hold(self, "held")
 
     def get_fully_qualified_name(self):

@@ -5,7 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from drone_bridge.ros import diagnostics
+from drone_bridge.ros.link_report import LinkReport
 from drone_bridge.ros.log_limiter import (
     BURST,
     CONDITION_ENDS_AFTER_S,
@@ -100,14 +100,13 @@ def test_a_condition_that_begins_and_ends_without_pause_does_not_fill_the_log(cl
     assert lines[-1] == "Nobody listens. (19 lines suppressed)"
 
 
-def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock, monkeypatch):
-    monkeypatch.setattr(diagnostics, "elapsed_s", lambda: clock[0])
+def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock):
     logger = Mock()
-    reports = diagnostics.Reports(logger, "connected")
+    report = LinkReport(logger, "connected", now_s=lambda: clock[0])
     clock[0] += 1000
-    reports.start_over(5.0)
+    report.start_over(5.0)
     for _ in range(80):
-        reports.warn_ongoing("unreachable", "It can't be reached.", is_usual_at_start=True)
+        report.warn_ongoing("unreachable", "It can't be reached.", is_usual_at_start=True)
         clock[0] += 1
     said = [(call[0], call.args[0].partition(" (")[0]) for call in logger.method_calls]
     assert said == [*2 * [("info", "It can't be reached.")], *2 * [("warning", "It can't be reached.")]]
@@ -115,9 +114,9 @@ def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock, 
 
 def test_what_is_no_matter_of_the_start_is_a_warning_at_once():
     logger = Mock()
-    reports = diagnostics.Reports(logger, "connected")
-    reports.start_over(5.0)
-    reports.warn_ongoing("refused", "It was refused.")
-    reports.count_and_warn_ongoing("undelivered", "It was held.")  # one keeps no other from the log
+    report = LinkReport(logger, "connected")
+    report.start_over(5.0)
+    report.warn_ongoing("refused", "It was refused.")
+    report.count_and_warn_ongoing("undelivered", "It was held.")  # one keeps no other from the log
     assert [call[0] for call in logger.method_calls] == ["warning", "warning"]
-    assert reports.statistics.counts["undelivered"] == 1
+    assert report.counts["undelivered"] == 1

@@ -19,7 +19,7 @@ class Node:
 
     def __init__(self):
         self.has_link, self.timers, self.kept, self.refused = True, [], [], []
-        self.statistics = SimpleNamespace(liveness=SimpleNamespace(is_open=False))
+        self.report = SimpleNamespace(is_open=False, count_and_warn=self._refuse)
         self.hold = SimpleNamespace(check=self._check_hold)
         self.is_held = self.is_old = False
         self.services = {}
@@ -40,11 +40,11 @@ class Node:
             self.kept.append(work)
         return self.has_link
 
-    def count_and_warn(self, counter, sentence):
+    def _refuse(self, counter, sentence):
         self.refused.append((counter, sentence))
 
     def undeliverable(self):
-        return None if self.statistics.liveness.is_open else "no peer is connected."
+        return None if self.report.is_open else "no peer is connected."
 
     def check_age(self, name):
         if self.is_old:
@@ -96,7 +96,7 @@ def look(node):
 
 
 def test_an_outcome_is_the_response(node):
-    node.statistics.liveness.is_open = True
+    node.report.is_open = True
     call = Call(node, "takeoff")
     assert call.response is None
     answer(node)
@@ -109,7 +109,7 @@ def test_a_request_waits_for_the_link_of_a_bridge_that_has_just_been_activated(n
     look(node)
     call.go_on()
     assert not node.kept
-    node.statistics.liveness.is_open = True
+    node.report.is_open = True
     look(node)
     call.go_on()
     answer(node)
@@ -134,7 +134,7 @@ def test_waiting_for_a_link_is_bounded(node, ends):
 
 
 def test_a_link_that_ends_between_waiting_and_posting_is_told_to_the_caller(node):
-    node.statistics.liveness.is_open, node.has_link = True, False
+    node.report.is_open, node.has_link = True, False
     call = Call(node, "takeoff")
     assert call.response is not None
     assert not call.response.success
@@ -148,7 +148,7 @@ def test_nothing_is_waited_for_while_the_node_is_inactive(node):
 @pytest.mark.parametrize("why", ["is_held", "is_old"])
 def test_only_landing_and_emergency_are_asked_for_on_hold_or_after_a_stall(node, why):
     setattr(node, why, True)
-    node.statistics.liveness.is_open = True
+    node.report.is_open = True
     assert not Call(node, "takeoff").response.success
     assert Call(node, LAND).response is None
     assert Call(node, EMERGENCY).response is None
@@ -159,7 +159,7 @@ def test_only_landing_and_emergency_are_asked_for_on_hold_or_after_a_stall(node,
 def test_an_emergency_is_as_old_as_it_may_have_waited(monkeypatch, node, waited_s):
     monkeypatch.setattr(PROCESS, "waited_s", lambda: waited_s)
     monkeypatch.setattr(request_services, "elapsed_s", lambda: 100.0)
-    node.statistics.liveness.is_open = True
+    node.report.is_open = True
     Call(node, EMERGENCY)
     (outcome,) = node.kept[0](0.0)
     assert outcome.request.asked_s == 100.0 - waited_s
@@ -169,7 +169,7 @@ def test_what_waited_for_the_link_through_a_stall_is_refused_but_a_landing_which
     calls = [Call(node, name) for name in ("takeoff", LAND)]
     monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: True)
     monkeypatch.setattr(request_services, "elapsed_s", lambda: 1e12)  # much later
-    node.statistics.liveness.is_open = True
+    node.report.is_open = True
     look(node)
     for call in calls:
         call.go_on()

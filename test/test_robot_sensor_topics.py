@@ -3,6 +3,7 @@
 
 import math
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import pytest
 from builtin_interfaces.msg import Time
@@ -18,6 +19,7 @@ class TopicNode:
     def __init__(self):
         self.topics, self.warnings, self.published, self.is_heard = [], [], [], False
         self.cleanup = ExitStack()
+        self.report = SimpleNamespace(count_and_warn=self._count_and_warn)
 
     def create_publisher(self, message_type, topic, depth, event_callbacks):
         del message_type, depth, event_callbacks
@@ -28,7 +30,7 @@ class TopicNode:
     def destroy_publisher(self, topic):
         self.topics.remove(topic)
 
-    def count_and_warn(self, count, sentence):
+    def _count_and_warn(self, count, sentence):
         self.warnings.append((count, sentence))
 
     def is_wanted(self, publisher):

@@ -22,7 +22,7 @@ class Node(PlainNode):
     def __init__(self):
         super().__init__()
         self.conditions = {}
-        self.reports.update_condition = lambda name, problem, advice: self.conditions.update({name: (problem, advice)})
+        self.report.update_condition = lambda name, problem, advice: self.conditions.update({name: (problem, advice)})
         self.decided_s = 0.0
 
     def make_timer(self, period_s, look):

@@ -221,12 +221,12 @@ class DroneGuiBridge(ProtocolNode):
     def _publish_navdata(self, received: Received) -> None:
         received_s, block = self.decided_s, received.block
         if isinstance(block, Demo):
-            self.statistics.facts |= navdata_facts(block) | {"navdata_source": received.source}
+            self.report.facts |= navdata_facts(block) | {"navdata_source": received.source}
             if block.charge is not None:
                 self._pilot.arbiter.limits.charged(block.charge, received_s)
                 if (note := charge_note(block)) and not self._has_noted_charge:
                     self._has_noted_charge = True
-                    self.inform(note)
+                    self.report.inform(note)
             if block.flight_state not in (None, *STEERED):
                 self._pilot.stands()
             elif motion := measured_motion(block):
@@ -240,7 +240,7 @@ class DroneGuiBridge(ProtocolNode):
             else:
                 self.observed.measured(*pose.motion, height=pose.z)
             self._topics.publish(pose, stamp)
-        self.statistics.took("navdata_read_to_published", self._steady_clock.now_s() - received_s)
+        self.report.took("navdata_read_to_published", self._steady_clock.now_s() - received_s)
 
     def _publish_flying(self, is_flying: bool) -> None:
         if self._flying:
@@ -249,10 +249,10 @@ class DroneGuiBridge(ProtocolNode):
     def _warn_of_port(self, address: str, problem: str) -> None:
         if problem:
             sentence = f"{problem} Without it there is no navdata; retrying."
-            self.reports.count_and_warn_ongoing(PORT_UNAVAILABLE, sentence)
+            self.report.count_and_warn_ongoing(PORT_UNAVAILABLE, sentence)
         else:
-            self.reports.end_ongoing(PORT_UNAVAILABLE)
-            self.inform(f"Listening for navdata on {address}.")
+            self.report.end_ongoing(PORT_UNAVAILABLE)
+            self.report.inform(f"Listening for navdata on {address}.")
 
     # What the executor does.
 
@@ -276,9 +276,9 @@ class DroneGuiBridge(ProtocolNode):
 
         async def receive(_: Empty) -> None:
             try:
-                self.inform(await self._requests.request(name))
+                self.report.inform(await self._requests.request(name))
             except ValueError as error:
-                self.count_and_warn("refused_commands", f"A message on {name} was refused: {error}")
+                self.report.count_and_warn("refused_commands", f"A message on {name} was refused: {error}")
 
         return receive
 
@@ -317,11 +317,11 @@ class DroneGuiBridge(ProtocolNode):
             (OTHER_CONTROLLER, other, DiagnosticStatus.ERROR),
         ):
             if not problem:
-                self.statistics.end_condition(name)
+                self.report.end_condition(name)
                 continue
-            if name not in self.statistics.conditions:
-                self.warn(f"{problem[0].upper()}{problem[1:]}.")
-            self.statistics.begin_condition(name, problem, level)
+            if name not in self.report.conditions:
+                self.report.warn(f"{problem[0].upper()}{problem[1:]}.")
+            self.report.begin_condition(name, problem, level)
 
 
 def main() -> int:

@@ -220,7 +220,7 @@ class DroneGuiServer(ProtocolNode):
     def publish_event(self, message: Controls | Demo) -> None:
         """Publish the axes of a state; of navdata, what diagnostics show."""
         if isinstance(message, Demo):
-            self.statistics.facts |= navdata_facts(message)
+            self.report.facts |= navdata_facts(message)
             return
         shares = shares_from_controls(message)
         full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in ("gas", "pitch", "roll", "yaw")))
@@ -297,7 +297,7 @@ class DroneGuiServer(ProtocolNode):
         try:
             block = self._reader.next_event()
         except RemoteProtocolError as error:
-            self.count_and_warn("rejected_messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
+            self.report.count_and_warn("rejected_messages", f"A message on {NAVDATA_TOPIC} was refused: {error}")
             return
         if isinstance(block, Demo):
             self._topics.put(NAVDATA_TOPIC, message)
@@ -309,7 +309,7 @@ class DroneGuiServer(ProtocolNode):
         is_asked = self._session is not None and self._session.is_open
         problem = None if has_motion or not is_asked else "no topic gives the drone's motion, so no navdata is sent"
         advice = "expected are imu/data, odom, velocity, height, altitude, or a bridge's dronegui/navdata"
-        self.reports.update_condition(SILENT_SOURCES, problem, advice)
+        self.report.update_condition(SILENT_SOURCES, problem, advice)
 
 
 def main() -> int:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.ros.link_statistics import PEER_SILENT
+from drone_bridge.ros.link_report import LINK_STATUS, PEER_SILENT
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.vehicle_node import LINK_STATUS, VehicleNode
+from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: A bridge that has reported nothing for so long is gone.
 GONE_AFTER_S = 3.0

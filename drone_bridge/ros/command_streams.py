@@ -125,7 +125,7 @@ class CommandStreams(Intake):
                 if (message := newest_of(subscription)) is None:
                     continue
                 if is_late:
-                    self._node.statistics.counts[DROPPED] += 1
+                    self._node.report.counts[DROPPED] += 1
                 else:
                     is_command |= receive(message)
             if is_command:

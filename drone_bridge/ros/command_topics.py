@@ -75,7 +75,7 @@ class CommandTopics(Generic[CommandT]):
         self._holds_zero, self._has_landing_button = holds_zero, has_landing_button
         #: What decides what is sent, for the session.
         self.arbiter: Arbiter[CommandT] = Arbiter(
-            node.hold.state, read_limits(node), lambda: float(node.parameters["command_timeout"]), node.statistics
+            node.hold.state, read_limits(node), lambda: float(node.parameters["command_timeout"]), node.report
         )
         LimitReports(node, self.arbiter)
         self._streams = CommandStreams(node, on_command, period_s)
@@ -140,7 +140,7 @@ class CommandTopics(Generic[CommandT]):
                     refusal = str(error)
             if refusal:
                 sentence = f"A command on {topic} was refused: {refusal}"
-                self._report(partial(self._node.count_and_warn, "refused_commands", sentence))
+                self._report(partial(self._node.report.count_and_warn, "refused_commands", sentence))
                 return False
             now_s = elapsed_s()
             if not self._is_admitted(topic, now_s, overrules=overrules, is_helm=is_helm):
@@ -156,7 +156,7 @@ class CommandTopics(Generic[CommandT]):
                 velocity = AskedVelocity((linear.x, linear.y, linear.z), partial(_at, read, angular))
             command, was_within = read(message)
             if not was_within:
-                self._node.statistics.counts["clamped_commands"] += 1
+                self._node.report.counts["clamped_commands"] += 1
             stamped = stamp_numbers(stamp) if stamp else None
             self.arbiter.put(Arrival(command, now_s, velocity, stamped, is_helm=is_helm))
             return True
@@ -172,7 +172,7 @@ class CommandTopics(Generic[CommandT]):
 
     def _is_admitted(self, topic: str, now_s: float, *, overrules: bool, is_helm: bool) -> bool:
         """Return whether a valid command is followed, by hold and by the precedence of its topic; count it."""
-        counts, hold = self._node.statistics.counts, self._node.hold
+        counts, hold = self._node.report.counts, self._node.hold
         if is_helm:
             if not hold.admits(topic, is_helm=True):
                 return False
@@ -189,7 +189,7 @@ class CommandTopics(Generic[CommandT]):
         unfollowed = {axis: value for axis, value in _floats(twist) if abs(value) > ROUNDING and axis not in follows}
         if not unfollowed:
             return
-        self._node.statistics.counts["commands_for_axes_that_it_lacks"] += 1
+        self._node.report.counts["commands_for_axes_that_it_lacks"] += 1
         if unfollowed.keys() <= self._warned_axes:
             return
         self._warned_axes |= unfollowed.keys()
@@ -198,7 +198,7 @@ class CommandTopics(Generic[CommandT]):
             f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
             f"command is followed. This is logged once."
         )
-        self._report(partial(self._node.warn, sentence))
+        self._report(partial(self._node.report.warn, sentence))
 
     def _forget(self) -> None:
         self._streams.drop_waiting()

@@ -25,14 +25,15 @@ class DoubtReports:
             doubts: returns why measurements are doubted, as sentences without full stop.
             is_drifting: returns whether commands have stopped, and the vehicle can't hold its place.
         """
-        self._reports, self._doubts, self._is_drifting = node.reports, doubts, is_drifting
+        self._node, self._doubts, self._is_drifting = node, doubts, is_drifting
         node.each_second(self._report)
 
     def _report(self) -> None:
-        self._reports.update_condition(
+        update = self._node.report.update_condition
+        update(
             DOUBT,
             "; ".join(self._doubts()),
             "it is flown gently, without them, and limits count as without odometry, until they agree with its motion",
         )
         drifts = "Commands have stopped. This drone drifts" if self._is_drifting() else None
-        self._reports.update_condition(DRIFT, drifts, "it holds its place once it reports a velocity that can be right")
+        update(DRIFT, drifts, "it holds its place once it reports a velocity that can be right")

@@ -93,7 +93,7 @@ class Hold:
             return True
         reason = self.state.reason(elapsed_s())
         why = f"it is held ({reason}): {_ADVICE}" if reason else "it is steered manually (helm)"
-        self._node.reports.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
+        self._node.report.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
         return False
 
     def finish(self) -> None:
@@ -106,7 +106,7 @@ class Hold:
             if self.state.end_helm(elapsed_s()):
                 self._held()
         reason = self.state.reason(elapsed_s())
-        self._node.reports.update_condition(HELD, f"holding: {reason}" if reason else None, _ADVICE)
+        self._node.report.update_condition(HELD, f"holding: {reason}" if reason else None, _ADVICE)
 
     def _take_helm(self) -> bool:
         """Note a command from the helm; return whether it is followed."""
@@ -114,7 +114,7 @@ class Hold:
             was_held = bool(self.state.now[0])
             if self.state.steer(elapsed_s()):
                 self._keeper.keep(AT_HELM)  # for a bridge that is killed meanwhile
-                self._node.inform("A person is at the helm: other commands are refused.")
+                self._node.report.inform("A person is at the helm: other commands are refused.")
                 self._forget_commands()
                 if was_held:
                     self._publish()
@@ -174,7 +174,7 @@ class Hold:
         self.state.release(elapsed_s())
         self._status.releases += 1
         self._keeper.keep("" if self.state.is_free else AT_HELM)
-        self._node.reports.end_ongoing(REFUSED)
+        self._node.report.end_ongoing(REFUSED)
         self._publish()
 
     def _forget_commands(self) -> None:

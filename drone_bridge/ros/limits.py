@@ -69,7 +69,7 @@ class LimitReports:
 
     def _report(self) -> None:
         self._publish_fence()
-        now_s, limits, update = elapsed_s(), self._arbiter.limits, self._node.reports.update_condition
+        now_s, limits, update = elapsed_s(), self._arbiter.limits, self._node.report.update_condition
         charge = f"the battery has less than {limits.parameters.low_battery:.0%} left (limits.low_battery)"
         update("battery", charge if limits.is_battery_low(now_s) else None, "land")
         self._report_blindness(now_s)
@@ -78,7 +78,7 @@ class LimitReports:
 
     def _report_blindness(self, now_s: float) -> None:
         """Say which limit lacks which measurement, as velocities are not followed then."""
-        limits, update = self._arbiter.limits, self._node.reports.update_condition
+        limits, update = self._arbiter.limits, self._node.report.update_condition
         names = " and ".join(f"{_LIMITS}.{name}" for name in limits.parameters.of_places)
         needs = f"{names} need" if " and " in names else f"{names} needs"
         problem, advice = None, "take the helm, or wait for the landing"

@@ -13,7 +13,6 @@ from typing import Any
 
 from drone_bridge.net.clock import Clock
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
-from drone_bridge.ros.liveness import Liveness
 from drone_bridge.ros.vehicle_node import UNREACHABLE, VehicleNode
 from drone_bridge.session.session import REFUSED_DATAGRAMS, Actions, Call, Note, Outcome, Session
 
@@ -68,31 +67,31 @@ class ProtocolNode(VehicleNode):
 
     def make_loop(self) -> LinkLoop:
         transport, session, clock = self.make_transport(), self.make_session(), Clock()
-        self.statistics.liveness = liveness = Liveness(session, clock.now_s)
-        stage = _Stage(self, session, liveness)
+        self.report.start_link()
+        stage = _Stage(self, session)
         return LinkLoop(f"{self.get_name()} link", transport, session, stage, clock, intake=self.intake)
 
 
 class _Stage:
     """Carries out the loop's actions. Notes with a sentence come in a thread of their own."""
 
-    def __init__(self, node: ProtocolNode, session: Session, liveness: Liveness) -> None:
-        self._node, self._session, self._liveness = node, session, liveness
+    def __init__(self, node: ProtocolNode, session: Session) -> None:
+        self._node, self._session = node, session
 
     def publish(self, message: Any) -> None:
         self._node.publish_event(message)
 
     def note(self, note: Note) -> None:
         if note.counter:
-            self._node.statistics.counts[note.counter] += 1
+            self._node.report.counts[note.counter] += 1
         if not note.sentence:
             return
         if note.is_expected:
-            self._node.inform(note.sentence)
+            self._node.report.inform(note.sentence)
         elif note.is_ongoing:
-            self._node.reports.warn_ongoing(note.counter, note.sentence, is_usual_at_start=note.is_usual_at_start)
+            self._node.report.warn_ongoing(note.counter, note.sentence, is_usual_at_start=note.is_usual_at_start)
         else:
-            self._node.reports.warn(note.sentence, note.counter)
+            self._node.report.warn(note.sentence, note.counter)
 
     def call(self, call: Call) -> None:
         self._node.call_service(call.name, call.tag)
@@ -101,9 +100,7 @@ class _Stage:
         outcome.request.finish(outcome.is_success, outcome.sentence, outcome.result)
 
     def opened(self) -> None:
-        self._node.reports.end_ongoing(UNREACHABLE)
+        self._node.report.end_ongoing(UNREACHABLE)
 
     def turned(self) -> None:
-        statistics = self._node.statistics
-        self._liveness.look()
-        statistics.state, statistics.peer = self._session.state, self._session.peer
+        self._node.report.follow(self._session)

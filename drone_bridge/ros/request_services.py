@@ -112,7 +112,7 @@ class RequestServices:
             response.message, response.success = await self.request(name), True
         except ValueError as error:
             response.message, response.success = str(error), False
-            self._node.count_and_warn("refused_commands", f"{name}: {error}")
+            self._node.report.count_and_warn("refused_commands", f"{name}: {error}")
         return response
 
     async def _wait_for_link(self) -> None:
@@ -134,7 +134,7 @@ class RequestServices:
         self._node.destroy_timer(timer)
 
     def _is_decided(self) -> bool:
-        return not self._node.has_link or self._node.statistics.liveness.is_open
+        return not self._node.has_link or self._node.report.is_open
 
     def _undeliverable(self, name: str) -> str | None:
         reason = self._node.undeliverable()

@@ -105,7 +105,7 @@ class ServiceCaller:
         # A service that is known has a node that hangs, or has ended.
         are_known = all(self._clients[name].service_is_ready() for name in needed)
         advice = "its launch file starts it again" if are_known else "set target.* to the drone's own"
-        self._node.reports.update_condition(MISSING, self.absence(needed) if needed else None, advice)
+        self._node.report.update_condition(MISSING, self.absence(needed) if needed else None, advice)
         running_s = PROCESS.running_s()  # an answer that came while this process stood still is taken first
         for name, pending in self._pending.items():
             for future, (called_s, _) in tuple(pending.items()):

@@ -91,7 +91,7 @@ class TopicPublishers:
         def counted(wire: Any, stamp: Time) -> Any:
             message = make(wire, stamp)
             if message is not None:
-                self._node.statistics.counts[count] += 1
+                self._node.report.counts[count] += 1
             return message
 
         return counted

@@ -26,10 +26,9 @@ from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.link_loop import LinkLoop
-from drone_bridge.ros.diagnostics import CLOCKS, SILENCES, Reports
 from drone_bridge.ros.entity_owner import EntityOwner, log_failure
 from drone_bridge.ros.hold import Hold
-from drone_bridge.ros.link_statistics import LinkStatistics
+from drone_bridge.ros.link_report import LINK_STATUS, SILENCES, LinkReport
 from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, ParameterDeclaration
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 
 
 DIAGNOSTICS_PERIOD_S = 1.0
-#: What the name of a node's status on /diagnostics ends with, after the node's full name.
-LINK_STATUS = ": link"
 #: How often a node that could not start reports that, and one whose port was taken tries again.
 START_PERIOD_S = 2.0
 #: The count of commands that no vehicle can have followed.
@@ -55,6 +52,8 @@ UNDELIVERED = "undelivered_commands"
 
 #: The condition of a peer that can't be reached.
 UNREACHABLE = "unreachable_peer"
+#: The condition that /clock has more than one publisher.
+CLOCKS = "clock"
 
 MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")
@@ -66,7 +65,7 @@ class VehicleNode(EntityOwner):
     The link's thread reads, translates and publishes; callbacks of the executor only leave work for it.
     """
 
-    #: The counts of LinkStatistics that /diagnostics shows as rates, and those whose growth is a warning.
+    #: The counts that /diagnostics shows as rates, and those whose growth is a warning.
     rates: tuple[str, ...] = ()
     problems: tuple[str, ...] = (
         "rejected_input",
@@ -91,7 +90,8 @@ class VehicleNode(EntityOwner):
         super().__init__(name, declarations, **options)
         # Several vehicles report on the one topic.
         self._status_name = f"{self.get_fully_qualified_name().lstrip('/')}{LINK_STATUS}"
-        self.reports = Reports(self.get_logger(), self.open_state)
+        #: Counts, log and diagnostics of the link, for any thread.
+        self.report = LinkReport(self.get_logger(), self.open_state, self.rates, self.problems)
         self._diagnostics: Publisher[Any] = self.create_publisher(
             DiagnosticArray, "/diagnostics", 10, event_callbacks=NO_EVENTS
         )
@@ -145,12 +145,12 @@ class VehicleNode(EntityOwner):
         if not self._is_publishing:  # a LifecyclePublisher checks that too, but in two more calls per message
             return
         if decided_s is not None and elapsed_s() - decided_s > STALL_S:
-            self.statistics.counts[AFTER_STALLS] += 1
+            self.report.counts[AFTER_STALLS] += 1
             return
         try:
             publisher.publish(message)
         except PUBLISHER_ERRORS:
-            self.statistics.counts["dropped_messages"] += 1
+            self.report.counts["dropped_messages"] += 1
 
     def publish_all(self, messages: Iterable[tuple[Any, Any]]) -> None:
         """Publish messages with their publishers, as `publish` does."""
@@ -172,7 +172,7 @@ class VehicleNode(EntityOwner):
         """Return whether an operator's command may be followed; not right after this process stood still."""
         if not PROCESS.is_settling:
             return True
-        self.count_and_warn(AFTER_STALLS, MAY_HAVE_WAITED)
+        self.report.count_and_warn(AFTER_STALLS, MAY_HAVE_WAITED)
         return False
 
     def check_age(self, name: str) -> None:
@@ -187,7 +187,7 @@ class VehicleNode(EntityOwner):
         self, send: Callable[[MessageT], EncodedT], message: MessageT, neutral: MessageT | None = None
     ) -> EncodedT | None:
         """Return what `send` makes of a message, or of the neutral one, see `encoded`: our own fault ends no link."""
-        return encoded(send, message, neutral, partial(self.count_and_warn, UNENCODABLE))
+        return encoded(send, message, neutral, partial(self.report.count_and_warn, UNENCODABLE))
 
     # The lifecycle.
 
@@ -256,7 +256,7 @@ class VehicleNode(EntityOwner):
         """Read the parameters, create publishers and subscriptions, start reporting."""
         self._is_time_simulated = is_time_simulated(self)
         self.observed = ObservedMotion(elapsed_s)
-        self.reports.start_over(self.parameters[self.silence_parameter])
+        self.report.start_over(self.parameters[self.silence_parameter])
         if self.parameters.refused:
             raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")
         try:
@@ -353,42 +353,24 @@ class VehicleNode(EntityOwner):
 
     # Reports.
 
-    @property
-    def statistics(self) -> LinkStatistics:
-        """The statistics since the node was configured."""
-        return self.reports.statistics
-
-    def count_and_warn(self, count: str, sentence: str) -> None:
-        """Count a problem and log a warning about it, rate-limited."""
-        self.reports.count_and_warn(count, sentence)
-
-    def inform(self, sentence: str) -> None:
-        """Log an expected event, rate-limited."""
-        self.reports.inform(sentence)
-
-    def warn(self, sentence: str) -> None:
-        """Log a warning about a peer or a command, rate-limited."""
-        self.reports.warn(sentence)
-
     def undelivered(self, topic: str) -> None:
         """Count a command that can't reach the vehicle, and log why, at growing intervals."""
         if self._leaving.locked():
-            self.statistics.counts[UNDELIVERED] += 1  # who commands it may end a moment later
+            self.report.counts[UNDELIVERED] += 1  # who commands it may end a moment later
         elif reason := self.undeliverable():
             sentence = f"Commands on {topic} reach no vehicle: {reason}"
-            self.reports.count_and_warn_ongoing(UNDELIVERED, sentence, is_usual_at_start=True)
+            self.report.count_and_warn_ongoing(UNDELIVERED, sentence, is_usual_at_start=True)
         else:
-            self.reports.end_ongoing(UNDELIVERED)
+            self.report.end_ongoing(UNDELIVERED)
 
     def undeliverable(self) -> str | None:
         """Return why no command can reach the vehicle now, or None. For the executor."""
-        statistics = self.statistics
         if self._loop is None:
             return "the bridge is not active."
-        if not statistics.liveness.is_open:
+        if not self.report.is_open:
             return "no peer is connected."
-        if statistics.is_silent:
-            return f"{statistics.peer} has been silent for {statistics.liveness.silence_s:.0f} s."
+        if self.report.is_silent:
+            return f"{self.report.peer} has been silent for {self.report.silence_s:.0f} s."
         return None
 
     def hardware_id(self) -> str:
@@ -397,27 +379,27 @@ class VehicleNode(EntityOwner):
         return f"{self._protocol_name} {address_name(get('host'), get('port'))}"
 
     def _connecting_failed(self, sentence: str, delay_s: float) -> None:
-        self.reports.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.", is_usual_at_start=True)
+        self.report.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.", is_usual_at_start=True)
 
     def _failed(self, trace: str) -> None:
         if self.context.ok():  # else ROS is being shut down, and everything fails
-            self.count_and_warn("internal_errors", trace)
+            self.report.count_and_warn("internal_errors", trace)
 
     def _report(self) -> None:
         self._is_time_simulated = is_time_simulated(self)
-        self.statistics.silence_limit_s = self.parameters[self.silence_parameter]
+        self.report.silence_limit_s = self.parameters[self.silence_parameter]
         conflict = clock_conflict(self) if self._is_time_simulated or self._publishes_clock else None
-        self.reports.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
-        self.reports.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
+        self.report.update_condition(CLOCKS, conflict, "set publish_clock to false in all nodes but one")
+        self.report.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
         if not self.says_silence:
-            self.reports.notice_silence()
+            self.report.notice_silence()
         self.hold.report()
         for call in tuple(self._each_second):
             call()
         if not self.is_wanted(self._diagnostics):
-            self.statistics.start_period()  # or the first report would cover all the time without subscribers
+            self.report.start_period()  # or the first report would cover all the time without subscribers
             return
-        status = self.statistics.report(self._status_name, self._hardware_id, self.rates, self.problems)
+        status = self.report.status(self._status_name, self._hardware_id)
         report = DiagnosticArray(status=[status])
         report.header.stamp = self.now()
         with contextlib.suppress(*PUBLISHER_ERRORS):

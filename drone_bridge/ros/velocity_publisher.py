@@ -53,7 +53,7 @@ class VelocityPublisher:
             self._look()
         self._moves = twist != Twist() or shares != Shares()
         self._repeater.publish(*self._message(twist, shares), decided_s)
-        self._node.statistics.counts["commands"] += 1
+        self._node.report.counts["commands"] += 1
 
     def wait_for_delivery(self) -> None:
         """Wait until the last command has arrived, as ROS may be shut down next."""

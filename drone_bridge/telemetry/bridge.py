@@ -141,7 +141,7 @@ class TelemetryBridge(ProtocolNode):
             self._signs,
             get("default_fov"),
             get("is_levelled"),
-            refuse_image=partial(self.count_and_warn, BAD_IMAGES),
+            refuse_image=partial(self.report.count_and_warn, BAD_IMAGES),
         )
         self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names))
         drone = read_drone(self.parameters, LANDING_DRONE)
@@ -186,11 +186,11 @@ class TelemetryBridge(ProtocolNode):
     def publish_event(self, message: DroneTelemetry | RoverTelemetry) -> None:
         """Publish a document's topics."""
         if isinstance(message, RoverTelemetry):
-            self.statistics.counts["rover_documents"] += 1
+            self.report.counts["rover_documents"] += 1
             self._topics.publish(message, self._stamps.of(_time(message.timestamp)))
             return
         heard_s = self.decided_s
-        self.statistics.counts["documents"] += 1
+        self.report.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
         motion = self._translation.motion(message)
         if message.landed:
@@ -202,8 +202,8 @@ class TelemetryBridge(ProtocolNode):
         else:
             self.observed.measured(motion.yaw, velocity=over_ground(motion), height=motion.height)
         self._topics.publish(message, stamp)
-        self.statistics.counts["images"] += message.camera.jpeg is not None
-        self.statistics.took("document_read_to_published", elapsed_s() - heard_s)
+        self.report.counts["images"] += message.camera.jpeg is not None
+        self.report.took("document_read_to_published", elapsed_s() - heard_s)
 
     # What the executor does.
 

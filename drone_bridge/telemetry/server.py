@@ -185,13 +185,13 @@ class DroneSources:
         try:
             self._take_image(bytes(message.data))
         except ValueError as error:
-            self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
+            self._node.report.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw/compressed {error}.")
 
     def _take_raw(self, message: Image) -> None:
         try:
             self._take_image(encoded(message, DOCUMENTED_SIZE[0], JPEG_QUALITY))
         except ValueError as error:
-            self._node.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw {error}.")
+            self._node.report.count_and_warn(BAD_IMAGES, f"An image on camera/image_raw {error}.")
 
     def _take_image(self, jpeg: bytes) -> None:
         self._size, self._image = read_size(jpeg), jpeg
@@ -295,7 +295,7 @@ class TelemetryServer(ProtocolNode):
                 self._sources.telemetry()
         except MissingTopicError as missing:
             problem = f"no topic gives {missing}, so no telemetry is sent"
-        self.reports.update_condition(INCOMPLETE, problem, "outdated values are not sent")
+        self.report.update_condition(INCOMPLETE, problem, "outdated values are not sent")
 
 
 def main() -> int:

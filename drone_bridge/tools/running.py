@@ -18,9 +18,9 @@ from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, Reliabilit
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.kind import kinds, load
+from drone_bridge.ros.link_report import LINK_STATUS
 from drone_bridge.ros.neutral_repeater import COMMAND_TOPICS, OBSERVERS
 from drone_bridge.ros.topics import Topic
-from drone_bridge.ros.vehicle_node import LINK_STATUS
 
 DISCOVERY_S = 10.0
 #: Nothing new has been discovered for so long, in which each participant has announced itself once: all is there.

@@ -30,7 +30,8 @@ class CommandedNode(PlainNode):
         self.is_time_simulated = is_time_simulated
         self.observed = ObservedMotion(lambda: self.now_s)
         self.logged, self.latched, self.conditions = [], [], {}
-        self.reports.update_condition = lambda name, problem, advice: self.conditions.update({name: problem})
+        self.report.update_condition = lambda name, problem, advice: self.conditions.update({name: problem})
+        self.report.inform = self.report.warn = self.logged.append
         self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
         self.publishers = []  # of others, as the graph has them
@@ -47,8 +48,6 @@ class CommandedNode(PlainNode):
 
     def get_logger(self):
         return SimpleNamespace(warning=self.logged.append)
-
-    inform = warn = lambda self, sentence: self.logged.append(sentence)
 
     def get_clock(self):
         now = SimpleNamespace(to_msg=self.stamp)
@@ -129,9 +128,9 @@ class CommandedNode(PlainNode):
 
     @property
     def counts(self):
-        return dict(self.statistics.counts)
+        return dict(self.report.counts)
 
-    def report(self):
+    def pass_second(self):
         for call in self.each:
             call()
 

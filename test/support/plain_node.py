@@ -65,8 +65,13 @@ class PlainNode:
         self.hold = PlainHold()
         self.published, self.called = [], []
         self.cleanup = contextlib.ExitStack()
-        self.statistics = SimpleNamespace(counts=Counter(), took=self._do_nothing)
-        self.reports = SimpleNamespace(count_and_warn_ongoing=self.count_and_warn, end_ongoing=self._do_nothing)
+        self.report = SimpleNamespace(
+            counts=Counter(),
+            took=self._do_nothing,
+            count_and_warn=self._count_and_warn,
+            count_and_warn_ongoing=self._count_and_warn,
+            end_ongoing=self._do_nothing,
+        )
         self.warned = []
 
     def _do_nothing(self, *_, **__):
@@ -74,8 +79,8 @@ class PlainNode:
 
     keep_subscription = make_timer = each_second = _do_nothing
 
-    def count_and_warn(self, count, sentence):
-        self.statistics.counts[count] += 1
+    def _count_and_warn(self, count, sentence):
+        self.report.counts[count] += 1
         self.warned.append(sentence)
 
     def resolve_service_name(self, name):

@@ -130,7 +130,7 @@ class RobotBridge(ProtocolNode):
         if isinstance(message, Moved):
             self._dead_reckoning.move(message)
         elif isinstance(message, RoundTrip):
-            self.statistics.took("keep_alive_round_trip", message.duration_s)
+            self.report.took("keep_alive_round_trip", message.duration_s)
             self._sensor_topics.offer()  # so that who comes now and then has values within a tenth of a second
         elif isinstance(message, codec.SensorUpdate):
             self._sensor_topics.read(message)
@@ -144,25 +144,25 @@ class RobotBridge(ProtocolNode):
             if line := self._robot_log.admit(printable(message.text.strip())):
                 self.get_logger().info(f"{ROBOT_SAYS}{line}")
         elif isinstance(message, codec.FirmwareInfo):
-            self.statistics.facts["firmware"] = f"{printable(message.type)} {printable(message.version)}"
-            self.statistics.facts["protocol_version"] = str(message.protocol_version)
+            self.report.facts["firmware"] = f"{printable(message.type)} {printable(message.version)}"
+            self.report.facts["protocol_version"] = str(message.protocol_version)
 
     def _publish_lists(self, lists: Lists) -> None:
         stamp = self.now()
         if lists.subsystems:
             self._translation.bound = lists.bound
             self.publish(self._subsystems_publisher, self._translation.subsystems(lists.subsystems, stamp))
-        self.statistics.facts["bound_subsystems"] = ", ".join(map(str, sorted(lists.bound))) or "none"
+        self.report.facts["bound_subsystems"] = ", ".join(map(str, sorted(lists.bound))) or "none"
         if lists.sensors:
             self.publish(self._sensors_publisher, self._translation.sensors(lists.sensors, stamp))
 
     def _report_problem(self, problem: Problem) -> None:
         if problem.sentence is None:
-            self.statistics.end_condition(problem.name)
+            self.report.end_condition(problem.name)
             return
         level = DiagnosticStatus.ERROR if problem.is_error else DiagnosticStatus.WARN
-        self.statistics.begin_condition(problem.name, problem.sentence, level)
-        self.warn(problem.sentence)
+        self.report.begin_condition(problem.name, problem.sentence, level)
+        self.report.warn(problem.sentence)
 
 
 def _user_name() -> str:

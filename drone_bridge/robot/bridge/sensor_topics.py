@@ -38,7 +38,7 @@ class SensorTopics:
             (len(withheld), f"the robot renames them too often, and this node makes {MAX_TOPICS} topics at most"),
         ):
             if number:
-                self._node.count_and_warn("sensors_without_a_topic", f"{number} sensors get no topic: {reason}.")
+                self._node.report.count_and_warn("sensors_without_a_topic", f"{number} sensors get no topic: {reason}.")
         self._topics = self._translation.sensor_topics(info)
         messages = {number: self._message(number, sensor) for number, sensor in enumerate(info.sensors)}
         self._unheard = {number: message for number, message in messages.items() if message is not None}
@@ -71,7 +71,7 @@ class SensorTopics:
         """Publish the newest reading of each sensor."""
         sensors = self._info.sensors
         if not update.has_ids and len(update.readings) != len(sensors):
-            self._node.count_and_warn(
+            self._node.report.count_and_warn(
                 "unknown_sensors",
                 f"The robot sent {len(update.readings)} readings without ids, and has {len(sensors)} sensors.",
             )
@@ -79,7 +79,9 @@ class SensorTopics:
         newest = {reading.sensor: reading.value for reading in update.readings}
         known = {number: value for number, value in newest.items() if number < len(sensors)}
         if len(known) < len(newest):
-            self._node.count_and_warn("unknown_sensors", "The robot sent readings of sensors that it has not listed.")
+            self._node.report.count_and_warn(
+                "unknown_sensors", "The robot sent readings of sensors that it has not listed."
+            )
         for number, value in known.items():
             self._publish(number, replace(sensors[number], value=value))
 

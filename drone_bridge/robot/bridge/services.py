@@ -58,7 +58,7 @@ class RobotServices:
             self._refuse_light(sentence)
 
     def _refuse_light(self, reason: str) -> None:
-        self._node.count_and_warn("refused_commands", f"A message on light was refused: {reason}")
+        self._node.report.count_and_warn("refused_commands", f"A message on light was refused: {reason}")
 
     async def _serve(self, task: str, request: Any, response: Any) -> Any:
         """Have the session do a task, and fill the response."""

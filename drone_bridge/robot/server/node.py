@@ -115,7 +115,7 @@ class RobotServer(ProtocolNode):
         try:
             responder = DiscoveryResponder(route)
         except LinkError as error:
-            self.warn(
+            self.report.warn(
                 f"Drivers do not find this robot: {error} A robotd on this machine takes that port for itself: end it, "
                 "or choose another port (launch argument discovery_port) for drivers that can ask there; to any other "
                 "driver give the address."
@@ -134,7 +134,7 @@ class RobotServer(ProtocolNode):
     def publish_event(self, message: Speeds | LightUpdate) -> None:
         """Publish what drivers command."""
         if isinstance(message, Speeds):
-            self.statistics.counts["commands"] += 1
+            self.report.counts["commands"] += 1
             self._repeater.publish(self._commands, self._skid_steer.twist(message), self.decided_s)
         else:
             self.publish(self._lights[self._light_topics(message.id)], Bool(data=message.is_on))
@@ -161,8 +161,8 @@ class RobotServer(ProtocolNode):
 
     def _report_drivers(self) -> None:
         if self._session:
-            self.statistics.facts["drivers"] = self._session.holdings
-        self.reports.update_condition(
+            self.report.facts["drivers"] = self._session.holdings
+        self.report.update_condition(
             SILENT_ROBOT,
             "The robot behind the bridge has been silent for a second"
             if self._listed and self._listed.is_silent

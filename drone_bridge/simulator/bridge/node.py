@@ -142,15 +142,15 @@ class SimulatorBridge(ProtocolNode):
         if handle := self._outputs.handlers.get(type(message)):
             handle(message)
         if isinstance(message, published.RoundTrip):
-            self.statistics.took("request_round_trip", message.duration_s)
+            self.report.took("request_round_trip", message.duration_s)
         elif isinstance(message, published.Fact):
-            self.statistics.facts[message.name] = message.text
+            self.report.facts[message.name] = message.text
         elif isinstance(message, published.BodyToModelKnown):
-            self.statistics.end_condition(HEADING)
+            self.report.end_condition(HEADING)
             rotation = " ".join(f"{number:.6g}" for number in message.rotation or ())
-            self.statistics.facts["body_to_model"] = rotation or "not known"
+            self.report.facts["body_to_model"] = rotation or "not known"
         elif isinstance(message, published.HeadingUnknown):
-            self.statistics.begin_condition(HEADING, "The vehicle's heading is not known")
+            self.report.begin_condition(HEADING, "The vehicle's heading is not known")
 
 
 def main() -> int:

@@ -147,8 +147,8 @@ class SimulatorServer(ProtocolNode):
             v, w, q = message
             velocity = velocity_from_wire(v, w, axes.orientation(q))
             allowed = velocity.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
-            self.statistics.counts["clamped_commands"] += allowed != velocity
-            self.statistics.counts["commands"] += 1
+            self.report.counts["clamped_commands"] += allowed != velocity
+            self.report.counts["commands"] += 1
             self._repeater.publish(self._commands, twist_from_velocity(allowed), self.decided_s)
 
     def call_service(self, name: str, tag: Question) -> None:
@@ -182,7 +182,7 @@ class SimulatorServer(ProtocolNode):
 
     def _arrive(self, work: Work) -> None:
         """Have the session take what a topic says: in order, some of it per turn of clients, also after a stall."""
-        self.statistics.counts["dropped_messages"] += len(self._arrived) == MAX_ARRIVED
+        self.report.counts["dropped_messages"] += len(self._arrived) == MAX_ARRIVED
         self._arrived.append(work)
         if not self._is_waiting:
             self._is_waiting = True  # before it may be handed over
@@ -201,9 +201,9 @@ class SimulatorServer(ProtocolNode):
 
     def _report_clients(self) -> None:
         session = self._session
-        self.statistics.facts["clients"] = str(session.client_count if session else 0)
+        self.report.facts["clients"] = str(session.client_count if session else 0)
         is_unknown = session is not None and session.is_vehicle_unknown
-        self.reports.update_condition(
+        self.report.update_condition(
             "vehicle", _SILENT_VEHICLE if is_unknown else None, "clients get no state; check that odom is published"
         )
 

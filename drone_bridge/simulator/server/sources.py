@@ -208,7 +208,7 @@ class Sources:
             try:
                 take(message)
             except ValueError as error:
-                self._node.count_and_warn("bad_numbers", f"A message on {topic} was refused: {error}")
+                self._node.report.count_and_warn("bad_numbers", f"A message on {topic} was refused: {error}")
 
         if made is None:
             self._node.make_subscription(kind, topic, receive, SENSOR_QOS)

@@ -136,7 +136,7 @@ class TestbedBridge(ProtocolNode):
         self._translation = translate.Translation(
             self._unit,
             self._names,
-            refuse_image=partial(self.count_and_warn, "images_not_compressed"),
+            refuse_image=partial(self.report.count_and_warn, "images_not_compressed"),
             time_unit_s=self._time_unit_s,
         )
         self._topics = TopicPublishers(
@@ -214,8 +214,8 @@ class TestbedBridge(ProtocolNode):
             self._topics.publish(message.frame, message.stamp)
             if self._pose_topics:
                 self._pose_topics.publish(message.frame, message.stamp)
-            self.statistics.counts["frames"] += 1
-            self.statistics.took("frame_received_to_published", elapsed_s() - self.decided_s)
+            self.report.counts["frames"] += 1
+            self.report.took("frame_received_to_published", elapsed_s() - self.decided_s)
         elif isinstance(message, Constants):
             self._announce(message)
         elif isinstance(message, LayoutFound):
@@ -227,21 +227,21 @@ class TestbedBridge(ProtocolNode):
 
     def _announce(self, constants: Constants) -> None:
         """Publish the constants, and prepare the outputs of every frame."""
-        self.statistics.facts["attitude_layout"] = self._layout.value if self._layout else "to be decided"
+        self.report.facts["attitude_layout"] = self._layout.value if self._layout else "to be decided"
         self._topics.restart()
         self._topics.publish(constants, self.now())
         self._publish_static_transforms(constants, self._layout)
 
     def _report_layout(self, layout: AttitudeLayout, constants: Constants) -> None:
         """Log the detected layout, and offer the topics that come with it."""
-        self.statistics.facts["attitude_layout"] = f"{layout.value} ({AUTO})"
+        self.report.facts["attitude_layout"] = f"{layout.value} ({AUTO})"
         floats = f"{len(layout.floats)} floats after the images"
         if layout is AttitudeLayout.POSE:
             self._offer_pose().wait_for_subscribers(MATCHING_TIMEOUT_S)
-            self.inform(f"The testbed sends {floats}: attitude_layout is pose.")
+            self.report.inform(f"The testbed sends {floats}: attitude_layout is pose.")
             self._publish_static_transforms(constants, layout)
         else:
-            self.inform(
+            self.report.inform(
                 f"The testbed sends {floats}: attitude_layout is taken to be {layout.value}, as documented. Where the "
                 f"second float is roll, and many testbeds send that, set it to {AttitudeLayout.PITCH_ROLL.value}."
             )

@@ -110,7 +110,7 @@ class TestbedServer(ProtocolNode):
             {kind: self.resolve_topic_name(topic) for kind, topic in needed.items()},
         )
         self._properties = PropertiesSource(self, self._learn)
-        self.statistics.facts["attitude_layout"] = layout.value
+        self.report.facts["attitude_layout"] = layout.value
         self.make_timer(_SUBSCRIBER_CHECK_PERIOD_S, self._check_subscribers)
         self.each_second(self._report_frames)
 
@@ -155,7 +155,7 @@ class TestbedServer(ProtocolNode):
             self._commands.publish_neutral(message.topic)
         else:
             topic = self.resolve_topic_name(message.topic)
-            self.inform(f"Commands are published on {topic}, which has subscribers.")
+            self.report.inform(f"Commands are published on {topic}, which has subscribers.")
             self._note_topic()
 
     # What the executor does.
@@ -188,7 +188,9 @@ class TestbedServer(ProtocolNode):
         try:
             pose = translate.sensed(odometry, self._unit)
         except ValueError as error:
-            self.count_and_warn("rejected_input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}")
+            self.report.count_and_warn(
+                "rejected_input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}"
+            )
             return
         self._drone.locate(seconds_of(odometry.header.stamp), pose)
 
@@ -196,29 +198,29 @@ class TestbedServer(ProtocolNode):
         try:
             self._drone.learn(read_properties(properties, self._unit))
         except ValueError as error:
-            self.count_and_warn("rejected_input", f"The drone's properties can't be announced: {error}")
+            self.report.count_and_warn("rejected_input", f"The drone's properties can't be announced: {error}")
             return
         self._have_it_looked()
 
     def _check_subscribers(self) -> None:
-        is_open = self.statistics.liveness.is_open
+        is_open = self.report.is_open
         if not self._commands.look(is_flying=is_open) and is_open:
-            self.statistics.begin_condition(_UNHEARD, f"nobody subscribes to {self._commands.topics}")
+            self.report.begin_condition(_UNHEARD, f"nobody subscribes to {self._commands.topics}")
         else:
-            self.statistics.end_condition(_UNHEARD)
+            self.report.end_condition(_UNHEARD)
 
     # Reports.
 
     def _note_topic(self) -> None:
-        self.statistics.facts["commands"] = self._commands.choice.chosen
+        self.report.facts["commands"] = self._commands.choice.chosen
 
     def _report_frames(self) -> None:
-        frames, counts = self._drone.frames, self.statistics.counts
+        frames, counts = self._drone.frames, self.report.counts
         counts["dropped_frames"], counts["images_without_their_other_side"] = frames.dropped, frames.unmatched
         if (session := self._session) and session.waits_for:
-            self.reports.warn_ongoing(_WAITING, session.waits_for)
+            self.report.warn_ongoing(_WAITING, session.waits_for)
         else:
-            self.reports.end_ongoing(_WAITING)
+            self.report.end_ongoing(_WAITING)
 
 
 def main() -> int:

@@ -55,7 +55,7 @@ class PropertiesSource:
             self._uses_camera_info = False
             for side in self._sides:
                 self._node.end_subscriptions(f"{side}/camera_info")
-        self._node.statistics.facts["constants"] = "from drone_properties"
+        self._node.report.facts["constants"] = "from drone_properties"
         self._learn(properties)
 
     def _check_timeout(self) -> None:
@@ -78,15 +78,15 @@ class PropertiesSource:
         try:
             translate.add_cameras(properties, self._infos["left"], self._infos.get("right"))
         except ValueError as error:
-            self._node.count_and_warn("rejected_input", f"The drone's cameras are not known: {error}")
+            self._node.report.count_and_warn("rejected_input", f"The drone's cameras are not known: {error}")
             return
         if properties != self._learned:
             self._assume(properties, f"from camera_info and the parameters {DRONE}.*")
 
     def _assume(self, properties: DroneProperties, source: str) -> None:
         self._learned = properties
-        self._node.statistics.facts["constants"] = source
-        self._node.inform(f"Nobody publishes drone_properties: the parameters {DRONE}.* are used.")
+        self._node.report.facts["constants"] = source
+        self._node.report.inform(f"Nobody publishes drone_properties: the parameters {DRONE}.* are used.")
         self._learn(properties)
 
 

@@ -86,7 +86,7 @@ class KestrelServer(ProtocolNode):
             state, missing = None, f"no topic gives {error}, so no state is sent"
         else:
             missing = None
-        self.reports.update_condition("sources", missing, "outdated values are not sent")
+        self.report.update_condition("sources", missing, "outdated values are not sent")
         return state
 
 

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a link has done, as /diagnostics shows it once a second; the silence and the hangs of its peer."""
+
+from types import SimpleNamespace
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticStatus
+
+from drone_bridge.ros.link_report import HANGING, LinkReport
+from drone_bridge.ros.stall_watch import PROCESS
+
+LOGGER = SimpleNamespace(**dict.fromkeys(("info", "warning", "error"), lambda line: None))
+
+
+def values_of(status):
+    return {pair.key: pair.value for pair in status.values}
+
+
+@pytest.fixture
+def make_report(clock):
+    """make_report(**options) is an open link's, by a clock that stands still."""
+
+    def make(silence_limit_s=2.0, logger=LOGGER, **options):
+        report = LinkReport(logger, "connected", now_s=lambda: clock[0], **options)
+        report.start_over(silence_limit_s)
+        report.state = "connected"
+        return report
+
+    return make
+
+
+@pytest.fixture
+def report(make_report):
+    return make_report()
+
+
+def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report):
+    report = make_report(rates=("frames",), problems=("lost_connections",))
+    for seconds in (0.001, 0.003):
+        report.took("round_trip", seconds)
+        report.counts["frames"] += 1
+    first = report.status("a link", "robot 7")
+    assert (first.name, first.hardware_id, first.level, first.message) == (
+        "a link",
+        "robot 7",
+        DiagnosticStatus.OK,
+        "connected",
+    )
+    assert values_of(first)["round_trip_ms"] == "2.00"
+    assert values_of(first)["lost_connections"] == "0"
+    report.counts["lost_connections"] += 1
+    second = report.status("a link", "robot 7")
+    assert (second.level, second.message) == (DiagnosticStatus.WARN, "connected; lost connections growing")
+    assert values_of(second)["frames"] == "2"
+    assert values_of(second)["frames_per_second"] == "0.0"
+    assert "round_trip_ms" not in values_of(second)
+
+
+def test_what_happened_in_a_period_that_nobody_asked_for_is_not_reported_as_new(make_report, clock):
+    report = make_report(rates=("frames",), problems=("lost_connections",))
+    report.counts.update({"frames": 600, "lost_connections": 1})
+    report.took("round_trip", 0.5)
+    clock[0] += 60.0
+    report.start_period()
+    report.counts["frames"] += 10
+    clock[0] += 1.0
+    status = report.status("a link", "")
+    assert (status.level, status.message) == (DiagnosticStatus.OK, "connected")
+    assert values_of(status)["lost_connections"] == "1"
+    assert values_of(status)["frames_per_second"] == "10.0"
+    assert "round_trip_ms" not in values_of(status)
+
+
+def test_a_duration_may_come_while_those_of_its_period_are_reported(report):
+    """As from the link's thread, which has got hold of the period's durations just before the report took them."""
+    durations_s = report._durations_s
+
+    class Name(str):
+        def __format__(self, _):
+            durations_s.setdefault("another", (0.5, 1))
+            return str(self)
+
+    report.took(Name("round_trip"), 0.002)
+    assert values_of(report.status("a link", ""))["round_trip_ms"] == "2.00"
+
+
+def test_a_condition_is_reported_for_as_long_as_it_lasts(report):
+    report.begin_condition("drive", "Drive is held by h2.", DiagnosticStatus.ERROR)
+    report.begin_condition("clock", "Two nodes publish /clock.")
+    for _ in range(2):
+        status = report.status("a link", "")
+        assert status.level == DiagnosticStatus.ERROR
+        assert status.message == "connected; Drive is held by h2.; Two nodes publish /clock."
+        assert values_of(status)["clock"] == "Two nodes publish /clock."
+    report.end_condition("drive")
+    assert report.status("a link", "").level == DiagnosticStatus.WARN
+    report.end_condition("clock")
+    assert report.status("a link", "").level == DiagnosticStatus.OK
+
+
+class Peer:
+    """A session's peer, whose report the link's thread keeps up to date."""
+
+    def __init__(self, report, clock):
+        self.session = SimpleNamespace(is_open=False, heard_s=None, since_s=None, state="connected", peer="a:1")
+        self._report, self._clock = report, clock
+
+    def connects(self):
+        self.session.is_open, self.session.heard_s, self.session.since_s = True, None, self._clock[0]
+        self._report.follow(self.session)
+
+    def speaks(self):
+        self.session.heard_s = self._clock[0]
+        self._report.follow(self.session)
+
+    def leaves(self):
+        self.session.is_open, self.session.since_s = False, None
+        self._report.follow(self.session)
+
+
+@pytest.fixture
+def errors(report, monkeypatch):
+    """The errors that are logged."""
+    logged = []
+    monkeypatch.setattr(report, "_logger", SimpleNamespace(**vars(LOGGER) | {"error": logged.append}))
+    return logged
+
+
+@pytest.fixture
+def peer(report, clock):
+    return Peer(report, clock)
+
+
+def test_a_silent_peer_is_a_warning_although_it_is_connected(report, peer, clock):
+    report.silence_limit_s = 5.0
+    peer.connects()
+    clock[0] += 5.0
+    assert report.status("a link", "").level == DiagnosticStatus.OK
+    clock[0] += 20.0
+    status = report.status("a link", "")
+    assert (status.level, status.message) == (DiagnosticStatus.WARN, "connected, silent for 25 s")
+    assert values_of(status)["peer_silent_s"] == "25.0"
+    peer.speaks()
+    assert report.status("a link", "").message == "connected"
+
+
+class TestConnections:
+    """The silence of a session's peer, whose connections come and go."""
+
+    @pytest.fixture
+    def pass_s(self, report, peer, clock):
+        """pass_s(seconds, **changes of the session) lets time pass, then the loop looks; returns the silence."""
+
+        def passed(seconds, *, connects=False, hears=False, leaves=False):
+            clock[0] += seconds
+            if connects:
+                peer.connects()
+            elif leaves:
+                peer.leaves()
+            elif hears:
+                peer.speaks()
+            else:
+                report.follow(peer.session)
+            return report.silence_s
+
+        return passed
+
+    def test_connections_without_a_message_belong_to_one_silence(self, pass_s):
+        assert pass_s(1.0, connects=True) == 0.0
+        assert pass_s(3.0) == 3.0
+        pass_s(0.0, leaves=True)
+        assert pass_s(100.0) == 0.0  # nobody is listened to
+        assert pass_s(0.0, connects=True) == 3.0
+        assert pass_s(2.0) == 5.0
+        assert pass_s(0.0, hears=True) == 0.0
+        assert pass_s(0.5) == 0.5
+
+    def test_a_connection_ends_for_reports_when_the_loop_looks(self, report, peer):
+        session = peer.session
+        session.is_open, session.since_s = True, 100.0
+        assert not report.is_open
+        report.follow(session)
+        session.is_open = False
+        assert report.is_open
+        report.follow(session)
+        assert not report.is_open
+
+    def test_the_next_link_begins_without_silence(self, report, pass_s):
+        pass_s(1.0, connects=True)
+        assert pass_s(3.0) == 3.0
+        report.start_link()
+        assert (report.is_open, report.silence_s) == (False, 0.0)
+        assert pass_s(1.0, connects=True) == 0.0
+
+    def test_a_peer_that_takes_the_place_of_another_is_another_connection(self, pass_s):
+        pass_s(1.0, connects=True)
+        pass_s(2.0, hears=True)
+        pass_s(4.0)
+        assert pass_s(1.0, connects=True) == 5.0  # until it is heard
+        assert pass_s(1.0, hears=True) == 0.0
+
+    def test_nobody_is_silent_while_this_process_stood_still(self, pass_s, monkeypatch):
+        pass_s(0.0, connects=True)
+        assert pass_s(10.0) == 10.0
+        monkeypatch.setattr(PROCESS, "running_s", lambda: 0.5)
+        assert pass_s(0.0) == 0.5
+
+
+class TestSilence:
+    """A peer that says nothing, and who is heard after it."""
+
+    def test_who_was_silent_is_heard(self, make_report, clock):
+        said = []
+        report = make_report(logger=SimpleNamespace(info=said.append, warning=lambda line: None))
+        peer = Peer(report, clock)
+        peer.connects()
+        clock[0] += 3.0
+        for _ in range(3):
+            report.notice_silence()
+        assert said == []
+        assert report.counts["silences"] == 1  # although nobody subscribes to diagnostics
+        peer.speaks()
+        report.notice_silence()
+        assert said == ["a:1 is heard."]
+
+
+class TestHangs:
+    """A peer that is silent again and again."""
+
+    @pytest.fixture
+    def fall_silent(self, report, peer, clock):
+        """fall_silent() is one connection: it is opened, perhaps something is heard, and it is given up."""
+
+        def fall_silent(*, is_heard):
+            peer.connects()
+            if is_heard:
+                peer.speaks()
+                report.notice_silence()
+            clock[0] += 3.0
+            report.notice_silence()
+            peer.leaves()
+            report.notice_silence()
+
+        return fall_silent
+
+    def test_one_hang_is_one_however_many_connections_it_lasts(self, report, fall_silent):
+        fall_silent(is_heard=True)
+        for _ in range(5):
+            fall_silent(is_heard=False)
+        assert report.counts["silences"] == 1
+        assert HANGING not in report.conditions
+
+    def test_one_that_is_given_up_between_two_looks_counts_as_well(self, report, peer, clock):
+        for number in (1, 2, 3):
+            peer.connects()
+            peer.speaks()
+            report.notice_silence()
+            clock[0] += 3.0
+            peer.leaves()
+            peer.connects()
+            peer.speaks()
+            report.notice_silence()
+            assert report.counts["silences"] == number
+        assert HANGING in report.conditions
+
+    def test_the_third_one_is_an_error_until_it_is_heard_for_a_minute(self, report, peer, fall_silent, clock, errors):
+        for _ in range(2):
+            fall_silent(is_heard=True)
+            fall_silent(is_heard=False)
+            assert HANGING not in report.conditions
+        for times in (3, 4):
+            fall_silent(is_heard=True)
+            sentence = f"a:1 has fallen silent {times} times"
+            assert report.conditions[HANGING] == (sentence, DiagnosticStatus.ERROR)
+        assert errors == ["a:1 has fallen silent 3 times: it hangs, or the network drops out."]
+        peer.connects()
+        for _ in range(61):
+            assert HANGING in report.conditions
+            peer.speaks()
+            report.notice_silence()
+            clock[0] += 1.0
+        peer.speaks()
+        report.notice_silence()
+        assert HANGING not in report.conditions
+        fall_silent(is_heard=True)
+        assert HANGING not in report.conditions
