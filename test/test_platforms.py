@@ -20,7 +20,7 @@ def run(*words):
 @pytest.mark.parametrize(
     ("kind", "serving", "said"),
     [
-        ("testbed", ("--width", "8", "--height", "8"), "the plan is flown"),
+        ("testbed", ("--width", "8", "--height", "8"), "the plan is done"),
         ("simulator", (), "the plan is done"),
         ("robot", ("--no-discovery",), "stopping, and releasing"),
     ],

@@ -1,52 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripted driver of robots: what it says in which order."""
-
-from types import SimpleNamespace
+"""The scripted driver of robots: what it sends in which order."""
 
 import pytest
 
-from drone_bridge.net.connector import LinkError
+from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.robot import codec
-from drone_bridge.robot.operator import ScriptedDriver, _converse, speeds
+from drone_bridge.robot.operator import DRIVER_NAME, Driver, speeds
 
 
-def test_the_scripted_driver_follows_its_plan_and_gives_the_drive_back():
-    said = []
-    driver = ScriptedDriver(
-        "bot", parse_plan("2s forward 0.5, 1s turn 1"), lambda leg: speeds(leg, 0.5, 1.0), said.append
-    )
+class Robot:
+    """A robot at the other end of a OneStream: answers at once, in a time of its own."""
 
-    def outbox():
-        taken, driver.outbox = driver.outbox, []
-        return [packet for packet in taken if not isinstance(packet, codec.KeepAlive)]
+    def __init__(self):
+        self.now_s, self.sent, self._answers = 10.0, [], b""
+        self._connection = codec.RobotConnection(())
+        self.refusals, self.has_left = 1, False
 
-    driver.tick(10.0, 0)
-    assert outbox() == [codec.RegisterDriver("bot"), codec.QuerySubsystems()]
-    driver.handle(codec.SubsystemInfo((codec.Subsystem(2, "lamp"), codec.Subsystem(1, "drive", "eve"))))
-    driver.tick(10.1, 0)
-    driver.tick(10.2, 0)
-    assert outbox() == [codec.BindSubsystem(1)]
-    driver.handle(codec.BindFailure(1))
-    driver.tick(11.2, 0)
-    assert outbox() == [codec.BindSubsystem(1)]
-    driver.handle(codec.BindSuccess(1))
-    for now_s, expected in ((12.0, (1024, 1024)), (13.0, None), (14.1, (-512, 512)), (15.1, (0, 0))):
-        assert not driver.is_over
-        driver.tick(now_s, 0)
-        assert outbox() == ([codec.SkidSteerUpdate(1, *expected)] if expected else [])
-    assert driver.is_over
-    assert driver.farewell() == [codec.SkidSteerUpdate(1, 0, 0), codec.UnbindSubsystem(1)]
-    driver.handle(codec.SensorInfo(()))
-    driver.handle(codec.SensorUpdate((codec.SensorReading(3, 7),)))
-    assert said[-1] == "sensor 3: 7"
+    def clock(self):
+        return self.now_s
+
+    def send(self, *pieces):
+        for piece in pieces:
+            self._connection.receive_data(bytes(piece))
+        while (packet := self._connection.next_event()) is not codec.NEED_DATA:
+            if not isinstance(packet, codec.KeepAlive):
+                self.sent.append((self.now_s, packet))
+            self.answer(packet)
+
+    leave = send
+
+    def answer(self, packet):
+        if isinstance(packet, codec.QuerySubsystems):
+            self.say(codec.SubsystemInfo((codec.Subsystem(2, "lamp"), codec.Subsystem(1, "drive", "eve"))))
+        if isinstance(packet, codec.BindSubsystem):
+            self.say(codec.BindFailure(packet.id) if self.refusals > 0 else codec.BindSuccess(packet.id))
+            self.refusals -= 1
+
+    def say(self, packet):
+        self._answers += b"".join(map(bytes, codec.in_pieces([self._connection.send(packet)])))
+
+    def receive(self, timeout_s):
+        if self.has_left:
+            return b""
+        if not self._answers:
+            self.now_s += timeout_s
+            raise LinkTimeoutError("Nothing arrived.")
+        answers, self._answers = self._answers, b""
+        return answers
 
 
-def test_a_robot_that_has_closed_the_connection_is_named_as_the_reason():
+@pytest.fixture
+def robot():
+    return Robot()
+
+
+def driver_of(robot, plan="2s forward 0.5, 1s turn 1"):
+    return Driver(robot, parse_plan(plan), lambda leg: speeds(leg, 0.5, 1.0), Cancellation(), robot.clock)
+
+
+def test_the_scripted_driver_follows_its_plan_and_gives_the_drive_back(robot):
+    assert driver_of(robot).run()
+    (_, register), (_, query), (asked_s, refused), (began_s, bound), *rest = robot.sent
+    assert (register, query) == (codec.RegisterDriver(DRIVER_NAME), codec.QuerySubsystems())
+    assert refused == bound == codec.BindSubsystem(1)
+    assert began_s - asked_s == pytest.approx(1.0, abs=0.2)
+    turn_s = rest[1][0]
+    assert turn_s - rest[0][0] == pytest.approx(2.0, abs=0.2)
+    assert [packet for _, packet in rest] == [
+        codec.SkidSteerUpdate(1, 1024, 1024),
+        codec.SkidSteerUpdate(1, -512, 512),
+        codec.SkidSteerUpdate(1, 0, 0),
+        codec.UnbindSubsystem(1),
+    ]
+
+
+def test_a_drive_that_another_driver_took_is_bound_again(robot):
+    driver = driver_of(robot, "4s forward 0.5")
+    robot.refusals = 0
+    driver.prepare()
+    robot.say(codec.SubsystemBound(1, "eve"))
+    driver.follow()
+    kinds = [type(packet).__name__ for _, packet in robot.sent]
+    assert kinds[2:] == ["BindSubsystem", "SkidSteerUpdate", "BindSubsystem", "SkidSteerUpdate"]
+
+
+def test_a_reading_of_an_unlisted_sensor_is_printed(robot, capsys):
+    driver = driver_of(robot)
+    robot.say(codec.SensorInfo(()))
+    robot.say(codec.SensorUpdate((codec.SensorReading(3, 7),)))
+    driver.listen(1.0)
+    assert "sensor 3: 7" in capsys.readouterr().out
+
+
+def test_a_robot_that_has_closed_the_connection_is_named_as_the_reason(robot):
     def fail(*pieces):
         raise LinkError("Nothing can be sent.")
 
-    stream = SimpleNamespace(send=lambda *pieces: None, receive=lambda timeout_s: b"", leave=fail)
-    driver = ScriptedDriver("bot", parse_plan("2s forward 0.5"), lambda leg: (0, 0), lambda line: None)
-    with pytest.raises(LinkError, match="The robot has closed the connection"):
-        _converse(stream, driver)
+    robot.has_left, robot.leave = True, fail
+    with pytest.raises(LinkError, match="has closed the connection"):
+        driver_of(robot).run()

@@ -23,7 +23,7 @@ def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
         "testbed_server.launch.xml", **given, **ports, testbed_trajectory=trajectory, params_file=patient
     ) as flight:
         flight.wait_for_line("leg 2s up 0.5")
-        flight.wait_for_line("the plan is flown", timeout_s=120)
+        flight.wait_for_line("the plan is done", timeout_s=120)
         flight.wait_for_line(r"ended: \d\d+ frames")
     rows = rows_of(trajectory)
     assert 0.3 < max(row["vy"] for row in rows) < 0.6

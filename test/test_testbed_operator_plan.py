@@ -35,5 +35,5 @@ def test_it_flies_its_plan(layout, free_port, tmp_path, capsys, monkeypatch):
     assert rows[-1]["thrust"] == pytest.approx(9.81, abs=0.05)  # it leaves the drone hovering
     assert math.hypot(rows[-1]["pitch_rate"], rows[-1]["roll_rate"], rows[-1]["yaw_rate"]) == 0.0
     printed = capsys.readouterr().out
-    for words in ("constants: Constants(", "leg 3s forward 0.5", "leg 2s turn 0.5", "the plan is flown"):
+    for words in ("constants: Constants(", "leg 3s forward 0.5", "leg 2s turn 0.5", "the plan is done"):
         assert words in printed

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -30,8 +28,9 @@ from drone_bridge.dronegui.codec import (
     VisionDetect,
 )
 from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
+from drone_bridge.programs.operator import FAREWELLS, Operator
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import not_negative, port, positive
 from drone_bridge.programs.plan import Leg
@@ -45,77 +44,77 @@ NAVDATA_PATIENCE_S = 3.0
 ATTEMPTS = 6
 TAKE_OFF_PATIENCE_S = 8.0
 LANDING_PATIENCE_S = 15.0
-REPORT_PERIOD_S = 1.0
-FAREWELLS = 3
 
 HOVER = Controls()
 IN_THE_AIR = frozenset({FlightState.FLYING, FlightState.HOVERING})
 
 
-class Client:
+class Client(Operator):
     """Sends states and receives navdata."""
 
-    def __init__(self, gui: DatagramPeer, navdata: DatagramPort | None, cancellation: Cancellation) -> None:
+    period_s = SEND_PERIOD_S
+
+    def __init__(
+        self, gui: DatagramPeer, navdata: DatagramPort | None, options: argparse.Namespace, cancellation: Cancellation
+    ) -> None:
+        super().__init__(options.plan, cancellation)
         self.demo: Demo | None = None  # the newest
-        self._gui, self._navdata, self._cancellation = gui, navdata, cancellation
+        self._gui, self._navdata, self._options = gui, navdata, options
         self._protocol = ControllerConnection()
         self._is_heard = True
-        self._was_refused = False  # ever
-        self._reported_s = -math.inf
 
     @property
     def state(self) -> FlightState | None:
         """The last flight state in navdata."""
         return self.demo.flight_state if self.demo else None
 
-    def send(self, controls: Controls) -> None:
-        """Send a state; report once whether anybody listens."""
-        datagram = self._protocol.send(controls)
-        try:
-            self._gui.send(datagram, None)
-        except LinkRefusedError as error:
-            if not self._was_refused:
-                print_event(f"{error} Still sending.")
-            self._is_heard, self._was_refused = False, True
+    def prepare(self) -> None:
+        """Take off as soon as navdata comes.
 
-    def wait_for_gui(self) -> None:
-        """Send hover until somebody listens. Raises LinkCancelledError."""
-        self.send(HOVER)
-        self.hold(HOVER, SEND_PERIOD_S)
-        while not self._is_heard:
-            self._is_heard = True
-            self.hold(HOVER, 4 * SEND_PERIOD_S)
-
-    def hold(self, controls: Controls, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Repeat a state for some time or until a condition is met; return whether it was.
-
-        Raises LinkCancelledError.
+        Raises ValueError where the drone may be flying, so that a press might stop or land it.
         """
-        end_s = time.monotonic() + seconds
-        while not until() and time.monotonic() < end_s:
-            self.send(controls)
-            self._listen(min(end_s, time.monotonic() + SEND_PERIOD_S))
-        return until()
+        if self._options.in_the_air:
+            return
+        self._wait_for_gui()
+        for _ in range(ATTEMPTS):  # whatever is behind the GUI may be starting, too
+            if self._hover(NAVDATA_PATIENCE_S, until=lambda: self.demo is not None):
+                break
+            if self._options.landed:
+                self._press("reset")
+        else:
+            if not self._options.landed:
+                raise ValueError(
+                    "No navdata comes, so the drone may be flying, and reset or take_off could bring it down. Choose "
+                    '"Stream Navdata" in the GUI; or, if you see the drone on the ground, start again with --landed.'
+                )
+            print_event("receives no navdata")
+        if self.state is not None and self.state.is_airborne:
+            raise ValueError("The drone flies already: take_off would land it. --in-the-air presses nothing.")
+        self._press("take_off")
+        self._hover(TAKE_OFF_PATIENCE_S, until=lambda: self.state in IN_THE_AIR)
 
-    def press(self, button: str) -> None:
-        """Press and release a button, held as long as clients do."""
-        print_event(f"presses {button}")
-        pressed: dict[str, Any] = {button: True}
-        self.hold(replace(HOVER, **pressed), PRESS_S)
-        self.send(HOVER)
+    def steer(self, leg: Leg) -> str:
+        controls = controls_for(leg, self._options)
+        self._send(controls)
+        return ", ".join(f"{axis} {value:g}" for axis in AXES if (value := getattr(controls, axis))) or "hover"
 
-    def _listen(self, due_s: float) -> None:
-        """Receive navdata until the deadline."""
-        while (left_s := due_s - time.monotonic()) > 0:
-            if self._navdata is None:
-                if self._cancellation.wait(left_s):
-                    raise LinkCancelledError("Waiting was cancelled.")
-                return
-            with contextlib.suppress(LinkTimeoutError):
-                self._take(receive(self._navdata, self._cancellation, left_s).data)
+    def finish(self) -> None:
+        self._hover(self._options.pause)
+        if not self._options.in_the_air and self.state is not FlightState.LANDED:
+            self._press("take_off")  # which lands
+            self._hover(LANDING_PATIENCE_S, until=lambda: self.state is FlightState.LANDED)
 
-    def _take(self, datagram: bytes) -> None:
-        self._protocol.receive_data(datagram)
+    def leave(self) -> None:
+        for _ in range(FAREWELLS):
+            self._send(HOVER)
+        print_event("leaves, hovering" if self.state is not FlightState.LANDED else "leaves, landed")
+
+    def listen(self, timeout_s: float) -> None:
+        if self._navdata is None:
+            if self.cancellation.wait(timeout_s):
+                raise LinkCancelledError("Waiting was cancelled.")
+            return
+        self._protocol.receive_data(receive(self._navdata, self.cancellation, timeout_s).data)
         try:
             block = self._protocol.next_event()
         except RemoteProtocolError as error:
@@ -123,13 +122,37 @@ class Client:
             return
         if isinstance(block, VisionDetect) and block.features:
             print_event(f"{len(block.features)} features detected")
-        if not isinstance(block, Demo):
-            return
-        is_news = self.demo is None or block.flight_state is not self.state
-        self.demo = block
-        if is_news or time.monotonic() >= self._reported_s + REPORT_PERIOD_S:
-            self._reported_s = time.monotonic()
-            print_event(f"receives {described(block)}")
+        if isinstance(block, Demo):
+            is_news = self.demo is None or block.flight_state is not self.state
+            self.demo = block
+            if self.is_report_due() or is_news:
+                print_event(f"receives {described(block)}")
+
+    def _send(self, controls: Controls) -> None:
+        """Send a state; note whether anybody listens."""
+        try:
+            self._gui.send(self._protocol.send(controls), None)
+        except LinkRefusedError as error:
+            self.refused(error)
+            self._is_heard = False
+
+    def _hover(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        return self.hold(lambda: self._send(HOVER), seconds, until)
+
+    def _wait_for_gui(self) -> None:
+        """Send hover until somebody listens."""
+        self._send(HOVER)
+        self._hover(SEND_PERIOD_S)
+        while not self._is_heard:
+            self._is_heard = True
+            self._hover(4 * SEND_PERIOD_S)
+
+    def _press(self, button: str) -> None:
+        """Press and release a button, held as long as clients do."""
+        print_event(f"presses {button}")
+        pressed: dict[str, Any] = {button: True}
+        self.hold(lambda: self._send(replace(HOVER, **pressed)), PRESS_S)
+        self._send(HOVER)
 
 
 def described(demo: Demo) -> str:
@@ -162,45 +185,6 @@ def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
     return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas)
 
 
-def take_off(client: Client, is_landed: bool) -> None:
-    """Take off as soon as navdata comes.
-
-    Raises ValueError where the drone may be flying, so that a press might stop or land it, and LinkCancelledError.
-    """
-    client.wait_for_gui()
-    for _ in range(ATTEMPTS):  # whatever is behind the GUI may be starting, too
-        if client.hold(HOVER, NAVDATA_PATIENCE_S, until=lambda: client.demo is not None):
-            break
-        if is_landed:
-            client.press("reset")
-    else:
-        if not is_landed:
-            raise ValueError(
-                "No navdata comes, so the drone may be flying, and reset or take_off could bring it down. Choose "
-                '"Stream Navdata" in the GUI; or, if you see the drone on the ground, start again with --landed.'
-            )
-        print_event("receives no navdata")
-    if client.state is not None and client.state.is_airborne:
-        raise ValueError("The drone flies already: take_off would land it. --in-the-air presses nothing.")
-    client.press("take_off")
-    client.hold(HOVER, TAKE_OFF_PATIENCE_S, until=lambda: client.state in IN_THE_AIR)
-
-
-def fly(client: Client, options: argparse.Namespace) -> None:
-    """Take off, follow the plan, and land. Raises ValueError for a drone that can't take off, LinkCancelledError."""
-    if not options.in_the_air:
-        take_off(client, options.landed)
-    for leg in options.plan.legs:
-        controls = controls_for(leg, options)
-        axes = ", ".join(f"{axis} {value:g}" for axis in AXES if (value := getattr(controls, axis)))
-        print_event(f"{leg}: {axes or 'hover'}")
-        client.hold(controls, leg.duration_s)
-    client.hold(HOVER, options.pause)
-    if not options.in_the_air and client.state is not FlightState.LANDED:
-        client.press("take_off")  # which lands
-        client.hold(HOVER, LANDING_PATIENCE_S, until=lambda: client.state is FlightState.LANDED)
-
-
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError and ValueError."""
     gui = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
@@ -212,13 +196,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
             navdata = DatagramPort(gui.own_host, options.navdata_port)
             stack.callback(navdata.close)
         print_event(f"sends to {gui.peer}")
-        client = Client(gui, navdata, cancellation)
-        try:
-            fly(client, options)
-        finally:
-            for _ in range(FAREWELLS):
-                client.send(HOVER)
-            print_event("leaves, hovering" if client.state is not FlightState.LANDED else "leaves, landed")
+        Client(gui, navdata, options, cancellation).run()
     return 0
 
 

@@ -11,23 +11,24 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import sys
-import time
 from collections.abc import Callable, Sequence
 
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.clock import elapsed_s, time_of_day_ms
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.programs.one_stream import OneStream
+from drone_bridge.programs.operator import Operator
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import port, positive
-from drone_bridge.programs.plan import REST, Leg, Plan
+from drone_bridge.programs.plan import Leg, Plan
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.robot import codec
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
 from drone_bridge.wire.printable import printable
 
 KEEP_ALIVE_PERIOD_S = 0.1
-STEP_S = 0.02  # how late a leg begins at most
 BIND_PERIOD_S = 1.0  # between attempts to bind what another driver has
 DISCOVERY_TIMEOUT_S = 1.0
 DRIVER_NAME = "operator"
@@ -52,73 +53,87 @@ def speeds(leg: Leg, wheel_separation: float, max_wheel_speed: float) -> tuple[i
     return left, right
 
 
-class ScriptedDriver:
-    """The driver's side of a conversation, by a plan. Packets and times are passed in."""
+class Driver(Operator):
+    """A driver in one conversation."""
+
+    period_s = KEEP_ALIVE_PERIOD_S
 
     def __init__(
-        self, name: str, plan: Plan, to_speeds: Callable[[Leg], tuple[int, int]], report: Callable[[str], None]
+        self,
+        stream: OneStream,
+        plan: Plan,
+        to_speeds: Callable[[Leg], tuple[int, int]],
+        cancellation: Cancellation,
+        clock: Callable[[], float] = elapsed_s,
     ) -> None:
-        """`report` gets commands and the robot's messages as lines."""
-        self._name, self._plan, self._to_speeds, self._report = name, plan, to_speeds, report
-        #: What is to be sent.
-        self.outbox: list[codec.FromDriver] = [codec.RegisterDriver(name), codec.QuerySubsystems()]
-        #: Whether the plan is done.
-        self.is_over = False
+        super().__init__(plan, cancellation, clock)
+        self._stream, self._to_speeds = stream, to_speeds
+        self._connection = codec.DriverConnection()
         self._drive: int | None = None  # the number of the subsystem
+        self._lacks_drive = False
         self._sensors = codec.SensorInfo(())
         self._is_bound = False
-        self._started_s: float | None = None
-        self._leg: Leg | None = None
-        self._keep_alive_s = self._bind_s = 0.0  # when they are due
+        self._speeds: tuple[int, int] | None = None  # that were sent last
+        self._bind_s = -math.inf  # when it may be tried again
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether the drive is bound and the plan has begun."""
-        return self._started_s is not None
+    def prepare(self) -> None:
+        """Register, and bind the first drive. Raises LinkError."""
+        self._send(codec.RegisterDriver(DRIVER_NAME), codec.QuerySubsystems())
+        self.hold(self._bind, math.inf, until=lambda: self._is_bound or self._lacks_drive)
 
-    def tick(self, now_s: float, clock_ms: int) -> None:
-        """Do what is due. `clock_ms` is the time of day."""
-        if now_s >= self._keep_alive_s:
-            self._keep_alive_s = now_s + KEEP_ALIVE_PERIOD_S
-            self.outbox.append(codec.KeepAlive(clock_ms))
-        if self._drive is None:
-            return
-        if not self._is_bound:
-            if now_s >= self._bind_s:
-                self._bind_s = now_s + BIND_PERIOD_S
-                self.outbox.append(codec.BindSubsystem(self._drive))
-            return
-        if self._started_s is None:
-            self._started_s = now_s
-        leg = self._plan.leg_at(now_s - self._started_s)
-        if leg is not self._leg:
-            self._leg = leg
-            left, right = self._to_speeds(leg)
-            self._report(f"driving {left} {right}" + ("" if leg is REST else f" ({leg})"))
-            self.outbox.append(codec.SkidSteerUpdate(self._drive, left, right))
-        self.is_over = now_s - self._started_s >= self._plan.duration_s
+    def follow(self) -> None:
+        if not self._lacks_drive:
+            super().follow()
 
-    def farewell(self) -> list[codec.FromDriver]:
-        """Return the last packets: stop and unbind."""
-        if self._drive is None or not self._is_bound:
-            return []
-        self._report(f"stopping, and releasing subsystem {self._drive}")
-        return [codec.SkidSteerUpdate(self._drive, 0, 0), codec.UnbindSubsystem(self._drive)]
+    def steer(self, leg: Leg) -> str:
+        """Send a keep-alive, and the speeds if they have changed; bind a drive that was lost."""
+        left, right = speeds = self._to_speeds(leg)
+        self._bind()
+        if self._drive is not None and self._is_bound and speeds != self._speeds:
+            self._speeds = speeds
+            self._send(codec.SkidSteerUpdate(self._drive, left, right))
+        return f"driving {left} {right}"
 
-    def handle(self, packet: codec.FromRobot) -> None:
+    def _bind(self) -> None:
+        """Send a keep-alive, and an attempt to bind if one is due."""
+        self._send(codec.KeepAlive(time_of_day_ms()))
+        if self._drive is not None and not self._is_bound and (now_s := self.now_s()) >= self._bind_s:
+            self._bind_s = now_s + BIND_PERIOD_S
+            self._send(codec.BindSubsystem(self._drive))
+
+    def leave(self) -> None:
+        """Stop and unbind."""
+        packets: list[codec.FromDriver] = []
+        if self._drive is not None and self._is_bound:
+            print_event(f"stopping, and releasing subsystem {self._drive}")
+            packets = [codec.SkidSteerUpdate(self._drive, 0, 0), codec.UnbindSubsystem(self._drive)]
+        with contextlib.suppress(LinkError):  # where the robot has gone, that is what is to be reported
+            self._stream.leave(*codec.in_pieces(map(self._connection.send, packets)))
+
+    def listen(self, timeout_s: float) -> None:
+        data = self._stream.receive(timeout_s)
+        self._connection.receive_data(data) if data else self._connection.receive_eof()
+        while (event := self._connection.next_event()) is not codec.NEED_DATA:
+            if isinstance(event, codec.ConnectionClosed):
+                raise LinkError("The robot has closed the connection.")
+            self._handle(event)
+
+    def _send(self, *packets: codec.FromDriver) -> None:
+        self._stream.send(*codec.in_pieces(map(self._connection.send, packets)))
+
+    def _handle(self, packet: codec.FromRobot) -> None:
         if sentence := self._described(packet):
-            self._report(sentence)
+            print_event(sentence)
         if isinstance(packet, codec.SubsystemInfo):
             self._choose(packet)
         elif isinstance(packet, codec.SensorInfo):
             self._sensors = packet
         elif isinstance(packet, codec.BindSuccess):
             self._is_bound = self._is_bound or packet.id == self._drive
-        elif isinstance(packet, codec.SubsystemBound) and packet.id == self._drive and packet.driver != self._name:
+        elif isinstance(packet, codec.SubsystemBound) and packet.id == self._drive and packet.driver != DRIVER_NAME:
             if self._is_bound:
-                self._report(f"lost subsystem {packet.id}")
-            self._is_bound = False
-            self._leg = None
+                print_event(f"lost subsystem {packet.id}")
+            self._is_bound, self._speeds = False, None
 
     def _described(self, packet: codec.FromRobot) -> str | None:
         """Return what a packet tells a person."""
@@ -136,10 +151,9 @@ class ScriptedDriver:
 
     def _choose(self, info: codec.SubsystemInfo) -> None:
         listed = [f"{printable(s.name)}{f' (of {printable(s.driver)})' if s.driver else ''}" for s in info.subsystems]
-        self._report(f"subsystems: {', '.join(listed) or 'none'}")
+        print_event(f"subsystems: {', '.join(listed) or 'none'}")
         drives = [number for number, s in enumerate(info.subsystems) if s.type == codec.SubsystemType.SKID_STEER]
-        self._drive = drives[0] if drives else None
-        self.is_over = not drives
+        self._drive, self._lacks_drive = drives[0] if drives else None, not drives
 
     def _reading(self, number: int, value: int) -> str:
         sensors = self._sensors.sensors
@@ -162,15 +176,12 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         while True:
             stream.open()
             print_event(f"connected to {stream.peer}")
-            driver = ScriptedDriver(DRIVER_NAME, options.plan, to_speeds, print_event)
+            driver = Driver(stream, options.plan, to_speeds, cancellation)
             try:
-                _converse(stream, driver)
-            except LinkCancelledError:
-                raise
+                driver.run()
+                return 0
             except LinkError as error:
                 print_event(str(error))
-            if driver.is_over:
-                return 0
             if driver.has_begun:
                 return ENDED_BY_ROBOT
     return 0
@@ -188,28 +199,6 @@ def _link(options: argparse.Namespace, cancellation: Cancellation) -> TcpPeer:
         timeout_s=DISCOVERY_TIMEOUT_S,
         cancellation=cancellation,
     )
-
-
-def _converse(stream: OneStream, driver: ScriptedDriver) -> None:
-    """Follow the plan to its end. Raises LinkError if the robot ends the conversation."""
-    connection = codec.DriverConnection()
-    try:
-        while not driver.is_over:
-            driver.tick(time.monotonic(), time.time_ns() // 1_000_000)
-            stream.send(*codec.in_pieces(map(connection.send, driver.outbox)))
-            driver.outbox.clear()
-            try:
-                data = stream.receive(STEP_S)
-            except LinkTimeoutError:
-                continue
-            connection.receive_data(data) if data else connection.receive_eof()
-            while (event := connection.next_event()) is not codec.NEED_DATA:
-                if isinstance(event, codec.ConnectionClosed):
-                    raise LinkError("The robot has closed the connection.")
-                driver.handle(event)
-    finally:
-        with contextlib.suppress(LinkError):  # where the robot has gone, that is what is to be reported
-            stream.leave(*codec.in_pieces(map(connection.send, driver.farewell())))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,12 +18,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.motion.wxyz import Vector, WxyzQuaternion, rotate
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.programs.one_stream import OneStream
+from drone_bridge.programs.operator import Operator
 from drone_bridge.programs.operator_options import OperatorParser
-from drone_bridge.programs.plan import REST, Leg
+from drone_bridge.programs.plan import REST, Leg, Plan
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import NEED_DATA, VEHICLE, Attribute
@@ -31,7 +32,6 @@ from drone_bridge.wire.addresses import address_name
 
 SEND_PERIOD_S = 0.05
 ANSWER_TIMEOUT_S = 10.0
-REPORT_PERIOD_S = 1.0
 STREAMED = (Attribute.POSITION, Attribute.VELOCITY, Attribute.ORIENTATION, Attribute.ANGULAR_VELOCITY)
 
 
@@ -51,10 +51,9 @@ class Client:
             continue
         return answers[0].response
 
-    def listen(self, deadline_s: float) -> None:
-        """Wait for messages until the deadline."""
-        with contextlib.suppress(LinkTimeoutError):
-            self._read(deadline_s)
+    def listen(self, timeout_s: float) -> None:
+        """Wait for messages. Raises LinkTimeoutError."""
+        self._read(time.monotonic() + timeout_s)
 
     def leave(self, *requests: sim.Request) -> None:
         """Send the last messages, and wait for the server to close first, as real servers require."""
@@ -74,19 +73,25 @@ class Client:
         return answers
 
 
-class Operator:
+class Swimmer(Operator):
     """Steers the vehicle and tracks its state."""
 
-    def __init__(self, requests: Client, streams: Client, vehicle: int) -> None:
+    period_s = SEND_PERIOD_S
+
+    def __init__(self, requests: Client, streams: Client, vehicle: int, plan: Plan, cancellation: Cancellation) -> None:
+        super().__init__(plan, cancellation)
         self._requests, self._streams, self._vehicle = requests, streams, vehicle
-        self._reported_s = -math.inf
         #: Simulated seconds per second of the wall clock, by which plans go.
-        self.speed = 1.0
+        self._speed = 1.0
         #: The newest orientation of the vehicle; None while it is not known.
         self.attitude: WxyzQuaternion | None = None
 
-    def begin(self) -> None:
-        """Run the world, and request a stream of the vehicle's state. Raises LinkError."""
+    @property
+    def elapsed_s(self) -> float:
+        return super().elapsed_s * self._speed
+
+    def prepare(self) -> None:
+        """Run the world, and wait for the stream of the vehicle's state. Raises LinkError."""
         for request in (sim.GetConfig(), sim.ListEntities(), sim.Run()):
             answer = self._requests.ask(request)
             print_event(f"{request.NAME}: {described(answer)}")
@@ -97,40 +102,47 @@ class Operator:
         print_event(f"{stream.NAME}: {described(answer)}")
         if isinstance(answer, sim.Error):
             raise LinkError(f"The simulator does not stream entity {self._vehicle}: {answer.message}")
+        self.wait(math.inf, until=lambda: self.attitude is not None)
 
     def _note_speed(self, configured: sim.Configured) -> None:
         if configured.non_real_time:
             print_event("the simulator steps as fast as it can: the plan's seconds are those of the clock on the wall")
         elif configured.speed > 0:
-            self.speed = configured.speed
-            if self.speed != 1.0:
-                print_event(f"the plan's seconds are simulated ones: {self.speed:g} pass in one")
+            self._speed = configured.speed
+            if self._speed != 1.0:
+                print_event(f"the plan's seconds are simulated ones: {self._speed:g} pass in one")
 
-    def hear(self, deadline_s: float) -> None:
-        """Handle streamed messages until the deadline."""
-        while True:
-            for news in self._streams.news:
-                if isinstance(news, sim.EntityData):
-                    self._take(news)
-            self._streams.news.clear()
-            self._requests.news.clear()
-            if time.monotonic() >= deadline_s:
-                return
-            self._streams.listen(deadline_s)
+    def listen(self, timeout_s: float) -> None:
+        if not self._streams.news:
+            self._streams.listen(timeout_s)
+        for news in self._streams.news:
+            if isinstance(news, sim.EntityData):
+                self._take(news)
+        self._streams.news.clear()
+        self._requests.news.clear()
 
     def _take(self, data: sim.EntityData) -> None:
         x, v, q, w = data.values
         self.attitude = q  # type: ignore[assignment] # four numbers, as the wire has it
-        if time.monotonic() >= self._reported_s + REPORT_PERIOD_S:
-            self._reported_s = time.monotonic()
+        if self.is_report_due():
             print_event(f"receives x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
 
-    def steer(self, leg: Leg) -> None:
-        """Set the velocities of a leg. Raises LinkError."""
-        for request in self.requests_for(leg):
+    def steer(self, leg: Leg) -> str:
+        requests = self.requests_for(leg)
+        for request in requests:
             answer = self._requests.ask(request)
             if isinstance(answer, sim.Error):
                 print_event(f"was refused {request.NAME}: {answer.message}")
+        return ", ".join(f"{name} {_numbers(request.value)}" for name, request in zip("vw", requests, strict=True))
+
+    def finish(self) -> None:
+        self.steer(REST)
+
+    def leave(self) -> None:
+        """Wait for the server to close first, as real servers require."""
+        for client, requests in ((self._requests, self.requests_for(REST)), (self._streams, ())):
+            with contextlib.suppress(LinkError):  # where the simulator has gone, that is what is to be reported
+                client.leave(*requests)
 
     def requests_for(self, leg: Leg) -> tuple[sim.SetEntity, sim.SetEntity]:
         """Return the requests that set a leg's velocities: v is in world axes, so it depends on the attitude."""
@@ -163,14 +175,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     with contextlib.suppress(LinkCancelledError):
         requests, streams = (Client(_connected(options, cancellation, stack)) for _ in range(2))
         print_event(f"connected to {address_name(options.host, options.port)}")
-        operator = Operator(requests, streams, VEHICLE)
-        stack.callback(streams.leave)
-        stack.callback(lambda: requests.leave(*operator.requests_for(REST)))
-        operator.begin()
-        while operator.attitude is None:
-            operator.hear(time.monotonic() + SEND_PERIOD_S)
-        _follow(operator, options)
-        print_event("the plan is done")
+        Swimmer(requests, streams, VEHICLE, options.plan, cancellation).run()
     return 0
 
 
@@ -186,19 +191,6 @@ def _connected(options: argparse.Namespace, cancellation: Cancellation, stack: c
     stream = OneStream(link, cancellation)
     stream.open()
     return stream
-
-
-def _follow(operator: Operator, options: argparse.Namespace) -> None:
-    start_s = time.monotonic()
-    current: Leg | None = None
-    while (elapsed_s := (time.monotonic() - start_s) * operator.speed) < options.plan.duration_s:
-        leg = options.plan.leg_at(elapsed_s)
-        if leg is not current:
-            current = leg
-            print_event(f"commands {leg}")
-        operator.steer(leg)
-        operator.hear(time.monotonic() + SEND_PERIOD_S)
-    operator.steer(REST)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -13,19 +13,13 @@ import argparse
 import contextlib
 import math
 import sys
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import (
-    Cancellation,
-    LinkCancelledError,
-    LinkError,
-    LinkRefusedError,
-    LinkTimeoutError,
-)
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
+from drone_bridge.programs.operator import FAREWELLS, Operator
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
 from drone_bridge.programs.plan import Leg
@@ -43,8 +37,6 @@ from drone_bridge.telemetry.device import call_gaps
 from drone_bridge.wire.addresses import address_name, peer_name, same_host
 from drone_bridge.wire.events import RemoteProtocolError
 
-REPORT_PERIOD_S = 1.0
-FAREWELLS = 3
 HOVER = DroneCommand()
 
 
@@ -92,97 +84,86 @@ class PlanClock:
         self._last = wall_s, timestamp_s
 
 
-class Pilot:
-    """Follows the plan from the first telemetry on."""
+class Pilot(Operator):
+    """Answers each telemetry by a command, from the first one on."""
 
     def __init__(
-        self, link: DatagramPort | DatagramCaller, cancellation: Cancellation, options: argparse.Namespace
+        self, link: DatagramPort | DatagramCaller, options: argparse.Namespace, cancellation: Cancellation
     ) -> None:
-        self._link, self._cancellation = link, cancellation
-        self._options = options
+        super().__init__(options.plan, cancellation)
+        self._link, self._options = link, options
         self._protocol = ControllerConnection()
         # Where commands go: to the drone that is called, else where telemetry has come from last.
         self._called: Any = link.address if isinstance(link, DatagramCaller) else None
         self._drone: Any = self._called
         self._clock = PlanClock()
-        self._reported_s = -math.inf
         self._documents = self._images = 0
-        self._was_refused = False
-        self._leg: Leg | None = None
 
-    def fly(self) -> None:
-        """Answer telemetry until the plan is over. Raises LinkError and LinkCancelledError."""
-        gaps, call_s = call_gaps(), math.inf
+    @property
+    def elapsed_s(self) -> float:
+        return self._clock.elapsed_s
+
+    def prepare(self) -> None:
+        """Wait for the first telemetry, if need be of a drone that is called."""
         if self._called:
             print_event(f"calls {peer_name(self._called)}")
-            call_s = time.monotonic()
-        while not self._documents or self._clock.elapsed_s < self._options.plan.duration_s:
-            try:
-                datagram = receive(self._link, self._cancellation, max(0.0, call_s - time.monotonic()))
-            except LinkTimeoutError:
-                call_s = time.monotonic() + next(gaps)
-                self._send(HOVER)
-                continue
-            except LinkRefusedError as error:
-                self._refused(error)
-                continue
-            if self._called and not same_host(datagram.source, self._called):
-                continue
-            self._protocol.receive_data(datagram.data)
-            try:
-                event = self._protocol.next_event()
-            except RemoteProtocolError as error:
-                print_event(f"received something invalid: {error}")
-                continue
-            if isinstance(event, DroneTelemetry):
-                self._answer(event, datagram.source)
-                if self._called:
-                    gaps = call_gaps()
-                    call_s = time.monotonic() + next(gaps)
-            elif isinstance(event, RoverTelemetry) and not self._documents % 25:
-                print_event(f"rover at {event.position.x:.2f} {event.position.y:.2f} m")
+            self._send(HOVER)
+        self.next_turn()
+
+    def next_turn(self) -> None:
+        """Wait for telemetry, calling a drone that waits to be called."""
+        answered, gaps = self._documents, call_gaps()
+        while not self.wait(next(gaps) if self._called else math.inf, lambda: self._documents > answered):
+            self._send(HOVER)
+
+    def steer(self, leg: Leg) -> str:
+        command = command_for(leg, self._options)
+        self._send(command)
+        return f"thrust {command.thrust:g}, pitch {command.pitch:g}, roll {command.roll:g}, yaw {command.yaw:g}"
 
     def leave(self) -> None:
-        """Leave the drone hovering."""
         print_event(f"leaves, hovering: {self._documents} documents, {self._images} images")
         with contextlib.suppress(LinkError):
             for _ in range(FAREWELLS if self._drone else 0):
                 self._send(HOVER)
+
+    def listen(self, timeout_s: float) -> None:
+        try:
+            datagram = receive(self._link, self.cancellation, timeout_s)
+        except LinkRefusedError as error:
+            self.refused(error)
+            return
+        if self._called and not same_host(datagram.source, self._called):
+            return
+        self._protocol.receive_data(datagram.data)
+        try:
+            event = self._protocol.next_event()
+        except RemoteProtocolError as error:
+            print_event(f"received something invalid: {error}")
+            return
+        if isinstance(event, DroneTelemetry):
+            self._take(event, datagram.source)
+        elif isinstance(event, RoverTelemetry) and not self._documents % 25:
+            print_event(f"rover at {event.position.x:.2f} {event.position.y:.2f} m")
+
+    def _take(self, telemetry: DroneTelemetry, source: Any) -> None:
+        if not self._documents:
+            print_event(f"receives a drone at {peer_name(source)}")
+            if telemetry.timestamp is not None:
+                print_event("the plan's seconds are those of the drone's timestamps")
+        self._clock.update(self.now_s(), telemetry.timestamp)
+        self._drone = self._called or source
+        self._documents += 1
+        self._images += telemetry.camera.jpeg is not None
+        if self.is_report_due():
+            print_event(f"receives {described(telemetry)}")
 
     def _send(self, command: DroneCommand) -> None:
         """Send to the drone. Raises LinkError."""
         try:
             self._link.send(self._protocol.send(command), self._drone)
         except LinkRefusedError as error:  # about an earlier one
-            self._refused(error)
-
-    def _refused(self, error: LinkRefusedError) -> None:
-        """Report a closed port once."""
-        if not self._was_refused:
-            print_event(f"{error} Calling again.")
-        self._was_refused = True
-
-    def _answer(self, telemetry: DroneTelemetry, source: Any) -> None:
-        now_s = time.monotonic()
-        if not self._documents:
-            print_event(f"receives a drone at {peer_name(source)}")
-            if telemetry.timestamp is not None:
-                print_event("the plan's seconds are those of the drone's timestamps")
-        self._clock.update(now_s, telemetry.timestamp)
-        self._drone = self._called or source
-        self._documents += 1
-        self._images += telemetry.camera.jpeg is not None
-        if now_s >= self._reported_s + REPORT_PERIOD_S:
-            self._reported_s = now_s
-            print_event(f"receives {described(telemetry)}")
-        leg = self._options.plan.leg_at(self._clock.elapsed_s)
-        command = command_for(leg, self._options)
-        if leg is not self._leg and leg.duration_s:
-            self._leg = leg
-            print_event(
-                f"{leg}: thrust {command.thrust:g}, pitch {command.pitch:g}, roll {command.roll:g}, yaw {command.yaw:g}"
-            )
-        self._send(command)
+            self.refused(error)
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
@@ -198,12 +179,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
         link.open()
     except LinkCancelledError:
         return 0
-    pilot = Pilot(link, cancellation, options)
-    try:
-        with contextlib.suppress(LinkCancelledError):
-            pilot.fly()
-    finally:
-        pilot.leave()
+    Pilot(link, options, cancellation).run()
     return 0
 
 

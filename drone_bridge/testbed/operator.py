@@ -20,13 +20,13 @@ from drone_bridge.motion.velocity_control import VelocityCommand, VelocityContro
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.programs.one_stream import OneStream, make_link
+from drone_bridge.programs.operator import Operator
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import one_of
-from drone_bridge.programs.plan import Leg, Plan
+from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import print_event, run_program
 from drone_bridge.testbed.codec import (
     DEFAULT_PORT,
-    NEED_DATA,
     AttitudeLayout,
     AutopilotConnection,
     ConnectionClosed,
@@ -39,15 +39,85 @@ from drone_bridge.wire.events import LocalProtocolError, ProtocolError
 
 #: So long a silence where the first frame may end says that it does.
 _FRAME_END_SILENCE_S = 0.5
-_REPORT_PERIOD_S = 1.0  # of simulated time
 
 
-class Pilot:
-    """Flies a plan in one simulation. Converts between the testbed's axes and those of `flight`."""
+class Pilot(Operator):
+    """Answers each frame of one conversation. Converts between the testbed's axes and those of `flight_control`."""
 
-    def __init__(self, constants: Constants, plan: Plan) -> None:
-        """Raises ValueError for a drone that can't fly."""
-        self._plan = plan
+    def __init__(self, stream: OneStream, options: argparse.Namespace, cancellation: Cancellation) -> None:
+        super().__init__(options.plan, cancellation)
+        self._stream, self._connection = stream, AutopilotConnection(options.layout)
+        self._constants: Constants | None = None
+        self._frame: SensorFrame | None = None  # the newest
+        self._frames = 0
+        self._first_s = 0.0  # of the simulation, by its clock
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._frame.time - self._first_s if self._frame else 0.0
+
+    def prepare(self) -> None:
+        """Wait for the first frame."""
+        self.next_turn()
+
+    def next_turn(self) -> None:
+        """Wait for the next frame."""
+        answered = self._frames
+        self.wait(math.inf, until=lambda: self._frames > answered)
+
+    def steer(self, leg: Leg) -> str:
+        """Answer the newest frame: the motion until the next one."""
+        assert self._frame
+        frame = self._frame
+        position = None if frame.position is None else _levelled(*frame.position)
+        self._control.measured(frame.time, self._attitude(frame), position)
+        command = self._control.command(VelocityCommand(leg.forward, leg.left, leg.up, leg.turn))
+        self._control.flown(command, is_velocity=True)
+        self._stream.send(self._connection.send(self._motion(command)))
+        return f"t={frame.time:.2f} s"
+
+    def leave(self) -> None:
+        """End with the motion that keeps a level drone in place."""
+        print_event(f"ended: {self._frames} frames")
+        with contextlib.suppress(LocalProtocolError, LinkError):  # of a testbed that has gone
+            if self._constants:
+                weight = self._drone.mass * self._drone.gravity
+                hover = MotionParameters(0.0, 0.0, 0.0, min(weight, self._drone.max_thrust))
+                self._stream.leave(self._connection.finish(hover))
+
+    def listen(self, timeout_s: float) -> None:
+        """Handle one event, or receive what it lacks."""
+        event = self._connection.next_event()
+        if isinstance(event, Constants):
+            print_event(f"constants: {event}")
+            self._begin(event)
+        elif isinstance(event, SimulationRestarted):
+            assert self._constants
+            print_event(f"a new simulation has started, after {event.time_before:.2f} s")
+            self._begin(self._constants)
+        elif isinstance(event, SensorFrame):
+            self._first_s = self._first_s if self._frame else event.time
+            self._frame, self._frames = event, self._frames + 1
+            if self.is_report_due():
+                print_event(described(event))
+        elif isinstance(event, ConnectionClosed):
+            raise LinkError("The testbed has left.")
+        else:
+            self._receive(timeout_s)
+
+    def _receive(self, timeout_s: float) -> None:
+        may_end = self._connection.silence_decides
+        try:
+            data = self._stream.receive(_FRAME_END_SILENCE_S if may_end else timeout_s)
+        except LinkTimeoutError:
+            if may_end:
+                self._connection.peer_waits()
+            return
+        self._connection.receive_data(data) if data else self._connection.receive_eof()
+
+    def _begin(self, constants: Constants) -> None:
+        """Begin one simulation. Raises ValueError for a drone that can't fly."""
+        self._constants, self._frame = constants, None
         self._drone = DroneModel(
             mass=constants.weight,
             gravity=abs(constants.gravity),
@@ -58,33 +128,6 @@ class Pilot:
             max_yaw_rate=math.radians(constants.max_yaw_rate),
         )
         self._control = VelocityControl(self._drone, VelocityParameters())
-        self._began_s: float | None = None
-        self._leg: Leg | None = None
-        self._reported_s = -math.inf
-        self.elapsed_s = 0.0
-
-    @property
-    def is_over(self) -> bool:
-        """Whether all legs are flown."""
-        return self.elapsed_s >= self._plan.duration_s
-
-    @property
-    def hover(self) -> MotionParameters:
-        """The motion that keeps a level drone in place."""
-        return MotionParameters(0.0, 0.0, 0.0, min(self._drone.mass * self._drone.gravity, self._drone.max_thrust))
-
-    def answer(self, frame: SensorFrame) -> MotionParameters:
-        """Return the motion until the next frame."""
-        if self._began_s is None:
-            self._began_s = frame.time
-        self.elapsed_s = frame.time - self._began_s
-        self._report(frame)
-        position = None if frame.position is None else _levelled(*frame.position)
-        self._control.measured(frame.time, self._attitude(frame), position)
-        leg = self._plan.leg_at(self.elapsed_s)
-        command = self._control.command(VelocityCommand(leg.forward, leg.left, leg.up, leg.turn))
-        self._control.flown(command, is_velocity=True)
-        return self._motion(command)
 
     def _attitude(self, frame: SensorFrame) -> MeasuredAttitude:
         return MeasuredAttitude(
@@ -101,73 +144,18 @@ class Pilot:
             thrust=command.thrust,
         )
 
-    def _report(self, frame: SensorFrame) -> None:
-        leg = self._plan.leg_at(self.elapsed_s)
-        if leg is not self._leg:
-            self._leg = leg
-            print_event(
-                f"t={frame.time:.2f} s: leg {leg}" if leg.duration_s else f"t={frame.time:.2f} s: the plan is flown"
-            )
-        if frame.time - self._reported_s >= _REPORT_PERIOD_S or frame.time < self._reported_s:
-            self._reported_s = frame.time
-            named = {"pitch": frame.pitch, "roll": frame.roll, "heading": frame.yaw}
-            angles = ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
-            where = "" if frame.position is None else ", at {:.2f} {:.2f} {:.2f} m".format(*frame.position)
-            print_event(f"t={frame.time:.2f} s: {angles}{where}")
+
+def described(frame: SensorFrame) -> str:
+    """Return a frame's measurements as text, in degrees and m."""
+    named = {"pitch": frame.pitch, "roll": frame.roll, "heading": frame.yaw}
+    angles = ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
+    where = "" if frame.position is None else ", at {:.2f} {:.2f} {:.2f} m".format(*frame.position)
+    return f"t={frame.time:.2f} s: {angles}{where}"
 
 
 def _levelled(x: float, y: float, z: float) -> tuple[float, float, float]:
     """Convert a point of the testbed's world (y up, -z ahead at heading 0) to x east, y north, z up."""
     return x, -z, y
-
-
-def fly(stream: OneStream, options: argparse.Namespace) -> bool:
-    """Fly the plan in one conversation; return whether it was completed. Raises ProtocolError and LinkError."""
-    connection = AutopilotConnection(options.layout)
-    pilot, frames, constants = None, 0, None
-    try:
-        while True:
-            event = _next_event(stream, connection)
-            if isinstance(event, Constants):
-                constants = event
-                print_event(f"constants: {constants}")
-                pilot = Pilot(constants, options.plan)
-            elif isinstance(event, SimulationRestarted):
-                assert constants
-                print_event(f"a new simulation has started, after {event.time_before:.2f} s")
-                pilot = Pilot(constants, options.plan)
-            elif isinstance(event, SensorFrame):
-                assert pilot
-                frames += 1
-                answer = pilot.answer(event)
-                if pilot.is_over:
-                    return True
-                stream.send(connection.send(answer))
-            else:
-                print_event("the testbed has left")
-                return False
-    finally:
-        print_event(f"ended: {frames} frames")
-        with contextlib.suppress(LocalProtocolError, LinkError):  # of a testbed that has gone
-            if pilot:
-                stream.leave(connection.finish(pilot.hover))
-
-
-def _next_event(
-    stream: OneStream, connection: AutopilotConnection
-) -> Constants | SimulationRestarted | SensorFrame | ConnectionClosed:
-    while (event := connection.next_event()) is NEED_DATA:
-        try:
-            data = stream.receive(_FRAME_END_SILENCE_S if connection.silence_decides else math.inf)
-        except LinkTimeoutError:
-            connection.peer_waits()
-            continue
-        if data:
-            connection.receive_data(data)
-        else:
-            connection.receive_eof()
-    assert isinstance(event, Constants | SimulationRestarted | SensorFrame | ConnectionClosed)
-    return event
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
@@ -178,12 +166,12 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     try:
         stream.open()
         print_event(f"connected to {stream.peer}")
-        return 0 if fly(stream, options) else 1
+        Pilot(stream, options, cancellation).run()
     except (ProtocolError, LinkError) as error:
-        if cancellation.is_set:
-            return 0
-        print_event(str(error))
-        return 1
+        if not cancellation.is_set:
+            print_event(str(error))
+            return 1
+    return 0
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

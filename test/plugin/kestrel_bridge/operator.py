@@ -6,11 +6,11 @@ drone-bridge operate kestrel --plan '4s forward 0.5'
 
 import contextlib
 import sys
-import time
 
 from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramPeer
+from drone_bridge.programs.operator import Operator
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import positive
 from drone_bridge.programs.program import print_event, print_retry, run_program
@@ -33,48 +33,59 @@ PATIENCE_S = 15.0  # for an answer; a request is not sent twice, as its answer m
 HELLO_PERIOD_S = 1.0
 
 
-class Client:
+class Client(Operator):
     """Talks to the drone."""
 
-    def __init__(self, drone, cancellation) -> None:
-        self._drone, self._cancellation = drone, cancellation
+    period_s = PERIOD_S
+
+    def __init__(self, drone, options, cancellation) -> None:
+        super().__init__(options.plan, cancellation)
+        self._drone, self._options = drone, options
         self._protocol = ClientConnection()
         self._asked = ""
         self._answer: Answer | None = None
-        self._heard_s = self._greeted_s = time.monotonic()
+        self._heard_s = self._greeted_s = self.now_s()
         self.state: State | None = None
 
-    def send(self, message) -> None:
-        """Send a message; that nobody listens yet is no failure."""
-        with contextlib.suppress(LinkRefusedError):
-            self._drone.send(self._protocol.send(message), None)
+    def prepare(self) -> None:
+        """Greet until the drone answers, and take off. Raises LinkError if it refuses."""
+        while not (self._ask(Hello(), HELLO_PERIOD_S) and self.state):
+            self.wait(HELLO_PERIOD_S)
+        if not self._options.in_the_air:
+            self._fly(TakeOff())
 
-    def greet_again(self) -> None:
-        """Greet a drone that is silent, as one that has restarted knows no client."""
-        now_s = time.monotonic()
+    def steer(self, leg) -> str:
+        """Send axes, and greet a drone that is silent, as one that has restarted knows no client."""
+
+        def share(value: float, full: float) -> int:
+            return round(FULL * max(-1.0, min(1.0, value / full)))
+
+        now_s = self.now_s()
         if min(now_s - self._heard_s, now_s - self._greeted_s) > HELLO_PERIOD_S:
             self._greeted_s = now_s
-            self.send(Hello())
+            self._send(Hello())
+        speed, turn = self._options.full_speed, self._options.full_turn
+        axes = (share(leg.left, speed), share(leg.forward, speed), share(leg.up, speed), share(leg.turn, turn))
+        self._send(Steer(*axes))
+        return str(self.state)
 
-    def receive_for(self, seconds: float) -> None:
-        """Receive for a time. Raises LinkCancelledError."""
-        due_s = time.monotonic() + seconds
-        while (left_s := due_s - time.monotonic()) > 0:
-            with contextlib.suppress(LinkTimeoutError, LinkRefusedError):
-                self._take(receive(self._drone, self._cancellation, left_s).data)
+    def finish(self) -> None:
+        self._send(Steer())
+        if not self._options.in_the_air:
+            self._fly(Land())
 
-    def ask(self, request, patience_s: float = PATIENCE_S) -> bool:
-        """Send a request; return whether the answer is ok, False without one."""
-        self._asked, self._answer, until_s = WORDS[type(request)], None, time.monotonic() + patience_s
-        self.send(request)
-        while self._answer is None and time.monotonic() < until_s:
-            self.receive_for(PERIOD_S)
-        print_event(f"{type(request).__name__}: {self._answer or 'no answer'}")
-        return bool(self._answer and self._answer.is_ok)
+    def leave(self) -> None:
+        with contextlib.suppress(LinkError):
+            self._send(Steer())
 
-    def _take(self, data: bytes) -> None:
+    def listen(self, timeout_s: float) -> None:
+        try:
+            data = receive(self._drone, self.cancellation, timeout_s).data
+        except LinkRefusedError as error:
+            self.refused(error)
+            return
         self._protocol.receive_data(data)
-        self._heard_s = time.monotonic()
+        self._heard_s = self.now_s()
         try:
             for event in self._protocol.events():
                 if not isinstance(event, Answer):
@@ -84,44 +95,33 @@ class Client:
         except RemoteProtocolError as error:
             print_event(f"received something invalid: {error}")
 
+    def _send(self, message) -> None:
+        try:
+            self._drone.send(self._protocol.send(message), None)
+        except LinkRefusedError as error:  # nobody listens yet
+            self.refused(error)
+
+    def _fly(self, request) -> None:
+        if not self._ask(request):
+            raise LinkError(f"The drone did not confirm {WORDS[type(request)]}.")
+
+    def _ask(self, request, patience_s: float = PATIENCE_S) -> bool:
+        """Send a request; return whether the answer is ok, False without one."""
+        self._asked, self._answer = WORDS[type(request)], None
+        self._send(request)
+        self.wait(patience_s, until=lambda: self._answer is not None)
+        print_event(f"{type(request).__name__}: {self._answer or 'no answer'}")
+        return bool(self._answer and self._answer.is_ok)
+
 
 def operate(options, cancellation, stack) -> int:
-    """Fly the plan; return 0 if take-off and landing, if any, were confirmed. Raises LinkError."""
+    """Fly the plan. Raises LinkError."""
     drone = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
     stack.callback(drone.close)
     with contextlib.suppress(LinkCancelledError):
         drone.open()
-        client = Client(drone, cancellation)
-        try:
-            while not (client.ask(Hello(), HELLO_PERIOD_S) and client.state):
-                client.receive_for(HELLO_PERIOD_S)
-            if not (options.in_the_air or client.ask(TakeOff())):
-                return 1
-            follow(options, client)
-            return int(not (options.in_the_air or client.ask(Land())))
-        finally:
-            with contextlib.suppress(LinkError):
-                client.send(Steer())
+        Client(drone, options, cancellation).run()
     return 0
-
-
-def follow(options, client) -> None:
-    """Steer along the plan. Raises LinkCancelledError."""
-    began_s, leg = time.monotonic(), None
-    while (elapsed_s := time.monotonic() - began_s) < options.plan.duration_s:
-        if (now := options.plan.leg_at(elapsed_s)) is not leg:
-            leg = now
-            print_event(f"{leg}: {client.state}")
-
-        def share(value: float, full: float) -> int:
-            return round(FULL * max(-1.0, min(1.0, value / full)))
-
-        speed, turn = options.full_speed, options.full_turn
-        axes = (share(leg.left, speed), share(leg.forward, speed), share(leg.up, speed), share(leg.turn, turn))
-        client.greet_again()
-        client.send(Steer(*axes))
-        client.receive_for(PERIOD_S)
-    client.send(Steer())
 
 
 def main(arguments=None) -> int:

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operator: base class of the scripted operators, with the one loop that receives, steers along a plan and leaves.
+
+    class Client(Operator):
+        def listen(self, timeout_s): ...    # receive and handle one message
+        def steer(self, leg): ...           # send the leg's command
+        def leave(self): ...                # send the last, neutral command
+
+    Client(plan, cancellation).run()
+
+One thread does everything, and only `listen` blocks. A protocol that answers what it receives, instead of sending at a
+steady rate, overrides `next_turn`; one whose plan goes by another clock than the one on the wall overrides `elapsed_s`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.programs.plan import Leg, Plan
+from drone_bridge.programs.program import print_event
+
+REPORT_PERIOD_S = 1.0
+#: Last datagrams, as they get lost.
+FAREWELLS = 3
+
+
+class Operator(ABC):
+    """A client that prepares its vehicle, follows a plan, and leaves the vehicle neutral in any case."""
+
+    #: Between two commands, s.
+    period_s = 0.05
+
+    def __init__(self, plan: Plan, cancellation: Cancellation, clock: Callable[[], float] = elapsed_s) -> None:
+        """`clock` returns seconds, of any beginning."""
+        self.plan, self.cancellation, self.now_s = plan, cancellation, clock
+        self._began_s: float | None = None
+        self._reported_s = -math.inf
+        self._was_refused = False
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the vehicle was ready, and the plan has begun."""
+        return self._began_s is not None
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds of the plan, 0 before it has begun."""
+        return 0.0 if self._began_s is None else self.now_s() - self._began_s
+
+    def run(self) -> bool:
+        """Prepare, follow the plan, and leave. Return False if that was cancelled.
+
+        Raises LinkError and ProtocolError, and ValueError for a vehicle that must not be steered.
+        """
+        try:
+            with contextlib.suppress(LinkCancelledError):
+                self.prepare()
+                self.follow()
+                self.finish()
+                return True
+            return False
+        finally:
+            self.leave()
+
+    def follow(self) -> None:
+        """Steer along the plan to its end. Raises what `steer` and `listen` raise."""
+        self._began_s = self.now_s()
+        announced: Leg | None = None
+        while (elapsed := self.elapsed_s) < self.plan.duration_s:
+            leg = self.plan.leg_at(elapsed)
+            command = self.steer(leg)
+            if leg is not announced:
+                announced = leg
+                print_event(f"leg {leg}: {command}")
+            self.next_turn()
+        print_event("the plan is done")
+
+    def hold(self, send: Callable[[], object], seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Repeat a command each period, for some time or until a condition is met; return whether it was."""
+        end_s = self.now_s() + seconds
+        while not until() and (left_s := end_s - self.now_s()) > 0:
+            send()
+            self.wait(min(self.period_s, left_s))
+        return until()
+
+    def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
+        """Receive for some time or until a condition is met; return whether it was. Raises what `listen` raises."""
+        end_s = self.now_s() + seconds
+        while not until() and (left_s := end_s - self.now_s()) > 0:
+            with contextlib.suppress(LinkTimeoutError):
+                self.listen(left_s)
+        return until()
+
+    def is_report_due(self) -> bool:
+        """Return True once per REPORT_PERIOD_S, for lines about what is received."""
+        if (now_s := self.now_s()) < self._reported_s + REPORT_PERIOD_S:
+            return False
+        self._reported_s = now_s
+        return True
+
+    def refused(self, error: LinkRefusedError) -> None:
+        """Print once that nobody listens to datagrams."""
+        if not self._was_refused:
+            print_event(f"{error} Still sending.")
+        self._was_refused = True
+
+    # What a protocol adds.
+
+    @abstractmethod
+    def listen(self, timeout_s: float) -> None:
+        """Wait for one message, and handle it. Raises LinkTimeoutError, LinkCancelledError and LinkError."""
+
+    @abstractmethod
+    def steer(self, leg: Leg) -> str:
+        """Send a leg's command; return it as text. Raises LinkError."""
+
+    @abstractmethod
+    def leave(self) -> None:
+        """Send the neutral command, and whatever ends the conversation. Called once, also after an error."""
+
+    def prepare(self) -> None:  # noqa: B027 - optional
+        """Wait until the vehicle can be steered."""
+
+    def next_turn(self) -> None:
+        """Wait until the next command is due."""
+        self.wait(self.period_s)
+
+    def finish(self) -> None:  # noqa: B027 - optional
+        """Do what follows the plan, such as landing."""

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop of scripted operators, in a time of its own."""
+
+import pytest
+
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkRefusedError, LinkTimeoutError
+from drone_bridge.programs.operator import Operator
+from drone_bridge.programs.plan import parse_plan
+
+
+class Client(Operator):
+    """Notes what it does."""
+
+    period_s = 0.5
+
+    def __init__(self, plan="1s forward 1, 1s turn 2", fails=None):
+        self.time_s, self.log, self._fails = 0.0, [], fails
+        super().__init__(parse_plan(plan), Cancellation(), lambda: self.time_s)
+
+    def listen(self, timeout_s):
+        if self._fails and self.time_s >= 1.0:
+            raise self._fails
+        self.time_s += timeout_s
+        raise LinkTimeoutError("Nothing arrived.")
+
+    def steer(self, leg):
+        self.log.append((self.time_s, leg.forward, leg.turn))
+        return "as asked"
+
+    def finish(self):
+        self.log.append("finish")
+
+    def leave(self):
+        self.log.append("leave")
+
+
+def test_each_leg_is_commanded_at_a_steady_rate_and_announced_once(capsys):
+    client = Client()
+    assert client.run()
+    assert client.log == [(0.0, 1.0, 0.0), (0.5, 1.0, 0.0), (1.0, 0.0, 2.0), (1.5, 0.0, 2.0), "finish", "leave"]
+    assert capsys.readouterr().out.count("leg ") == 2
+
+
+def test_a_cancelled_plan_ends_with_the_last_command():
+    client = Client(fails=LinkCancelledError("cancelled"))
+    assert not client.run()
+    assert client.log[-1] == "leave"
+    assert "finish" not in client.log
+
+
+def test_a_failure_is_raised_after_the_last_command():
+    client = Client(fails=LinkError("gone"))
+    with pytest.raises(LinkError, match="gone"):
+        client.run()
+    assert client.log[-1] == "leave"
+
+
+def test_holding_ends_with_its_condition():
+    client, sent = Client(), []
+    assert client.hold(lambda: sent.append(client.time_s), 10.0, until=lambda: client.time_s >= 1.0)
+    assert sent == [0.0, 0.5]
+    assert not client.hold(lambda: sent.append(client.time_s), 0.7)
+    assert client.time_s == pytest.approx(1.7)
+
+
+def test_refused_datagrams_and_reports_are_throttled(capsys):
+    client = Client()
+    for _ in range(3):
+        client.refused(LinkRefusedError("Nobody listens."))
+    assert capsys.readouterr().out.count("Nobody listens.") == 1
+    due = []
+    for client.time_s in (0.0, 0.5, 1.0, 1.5):
+        due.append(client.is_report_due())
+    assert due == [True, False, True, False]
