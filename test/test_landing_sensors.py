@@ -8,12 +8,11 @@ import pytest
 
 from drone_bridge.telemetry.codec import DroneCommand
 from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone
-from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT, DownwardCamera
+from drone_bridge.telemetry.emulator.scene import CAMERA, PAD_HEIGHT
 from drone_bridge.telemetry.emulator.sensors import Sensors
 from drone_bridge.telemetry.emulator.world import STEP_S
 
 STILL = np.zeros(3)
-CAMERA = DownwardCamera()
 
 
 def hovering(x=0.0, y=0.0, height=5.0, yaw=0.0):

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.telemetry.emulator.scene import PAD_HEIGHT, DownwardCamera, Scene, draw_marker, jpeg
+from drone_bridge.telemetry.emulator.scene import CAMERA, MARKERS, PAD_HEIGHT, Scene, jpeg
+from drone_bridge.vision.drawn_marker import draw_marker
 from drone_bridge.vision.marker_detector import MarkerDetector
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.pinhole import Pinhole
 
-CAMERA = DownwardCamera()
 PINHOLE = Pinhole(
     CAMERA.width,
     CAMERA.height,
@@ -87,8 +87,8 @@ def test_any_image_is_survived(shape):
 
 def test_the_pad_looks_the_same_with_an_older_opencv(monkeypatch):
     identities = MarkerParameters().marker_ids
-    drawn = [draw_marker(identity, 60) for identity in identities]
+    drawn = [draw_marker(MARKERS.marker_dictionary, identity, 60) for identity in identities]
     newer = getattr(cv2.aruco, "generateImageMarker", None)
     monkeypatch.setattr(cv2.aruco, "drawMarker", newer or cv2.aruco.drawMarker, raising=False)
     monkeypatch.delattr(cv2.aruco, "generateImageMarker", raising=False)
-    assert np.array_equal([draw_marker(identity, 60) for identity in identities], drawn)
+    assert np.array_equal([draw_marker(MARKERS.marker_dictionary, identity, 60) for identity in identities], drawn)

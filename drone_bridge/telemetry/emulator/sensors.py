@@ -14,7 +14,7 @@ from drone_bridge.motion.matrices import Matrix, Vector
 from drone_bridge.telemetry.codec import Altimeter, Camera, DroneTelemetry, Imu, LandingPad, Orientation
 from drone_bridge.telemetry.codec import Vector as Vector3
 from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone
-from drone_bridge.telemetry.emulator.scene import DownwardCamera
+from drone_bridge.vision.drawn_camera import DrawnCamera
 
 # Standard deviations of the noise.
 ATTITUDE_NOISE = 0.003  # rad
@@ -38,7 +38,7 @@ LARGEST_MISS_RATE = 0.2
 class Sensors:
     """The drone's sensors, all at its centre."""
 
-    def __init__(self, camera: DownwardCamera, seed: int = 0) -> None:
+    def __init__(self, camera: DrawnCamera, seed: int = 0) -> None:
         self._camera = camera
         self._generator = np.random.default_rng([seed, 1])  # not the noise of the wind or of the ground
 

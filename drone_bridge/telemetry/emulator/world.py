@@ -20,10 +20,10 @@ from drone_bridge.telemetry.codec import Vector as WireVector
 from drone_bridge.telemetry.emulator.flight import Drone
 from drone_bridge.telemetry.emulator.rover import ROVER_Z, Pattern, Rover
 from drone_bridge.telemetry.emulator.scene import (
+    CAMERA,
     PAD_HEIGHT,
     ROVER_LENGTH,
     ROVER_WIDTH,
-    DownwardCamera,
     Scene,
     jpeg,
 )
@@ -212,7 +212,7 @@ class LandingFlight:
 
     def __init__(self, setup: Setup) -> None:
         self.frames = 0
-        self.camera = DownwardCamera()
+        self.camera = CAMERA
         rover = Rover(setup.pattern, setup.rover_speed, setup.rover_amplitude, setup.seed)
         self.world = World(
             drone=drone_near(rover, LANDING_GEAR if setup.starts_on_ground else setup.height, setup.seed),
