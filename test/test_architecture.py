@@ -23,13 +23,17 @@ ALLOWED = {
 }
 PARTS = {
     "__init__": ({"kind"}, ()),
+    "cameras": (set(), ()),
     "conversation": ({"kind", "wire"}, ("codec",)),
     "codec": ({"wire"}, ()),
     "video": ({"wire"}, ()),
     "device": ({"wire", "motion"}, ("codec",)),
     "discovery": ({"wire", "net"}, ("codec",)),
     "ports": ({"wire", "net"}, ()),
-    "emulator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "ports")),
+    "emulator": (
+        {"wire", "net", "motion", "vision", "programs"},
+        ("cameras", "codec", "device", "discovery", "ports", "video"),
+    ),
     "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
     "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
     "session": ({"wire", "motion", "session"}, ("codec", "device")),

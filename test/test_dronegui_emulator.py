@@ -2,10 +2,15 @@
 """The emulator as its users meet it: a process, its output, its exit code and what it does about packets."""
 
 import csv
+import socket
 
 import pytest
 from dronegui_operator import DroneGuiOperator
+from patience import TIMEOUT_S
 from processes import Process, when_listening
+
+from drone_bridge.dronegui.cameras import CAMERAS
+from drone_bridge.dronegui.video import decode
 
 
 def test_a_flight_from_take_off_to_landing(start_child, closing, tmp_path):
@@ -36,3 +41,38 @@ def test_a_flight_from_take_off_to_landing(start_child, closing, tmp_path):
     assert float(forward[-1]["pitch"]) == pytest.approx(12, abs=0.1)
     assert float(forward[-1]["vx"]) > 1
     assert float(rows[-1]["x"]) > 1
+
+
+@pytest.fixture
+def screen(closing):
+    """A socket on the port that video comes to."""
+    opened = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+    opened.bind(("127.0.0.1", 0))
+    opened.settimeout(TIMEOUT_S)
+    return opened
+
+
+@pytest.mark.parametrize("camera", CAMERAS, ids=lambda camera: camera.name)
+def test_each_datagram_of_video_is_a_picture_of_the_camera(start_child, screen, camera):
+    ports = ("--port", "0", "--video-source-port", "0", "--video-port", screen.getsockname()[1])
+    with Process.module("drone_bridge.dronegui.emulator", *ports, "--camera", camera.name) as drone:
+        when_listening(drone)
+        pictures = [decode(screen.recv(1 << 16)) for _ in range(3)]
+        assert {(each.width, each.height) for each in pictures} == {(camera.width, camera.height)}
+        assert [each.number for each in pictures] == [1, 2, 3]
+        assert len(set(pictures[0].rgb8)) > 50
+        assert drone.stop() == 0
+
+
+def test_without_video_only_navdata_comes(start_child, closing, screen):
+    operator = closing(DroneGuiOperator())
+    ports = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", operator.navdata_port, "--bootstrapped")
+    video = ("--video-port", screen.getsockname()[1], "--no-video")
+    with Process.module("drone_bridge.dronegui.emulator", *ports, *video) as drone:
+        when_listening(drone)
+        operator.call(drone.port)
+        for _ in range(30):  # video would come as often
+            operator.demo()
+    screen.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        screen.recv(1)

@@ -19,9 +19,9 @@ KIND = ProtocolKind(
     emulator=Program(
         "dronegui",
         "a drone behind its control GUI",
-        "drone_bridge.dronegui.emulator:main",
+        "drone_bridge.dronegui.emulator.__main__:main",
         agreed={"host": "host", "port": "port", "navdata_port": "navdata-port"},
-        apart={"navdata-source-port": 0, "bootstrapped": True},
+        apart={"navdata-source-port": 0, "video-source-port": 0, "bootstrapped": True},
     ),
     operator=Program(
         "dronegui",

@@ -42,6 +42,9 @@ A field that is missing, or NaN, is unknown, and unknown fields and blocks are i
 `checksum` and what other versions send are counted). The oldest GUIs do not send `type`; `demo` and `visiondetect`
 are then distinguished by their fields.
 
+**Video** comes to port 5562, from port 3457, once the GUI's user has chosen "Start Video": each of the drone's packets
+unchanged, one picture per datagram, see the package `video`.
+
 **A fresh GUI has no navdata.** One that has just been started does not listen to its drone: it requests navdata when
 its user chooses "Stream Navdata", and in its bootstrap, which is what the `reset` button triggers on the ground (in
 the air it stops the motors). Until then it does not know whether the drone flies: pressing `take_off` twice means two
@@ -76,6 +79,8 @@ __all__ = [
     "DEFAULT_NAVDATA_PORT",
     "DEFAULT_NAVDATA_SOURCE_PORT",
     "DEFAULT_PORT",
+    "DEFAULT_VIDEO_PORT",
+    "DEFAULT_VIDEO_SOURCE_PORT",
     "FIRST_SEQ",
     "MAJOR_STATE_SHIFT",
     "MAX_DATAGRAM_BYTES",
@@ -405,6 +410,8 @@ DEFAULT_PORT = 5560
 #: UDP, where the GUI sends navdata to, on the hosts of its controllers, and where it sends it from.
 DEFAULT_NAVDATA_PORT = 5561
 DEFAULT_NAVDATA_SOURCE_PORT = 3456
+DEFAULT_VIDEO_PORT = 5562
+DEFAULT_VIDEO_SOURCE_PORT = 3457
 FIRST_SEQ = 1  # takes effect whatever came before: a controller that starts over
 MAX_SEQ = 2**63 - 1
 

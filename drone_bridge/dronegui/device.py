@@ -78,6 +78,7 @@ class Gui:
         self._protocol = ReceiverConnection(dialect.python_literals, dialect.complete_states_only)
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
+        self._own_heard_s = -math.inf  # when a packet of the own host took effect
         #: Of further hosts by name, the one heard last at the end: their address, and when they were heard.
         self._controllers: dict[str, tuple[Any, float]] = {}
 
@@ -130,12 +131,20 @@ class Gui:
 
         The own host gets navdata before any packet, as some controllers only send in response.
         """
-        recent = [to for to, heard_s in self._controllers.values() if now_s <= heard_s + CONTROLLER_TIMEOUT_S]
-        return (self._own_address, *recent)
+        return (self._own_address, *self._recent(now_s))
+
+    def controllers(self, now_s: float) -> tuple[Any, ...]:
+        """Return the addresses for navdata of hosts one of whose packets took effect within CONTROLLER_TIMEOUT_S."""
+        is_own_recent = now_s <= self._own_heard_s + CONTROLLER_TIMEOUT_S
+        return (*((self._own_address,) if is_own_recent else ()), *self._recent(now_s))
+
+    def _recent(self, now_s: float) -> list[Any]:
+        return [to for to, heard_s in self._controllers.values() if now_s <= heard_s + CONTROLLER_TIMEOUT_S]
 
     def _remember(self, source: Any, now_s: float) -> None:
         host, _, *rest = source
         if host == self._own_address[0]:
+            self._own_heard_s = now_s
             return
         self._controllers.pop(host, None)
         self._controllers[host] = (host, self._dialect.navdata_port, *rest), now_s

@@ -12,20 +12,27 @@ from drone_bridge.net.link_loop import Received
 from drone_bridge.wire.addresses import address_name
 
 
+def open_outlet(host: str, port: int, payload: str, wire_log: MakeTap | None = None) -> tuple[DatagramPort, str]:
+    """Return a port to send from, a free one if it can't be this one, and then why, in sentences. Raises LinkError.
+
+    `payload` is what is sent from it, for these sentences.
+    """
+    try:
+        return DatagramPort(host, port, wire_log), ""
+    except LinkError as error:
+        outlet = DatagramPort(host, 0, wire_log)
+        return outlet, f"{error} {payload} goes out from port {outlet.port} instead."
+
+
 class PortWithOutlet(DatagramPort):
     """A port for datagrams from anybody, and another one from which everything is sent."""
 
     def __init__(self, host: str, port: int, outlet_port: int, wire_log: MakeTap | None = None) -> None:
         """Bind both; the outlet takes a free port if it can't have its own. Raises LinkError."""
         super().__init__(host, port, wire_log)
-        #: Why the outlet has another port, and which, in sentences; empty if it has its own.
-        self.problem = ""
         try:
-            try:
-                self.outlet = DatagramPort(host, outlet_port, wire_log)
-            except LinkError as error:
-                self.outlet = DatagramPort(host, 0, wire_log)
-                self.problem = f"{error} Navdata goes out from port {self.outlet.port} instead."
+            #: `problem`: why the outlet has another port, and which, in sentences; empty if it has its own.
+            self.outlet, self.problem = open_outlet(host, outlet_port, "Navdata", wire_log)
         except LinkError:
             super().close()
             raise

@@ -19,7 +19,8 @@ import numpy as np
 
 from drone_bridge.dronegui.bridge import AR_DRONE
 from drone_bridge.dronegui.codec import ControllerConnection, ControlPacket, Controls, Demo, ReceiverConnection
-from drone_bridge.dronegui.emulator import Flight, Phase, blocks
+from drone_bridge.dronegui.emulator.flight import Flight, Phase
+from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.session.controller import HOVER
 from drone_bridge.dronegui.topics import controls_from_shares, measured_motion
 from drone_bridge.motion.matrices import Vector

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GuiProgram: a simulated drone behind its control GUI, which takes control packets over UDP and flies accordingly.
+
+    python3 -m drone_bridge.dronegui.emulator --trajectory flight.csv
+
+As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
+has been pressed, the drone's navdata goes to all senders of packets. The GUI's user has more actions: "Stream Navdata"
+(SIGUSR1), "Land" (SIGUSR2), and to close the GUI and start it again while the drone flies (SIGURG). "Start Video" has
+been chosen from the start, unless that is left out.
+The program reports on standard output: a line for each change and, once a second, where the drone is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from drone_bridge.dronegui.cameras import CAMERAS, FRONT
+from drone_bridge.dronegui.codec import (
+    AXES,
+    BUTTONS,
+    DEFAULT_NAVDATA_PORT,
+    DEFAULT_NAVDATA_SOURCE_PORT,
+    DEFAULT_PORT,
+    DEFAULT_VIDEO_PORT,
+    DEFAULT_VIDEO_SOURCE_PORT,
+    ControlPacket,
+    Controls,
+    Navdata,
+)
+from drone_bridge.dronegui.device import Dialect, Gui
+from drone_bridge.dronegui.emulator.flight import COLUMNS, STEP_RATE, Flight
+from drone_bridge.dronegui.emulator.navdata import blocks
+from drone_bridge.dronegui.ports import PortWithOutlet, open_outlet
+from drone_bridge.net.blocking import receive
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
+from drone_bridge.net.link_loop import Received
+from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.lies import ALTITUDE, BATTERY, HEADING, LATE, VELOCITY, Lies, add_lies
+from drone_bridge.programs.missing_package import explain_missing
+from drone_bridge.programs.options import (
+    ProgramParser,
+    add_address,
+    add_bad_network,
+    add_number,
+    add_run,
+    not_negative,
+    port,
+    positive,
+)
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
+from drone_bridge.wire.addresses import address_name, peer_name
+from drone_bridge.wire.events import RemoteProtocolError
+
+if TYPE_CHECKING:
+    from drone_bridge.dronegui.emulator.video import Video
+
+
+class GuiProgram:
+    """A GUI without its window: it counts packets, and reports who controls it."""
+
+    def __init__(
+        self,
+        flight: Flight,
+        dialect: Dialect,
+        link: PortWithOutlet,
+        lies: Lies[list[Navdata]],
+        video: Video | None,
+    ) -> None:
+        self.packets = self.late = self.refused = 0
+        self._flight = flight
+        self._dialect = dialect
+        self._link = link
+        self._video = video
+        self._gui = self._started()
+        self._navdata_number, self._lies = 0, lies
+        self._sender = ""
+        self._reports = LimitedReports()
+        self._was_hearing = self._was_reset = False
+
+    def _started(self) -> Gui:
+        return Gui(self._flight, self._dialect, self._link.loopback_host)
+
+    def restart(self, *_: object) -> None:
+        """Do what the GUI's user does by closing its window and starting it again: it knows nothing then."""
+        print_event("the GUI is started again")
+        self._flight.steer(Controls())  # as a drone does that hears nothing
+        self._dialect = replace(self._dialect, is_bootstrapped=False)
+        self._gui, self._was_hearing, self._was_reset = self._started(), False, False
+
+    def receive(self, datagram: bytes, source: Any) -> None:
+        """Handle a datagram. `source` is a socket address."""
+        sender = peer_name(source)
+        try:
+            event = self._gui.receive(datagram, source, self._flight.time)
+        except RemoteProtocolError as error:
+            self.refused += 1
+            self._reports.print(f"refused a packet of {sender}: {error}")
+            return
+        if not isinstance(event, ControlPacket):
+            self.late += 1
+            return
+        if sender != self._sender:
+            self._reports.print(f"controlled by {sender}")
+            self._sender = sender
+        self.packets += 1
+        if event.controls.reset and not self._was_reset:
+            print_event("reset: the GUI asks the drone for navdata")
+        self._was_reset = event.controls.reset
+
+    def start_navdata(self, *_: object) -> None:
+        """Do what the GUI's user does by this name."""
+        self._gui.start_navdata(self._flight.time)
+        print_event("Stream Navdata: the GUI asks the drone for navdata")
+
+    def land(self, *_: object) -> None:
+        """Do what the GUI's user does by this name."""
+        print_event("Land: the GUI commands the drone to land")
+        self._flight.land()
+
+    def send_video(self) -> None:
+        """Send a picture that is due to all controllers."""
+        if self._video and self._video.is_due(self._flight.time):
+            self._video.show(self._flight, self._gui.receivers(self._flight.time))
+
+    def send_navdata(self) -> None:
+        """Send navdata that is due to all controllers."""
+        is_hearing = self._gui.hears_drone(self._flight.time)
+        if self._was_hearing and not is_hearing:
+            print_event("the drone takes the GUI for gone, and sends no more navdata")
+        self._was_hearing = is_hearing
+        if not self._gui.navdata_is_due(self._flight.time):
+            return
+        datagrams = [self._gui.navdata(block) for block in blocks(self._flight, self._navdata_number, self._lies)]
+        self._navdata_number += 1
+        for datagram in datagrams:
+            for address in self._gui.receivers(self._flight.time):
+                with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
+                    self._link.send(datagram, address)
+
+
+# The program.
+
+REPORT_PERIOD_S = 1.0
+CSV_COLUMNS = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
+#: After the process was held up for longer than this, flight goes on from there instead of catching up.
+LONGEST_CATCH_UP_S = 0.25
+
+
+def fly(
+    flight: Flight,
+    gui: GuiProgram,
+    hear: Callable[[float], Received],
+    options: argparse.Namespace,
+    trajectory: TrajectoryFile | None,
+) -> None:
+    """Fly in real time until the duration is over; `hear` waits for a packet for so many seconds.
+
+    Raises LinkError and LinkCancelledError.
+    """
+    network: BadNetwork[Received] = BadNetwork(options.loss, options.reorder, options.seed)
+    duration = math.inf if options.duration is None else options.duration
+    step = 1 / STEP_RATE
+    due = time.monotonic()
+    report_due = REPORT_PERIOD_S
+    while flight.time < duration:
+        phase = flight.phase
+        flight.advance(step)
+        if trajectory:
+            trajectory.write([*flight.row(), *(float(getattr(flight.controls, key)) for key in (*BUTTONS, *AXES))])
+        gui.send_navdata()
+        gui.send_video()
+        due = max(due + step, time.monotonic() - LONGEST_CATCH_UP_S)
+        with contextlib.suppress(LinkTimeoutError):
+            while (left_s := due - time.monotonic()) > 0:
+                for datagram in network.carry(hear(left_s)):
+                    gui.receive(datagram.data, datagram.source)
+        if flight.phase is not phase:
+            print_event(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
+        if flight.time >= report_due:
+            report_due += REPORT_PERIOD_S
+            print_status(flight.describe())
+
+
+def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Video | None:
+    """Start the camera, which the stack ends; return None where OpenCV is missing. Raises LinkError."""
+    try:
+        from drone_bridge.dronegui.emulator.video import Video  # the flight itself needs no OpenCV
+    except ModuleNotFoundError as error:
+        print_event(f"no video is sent: {explain_missing('drone_bridge.dronegui.emulator', error)}")
+        return None
+    outlet, problem = open_outlet(options.host, options.video_source_port, "Video")
+    if problem:
+        print_event(problem)
+    network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
+    camera = next(each for each in CAMERAS if each.name == options.camera)
+    video = Video(camera, outlet, options.video_port, network, options.seed)
+    stack.callback(video.close)
+    return video
+
+
+def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Listen and fly until the end. Raises LinkError and OSError."""
+    flight = Flight(options.gusts, options.seed)
+    dialect = Dialect(
+        complete_states_only=options.strict_real,
+        is_bootstrapped=options.bootstrapped,
+        navdata_port=options.navdata_port,
+        drone_patience_s=options.drone_patience,
+    )
+    trajectory = TrajectoryFile.wanted(options.trajectory, CSV_COLUMNS, stack)
+    link = PortWithOutlet(options.host, options.port, options.navdata_source_port)
+    stack.callback(link.close)
+    if link.problem:
+        print_event(link.problem)
+    video = open_video(options, stack) if options.video else None
+    gui = GuiProgram(flight, dialect, link, Lies(dict(options.lie)), video)
+    signal.signal(signal.SIGUSR1, gui.start_navdata)
+    signal.signal(signal.SIGUSR2, gui.land)
+    signal.signal(signal.SIGURG, gui.restart)
+    print_event(f"listening on {address_name(options.host, link.port)}")
+    with contextlib.suppress(LinkCancelledError):
+        fly(flight, gui, partial(receive, link, cancellation), options, trajectory)
+    print_event(f"ended: {flight.describe()}; {gui.packets} packets, {gui.late} late, {gui.refused} refused")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    return run_program("dronegui", serve, parse(arguments))
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = ProgramParser("emulate", "dronegui", "A simulated drone behind its control GUI.", "after --duration")
+    link = parser.add_argument_group("link")
+    add_address(link, DEFAULT_PORT)
+    link.add_argument(
+        "--strict-real",
+        action="store_true",
+        help="refuse incomplete states, as the real receiver does",
+    )
+    add_bad_network(link)
+    navdata = parser.add_argument_group("navdata: what the GUI sends to its controllers")
+    navdata.add_argument(
+        "--navdata-port", type=port, default=DEFAULT_NAVDATA_PORT, help="of the controllers' hosts (%(default)s)"
+    )
+    navdata.add_argument(
+        "--navdata-source-port",
+        type=port,
+        default=DEFAULT_NAVDATA_SOURCE_PORT,
+        help="where it is sent from, if that is free; 0 takes any (%(default)s)",
+    )
+    navdata.add_argument(
+        "--bootstrapped", action="store_true", help="ask the drone for navdata at the start, before reset is pressed"
+    )
+    navdata.add_argument(
+        "--drone-patience",
+        type=positive,
+        default=math.inf,
+        help="without packets for this long the drone takes the GUI for gone, and sends it no more navdata until reset "
+        'or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
+    )
+    video = parser.add_argument_group("video: what the GUI forwards of the drone's camera")
+    video.add_argument("--no-video", dest="video", action="store_false", help='as if "Start Video" was not chosen')
+    video.add_argument(
+        "--camera", choices=[each.name for each in CAMERAS], default=FRONT.name, help="whose pictures (%(default)s)"
+    )
+    video.add_argument(
+        "--video-port", type=port, default=DEFAULT_VIDEO_PORT, help="of the controllers' hosts (%(default)s)"
+    )
+    video.add_argument(
+        "--video-source-port",
+        type=port,
+        default=DEFAULT_VIDEO_SOURCE_PORT,
+        help="where it is sent from, if that is free; 0 takes any (%(default)s)",
+    )
+    drone = parser.add_argument_group("drone")
+    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING, *BATTERY), (LATE,))
+    add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
+    add_run(parser, seed_of="gusts, ground, losses and reordering", duration="seconds")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flight: how the emulated drone flies.
+
+World and body have the axes of REP 103: x forward (at the start), y left, z up, yaw + to the left.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+
+import numpy as np
+
+from drone_bridge.dronegui.codec import Controls
+from drone_bridge.motion.matrices import Matrix, Triple, rotation_from_angles
+from drone_bridge.motion.wind import Wind
+
+GRAVITY = 9.81  # m/s^2
+# What the body does about a command: first-order lags, s.
+TILT_LAG_S = 0.15
+YAW_LAG_S = 0.1
+CLIMB_LAG_S = 0.25
+# How hover keeps its place: tilt as a spring and a damper would pull. Critical damping is 2 * sqrt(spring).
+HOVER_SPRING = 1.0  # 1/s^2
+HOVER_DAMPER = 2.0  # 1/s
+HOVER_SLOW = 0.3  # m/s: slower than this, the place to keep is here; faster, hover only brakes
+TAKE_OFF_HEIGHT = 1.0  # m
+TAKE_OFF_SPEED = 0.5  # m/s
+APPROACH = 2.0  # 1/s: climb per metre that is missing to the height wanted
+LANDING_SPEED = 0.4  # m/s
+LOWEST_FLIGHT = 0.1  # m: to come lower one has to land
+
+COLUMNS = ("time", "phase", "x", "y", "z", "yaw", "pitch", "roll", "vx", "vy", "vz")
+
+
+class Phase(str, Enum):
+    """The phases of a flight."""
+
+    LANDED = "landed"
+    TAKING_OFF = "taking off"
+    FLYING = "flying"
+    LANDING = "landing"
+    EMERGENCY = "emergency"  # motors off until reset is pressed again on the ground
+
+
+#: Steps of the simulation per second.
+STEP_RATE = 100.0
+# The drone's configuration: the scale and limits of controls.
+MAX_TILT = math.radians(12)  # rad
+MAX_YAW_RATE = math.radians(100)  # rad/s
+MAX_CLIMB = 0.7  # m/s
+DRAG = 0.4  # 1/s: deceleration per unit of air speed, in any direction
+CEILING = 3.0  # m
+
+
+class Flight:
+    """One drone, initially on the ground."""
+
+    def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
+        """`gusts` (m/s, standard deviation per axis) repeat with their seed."""
+        self.time = 0.0  # s
+        self.phase = Phase.LANDED
+        self.position = np.zeros(3)  # m
+        self.velocity = np.zeros(3)  # m/s
+        self.roll = self.pitch = self.yaw = 0.0  # rad: + banks right, + lowers the nose, + turns left
+        self.yaw_rate = 0.0  # rad/s
+        self.flown_s = 0.0  # with motors on
+        self._wind = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
+        self._controls = Controls()
+        self._place: Triple | None = None  # that hover keeps, m
+
+    @property
+    def height(self) -> float:
+        """Metres above the ground."""
+        return float(self.position[2])
+
+    @property
+    def rotation(self) -> Matrix:
+        """The matrix that takes vectors from the body frame to the world frame."""
+        return rotation_from_angles(self.roll, self.pitch, self.yaw)
+
+    @property
+    def is_hovering(self) -> bool:
+        """Whether the drone holds its position by itself."""
+        return self.phase is Phase.FLYING and self._controls.hover
+
+    @property
+    def controls(self) -> Controls:
+        return self._controls
+
+    @property
+    def is_flying(self) -> bool:
+        """Whether the motors carry the drone, as they do until it has landed."""
+        return self.phase in (Phase.TAKING_OFF, Phase.FLYING, Phase.LANDING)
+
+    def steer(self, controls: Controls) -> None:
+        self._controls = controls
+
+    def take_off(self) -> None:
+        """Take off; no effect in the air or in an emergency."""
+        if self.phase in (Phase.LANDED, Phase.LANDING):
+            self.phase, self._place = Phase.TAKING_OFF, None
+
+    def land(self) -> None:
+        if self.is_flying:
+            self.phase, self._place = Phase.LANDING, None
+
+    def reset(self) -> None:
+        """Stop the motors in the air; on the ground, end an emergency."""
+        if self.is_flying:
+            self.phase = Phase.EMERGENCY
+        elif self.phase is Phase.EMERGENCY and self.height <= 0:
+            self.phase = Phase.LANDED
+
+    def advance(self, step: float) -> None:
+        """Fly for `step` seconds under the current controls."""
+        if self.is_flying:
+            self.flown_s += step
+            self._steer(step)
+        else:
+            self.yaw_rate = 0.0
+        self._move(step)
+        self.time += step
+        self._wind.advance(step)
+        self._change_phase()
+
+    def row(self) -> list[float | str]:
+        """Return the values of COLUMNS, in s, m, degrees and m/s."""
+        angles = [math.degrees(angle) for angle in (self.yaw, self.pitch, self.roll)]
+        return [self.time, self.phase.value, *self.position.tolist(), *angles, *self.velocity.tolist()]
+
+    def describe(self) -> str:
+        x, y, z = self.position
+        return (
+            f"t={self.time:.1f} s, {self.phase.value}, x={x:.2f} y={y:.2f} z={z:.2f} m, "
+            f"speed {np.linalg.norm(self.velocity):.2f} m/s, yaw {math.degrees(self.yaw):.0f} degrees"
+        )
+
+    def _steer(self, step: float) -> None:
+        """Make attitude and climb follow their targets."""
+        controls = self._controls
+        climb = {Phase.TAKING_OFF: TAKE_OFF_SPEED, Phase.LANDING: -LANDING_SPEED}.get(self.phase, 0.0)
+        yaw_rate = 0.0
+        if self.phase is not Phase.FLYING or controls.hover:
+            roll, pitch = self._tilt_of_hover()
+        else:
+            self._place = None
+            roll, pitch = controls.roll * MAX_TILT, -controls.pitch * MAX_TILT
+            yaw_rate = -controls.yaw * MAX_YAW_RATE
+            climb = controls.gas * MAX_CLIMB
+        if self.phase is Phase.FLYING:
+            lowest, highest = (APPROACH * (limit - self.height) for limit in (LOWEST_FLIGHT, CEILING))
+            climb = max(lowest, min(highest, climb))
+        elif self.phase is Phase.TAKING_OFF:
+            climb = min(climb, APPROACH * (TAKE_OFF_HEIGHT - self.height) + 0.1)
+        self.roll += (roll - self.roll) * -math.expm1(-step / TILT_LAG_S)
+        self.pitch += (pitch - self.pitch) * -math.expm1(-step / TILT_LAG_S)
+        self.yaw_rate += (yaw_rate - self.yaw_rate) * -math.expm1(-step / YAW_LAG_S)
+        self.velocity[2] += (climb - self.velocity[2]) * -math.expm1(-step / CLIMB_LAG_S)
+
+    def _tilt_of_hover(self) -> tuple[float, float]:
+        """Return the roll and pitch that brake, and then hold the position."""
+        x, y, z = self.position.tolist()
+        if self._place is None and np.linalg.norm(self.velocity[:2]) < HOVER_SLOW:
+            self._place = (x, y, z)
+        pull = -HOVER_DAMPER * self.velocity[:2]
+        if self._place is not None:
+            pull -= HOVER_SPRING * (self.position[:2] - self._place[:2])
+        forward = math.cos(self.yaw) * pull[0] + math.sin(self.yaw) * pull[1]
+        left = math.cos(self.yaw) * pull[1] - math.sin(self.yaw) * pull[0]
+        roll, pitch = math.atan2(-left, GRAVITY), math.atan2(forward, GRAVITY)
+        return max(-MAX_TILT, min(MAX_TILT, roll)), max(-MAX_TILT, min(MAX_TILT, pitch))
+
+    def _move(self, step: float) -> None:
+        if self.phase is Phase.LANDED:
+            return
+        wind = self._wind.velocity
+        drag = -DRAG * (self.velocity - wind)
+        if self.is_flying:
+            # Thrust is what keeps the height, so tilting it pulls sideways by the tangent. Climbing is steered as such.
+            forward, left = GRAVITY * math.tan(self.pitch), -GRAVITY * math.tan(self.roll)
+            pull = (
+                math.cos(self.yaw) * forward - math.sin(self.yaw) * left,
+                math.sin(self.yaw) * forward + math.cos(self.yaw) * left,
+                -drag[2],
+            )
+        else:
+            pull = (0.0, 0.0, -GRAVITY)
+        self.velocity += (drag + pull) * step
+        self.position += self.velocity * step
+        self.yaw = math.remainder(self.yaw + self.yaw_rate * step, 2 * math.pi)
+
+    def _change_phase(self) -> None:
+        if self.phase is Phase.TAKING_OFF and self.height >= TAKE_OFF_HEIGHT:
+            self.phase, self._place = Phase.FLYING, None
+        if self.height <= 0 and self.phase is not Phase.TAKING_OFF:
+            self.position[2] = 0.0
+            self.velocity[:] = 0.0
+            self.roll = self.pitch = 0.0
+            if self.phase is Phase.LANDING:
+                self.phase = Phase.LANDED
