@@ -47,9 +47,10 @@ docs:
 	@build/docs/bin/pip --disable-pip-version-check --quiet install -r env/requirements_docs.txt
 	@NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict
 
-# Takes pictures of the page in four sizes, light and dark, into shots/, and fails where anything lies over something else.
+# Takes pictures of the page in all sizes, light and dark, into shots/, and fails where anything lies over something else.
+# Only in some: make shots SIZES='1280x720 390x844'
 shots: setup_tests
-	@$(ACTIVATE) && python docs/make_shots.py shots
+	@$(ACTIVATE) && python docs/make_shots.py shots $(SIZES)
 
 # All tests that need neither DDS nor other processes, for use before each commit; or what is asked of one protocol, of
 # an installed package's too: make check P=testbed

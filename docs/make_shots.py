@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take pictures of the page in each size, light and dark, and compare the boxes of what is on it.
 
-    python docs/make_shots.py shots/
+    python docs/make_shots.py shots/                       # or only in some sizes:
+    python docs/make_shots.py shots/ 1280x720 390x844
 
 Exits with 1 if anything lies over something else, if STOP is too small or not on the screen, or if a canvas is blank.
 """
@@ -25,7 +26,7 @@ from web_viewer import Pilot
 
 from drone_bridge.tools.demo.composition import ports_of
 
-SIZES = [(1400, 900), (820, 1180), (390, 844), (844, 390)]
+SIZES = [(1400, 900), (1366, 650), (1280, 720), (820, 1180), (390, 844), (844, 390)]
 SCHEMES = ("light", "dark")
 SECTIONS = ("look", "steer", "plots", "more")
 VEHICLES = ("testbed", "dronegui", "simulator", "robot", "landing")
@@ -197,7 +198,10 @@ def main() -> int:
     """Take all pictures, and print what is wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where the pictures go")
-    folder: Path = parser.parse_args().folder
+    parser.add_argument("sizes", nargs="*", help=f"such as 1280x720 (default: all of {SIZES})")
+    options = parser.parse_args()
+    sizes = [(int(width), int(height)) for width, _, height in (each.partition("x") for each in options.sizes)] or SIZES
+    folder: Path = options.folder
     folder.mkdir(parents=True, exist_ok=True)
     chromium.install()
     names = ports_of("all.launch.xml")
@@ -207,7 +211,7 @@ def main() -> int:
         contextlib.closing(chromium.Browser()) as browser,
     ):
         shooting = Shooting(browser, composition, folder)
-        for size in SIZES:
+        for size in sizes:
             for scheme in SCHEMES:
                 shooting.take_all(size, scheme)
             shooting.take_states(size, SCHEMES[0])

@@ -589,6 +589,16 @@ def test_the_vehicle_stops_when_the_pilot_lets_go_or_is_lost(clock, monkeypatch,
     asyncio.run(converse())
 
 
+def test_pages_read_the_speed_at_full_deflection_and_each_change_of_it(clock):
+    async def run(server):
+        for speed_m_s in (1.0, 0.4):
+            server.pilots.set_max_speed(speed_m_s)
+            await server.settle()
+            assert server.page.told["max_speed"] == speed_m_s
+
+    conversation(run)
+
+
 def test_pages_beyond_a_number_may_only_stop_and_read_so_and_more_are_refused(clock, monkeypatch):
     monkeypatch.setattr(pilots, "MAX_PILOTS", 1)
     monkeypatch.setattr(pilots, "MAX_STOPPERS", 1)

@@ -18,7 +18,7 @@ from ros_session import TIMEOUT_S, module_ros, repeating, wait_until
 from sensor_msgs.msg import Image
 from std_srvs.srv import Trigger
 from web_boxes import boxes, contains, faults, overlap
-from web_page import grows, press_twice, take_the_helm
+from web_page import IS_AT_HELM, grows, press_twice, take_the_helm
 from web_viewer import Pilot, web_bridge
 
 TOPIC = "/cmd_vel_stamped"
@@ -50,7 +50,7 @@ def page(browser, server):
     browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
     yield browser
     browser.key(FORWARD, down=False)
-    if browser.text(".who") == "you steer":
+    if browser.evaluate(IS_AT_HELM):
         browser.click(".take")
         browser.wait("!document.querySelector('.banner').hidden")
     if browser.evaluate("!document.querySelector('.banner').hidden"):
@@ -85,7 +85,7 @@ def push_until(browser, peer, moves, press, let_go):
         except AssertionError:
             assert time.monotonic() < deadline_s
             let_go()
-            if browser.text(".who") != "you steer":
+            if not browser.evaluate(IS_AT_HELM):
                 take_the_helm(browser)
         else:
             return
@@ -95,7 +95,7 @@ def push_until_shown(browser, value, press, let_go):
     """Push until the right stick says so, a pattern, as often as this machine holds the page up."""
 
     def is_shown():
-        if browser.text(".who") != "you steer":
+        if not browser.evaluate(IS_AT_HELM):
             take_the_helm(browser)
         press()
         with contextlib.suppress(AssertionError):

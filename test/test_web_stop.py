@@ -154,9 +154,32 @@ def test_a_browser_that_lacks_something_has_stop_and_says_what_is_missing(browse
     browser.wait(MOVES_ON)
 
 
+NEVER_OPENS = "window.WebSocket = class extends EventTarget { static OPEN = 1; readyState = 0; close() {} send() {} }"
+
+
+def test_until_the_server_has_answered_the_page_shows_stop_and_that_it_connects(browser, server):
+    browser.open(server.address, before=NEVER_OPENS)
+    browser.wait("document.querySelector('main') !== null")
+    assert browser.text(".connecting").startswith(f"Connecting to {server.address.partition('/')[0]}")
+    assert browser.evaluate("document.querySelector('.stop').checkVisibility()")
+    assert not browser.evaluate("document.querySelector('main').checkVisibility()")
+    browser.open(server.address)
+    browser.wait("document.querySelector('.connecting') === null && document.querySelector('main').checkVisibility()")
+
+
+def test_the_log_shows_its_newest_line_however_its_height_changes(page):
+    page.wait("document.querySelectorAll('.log li').length > 0")
+    is_at_end = "(log => log.scrollHeight - log.scrollTop - log.clientHeight < 2)(document.querySelector('.log'))"
+    for height in ("12px", "60px", "8px"):
+        page.evaluate(f"document.querySelector('.log').style.flex = '0 0 {height}'")
+        page.wait(f"document.querySelector('.log').clientHeight <= parseInt('{height}') && {is_at_end}")
+    page.evaluate("document.querySelector('.log').scrollTop = 0")
+    page.wait(f"!{is_at_end}")
+
+
 # Where it is seen.
 
-SIZES = [(1400, 900), (820, 1180), (768, 1024), (844, 390), (932, 430), (390, 844)]
+SIZES = [(1400, 900), (1366, 650), (1280, 720), (820, 1180), (768, 1024), (844, 390), (932, 430), (390, 844)]
 SECTIONS = ("look", "steer", "plots", "more")
 
 

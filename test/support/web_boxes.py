@@ -25,8 +25,11 @@ USED = (
 TEXTS = (
     *(".take", ".quick button", ".stop", ".resume", ".resume-all", ".resume-one", ".banner-text", ".refusal"),
     *("[data-cell=connection] strong", "[data-cell=connection] .more", ".card-state", ".card-who", ".card-values dd"),
-    *(".tabs button", ".panel-head .tools button", ".timeline .time", ".plot .value"),
+    *(".tabs button", ".panel-head .tools button", ".timeline .time", ".plot .value", ".plot-name", ".keys"),
+    *(".speed", "[data-cell=position] strong"),
 )
+#: A notice comes and goes over the rest, but never over these.
+NEVER_COVERED = (".stop", ".banner", ".summary .cell")
 CANVASES = (".camera canvas", ".scene-view canvas", ".plot canvas")
 
 
@@ -125,6 +128,10 @@ def faults(browser, width, height, *, steers=True):
     for one, other in itertools.combinations(seen, 2):
         if overlap(one, other):
             wrong.append(f"{one[0]} {list(map(round, one[1:]))} and {other[0]} {list(map(round, other[1:]))} overlap")
+    notices = boxes(browser, ".notice")
+    for notice, other in itertools.product(notices, boxes(browser, *NEVER_COVERED)):
+        if overlap(notice, other) or contains(other, notice):
+            wrong.append(f"a notice {list(map(round, notice[1:]))} covers {other[0]} {list(map(round, other[1:]))}")
     for box in seen:
         if box[1] < -1 or box[3] > width + 1 or (box[0] == ".stick" and box[4] > height):
             wrong.append(f"{box[0]} {list(map(round, box[1:]))} is not on the screen")

@@ -16,16 +16,19 @@ def grows(browser, selector, attribute, least=3):
     browser.wait(f"Number({element}?.dataset.{attribute} ?? 0) >= {before + least}")
 
 
+#: Whether the helm is ours.
+IS_AT_HELM = "document.querySelector('.take').innerText === 'Release the helm'"
+
+
 def take_the_helm(browser):
     """Click until it is ours, as a person would: what comes into the page just then moves the button away."""
-    is_ours = "document.querySelector('.who').innerText === 'you steer'"
     browser.wait("!document.querySelector('.take').disabled")
     for _ in range(5):
         with contextlib.suppress(AssertionError):
             browser.click(".take")
-            browser.wait(is_ours, timeout_s=6.0)
+            browser.wait(IS_AT_HELM, timeout_s=6.0)
             return
-    browser.wait(is_ours)
+    browser.wait(IS_AT_HELM)
 
 
 def press_twice(browser, selector):

@@ -83,6 +83,7 @@ interface Message {
   may_steer: boolean;
   all_stopped: string | null;
   limit: string;
+  max_speed: number | null;
   number: number;
   reason: string;
 }
@@ -119,6 +120,8 @@ export class Helm extends EventTarget {
   allStopped: string | null = null;
   /** Why this page may only stop; empty if it may more. */
   limit = "";
+  /** At full deflection, m/s; null until the server has reported it. */
+  maxSpeed: number | null = null;
   maySteer = false;
   isOpen = false;
   readonly link = new LostLink();
@@ -301,6 +304,7 @@ export class Helm extends EventTarget {
       this.maySteer = message.may_steer;
       this.allStopped = message.all_stopped;
       this.limit = message.limit;
+      this.maxSpeed = message.max_speed;
       this.#changed();
     } else if (message.op === "stopped") {
       if (message.number === this.#wanted?.number) this.#wanted = undefined;

@@ -6,6 +6,8 @@ import type { Message, Stream } from "./stream";
 
 /** As many as the server keeps. */
 const MOST = 1000;
+/** So near to its end the log counts as read to the end. */
+const END_PX = 40;
 const LEVEL: Record<number, string> = { 10: "debug", 20: "info", 30: "warn", 40: "error", 50: "error" };
 
 export class Log {
@@ -15,12 +17,17 @@ export class Log {
   #waiting: Message[] = [];
   #known = new Set<string>();
   #least = 20;
+  /** Whether the newest line is kept in view: until somebody scrolls away from it, however the log's height changes. */
+  #isFollowing = true;
+  #heightPx = 0;
   #refresh = oncePerFrame(() => this.#show());
 
   constructor(stream: Stream) {
     const filter = h("select", { "aria-label": "Minimum severity", onchange: () => this.#filter(Number(filter.value)) },
       h("option", { value: 20 }, "all messages"), h("option", { value: 30 }, "warnings and errors"), h("option", { value: 40 }, "errors"));
     this.element = h("div.tab-body", {}, h("div.tab-tools", {}, filter), this.#hint, this.#lines);
+    this.#lines.addEventListener("scroll", () => this.#onScroll());
+    new ResizeObserver(() => this.#onResize()).observe(this.#lines);
     stream.addEventListener("seek", () => this.#clear());
     stream.subscribe("/rosout", ({ value }) => {
       // After a reconnection the latest messages come again.
@@ -43,11 +50,11 @@ export class Log {
   #filter(least: number): void {
     this.#least = least;
     for (const line of this.#lines.children) (line as HTMLElement).hidden = Number((line as HTMLElement).dataset["level"]) < least;
+    this.#follow();
   }
 
   #show(): void {
     this.#hint.hidden = true;
-    const isAtEnd = this.#lines.scrollHeight - this.#lines.scrollTop - this.#lines.clientHeight < 40;
     // What was logged before we subscribed arrives node by node.
     const lines = this.#waiting.splice(0).sort((a, b) => a.stamp.sec - b.stamp.sec || a.stamp.nanosec - b.stamp.nanosec);
     for (const { stamp, level, name, msg } of lines) {
@@ -59,6 +66,21 @@ export class Log {
       this.#lines.append(line);
     }
     while (this.#lines.childElementCount > MOST) this.#lines.firstElementChild!.remove();
-    if (isAtEnd) this.#lines.scrollTop = this.#lines.scrollHeight;
+    this.#follow();
+  }
+
+  #onScroll(): void {
+    const { scrollHeight, scrollTop, clientHeight } = this.#lines;
+    // The event of our own scrolling may come after the log has been resized.
+    if (clientHeight === this.#heightPx) this.#isFollowing = scrollHeight - scrollTop - clientHeight < END_PX;
+  }
+
+  #onResize(): void {
+    this.#heightPx = this.#lines.clientHeight;
+    this.#follow();
+  }
+
+  #follow(): void {
+    if (this.#isFollowing) this.#lines.scrollTop = this.#lines.scrollHeight;
   }
 }

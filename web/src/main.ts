@@ -17,8 +17,15 @@ const helm = new Helm();
 const fleet = new Fleet(stream, helm);
 const stop = new Stop(stream, helm, fleet);
 const lacks = h("p.hint.missing", { role: "status", hidden: true });
+const connecting = h("p.connecting", { role: "status" }, `Connecting to ${location.host} …`);
 const page = document.getElementById("page")!;
-page.append(h("header.top", {}, h("h1", {}, h("span.mark"), "drone_bridge"), stop.element), stop.banner, lacks);
+page.append(h("header.top", {}, h("h1", {}, h("span.mark"), "drone_bridge"), stop.element), stop.banner, lacks, connecting);
+
+/** Show the parts once the server has listed its topics, or can't be reached: before that they have nothing to show. */
+function endConnecting(): void {
+  if (stream.topics.size > 0 || stream.status === "lost") connecting.remove();
+}
+for (const event of ["graph", "status"]) stream.addEventListener(event, endConnecting);
 
 missing.addEventListener("change", () => {
   setText(lacks, missing.sentences.join(" "));

@@ -152,16 +152,16 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
   stop.before(...[overviewButton, part("Vehicles", () => vehicleSwitch(fleet)),
     h("div.tools", {}, part("Record", () => new Recorder(stream, say).element), part("Theme", themeButton))].filter((each) => each !== undefined));
   page.append(
+    part("Summary", () => new Summary(stream, helm, fleet, health, links).element),
+    h("div.notices", {}, notice),
     overview,
     part("Pilot's view", () => new PilotView(stream, fleet, cameras).element),
-    part("Summary", () => new Summary(stream, helm, fleet, health, links).element),
     h("main", {},
       h("div.column.left", {}, cameras.element, plots),
       h("div.column.middle", {}, part("Scene", () => new Scene(stream, fleet, helm).element), part("Steering", () => new Steering(stream, helm, fleet, links, feel, say).element)),
       h("div.column.right", {}, health.element, part("Details", details))),
     part("Timeline", () => new Timeline(stream).element),
     sections(),
-    notice,
   );
   // They have missed what came before them.
   if (helm.isOpen) helm.dispatchEvent(new Event("open"));

@@ -207,8 +207,9 @@ class Plot {
     const tool = (label: "up" | "down" | "remove", what: string, by: number): HTMLElement =>
       h("button.small", { "aria-label": `${what}: ${name}`, title: what, onclick: () => events.onMove(by) }, icon(label));
     this.element = h("div.plot", { "data-plot": name },
-      h("div.plot-head", {}, h("span.plot-name", {}, name),
-        h("span.plot-tools", {}, tool("up", "Move up", -1), tool("down", "Move down", 1), tool("remove", "Remove", 0)),
+      h("div.plot-head", {},
+        h("span.plot-title", {}, h("span.plot-name", {}, name),
+          h("span.plot-tools", {}, tool("up", "Move up", -1), tool("down", "Move down", 1), tool("remove", "Remove", 0))),
         this.#value),
       this.#chart);
     this.#observer = new ResizeObserver(() => this.#resize());

@@ -234,6 +234,7 @@ export class Scene {
     this.#renderer?.setSize(clientWidth, clientHeight);
     this.#camera.aspect = clientWidth / clientHeight;
     this.#camera.updateProjectionMatrix();
+    this.#paint();
     drawing.charge(() => this.#renderer?.render(this.#world, this.#camera)); // as it is empty now
   }
 

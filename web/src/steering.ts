@@ -58,6 +58,7 @@ export class Steering {
     window.addEventListener("blur", () => this.#inputs.letGo());
     window.addEventListener("pagehide", () => this.helm.release());
     document.addEventListener("visibilitychange", () => document.hidden && this.#leave());
+    this.#show();
   }
 
   #leave(): void {
@@ -114,7 +115,7 @@ export class Steering {
     setText(this.#pad, this.#inputs.padText);
     this.#pad.hidden = this.#inputs.padText === "";
     this.element.classList.toggle("refused", this.#mustLetGo);
-    setText(this.#share, `${decimal(100 * share, 0)} %`);
+    setText(this.#share, [`${decimal(100 * share, 0)} %`, this.helm.maxSpeed !== null && `${decimal(share * this.helm.maxSpeed)} m/s`].filter(Boolean).join(" · "));
   }
 
   #show(): void {
@@ -131,7 +132,7 @@ export class Steering {
     this.element.classList.toggle("idle", !vehicle);
     this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;
     setText(this.#withoutHold, `${vehicle?.node ?? ""} can't be held: once the helm is released, it follows the next command from any node.`);
-    setText(this.#who, !vehicle ? "no vehicle here accepts commands" : problem ? problem : isMine ? "you steer" : vehicle.pilot ? `${vehicle.pilot_name} steers`
+    setText(this.#who, !vehicle ? "no vehicle here accepts commands" : problem ? problem : isMine ? (this.helm.isStopped(vehicle) ? "on hold, nothing moves it" : "you steer") : vehicle.pilot ? `${vehicle.pilot_name} steers`
       : this.helm.maySteer ? "nobody steers" : "view only");
     const now = this.#how;
     if (this.#refusedAs && ((this.#refusedAs.isHeld && !now.isHeld) || (this.#refusedAs.isSteered && !now.isSteered))) this.#forgetRefusal();

@@ -21,6 +21,7 @@ export class Summary {
     position: new Cell("Position"),
     doing: new Cell("Doing"),
   };
+  #amount = h("span.amount");
   #ends: (() => void)[] = [];
   #shown = "";
   #odometry?: Arrival;
@@ -32,6 +33,7 @@ export class Summary {
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet, private health: Health, private links: Links) {
     this.#activity = new Activity(stream);
     this.element = h("section.summary", { "aria-label": "Summary" }, ...Object.values(this.#cells).map((cell) => cell.element));
+    this.#cells.connection.head.append(this.#amount);
     fleet.addEventListener("change", () => {
       this.#follow();
       this.#show();
@@ -88,7 +90,8 @@ export class Summary {
     const isViewOnly = !this.helm.maySteer && hasVehicle && !this.stream.isRecording;
     this.#cells.connection.show(level,
       broken ? (broken.name === "server" ? broken.text : `${broken.name}: ${broken.text}`) : this.stream.isRecording ? "A recording" : "Connected",
-      [...links.map(described), hasVehicle ? "" : "no vehicle yet", amount, isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
+      [...links.map(described), hasVehicle ? "" : "no vehicle yet", isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
+    setText(this.#amount, amount);
   }
 
   #showPosition(): void {
@@ -112,7 +115,7 @@ export class Summary {
     const commanders = vehicle?.commanders ?? [];
     const who = commanders.length > 0 ? commanders.join(" and ") : "nobody";
     const cell = this.#cells.doing;
-    if (isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `commands from ${who} are refused until Resume is pressed` : "until Resume is pressed");
+    if (isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `${who} is ignored until Resume` : "until Resume");
     else if (vehicle?.pilot) {
       cell.show("none", vehicle.pilot === "you" ? "Steered from here" : "Steered from another page", commanders.length > 0 ? `${who} is overruled${doing && `, ${doing}`}` : "");
     } else if (state) cell.show("none", doing, `${state.value.reason}${commanders.length > 0 ? ` (${who})` : ""}`, this.stream.silentS(state));
@@ -128,13 +131,15 @@ function described({ name, ageS }: Link): string {
 
 class Cell {
   readonly element: HTMLElement;
+  readonly head: HTMLElement;
   #lamp = h("span.lamp");
   #text = h("strong");
   #more = h("span.more");
   #shown = "";
 
   constructor(name: string) {
-    this.element = h("div.cell", { "data-cell": name.toLowerCase() }, h("span.cell-name", {}, this.#lamp, name), this.#text, this.#more);
+    this.head = h("span.cell-name", {}, this.#lamp, name);
+    this.element = h("div.cell", { "data-cell": name.toLowerCase() }, this.head, this.#text, this.#more);
   }
 
   /** Keep what was shown last, with its age. */

@@ -130,6 +130,7 @@ class WebBridge(Node):
             return
         self._recording.look()
         self._publish_viewed()
+        self._door.loop.call_soon_threadsafe(self._pilots.set_max_speed, self._declared["max_speed"])
         seen, now_s = (
             (dict(self.get_topic_names_and_types()), dict(self.get_service_names_and_types())),
             time.monotonic(),

@@ -120,6 +120,7 @@ class Pilots:
         self._kept: set[str] = set()  # those that were held before their bridge started
         self._ended: dict[str, str] = {}  # whose helm was the last one
         self._goals: dict[str, dict[str, Any]] = {}
+        self._max_speed_m_s: float | None = None
         self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
         self.cancel_goal: Callable[[str], None] = lambda topic: None
 
@@ -139,6 +140,12 @@ class Pilots:
                 self._has_come.set()  # of a wish for all: `watch` sleeps while nobody is there and none is wanted
         self._insist(elapsed_s())
         self._announce()
+
+    def set_max_speed(self, speed_m_s: float) -> None:
+        """Report the speed at full deflection of a stick to all pages, m/s."""
+        if speed_m_s != self._max_speed_m_s:
+            self._max_speed_m_s = speed_m_s
+            self._announce()
 
     def set_held(self, topic: str, since_ns: int | None, *, is_kept: bool = False) -> None:
         """Note since when a vehicle without reports is held, or that it is not; `is_kept`: before its bridge began."""
@@ -531,6 +538,7 @@ class Pilots:
             "may_steer": pilot.may_steer,
             "you": pilot.name,
             "limit": pilot.limit,
+            "max_speed": self._max_speed_m_s,
             "all_stopped": None if by is None else f"{'you' if by == pilot.name else by} pressed STOP all",
             "vehicles": vehicles,
             "unanswered": unanswered,
