@@ -12,17 +12,15 @@ from geometry_msgs.msg import Twist
 from testbed_velocity_flights import frame_of, make_flight
 from velocity_flights import STEP_S, Moment, encoded_command
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
-from drone_bridge.motion.tilted_drone import Velocity
-from drone_bridge.motion.velocity_control import VelocityCommand
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.robot.emulator import TrackedRobot
 from drone_bridge.robot.topics import SkidSteer
 from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
 from drone_bridge.simulator.device.world import World as SimulatorWorld
 from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
-from drone_bridge.simulator.topics import Velocity as SimulatorVelocity
 from drone_bridge.simulator.topics import axes, set_velocity
 from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
 from drone_bridge.testbed.device.drone_state import Airframe
@@ -36,7 +34,7 @@ class Steered(Protocol):
 
     step_s: float
 
-    def advance(self, wanted: Velocity) -> None:
+    def advance(self, wanted: BodyVelocity) -> None:
         """Move for a step, as its bridge has it follow a velocity."""
 
     def state(self) -> tuple[Vector, Vector, float]:
@@ -53,9 +51,9 @@ class TestbedDrone:
         world = World((Sphere((0.0, 0.0, 1e6), 1.0),))
         self._flight = TestbedEmulator(world, Airframe(), self.step_s, gusts, seed)
 
-    def advance(self, wanted: Velocity) -> None:
+    def advance(self, wanted: BodyVelocity) -> None:
         self._bridge.see(frame_of("pose", self._flight.state))
-        answer, _ = self._bridge.answer(VelocityCommand(*wanted))
+        answer, _ = self._bridge.answer(wanted)
         motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
         self._flight.advance(TestbedMotion.from_answer(motion, AngleUnit.DEGREES))
 
@@ -75,9 +73,9 @@ class Robot:
         chassis = self._robot.chassis
         self._skid_steer = SkidSteer(chassis.wheel_separation, chassis.max_speed)
 
-    def advance(self, wanted: Velocity) -> None:
+    def advance(self, wanted: BodyVelocity) -> None:
         twist = Twist()
-        twist.linear.x, twist.angular.z = wanted.forward, wanted.yaw_rate
+        twist.linear.x, twist.angular.z = wanted.forward, wanted.turn
         speeds, _ = self._skid_steer.speeds(twist)
         update = SkidSteerUpdate.decode(encoded_command(SkidSteerUpdate.encode, SkidSteerUpdate(0, *speeds)))
         self._robot.drive(update.left, update.right)
@@ -100,10 +98,9 @@ class Submarine:
         add_default_environment(SimulatorWorld(self._scene), self._scene)
         self._steps = 0
 
-    def advance(self, wanted: Velocity) -> None:
+    def advance(self, wanted: BodyVelocity) -> None:
         if self._steps % self._EVERY == 0:
-            command = SimulatorVelocity((wanted.forward, wanted.left, wanted.up), (0.0, 0.0, wanted.yaw_rate))
-            for request in set_velocity(VEHICLE, command, self._orientation()):
+            for request in set_velocity(VEHICLE, wanted, self._orientation()):
                 read = SetEntity.decode(encoded_command(SetEntity.encode, request))
                 self._scene.set_attribute(VEHICLE, read.attribute, read.value)
         self._steps += 1
@@ -124,7 +121,7 @@ class Submarine:
         return axes.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
 
 
-def drive(vehicle: Steered, wanted: Callable[[float], Velocity], duration_s: float) -> list[Moment]:
+def drive(vehicle: Steered, wanted: Callable[[float], BodyVelocity], duration_s: float) -> list[Moment]:
     """Follow velocities; a command reaches the vehicle with the next step. Return its state every STEP_S."""
     moments: list[Moment] = []
     time_s = 0.0

@@ -17,7 +17,7 @@ import testbed_velocity_flights as testbed
 from steered import Robot, Submarine, TestbedDrone, drive
 from velocity_flights import Fly, GuiDrone, LandingDrone, fly, stop
 
-from drone_bridge.motion.velocity_control import HOVER
+from drone_bridge.motion.body_velocity import STILL
 
 SEEDS = range(9000, 9010)
 SPEEDS = (0.5, 1.5, 2.0)  # m/s; the last one is the default limit, and needs all of the AR.Drone's tilt for a while
@@ -50,14 +50,14 @@ def table_of_layouts() -> None:
     """Print what each attitude layout of the testbed makes of the same legs."""
     print("| layout | wind | largest velocity error | drift in 10 s | height after 60 s |")
     print("| --- | --- | --- | --- | --- |")
-    legs = [(testbed.LEG_S, leg) for velocity in testbed.LEGS for leg in (velocity, HOVER)]
+    legs = [(testbed.LEG_S, leg) for velocity in testbed.LEGS for leg in (velocity, STILL)]
     standing = round(10 / testbed.STEP_S)
     for layout in testbed.LAYOUTS:
         for name, (wind, gusts) in testbed.WINDS.items():
-            flight = testbed.fly(layout, [*legs, (10.0, HOVER)], wind, gusts)
+            flight = testbed.fly(layout, [*legs, (10.0, STILL)], wind, gusts)
             error = testbed.speed_error(flight[:-standing])
             way = float(np.linalg.norm(flight[-1].state.position - flight[-standing].state.position))
-            height = testbed.fly(layout, [(60.0, HOVER)], wind, gusts)[-1].state.position[1]
+            height = testbed.fly(layout, [(60.0, STILL)], wind, gusts)[-1].state.position[1]
             print(f"| `{layout}` | {name} | {error:.2f} m/s | {way:.2f} m | {height:+.2f} m |")
 
 

@@ -13,8 +13,8 @@ from pad_flight import BridgePilot
 from std_msgs.msg import Bool
 
 from drone_bridge.controllers.land_on_pad.pilot import LandParameters
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import quaternion_from_euler
-from drone_bridge.motion.tilted_drone import Velocity
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion
@@ -137,7 +137,7 @@ class Bridge:
         self._messages = Translation(LandingFrameNames(), Signs(), 60.0, is_levelled=True)
         self._decoder = JpegDecoder("camera_optical_frame")
         self._said_landed = None
-        self._pilot, self._velocity = BridgePilot(), Velocity()
+        self._pilot, self._velocity = BridgePilot(), BodyVelocity()
         self.obeyed = 0
 
     def frame(self, without=()):
@@ -161,7 +161,7 @@ class Bridge:
         self.node.say(**copy.deepcopy({topic: each for topic, each in messages.items() if topic not in without}))
         for twist in self.node.commands("cmd_vel"):
             self.obeyed += 1
-            self._velocity = Velocity(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z)
+            self._velocity = BodyVelocity(twist.linear.x, twist.linear.y, twist.linear.z, turn=twist.angular.z)
         self.vehicle.follow_command(self._pilot.command(telemetry, self._velocity))
 
     def until(self, *names, frames=1500, **options):

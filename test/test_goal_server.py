@@ -17,6 +17,7 @@ from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.controllers.goals import server as module
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
+from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros import frame_tree
 from drone_bridge.ros.transforms import set_quaternion, transform
@@ -131,7 +132,7 @@ class World:
             self.odometry = odometry
         step = self.server.step()
         if step and self.obeys:
-            (x, y, z), turn = step.velocity, step.turn[2]
+            (x, y, z), turn = step.velocity.linear, step.velocity.turn
             cos, sin = math.cos(self.yaw), math.sin(self.yaw)
             self.position = self.position + PERIOD_S * np.array([cos * x - sin * y, sin * x + cos * y, z])
             self.yaw += PERIOD_S * turn
@@ -165,11 +166,11 @@ def world(make_world):
 
 
 def is_still(step):
-    return step is not None and not any((*step.velocity, *step.turn))
+    return step is not None and step.velocity == STILL
 
 
 def moves(step):
-    return step is not None and any(step.velocity)
+    return step is not None and any(step.velocity.linear)
 
 
 # The way there.
@@ -248,7 +249,7 @@ def test_where_there_are_nav2s_messages_its_names_are_served_too(make_world, mon
 def test_cancel_stops_and_then_nothing_is_commanded(make_world):
     world = make_world(**SLOW)
     sent = world.send("go_to", pose=pose_at(1000, 0))
-    assert world.run(3.0)[-1].velocity == pytest.approx((0.5, 0.0, 0.0))
+    assert world.run(3.0)[-1].velocity.linear == pytest.approx((0.5, 0.0, 0.0))
     sent.is_cancel_requested = True
     commanded = world.run(1.0)
     assert sent.outcome == ("canceled", "Canceled.")

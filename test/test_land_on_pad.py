@@ -157,7 +157,7 @@ def test_commands_stay_within_limits_whatever_is_measured(measurements):
         stamp += step
         sighting = offset and PadSighting(stamp, np.array(offset), 0.05, 0.05)
         decision = behaviour.update(Measured(stamp, LEVEL, np.array(velocity), altitude, sighting, landed))
-        forward, left, up, turn = decision.command
+        forward, left, up = decision.command.linear
         assert math.hypot(forward, left) <= FASTEST * LandParameters().max_speed + 1e-9
         assert -LandParameters().max_descent_speed <= up <= LandParameters().max_climb_speed
-        assert abs(turn) <= MAX_TURN_RATE
+        assert abs(decision.command.turn) <= MAX_TURN_RATE

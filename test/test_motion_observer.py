@@ -15,9 +15,10 @@ from velocity_flights import GuiDrone, LandingDrone
 
 from drone_bridge.dronegui.emulator import flight as gui_emulator
 from drone_bridge.motion.belief import AGREEMENT_S, DOUBT_S, Belief
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.judged_level import HELD_UP_S, JudgedLevel
 from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE
-from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, Velocity, pull_of
+from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, pull_of
 from drone_bridge.motion.wind import Wind
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
@@ -120,8 +121,8 @@ def windy(make, gusts, *, drag=1.0, wind=(4.0, -3.0, 0.0), seed=5, monkeypatch=N
 def tour(now_s):
     """Return velocities in all directions, and stops."""
     legs = (
-        *(Velocity(1.0), Velocity(), Velocity(-1.0, 0.5), Velocity(2.0), Velocity()),
-        *(Velocity(0.0, -1.0, yaw_rate=0.3), Velocity(0.3, up=0.3), Velocity(up=-0.3)),
+        *(BodyVelocity(1.0), BodyVelocity(), BodyVelocity(-1.0, 0.5), BodyVelocity(2.0), BodyVelocity()),
+        *(BodyVelocity(0.0, -1.0, turn=0.3), BodyVelocity(0.3, up=0.3), BodyVelocity(up=-0.3)),
     )
     return legs[int(now_s / 5.0) % len(legs)]
 
@@ -169,7 +170,7 @@ def test_a_wall_is_no_lie_and_bounds_the_tilt(make, speed, gusts):
     reaches_s = 1.0 / speed + 1.0
 
     def script(s):
-        return Velocity(speed if s < reaches_s + 2.0 else -speed if s < reaches_s + 4.0 else 0.0)
+        return BodyVelocity(speed if s < reaches_s + 2.0 else -speed if s < reaches_s + 4.0 else 0.0)
 
     flight = measuring.fly(Touched(vehicle, wall), script, reaches_s + 8.0)
     assert not doubts(flight)
@@ -182,7 +183,7 @@ def test_a_hand_that_carries_the_drone_is_no_lie(make):
         body.roll = body.pitch = 0.3 * math.sin(2.0 * now_s)
 
     vehicle = Touched(windy(make, 0.0, wind=(0.0, 0.0, 0.0)), carry)
-    assert not doubts(measuring.fly(vehicle, lambda s: Velocity(), 20.0))
+    assert not doubts(measuring.fly(vehicle, lambda s: BodyVelocity(), 20.0))
 
 
 # Lies, by the same physics.
@@ -213,7 +214,7 @@ def second_zero(motion, now_s):
 @pytest.mark.parametrize("speed", [0.3, 1.0])
 @pytest.mark.parametrize("share", [0.0, -1.0, 1e-3, 1e3])
 def test_a_wrong_speed_is_doubted_and_never_flown_away_by(make, speed, share):
-    flight = measuring.fly(make(0.0, 41), lambda s: Velocity(speed if s < 6.0 else 0.0), 15.0, lie=scaled(share))
+    flight = measuring.fly(make(0.0, 41), lambda s: BodyVelocity(speed if s < 6.0 else 0.0), 15.0, lie=scaled(share))
     assert doubts(flight)
     assert max(np.linalg.norm(moment.velocity[:2]) for moment in flight) < speed + 3.5
     assert np.linalg.norm(flight[-1].velocity[:2]) < 1.5
@@ -224,14 +225,14 @@ def test_a_wrong_height_is_not_climbed_away_by(make):
     def lie(motion, _):
         return motion._replace(height=0.0, up=None if motion.up is None else 0.0)
 
-    flight = measuring.fly(make(0.0, 42), lambda s: Velocity(up=0.3 if 1.0 < s < 3.0 else 0.0), 30.0, lie=lie)
+    flight = measuring.fly(make(0.0, 42), lambda s: BodyVelocity(up=0.3 if 1.0 < s < 3.0 else 0.0), 30.0, lie=lie)
     assert doubts(flight)
     assert abs(flight[-1].place[2] - flight[-1000].place[2]) < 0.5
 
 
 @pytest.mark.parametrize("make", VEHICLES)
 def test_late_measurements_are_not_flown_by(make):
-    flight = measuring.fly(make(0.3, 43), lambda s: Velocity(1.0 if s < 4.0 else 0.0), 25.0, lie=Late(2.5))
+    flight = measuring.fly(make(0.3, 43), lambda s: BodyVelocity(1.0 if s < 4.0 else 0.0), 25.0, lie=Late(2.5))
     assert doubts(flight)
     assert np.linalg.norm(flight[-1].velocity[:2]) < 1.5
 
@@ -241,7 +242,7 @@ def test_belief_returns_when_the_lie_ends(make):
     def lie(motion, now_s):
         return scaled(-1.0)(motion, now_s) if 5.0 < now_s < 8.0 else motion
 
-    flight = measuring.fly(make(0.3, 44), lambda s: Velocity(1.0 if s < 12.0 else 0.0), 25.0, lie=lie)
+    flight = measuring.fly(make(0.3, 44), lambda s: BodyVelocity(1.0 if s < 12.0 else 0.0), 25.0, lie=lie)
     assert doubts(flight)
     assert not flight[-1].doubts
     assert np.linalg.norm(flight[-1].velocity[:2]) < 0.5
@@ -286,7 +287,7 @@ drones = st.sampled_from([
 
 def lied_to(drone, lie, speed, seconds=12.0):
     """Fly by lies in calm air; yield the true speed, the pull by the command, and whether the speed is doubted."""
-    arbiter = SimpleNamespace(decide=lambda _: Decision(Rank.COMMAND, Velocity(speed)), forget=lambda: None)
+    arbiter = SimpleNamespace(decide=lambda _: Decision(Rank.COMMAND, BodyVelocity(speed)), forget=lambda: None)
     pilot = TiltPilot(arbiter, drone, hovers=False)
     pilot.restart(0.0)
     velocity = pull = 0j

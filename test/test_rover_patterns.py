@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, PoseEstimate, Velocity
+from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, PoseEstimate
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.ros.wheel_odometry import Pose
 
 LIMITS = Limits(speed=0.5, amplitude=2.0, turn_rate=1.5)
@@ -19,7 +20,8 @@ def drive(name, seconds, limits=LIMITS, start=Pose(), wheel=1.0, seed=0):  # noq
     pattern = PATTERNS[name](limits, seed)
     pose, poses = start, []
     for step in range(round(seconds / STEP_S)):
-        forward, turn = pattern.velocity(pose, step * STEP_S)
+        velocity = pattern.velocity(pose, step * STEP_S)
+        forward, turn = velocity.forward, velocity.turn
         pose = pose.moved(STEP_S, forward * (1 + wheel) / 2, turn + forward * (wheel - 1))
         poses.append(pose)
     return poses
@@ -45,7 +47,7 @@ def test_the_circle_has_the_amplitude_as_its_radius_and_is_driven_at_speed():
 
 def test_a_circle_too_small_for_the_speed_is_driven_slower():
     limits = Limits(speed=5.0, amplitude=0.5, turn_rate=1.0)
-    assert PATTERNS["circular"](limits, 0).velocity(Pose(), 0.0) == Velocity(0.5, 1.0)
+    assert PATTERNS["circular"](limits, 0).velocity(Pose(), 0.0) == BodyVelocity(0.5, turn=1.0)
 
 
 def test_the_square_has_four_corners():
@@ -80,19 +82,19 @@ poses = st.builds(Pose, *[st.floats(-100, 100)] * 2, st.floats(-3, 3))
 
 def test_without_odometry_the_rover_is_where_it_was_told_to_go():
     estimate = PoseEstimate(odometry_timeout_s=0.5)
-    estimate.commanded(2.0, Velocity(0.5, 0.0), now_s=100.0)
+    estimate.commanded(2.0, BodyVelocity(0.5), now_s=100.0)
     assert estimate.pose == Pose(1.0, 0.0, 0.0)
 
 
 def test_odometry_counts_from_where_the_rover_is_when_it_begins_and_when_it_comes_back():
     estimate = PoseEstimate(odometry_timeout_s=0.5)
-    estimate.commanded(2.0, Velocity(0.5, 0.0), now_s=0.0)
+    estimate.commanded(2.0, BodyVelocity(0.5), now_s=0.0)
     estimate.measured(Pose(10, 10, math.pi / 2), now_s=0.1)
     assert estimate.pose == pytest.approx((1, 0, 0))
-    estimate.commanded(5.0, Velocity(9.0, 9.0), now_s=0.2)  # counts for nothing now
+    estimate.commanded(5.0, BodyVelocity(9.0, turn=9.0), now_s=0.2)  # counts for nothing now
     estimate.measured(Pose(10, 12, math.pi), now_s=0.3)
     assert estimate.pose == pytest.approx((3, 0, math.pi / 2))
-    estimate.commanded(1.0, Velocity(1.0, 0.0), now_s=5.0)
+    estimate.commanded(1.0, BodyVelocity(1.0), now_s=5.0)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
     estimate.measured(Pose(0, 0, 0), now_s=5.1)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))

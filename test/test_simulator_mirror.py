@@ -10,6 +10,7 @@ from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Odometry
 
 from drone_bridge.ros.frames import FrameNames
+from drone_bridge.ros.velocity_messages import twist_from_velocity, velocity_from_twist
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.server.sources import PairedSource
@@ -19,8 +20,6 @@ from drone_bridge.simulator.topics import (
     axes,
     entity_state,
     set_velocity,
-    twist_from_velocity,
-    velocity_from_twist,
     velocity_from_wire,
     wire_state,
 )
@@ -62,8 +61,8 @@ def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
 def test_v_and_w_come_out_of_the_bridge_as_they_went_into_the_server(seed):
     _, v, _, q, w = random_values(seed)
     orientation = axes.orientation(q)
-    twist = twist_from_velocity(velocity_from_wire(v, w, orientation))
-    sent = set_velocity(0, velocity_from_twist(twist), orientation)
+    velocity = velocity_from_twist(twist_from_velocity(velocity_from_wire(v, w, orientation)))
+    sent = set_velocity(0, velocity, orientation)
     assert [request.attribute for request in sent] == [Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY]
     assert [request.value for request in sent] == [pytest.approx(v), pytest.approx(w)]
 

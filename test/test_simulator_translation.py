@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from drone_bridge.motion import quaternions
 from drone_bridge.motion.body_to_model import BodyToModel
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import euler_from_quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.ros.frames import FrameNames
@@ -167,19 +168,19 @@ def twist(linear=STILL, angular=STILL):
 
 
 def test_forward_goes_where_the_vehicle_looks_and_left_is_left():
-    velocity = topics.velocity_from_twist(twist((1.0, 0.0, 0.0), (0.0, 0.0, 1.0)))
+    velocity = BodyVelocity(forward=1.0, turn=1.0)
     v, w = topics.set_velocity(4, velocity, state(q=EAST).orientation)
     assert (v.id, v.attribute, v.value) == (4, sim.Attribute.VELOCITY, near(0, 1, 0))
     assert (w.id, w.attribute, w.value) == (4, sim.Attribute.ANGULAR_VELOCITY, near(0, 0, -1))
 
 
 def test_clamped_velocities_keep_their_direction():
-    fast = topics.velocity_from_twist(twist((30.0, 40.0, 0.0), (0.0, 0.0, 3.0)))
-    assert fast.limited(5, 10) == (near(3, 4, 0), near(0, 0, 3))
-    endless = topics.velocity_from_twist(twist((1.7e308, 1.7e308, 0.0)))
-    assert endless.limited(1, 1).linear == (0.0, 0.0, 0.0)
-    slow = topics.velocity_from_twist(twist((3.0, 4.0, 0.0)))
-    assert slow.limited(5, 10) == slow
+    fast = topics.within_maxima(BodyVelocity(30.0, 40.0, turn=3.0), 5, 10)
+    assert (fast.linear, fast.angular) == (near(3, 4, 0), near(0, 0, 3))
+    endless = topics.within_maxima(BodyVelocity(1.7e308, 1.7e308), 1, 1)
+    assert endless.linear == (0.0, 0.0, 0.0)
+    slow = BodyVelocity(3.0, 4.0)
+    assert topics.within_maxima(slow, 5, 10) == slow
 
 
 # Services.

@@ -8,13 +8,13 @@ import pytest
 import testbed_velocity_flights as measuring
 from testbed_velocity_flights import CONSTANTS, STEP_S, frame_of, make_flight
 
-from drone_bridge.motion.velocity_control import VelocityCommand
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.wind import Wind
 from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.topics import BodyRates, Command
 
-FORWARD = VelocityCommand(forward=1.0)
+FORWARD = BodyVelocity(forward=1.0)
 LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]
 
 
@@ -83,7 +83,7 @@ def test_a_drone_whose_time_stands_still_is_levelled(layout):
     for _ in range(600):
         frame = frame_of(layout, state)
         flight.see(replace(frame, time=min(frame.time, 1.0)))
-        answer, _ = flight.answer(VelocityCommand(forward=2.0))
+        answer, _ = flight.answer(BodyVelocity(forward=2.0))
         state = state.advance(Airframe(), Motion.from_answer(answer, AngleUnit.DEGREES), still, STEP_S, still)
         tilts.append(max(map(abs, state.angles[1:])))
     assert max(tilts) < 40.0

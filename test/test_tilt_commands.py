@@ -5,7 +5,8 @@ import pytest
 from commanded_node import commanded_nodes
 from twists import twist
 
-from drone_bridge.motion.tilted_drone import Shares, TiltedDrone, Velocity
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.msg import CommandAxes
 from drone_bridge.ros.tilt_commands import TiltCommands
 from drone_bridge.session.arbiter import Rank
@@ -21,7 +22,7 @@ def node(monkeypatch, tmp_path):
 
 
 def test_a_velocity_and_shares_have_the_signs_of_rep_103(node):
-    wanted = Velocity(forward=1.0, left=2.0, up=0.5, yaw_rate=0.25)
+    wanted = BodyVelocity(forward=1.0, left=2.0, up=0.5, turn=0.25)
     sent = node.send("cmd_vel", twist(forward=1.0, left=2.0, up=0.5, left_turn=0.25))
     assert sent == (Rank.COMMAND, wanted)
     sent = node.send("cmd_axes", CommandAxes(thrust=0.1, pitch=0.2, roll=0.3, yaw=0.4))
@@ -42,4 +43,4 @@ def test_velocities_that_the_drone_cannot_reach_are_counted(node, up, turn, is_w
 
 
 def test_a_stick_in_its_middle_is_flown_as_a_velocity_of_zero(node):
-    assert node.send("~/helm") == (Rank.HELM, Velocity())
+    assert node.send("~/helm") == (Rank.HELM, BodyVelocity())

@@ -5,15 +5,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE
-from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
+from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import FEEDBACK_TIMEOUT_S, TiltPilot
 
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.0)
 AT_REST = Motion(0.0, 0.0, 0.0, 1.0, 0.0)
 DRIFTING = Motion(1.0, 0.0, 0.0, 1.0, 0.0)
-FORWARD, CLIMB, RAW = Velocity(forward=1.0), Velocity(up=0.5), Shares(pitch=0.7)
+FORWARD, CLIMB, RAW = BodyVelocity(forward=1.0), BodyVelocity(up=0.5), Shares(pitch=0.7)
 PERIOD_S = 0.05
 
 
@@ -68,7 +69,7 @@ def test_shares_are_sent_as_they_are_and_nothing_is_neutral(flight):
 @pytest.mark.parametrize("hovers", [False, True])
 def test_a_drone_that_stands_and_is_to_sink_stops_its_motors_unless_it_does_so_by_itself(hovers):
     flight = Flight(hovers=hovers)
-    flight.wanted = Velocity(forward=1.0, up=-0.1)
+    flight.wanted = BodyVelocity(forward=1.0, up=-0.1)
     assert flight.fly(1.0, measured=AT_REST).thrust > -1.0
     flight.pilot.stands()
     assert (flight.fly(PERIOD_S) == Shares(thrust=-1.0)) == (not hovers)
@@ -81,7 +82,7 @@ def test_a_velocity_is_flown_by_what_is_measured(flight):
     assert flight.fly(0.5, measured=AT_REST).pitch > BLIND_TILT_SHARE
     assert not flight.pilot.is_estimating
     flight = Flight()
-    flight.wanted = Velocity()
+    flight.wanted = BodyVelocity()
     assert flight.fly(0.5, measured=DRIFTING).pitch < -BLIND_TILT_SHARE
 
 
@@ -99,7 +100,7 @@ def test_a_velocity_that_can_not_be_right_is_not_flown_by(flight):
 
 
 def test_what_was_measured_too_long_ago_is_not_flown_by(flight):
-    flight.wanted = Velocity(forward=5.0)
+    flight.wanted = BodyVelocity(forward=5.0)
     assert flight.fly(0.5, measured=AT_REST).pitch > 2 * BLIND_TILT_SHARE
     flight.fly(FEEDBACK_TIMEOUT_S - PERIOD_S)
     assert not flight.pilot.is_estimating
@@ -156,18 +157,18 @@ def test_a_drone_that_stops_by_itself_does_so_where_nothing_is_measured(hovers):
     flight.wanted = CLIMB
     first = flight.fly(PERIOD_S)
     assert flight.fly(1.0).thrust > first.thrust
-    flight.wanted = Velocity()
+    flight.wanted = BodyVelocity()
     assert (flight.fly(PERIOD_S) is None) is hovers
     assert flight.pilot.is_estimating is not hovers
     flight.wanted = CLIMB
     assert (flight.fly(PERIOD_S) == pytest.approx(first)) is hovers
-    flight.wanted = Velocity()
+    flight.wanted = BodyVelocity()
     assert flight.fly(0.5, measured=AT_REST) is not None
 
 
 def test_a_drone_that_stops_by_itself_does_so_as_soon_as_it_stands():
     flight = Flight(hovers=True)
-    flight.wanted = Velocity()
+    flight.wanted = BodyVelocity()
     assert flight.fly(0.5, measured=AT_REST) is not None
     flight.pilot.stands()
     assert flight.fly(PERIOD_S) is None
@@ -181,7 +182,7 @@ def test_what_is_overruled_is_neutral_and_not_even_decided(flight):
 
 def test_neutral_brakes_as_a_commanded_zero_does_while_the_drone_reports_how_it_moves():
     stopped, zeroed = Flight(), Flight()
-    for flight, neutral in ((stopped, None), (zeroed, Velocity())):
+    for flight, neutral in ((stopped, None), (zeroed, BodyVelocity())):
         flight.wanted = FORWARD
         flight.fly(1.0, measured=DRIFTING)
         flight.wanted = neutral

@@ -9,6 +9,7 @@ from commanded_node import commanded_nodes
 from geometry_msgs.msg import Twist, TwistStamped
 
 from drone_bridge.controllers.commands import VelocityCommands
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.neutral_repeater import NeutralRepeater
@@ -79,7 +80,7 @@ def test_a_controller_publishes_the_type(is_stamped):
         create_publisher=lambda kind, topic, qos, **_: SimpleNamespace(msg_type=kind, publish=sent.append),
         get_clock=lambda: SimpleNamespace(now=lambda: SimpleNamespace(to_msg=lambda: time_from_seconds(5.0))),
     )
-    VelocityCommands(node, {STAMPED_CMD_VEL.name: is_stamped}).publish((1.0, 0.0, 0.0), (0.0, 0.0, 0.5))
+    VelocityCommands(node, {STAMPED_CMD_VEL.name: is_stamped}).publish(BodyVelocity(1.0, turn=0.5))
     (message,) = sent
     assert type(message).__name__ == TYPES[is_stamped][0]
     twist = message.twist if is_stamped else message

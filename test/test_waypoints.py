@@ -12,10 +12,10 @@ from drone_bridge.controllers.messages import read_pose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
 from drone_bridge.controllers.where import Where
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.matrices import rotation_from_angles, rotation_from_vector
 
 STEP_S = 0.05
-STILL = (0.0, 0.0, 0.0)
 BOX = ("x=3 y=0 z=-1.5 yaw=0", "x=3 y=2 z=-1.5", "x=0 y=2 z=-1.5 yaw=3", "x=0 y=0 z=-1.5")
 
 
@@ -42,8 +42,8 @@ class Vehicle:
                 break
             acting, self._pending = self._pending, decision
             if acting:
-                self.position += STEP_S * (self._current + self.rotation @ acting.velocity)
-                self.rotation = self.rotation @ rotation_from_vector(STEP_S * np.array(acting.turn))
+                self.position += STEP_S * (self._current + self.rotation @ acting.velocity.linear)
+                self.rotation = self.rotation @ rotation_from_vector(STEP_S * np.array(acting.velocity.angular))
             self.now_s += STEP_S
         return self
 
@@ -107,7 +107,7 @@ def test_a_box_is_swum_to_its_end_within_the_limits():
     assert vehicle.speeds.max() <= 0.8 + 1e-9
     assert vehicle.speeds.max() > 0.79
     assert abs(np.diff(vehicle.path, axis=0)[:, 2]).max() / STEP_S <= 0.3 + 1e-9
-    assert max(abs(decision.turn[2]) for decision in vehicle.decisions) <= 0.4 + 1e-9
+    assert max(abs(decision.velocity.turn) for decision in vehicle.decisions) <= 0.4 + 1e-9
     reached = [np.linalg.norm(np.array(vehicle.path) - corner, axis=1).min() for corner in corners(BOX)]
     assert max(reached) < 0.3
 
@@ -138,7 +138,7 @@ def test_a_gap_in_the_odometry_begins_another_line():
     vehicle.position = np.array([1.0, 5.0, 0.0])
     stopped = vehicle.way.update(vehicle.now_s, None)
     assert (stopped.state, stopped.reason) == (WaypointState.STOPPED, "no odometry for 0.3 s")
-    assert (stopped.velocity, stopped.turn) == (STILL, STILL)
+    assert stopped.velocity == STILL
     vehicle.path.clear()
     vehicle.swim_to_the_end()
     assert away_from_line(vehicle.path, (1, 5, 0), (10, 0, 0)) < 0.05
@@ -186,7 +186,7 @@ class Drone:
 
 
 FLIGHT = ("takeoff for=2", "forward=0.2 for=1", "for=0.5", "left=-0.2 turn=0.1 for=1", "land")
-AHEAD, ASIDE = (0.2, 0.0, 0.0), (0.0, -0.2, 0.0)
+AHEAD, ASIDE = BodyVelocity(forward=0.2), BodyVelocity(left=-0.2, turn=0.1)
 
 
 def test_a_flight_by_the_clock_needs_no_odometry_and_stops_before_it_lands():

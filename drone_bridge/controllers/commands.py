@@ -8,15 +8,12 @@ either is done, as `leave` may come from another thread, and its zero has to be 
 import contextlib
 import threading
 
-from geometry_msgs.msg import Twist, Vector3
 from rclpy.node import Node
 
-from drone_bridge.motion.matrices import Triple
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS, wait_for_delivery
-from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type
-
-STILL: Triple = (0.0, 0.0, 0.0)
+from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type, twist_from_velocity
 
 
 class VelocityCommands:
@@ -28,10 +25,9 @@ class VelocityCommands:
         self._publishing = threading.RLock()
         self._has_left = False
 
-    def publish(self, velocity: Triple = STILL, turn: Triple = STILL) -> None:
-        """Publish a velocity (m/s) and an angular velocity (rad/s), both in body axes, unless this was left."""
-        (x, y, z), (about_x, about_y, about_z) = velocity, turn
-        twist = Twist(linear=Vector3(x=x, y=y, z=z), angular=Vector3(x=about_x, y=about_y, z=about_z))
+    def publish(self, velocity: BodyVelocity = STILL) -> None:
+        """Publish a velocity, unless this was left."""
+        twist = twist_from_velocity(velocity)
         with self._publishing:
             if not self._has_left:
                 with contextlib.suppress(*PUBLISHER_ERRORS):

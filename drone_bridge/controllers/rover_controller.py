@@ -16,9 +16,10 @@ from rclpy.parameter import Parameter
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import STOPPING_S, GoalServer
-from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate, Velocity
+from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate
 from drone_bridge.controllers.timing import CommandTimer
 from drone_bridge.controllers.where import Where
+from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
@@ -53,7 +54,7 @@ class RoverController(Node):
         super().__init__("rover_controller", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
         self._estimate = PoseEstimate(self._declared["odometry_timeout"])
-        self._velocity = Velocity()
+        self._velocity = STILL
         self._commanded_s = time.monotonic()
         self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
@@ -93,7 +94,7 @@ class RoverController(Node):
         if step := self._goals.step():
             if self._declared["pattern"] != STANDING:  # it stays where the goal was, until another pattern is set
                 self.set_parameters([Parameter("pattern", value=STANDING)])
-            self._velocity = Velocity(step.velocity[0], step.turn[2])
+            self._velocity = step.velocity
         else:
             self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
         self._log_what_is_followed(self._estimate.follows_odometry(now_s))
@@ -104,10 +105,9 @@ class RoverController(Node):
         self._timer.set_idle(is_idle)
         if is_idle:
             return
-        forward, turn = self._velocity
-        self._commands.publish((forward, 0.0, 0.0), (0.0, 0.0, turn))
+        self._commands.publish(self._velocity)
         if self._odometry_publisher:
-            self._odometry.at(self._estimate.pose, forward, turn)
+            self._odometry.at(self._estimate.pose, self._velocity.forward, self._velocity.turn)
             message = self._odometry.message(self.get_clock().now().to_msg(), self._frame_names)
             with contextlib.suppress(*PUBLISHER_ERRORS):
                 self._odometry_publisher.publish(message)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.ros.wheel_odometry import Pose
 
 RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
@@ -16,13 +17,6 @@ APPROACH_GAIN_PER_S = 2.0  # m/s for each m that a target is away
 ASIDE_RAD = 0.3  # looking aside further than that, a rover turns before it drives on
 ARRIVED_M = 0.05
 CIRCLE_GAIN_PER_M = 1.0  # rad to be looked inwards for each m that a circle is inside
-
-
-class Velocity(NamedTuple):
-    """A rover's velocity command."""
-
-    forward: float = 0.0  # m/s
-    turn: float = 0.0  # rad/s, to the left
 
 
 class Limits(NamedTuple):
@@ -40,7 +34,7 @@ class Pattern(ABC):
         self._limits = limits
 
     @abstractmethod
-    def velocity(self, pose: Pose, time_s: float) -> Velocity:
+    def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
         """Return the velocity at a pose. `time_s` never decreases."""
 
     def _turn(self, error: float) -> float:
@@ -51,14 +45,14 @@ class Pattern(ABC):
 class Stationary(Pattern):
     """Stand still."""
 
-    def velocity(self, pose: Pose, time_s: float) -> Velocity:
-        return Velocity()
+    def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
+        return STILL
 
 
 class Circular(Pattern):
     """A circle to the left, whose radius is the amplitude; the rover starts on it."""
 
-    def velocity(self, pose: Pose, time_s: float) -> Velocity:
+    def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
         """Return the velocity along the circle, or back to it."""
         radius = self._limits.amplitude
         # Slower, if the rover can't turn fast enough for so small a circle.
@@ -68,10 +62,11 @@ class Circular(Pattern):
         inwards = max(-math.pi / 2, min(math.pi / 2, CIRCLE_GAIN_PER_M * outside))
         heading = math.atan2(from_centre_y, from_centre_x) + math.pi / 2 + inwards
         error = math.remainder(heading - pose.yaw, math.tau)
-        return Velocity(speed * max(0.0, math.cos(error)), self._turn(error + speed / radius / TURN_GAIN_PER_S))
+        turn = self._turn(error + speed / radius / TURN_GAIN_PER_S)
+        return BodyVelocity(speed * max(0.0, math.cos(error)), turn=turn)
 
 
-def approach(pose: Pose, target: tuple[float, float], limits: Limits, *, may_reverse: bool = False) -> Velocity:
+def approach(pose: Pose, target: tuple[float, float], limits: Limits, *, may_reverse: bool = False) -> BodyVelocity:
     """Return the velocity towards a place, by a turn on the spot where that is far aside."""
     aside = math.atan2(target[1] - pose.y, target[0] - pose.x) - pose.yaw
     aside = math.remainder(aside, math.tau)
@@ -80,9 +75,9 @@ def approach(pose: Pose, target: tuple[float, float], limits: Limits, *, may_rev
         aside, direction = math.remainder(aside + math.pi, math.tau), -1.0
     turn = max(-limits.turn_rate, min(limits.turn_rate, TURN_GAIN_PER_S * aside))
     if abs(aside) > ASIDE_RAD:
-        return Velocity(0.0, turn)
+        return BodyVelocity(turn=turn)
     speed = min(limits.speed, APPROACH_GAIN_PER_S * math.hypot(target[0] - pose.x, target[1] - pose.y))
-    return Velocity(direction * speed * math.cos(aside), turn)
+    return BodyVelocity(direction * speed * math.cos(aside), turn=turn)
 
 
 class ToTargets(Pattern):
@@ -102,7 +97,7 @@ class ToTargets(Pattern):
         self._target = next(targets)
         self._since_s: float | None = None  # when the target was chosen
 
-    def velocity(self, pose: Pose, time_s: float) -> Velocity:
+    def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
         """Return the velocity towards the current target."""
         self._since_s = time_s if self._since_s is None else self._since_s
         if self._period_s is None:
@@ -116,9 +111,9 @@ class ToTargets(Pattern):
     def _distance(self, pose: Pose) -> float:
         return math.hypot(self._target[0] - pose.x, self._target[1] - pose.y)
 
-    def _approach(self, pose: Pose) -> Velocity:
+    def _approach(self, pose: Pose) -> BodyVelocity:
         if self._distance(pose) < ARRIVED_M:
-            return Velocity()
+            return STILL
         return approach(pose, self._target, self._limits, may_reverse=self._may_reverse)
 
 
@@ -173,7 +168,7 @@ class PoseEstimate:
         self._odometry_s = now_s
         self.pose = odometry.seen_from(self._origin)
 
-    def commanded(self, seconds: float, velocity: Velocity, now_s: float) -> None:
+    def commanded(self, seconds: float, velocity: BodyVelocity, now_s: float) -> None:
         """Advance with a commanded velocity, which counts only without odometry."""
         if not self.follows_odometry(now_s):
-            self.pose = self.pose.moved(seconds, *velocity)
+            self.pose = self.pose.moved(seconds, velocity.forward, velocity.turn)

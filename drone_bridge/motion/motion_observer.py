@@ -36,9 +36,10 @@ from collections import deque
 from typing import NamedTuple
 
 from drone_bridge.motion.belief import Belief
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.judged_level import MEMORY_S, JudgedLevel
 from drone_bridge.motion.judged_speed import JudgedSpeed
-from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, Velocity, pull_of
+from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, pull_of
 
 #: After a longer gap between measurements all is observed anew, s.
 LONGEST_GAP_S = 1.0
@@ -153,13 +154,13 @@ class MotionObserver:
 
     # What happens.
 
-    def commanded(self, shares: Shares | None, wanted: Velocity | Shares | None, now_s: float) -> None:
+    def commanded(self, shares: Shares | None, wanted: BodyVelocity | Shares | None, now_s: float) -> None:
         """Take what is sent now, None where the drone hovers by itself, and what was wanted; None is to stop."""
         pull, before, drone = None, self._newest, self._drone
         climb = yaw_rate = 0.0
-        if isinstance(wanted, Velocity):
+        if isinstance(wanted, BodyVelocity):
             climb = max(-drone.max_climb, min(drone.max_climb, wanted.up))
-            yaw_rate = max(-drone.max_yaw_rate, min(drone.max_yaw_rate, wanted.yaw_rate))
+            yaw_rate = max(-drone.max_yaw_rate, min(drone.max_yaw_rate, wanted.turn))
         elif wanted is not None:
             climb, yaw_rate = wanted.thrust * drone.max_climb, wanted.yaw * drone.max_yaw_rate
         if shares is not None:

@@ -17,8 +17,9 @@ from __future__ import annotations
 import math
 from collections import deque
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.motion_observer import Trust
-from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, Velocity
+from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone
 
 MAX_ACCELERATION = 1.5  # m/s^2, of what is commanded
 VELOCITY_GAIN = 2.5  # 1/s
@@ -133,7 +134,7 @@ class TiltControl:
             estimate.velocity, estimate.disturbance = velocity, disturbance
 
     def command(
-        self, wanted: Velocity, step_s: float, *, is_blind: bool = False, held_up_in: float | None = None
+        self, wanted: BodyVelocity, step_s: float, *, is_blind: bool = False, held_up_in: float | None = None
     ) -> Shares:
         """Return what to command until the next call, `step_s` after the previous one.
 
@@ -151,7 +152,7 @@ class TiltControl:
             for estimate in self._estimates:
                 estimate.disturbance *= math.exp(-step_s / GUST_TIME_S)
         self._predict(step_s)
-        thrust, yaw = self._climbing(wanted.up, step_s, trust), self._turning(wanted.yaw_rate, step_s, trust)
+        thrust, yaw = self._climbing(wanted.up, step_s, trust), self._turning(wanted.turn, step_s, trust)
         most = math.tan(self.drone.max_tilt) * GRAVITY
         lasting = self.drone.drag * (math.hypot(wanted.forward, wanted.left) + MOST_WIND_M_S)
         most = min(most, max(0.0, 3.0 * lasting - 2.0 * abs(self._mean_pull)))

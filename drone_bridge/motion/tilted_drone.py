@@ -10,15 +10,6 @@ GRAVITY = 9.81  # m/s^2
 FARTHEST_TILT = 1.3
 
 
-class Velocity(NamedTuple):
-    """A velocity in the levelled frame with the drone's heading, and a turn rate."""
-
-    forward: float = 0.0  # m/s
-    left: float = 0.0  # m/s
-    up: float = 0.0  # m/s
-    yaw_rate: float = 0.0  # rad/s, positive turns left
-
-
 class Shares(NamedTuple):
     """What a drone is commanded, -1 to 1 of its full deflections, with the signs of REP 103."""
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, hover
 from drone_bridge.motion.judged_position import JudgedPosition
 from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
@@ -55,18 +55,6 @@ class VelocityParameters:
     position_gain: float = 1.0  # 1/s, on the lag behind the commanded path
     attitude_gain: float = 8.0  # 1/s
     yaw_gain: float = 3.0  # 1/s
-
-
-class VelocityCommand(NamedTuple):
-    """A velocity in the levelled frame with the drone's heading, and a turn rate. All zero hovers."""
-
-    forward: float = 0.0  # m/s
-    left: float = 0.0  # m/s
-    up: float = 0.0  # m/s
-    yaw_rate: float = 0.0  # rad/s, positive turns left
-
-
-HOVER = VelocityCommand()
 
 
 class VelocityControl:
@@ -124,14 +112,18 @@ class VelocityControl:
         if not self._is_led:  # whatever way it went was as it should be
             self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
-    def command(self, wanted: VelocityCommand) -> Command:
+    def command(self, wanted: BodyVelocity) -> Command:
         """Return what to fly until the next measurement."""
         parameters, step_s, most = self._parameters, self._step_s, self._parameters.max_acceleration
         if self._stands_still or step_s > _LONGEST_FLOWN_STEP_S:
             return self._level()
-        forward, left, up, yaw_rate = self.limited(wanted)
-        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
-        feed = (cosine * forward - sine * left, sine * forward + cosine * left, up)
+        wanted = self.limited(wanted)
+        yaw_rate, cosine, sine = wanted.turn, math.cos(self._yaw), math.sin(self._yaw)
+        feed = (
+            cosine * wanted.forward - sine * wanted.left,
+            sine * wanted.forward + cosine * wanted.left,
+            wanted.up,
+        )
 
         # A perfect drone goes ahead, and this one after it: what wind or braking cost of the way is made up for.
         behind = [reference - here for reference, here in zip(self._reference, self._position, strict=True)]
@@ -168,16 +160,16 @@ class VelocityControl:
         command = self._control.command(estimated.attitude, upward, 0.0, self._step_s, estimated.drift)
         return Command(*(round(value, _DECIMALS) for value in command))
 
-    def limited(self, wanted: VelocityCommand) -> VelocityCommand:
+    def limited(self, wanted: BodyVelocity) -> BodyVelocity:
         """Return the velocity within what may be flown."""
         fast, climb = self._parameters.max_speed, self._parameters.max_climb_speed
         yaw = self._drone.max_yaw_rate
         share = min(1.0, fast / max(math.hypot(wanted.forward, wanted.left), 1e-9))
-        return VelocityCommand(
+        return BodyVelocity(
             wanted.forward * share,
             wanted.left * share,
             max(-climb, min(climb, wanted.up)),
-            max(-yaw, min(yaw, wanted.yaw_rate)),
+            turn=max(-yaw, min(yaw, wanted.turn)),
         )
 
     def flown(self, command: Command, is_velocity: bool) -> None:

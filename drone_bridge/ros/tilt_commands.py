@@ -9,7 +9,8 @@ from dataclasses import replace
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 
-from drone_bridge.motion.tilted_drone import Shares, TiltedDrone, Velocity
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -35,7 +36,7 @@ def read_drone(parameters: DeclaredParameters, drone: TiltedDrone) -> TiltedDron
     return replace(drone, **deflections)
 
 
-class TiltCommands(CommandTopics[Velocity | Shares]):
+class TiltCommands(CommandTopics[BodyVelocity | Shares]):
     """Takes velocities and shares for such a drone; a TiltPilot flies what its arbiter decides."""
 
     def __init__(
@@ -59,11 +60,11 @@ class TiltCommands(CommandTopics[Velocity | Shares]):
         self.take_velocities(self._read_velocity, FOLLOWED_AXES)
         self.take_axes(_limited)
 
-    def _read_velocity(self, twist: Twist) -> tuple[Velocity, bool]:
+    def _read_velocity(self, twist: Twist) -> tuple[BodyVelocity, bool]:
         """Read a finite cmd_vel: linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103)."""
         drone, turn, climb = self._drone, twist.angular.z, twist.linear.z
         within = abs(turn) <= drone.max_yaw_rate and abs(climb) <= drone.max_climb
-        return Velocity(twist.linear.x, twist.linear.y, climb, turn), within
+        return BodyVelocity(twist.linear.x, twist.linear.y, climb, turn=turn), within
 
 
 def _limited(shares: Shares) -> tuple[Shares, bool]:

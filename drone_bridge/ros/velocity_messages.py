@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities as messages: which type `cmd_vel` has, in whose axes they are, and who publishes or takes another type."""
+"""VelocityFrames: turns commanded velocities into body axes. Also the type of `cmd_vel`, and who uses another one."""
 
 import math
 from collections.abc import Callable, Collection
@@ -8,6 +8,7 @@ from typing import Any
 from geometry_msgs.msg import Twist, TwistStamped, Vector3
 from rclpy.node import Node
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL, frame_names
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters
@@ -17,6 +18,20 @@ def cmd_vel_type(parameters: DeclaredParameters) -> type[Any]:
     """Return the type of `cmd_vel`, by the node's parameters."""
     message_type: type[Any] = TwistStamped if parameters[STAMPED_CMD_VEL.name] else Twist
     return message_type
+
+
+def velocity_from_twist(twist: Twist) -> BodyVelocity:
+    """Return the velocity in a cmd_vel, whose axes are those of the body."""
+    linear, angular = twist.linear, twist.angular
+    return BodyVelocity(linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
+
+
+def twist_from_velocity(velocity: BodyVelocity) -> Twist:
+    """Return a velocity as cmd_vel, the inverse of `velocity_from_twist`."""
+    return Twist(
+        linear=Vector3(x=velocity.forward, y=velocity.left, z=velocity.up),
+        angular=Vector3(x=velocity.roll, y=velocity.pitch, z=velocity.turn),
+    )
 
 
 def as_published(message: Any, publisher: Any, node: Node) -> Any:

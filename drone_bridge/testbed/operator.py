@@ -14,9 +14,10 @@ import math
 import sys
 from collections.abc import Sequence
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.quaternions import MeasuredAttitude
-from drone_bridge.motion.velocity_control import VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.programs.one_stream import OneStream, make_link
@@ -71,7 +72,7 @@ class Pilot(Operator):
         frame = self._frame
         position = None if frame.position is None else _levelled(*frame.position)
         self._control.measured(frame.time, self._attitude(frame), position)
-        command = self._control.command(VelocityCommand(leg.forward, leg.left, leg.up, leg.turn))
+        command = self._control.command(BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn))
         self._control.flown(command, is_velocity=True)
         self._stream.send(self._connection.send(self._motion(command)))
         return f"t={frame.time:.2f} s"

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from drone_bridge.controllers.land_on_pad.pilot import LandOnPad, LandParameters, LandState, Measured, PadSighting
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import rotation_from_angles
-from drone_bridge.motion.tilted_drone import Velocity
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.bridge import LANDING_DRONE
@@ -29,7 +29,7 @@ class BridgePilot:
     """What telemetry_bridge makes of velocities: a command for each of the drone's documents."""
 
     def __init__(self):
-        self._velocity = Velocity()
+        self._velocity = BodyVelocity()
         arbiter = SimpleNamespace(decide=lambda _: Decision(Rank.COMMAND, self._velocity))
         self._pilot = TiltPilot(arbiter, LANDING_DRONE, hovers=False)
         self._translation = Translation(LandingFrameNames(), Signs(), 60.0, is_levelled=True)

@@ -13,8 +13,9 @@ from functools import partial
 
 import numpy as np
 
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.matrices import Triple
-from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityParameters
+from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
 from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
@@ -31,14 +32,14 @@ WINDS: dict[str, tuple[Triple, float]] = {  # velocity and gusts, m/s
 }
 LEG_S = 4.0
 LEGS = (
-    VelocityCommand(forward=0.5),
-    VelocityCommand(forward=-0.5),
-    VelocityCommand(left=0.5),
-    VelocityCommand(up=0.5),
-    VelocityCommand(up=-0.5),
-    VelocityCommand(yaw_rate=1.0),
-    VelocityCommand(forward=0.5, yaw_rate=1.0),
-    VelocityCommand(forward=3.0),
+    BodyVelocity(forward=0.5),
+    BodyVelocity(forward=-0.5),
+    BodyVelocity(left=0.5),
+    BodyVelocity(up=0.5),
+    BodyVelocity(up=-0.5),
+    BodyVelocity(turn=1.0),
+    BodyVelocity(forward=0.5, turn=1.0),
+    BodyVelocity(forward=3.0),
 )
 
 
@@ -46,9 +47,9 @@ LEGS = (
 class Moment:
     """One step of a flight, measured from outside."""
 
-    commanded: Command | VelocityCommand | None
+    commanded: Command | BodyVelocity | None
     answer: MotionParameters
-    flown: VelocityCommand  # in the levelled frame that looks where the drone looks
+    flown: BodyVelocity  # in the levelled frame that looks where the drone looks
     state: DroneState
 
 
@@ -74,7 +75,7 @@ def frame_of(layout: str, state: DroneState) -> SensorFrame:
 
 def fly(
     layout: str,
-    script: list[tuple[float, Command | VelocityCommand | None]],
+    script: list[tuple[float, Command | BodyVelocity | None]],
     wind: Triple = (0.0, 0.0, 0.0),
     gusts: float = 0.0,
     *,
@@ -95,20 +96,21 @@ def fly(
     return flight
 
 
-def _velocity(before: DroneState, state: DroneState) -> VelocityCommand:
+def _velocity(before: DroneState, state: DroneState) -> BodyVelocity:
     """Return how a drone moves, in the levelled frame that looks where it looks."""
     headings = [math.radians(moment.angles[0]) for moment in (before, state)]
     x, up, z = state.velocity.tolist()
     sine, cosine = math.sin(headings[1]), math.cos(headings[1])
     turned = math.remainder(headings[0] - headings[1], math.tau)
-    return VelocityCommand(sine * x - cosine * z, -cosine * x - sine * z, up, turned / STEP_S)
+    return BodyVelocity(sine * x - cosine * z, -cosine * x - sine * z, up, turn=turned / STEP_S)
 
 
 def speed_error(flight: list[Moment]) -> float:
     """Return the largest difference, m/s, between the velocity commanded and the mean one of its last second."""
     worst, tail = 0.0, round(1 / STEP_S)
     for end in range(round(LEG_S / STEP_S), len(flight) + 1, round(LEG_S / STEP_S)):
-        flown = np.mean([moment.flown[:3] for moment in flight[end - tail : end]], axis=0)
-        wanted = flight[end - 1].commanded or HOVER
-        worst = max(worst, float(np.linalg.norm(flown - np.array(wanted[:3]))))
+        flown = np.mean([moment.flown.linear for moment in flight[end - tail : end]], axis=0)
+        wanted = flight[end - 1].commanded or STILL
+        assert isinstance(wanted, BodyVelocity)
+        worst = max(worst, float(np.linalg.norm(flown - np.array(wanted.linear))))
     return worst

@@ -23,8 +23,9 @@ from drone_bridge.dronegui.emulator.flight import Flight, Phase
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.session.controller import HOVER
 from drone_bridge.dronegui.topics import controls_from_shares, measured_motion
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import Vector
-from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone, Velocity
+from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry import codec as telemetry
@@ -156,7 +157,7 @@ class Moment:
 
 def fly(
     vehicle: Vehicle,
-    wanted: Callable[[float], Velocity],
+    wanted: Callable[[float], BodyVelocity],
     duration_s: float,
     *,
     delay_s: float = DELAY_S,
@@ -197,13 +198,13 @@ class Stop:
 
 
 #: Has a vehicle follow velocities by time for so many seconds; returns its state every STEP_S.
-Fly = Callable[[Any, Callable[[float], Velocity], float], list[Moment]]
+Fly = Callable[[Any, Callable[[float], BodyVelocity], float], list[Moment]]
 
 
 def stop(vehicle: Any, speed: float, fly: Fly = fly) -> Stop:
     """Go forward at a speed, m/s, and stop."""
     end_s = FLYING_S + STOPPING_S + STANDING_S
-    flight = fly(vehicle, lambda s: Velocity(speed) if s < FLYING_S else Velocity(), end_s)
+    flight = fly(vehicle, lambda s: BodyVelocity(speed) if s < FLYING_S else BodyVelocity(), end_s)
     flying, stopping = round(FLYING_S / STEP_S), round((FLYING_S + STOPPING_S) / STEP_S)
     return Stop(
         float(np.mean([moment.forward for moment in flight[round(2.0 / STEP_S) : flying]])),

@@ -42,7 +42,7 @@ class GoalsBehaviour(Behaviour):
         self._timer.set_idle(self._goals.is_idle)
         if step:
             self._commands = self._commands or VelocityCommands(self._node, self._parameters)
-            self._commands.publish(step.velocity, step.turn)
+            self._commands.publish(step.velocity)
         self._state_publisher.publish(*self._goals.state, step.distance if step else None)
 
 

@@ -19,6 +19,7 @@ from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
 from drone_bridge.controllers.where import Where
 from drone_bridge.described import described
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.ros.wheel_odometry import Pose
 
 # Standing: the height changes by no more than this in that time.
@@ -65,15 +66,14 @@ class GoalParameters:
 
 
 class Step(NamedTuple):
-    """What to do now; the velocities are in body axes of REP 103."""
+    """Command for this moment, and how far the goal is."""
 
-    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m/s
-    turn: tuple[float, float, float] = (0.0, 0.0, 0.0)  # rad/s
+    velocity: BodyVelocity = STILL
     distance: float = math.nan  # m to go
     time_s: float = math.nan  # to go
     waiting_for: str = ""
     done: str = ""  # how the goal was reached, in a sentence; empty: not yet
-    commands: bool = True  # whether the velocities are to be published
+    commands: bool = True  # whether the velocity is to be published
 
 
 class FailedError(Exception):
@@ -124,7 +124,7 @@ class Flight:
         left = decision.distance + self._left_after[self._waypoints.index]
         is_reached = self._settling.has_lasted(now_s, is_there)
         done = f"Reached {self._last}, {decision.distance:.2f} m off." if is_reached else ""
-        return Step(decision.velocity, decision.turn, left, left / self._speed, done=done)
+        return Step(decision.velocity, left, left / self._speed, done=done)
 
 
 class Drive:
@@ -157,14 +157,13 @@ class Drive:
         error = 0.0 if point.yaw is None else math.remainder(point.yaw - pose.yaw, math.tau)
         left = off + self._left_after[self._index]
         if not self._has_arrived:
-            forward, turn = approach(pose, _place(point), self._limits)
             self._settling.has_lasted(now_s, False)
-            return Step((forward, 0.0, 0.0), (0.0, 0.0, turn), left, left / self._limits.speed)
+            return Step(approach(pose, _place(point), self._limits), left, left / self._limits.speed)
         limit = self._limits.turn_rate
         turn = max(-limit, min(limit, self._way.yaw_gain * error))
         is_reached = self._settling.has_lasted(now_s, abs(error) <= self._way.yaw_tolerance)
         done = f"Reached {point}, {off:.2f} m off." if is_reached else ""
-        return Step(turn=(0.0, 0.0, turn), distance=left, time_s=left / self._limits.speed, done=done)
+        return Step(BodyVelocity(turn=turn), left, time_s=left / self._limits.speed, done=done)
 
 
 def _place(point: Waypoint) -> tuple[float, float]:
@@ -286,8 +285,7 @@ class Land:
         if above <= STANDING_M or (stands and now_s - self._sinking_s > 2 * STANDING_S):
             return Step(distance=0.0, done="Is on the ground." if stands else "Is at the height where it began.")
         down = where.rotation.T @ np.array([0.0, 0.0, -speed])
-        x, y, z = down.tolist()
-        return Step((x, y, z), distance=above, time_s=above / speed)
+        return Step(BodyVelocity(*down.tolist()), distance=above, time_s=above / speed)
 
 
 class Standing:

@@ -217,16 +217,15 @@ class LandOnPadBehaviour(Behaviour):
         except ValueError as error:
             self._errors.log(f"A measurement can't be used: {error}")
             return
-        forward, left, up, turn = decision.command
         self._state_publisher.frame_id, self._state_publisher.stamp = header.frame_id, header.stamp
-        self._commands.publish((forward, left, up), (0.0, 0.0, turn))
+        self._commands.publish(decision.command)
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, land: LandOnPad, measured: Measured) -> Decision:
         """Return the answer. Raises ValueError if there is none, and then starts over."""
         try:
             decision = land.update(measured)
-            if all(map(math.isfinite, decision.command)):
+            if all(map(math.isfinite, (*decision.command.linear, decision.command.turn))):
                 return decision
             problem = "numbers are not finite"
         except NOT_COMPUTABLE as error:

@@ -19,9 +19,9 @@ from enum import Enum
 import numpy as np
 
 from drone_bridge.described import described
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.flight_control import braking_profile
 from drone_bridge.motion.matrices import Matrix, Vector, limited
-from drone_bridge.motion.tilted_drone import Velocity
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Measured:
 class Decision:
     """The command, and the reason for it."""
 
-    command: Velocity
+    command: BodyVelocity
     state: LandState
     reason: str  # a human-readable phrase
     distance: float | None  # to the pad, m; None while it is not known
@@ -456,7 +456,7 @@ class LandOnPad:
 
     # Guidance.
 
-    def _guide(self, rotation: Matrix) -> Velocity:
+    def _guide(self, rotation: Matrix) -> BodyVelocity:
         """Return the velocity for the current state."""
         parameters, estimator, turn = self._parameters, self._estimator, 0.0
         if self._state is LandState.SEARCHING:
@@ -467,7 +467,8 @@ class LandOnPad:
         heading = _heading(rotation)
         led = limited(wanted + LEAD * (wanted - estimator.velocity), FASTEST * parameters.max_speed)
         left = float(heading[0] * led[1] - heading[1] * led[0])
-        return Velocity(float(led @ heading), left, climb, max(-MAX_TURN_RATE, min(MAX_TURN_RATE, turn)))
+        turn = max(-MAX_TURN_RATE, min(MAX_TURN_RATE, turn))
+        return BodyVelocity(float(led @ heading), left, climb, turn=turn)
 
     def _searching(self, rotation: Matrix) -> tuple[Vector, float]:
         """Return the velocity along the search pattern, and the turn that points the nose along it."""
@@ -527,11 +528,11 @@ class LandOnPad:
         wanted: Vector = min(speed, max_speed) * to_go / max(distance, 1e-9)
         return wanted
 
-    def _cut(self) -> Velocity:
+    def _cut(self) -> BodyVelocity:
         """Return a velocity downwards, at which a drone that stands stops its motors, and after a while nothing."""
         assert self._stamp is not None
         is_cutting = self._stamp - self._since <= self._parameters.cut_time
-        return Velocity(up=-self._parameters.max_descent_speed) if is_cutting else Velocity()
+        return BodyVelocity(up=-self._parameters.max_descent_speed) if is_cutting else BodyVelocity()
 
     # What guidance and decision look at.
 

@@ -88,7 +88,7 @@ class WaypointsBehaviour(Behaviour):
         is_late = time.monotonic() - self._measured_s > self._parameters.odometry_timeout
         decision = self._waypoints.update(self._now(), None if is_late else self._measured, self._is_flying)
         if decision.commands:
-            self._commands.publish(decision.velocity, decision.turn)
+            self._commands.publish(decision.velocity)
         if decision.call:
             future = self._services[decision.call].call_async(Trigger.Request())
             future.add_done_callback(self._on_answer)

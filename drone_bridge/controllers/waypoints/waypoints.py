@@ -12,7 +12,8 @@ import numpy as np
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.where import Where
 from drone_bridge.described import described
-from drone_bridge.motion.matrices import Triple, Vector, limited
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.motion.matrices import Vector, limited
 
 # Getting back to the line may take this share of the speed, so that there is always some left to go on.
 MAX_ACROSS = 0.7
@@ -20,8 +21,6 @@ MAX_ACROSS = 0.7
 RETRY_S, RETRIES_S = 1.0, 10.0
 # So long after the answer the vehicle has to be seen in the air, or on the ground.
 EFFECT_S = 30.0
-
-STILL: Triple = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +55,13 @@ class WaypointState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The command, in body axes of REP 103: velocity in m/s, angular velocity in rad/s about x, y, z."""
+    """The command for this moment, and how far the tour has come."""
 
     state: WaypointState
     reason: str
-    velocity: Triple = STILL
-    turn: Triple = STILL
+    velocity: BodyVelocity = STILL
     distance: float = math.nan  # m, of what is held
-    commands: bool = True  # whether the velocities are to be published
+    commands: bool = True  # whether the velocity is to be published
     call: str = ""  # the service to call now
 
 
@@ -138,7 +136,7 @@ class Waypoints:
         if waypoint.call or self._is_done:
             # What moves is stopped first.
             return self._decision(commands=not before.call)
-        return self._decision((waypoint.forward, waypoint.left, waypoint.up), (0.0, 0.0, waypoint.turn))
+        return self._decision(BodyVelocity(waypoint.forward, waypoint.left, waypoint.up, turn=waypoint.turn))
 
     def _is_reached(self, waypoint: Waypoint, measured: Where | None, now_s: float, is_flying: bool | None) -> bool:
         if waypoint.call:
@@ -175,7 +173,7 @@ class Waypoints:
         limit = self._parameters.max_turn_rate
         turn_rate = max(-limit, min(limit, self._parameters.yaw_gain * _yaw_error(waypoint, measured)))
         turn = rotation.T @ np.array([0.0, 0.0, turn_rate])
-        return self._decision(_three(velocity), _three(turn), float(np.linalg.norm(error)))
+        return self._decision(BodyVelocity(*velocity.tolist(), *turn.tolist()), float(np.linalg.norm(error)))
 
     def _velocity(self, error: Vector, line: Vector) -> Vector:
         """Return the velocity in the world: along the line, and back to it if the vehicle is beside it."""
@@ -191,7 +189,7 @@ class Waypoints:
         return velocity * min(1.0, self._parameters.max_climb_speed / max(abs(float(velocity[2])), 1e-9))
 
     def _decision(
-        self, velocity: Triple = STILL, turn: Triple = STILL, distance: float = math.nan, *, commands: bool = True
+        self, velocity: BodyVelocity = STILL, distance: float = math.nan, *, commands: bool = True
     ) -> Decision:
         waypoint = self._waypoints[self._index]
         which = f"waypoint {self._index + 1} of {len(self._waypoints)}: {waypoint}"
@@ -202,7 +200,7 @@ class Waypoints:
             state, reason = WaypointState.DONE, f"{'stays at' if waypoint.is_place else 'after'} {which}"
         elif self._reached_s is not None and (waypoint.is_place or waypoint.call):
             state, reason = WaypointState.HOLDING, f"at {which}"
-        return Decision(state, reason, velocity, turn, distance, commands)
+        return Decision(state, reason, velocity, distance, commands)
 
 
 class ServiceCall:
@@ -250,8 +248,3 @@ class ServiceCall:
 def _yaw_error(waypoint: Waypoint, measured: Where) -> float:
     """Return the shorter turn to the left, rad."""
     return 0.0 if waypoint.yaw is None else math.remainder(waypoint.yaw - measured.yaw, math.tau)
-
-
-def _three(vector: Vector) -> Triple:
-    x, y, z = vector.tolist()
-    return x, y, z

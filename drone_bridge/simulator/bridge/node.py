@@ -10,6 +10,7 @@ from typing import Any
 from geometry_msgs.msg import Twist
 
 from drone_bridge.motion.body_to_model import BodyToModel
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.net.link_loop import Link
@@ -22,6 +23,7 @@ from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.ros.velocity_messages import velocity_from_twist
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
 from drone_bridge.simulator.bridge.parameters import PARAMETERS
@@ -34,7 +36,7 @@ from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
-from drone_bridge.simulator.topics import STILL, Velocity, axes, set_velocity, velocity_from_twist
+from drone_bridge.simulator.topics import axes, set_velocity, within_maxima
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
 from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 
@@ -91,7 +93,7 @@ class SimulatorBridge(ProtocolNode):
         self._outputs = SimulatorOutputs(self, self._vehicle, frames)
         self.cleanup.callback(self._outputs.close)
         self._outputs.show(self._simulation.scene)
-        self._commands: CommandTopics[Velocity] = CommandTopics(
+        self._commands: CommandTopics[BodyVelocity] = CommandTopics(
             self, self._outputs.stamps.command_clock, self._have_steered, period_s=PROMPT_PERIOD_S
         )
         self._commands.take_velocities(self._read)
@@ -122,9 +124,9 @@ class SimulatorBridge(ProtocolNode):
 
     # What the executor does.
 
-    def _read(self, twist: Twist) -> tuple[Velocity, bool]:
+    def _read(self, twist: Twist) -> tuple[BodyVelocity, bool]:
         asked = velocity_from_twist(twist)
-        allowed = asked.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
+        allowed = within_maxima(asked, self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
         return allowed, allowed == asked
 
     def _have_steered(self) -> None:
@@ -133,7 +135,7 @@ class SimulatorBridge(ProtocolNode):
 
     # The simulator, on the loop's thread.
 
-    def _requests(self, velocity: Velocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
+    def _requests(self, velocity: BodyVelocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
         """Return what sets a velocity; zero needs no attitude."""
         return set_velocity(self._vehicle, velocity, axes.orientation(attitude) if attitude else IDENTITY)
 

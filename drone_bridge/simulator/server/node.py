@@ -25,7 +25,7 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.simulated_time import is_time_simulated
 from drone_bridge.ros.topics import Topic
-from drone_bridge.ros.velocity_messages import cmd_vel_type
+from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
 from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
@@ -40,9 +40,9 @@ from drone_bridge.simulator.topics import (
     Translation,
     axes,
     service_calls,
-    twist_from_velocity,
     velocity_from_wire,
     wire_state,
+    within_maxima,
 )
 from drone_bridge.simulator.topics.plans import read_entity_plans
 from drone_bridge.simulator.topics.services import SERVICES
@@ -146,7 +146,8 @@ class SimulatorServer(ProtocolNode):
         else:
             v, w, q = message
             velocity = velocity_from_wire(v, w, axes.orientation(q))
-            allowed = velocity.limited(self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
+            get = self.parameters.__getitem__
+            allowed = within_maxima(velocity, get("max_linear_speed"), get("max_angular_speed"))
             self.report.counts["clamped_commands"] += allowed != velocity
             self.report.counts["commands"] += 1
             self._repeater.publish(self._commands, twist_from_velocity(allowed), self.decided_s)

@@ -21,6 +21,7 @@ from sensor_msgs.msg import Imu
 from std_msgs.msg import Empty, Header
 
 from drone_bridge.motion.body_to_model import unit_rotation
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import shortened
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
 from drone_bridge.motion.wxyz import Vector
@@ -150,35 +151,12 @@ def _rate(after: Vector, before: Vector, duration_s: float) -> Vector:
 # Commands: cmd_vel is in the vehicle's own frame; on the wire v is in the world's axes, and w in the model's.
 
 
-class Velocity(NamedTuple):
-    """A velocity command, in the body's frame."""
-
-    linear: Vector  # m/s
-    angular: Vector  # rad/s
-
-    def limited(self, max_linear: float, max_angular: float) -> "Velocity":
-        """Return the velocity scaled down to the limits."""
-        return Velocity(shortened(self.linear, max_linear), shortened(self.angular, max_angular))
+def within_maxima(velocity: BodyVelocity, max_linear: float, max_angular: float) -> BodyVelocity:
+    """Return a velocity in the same direction, at most as fast as allowed, m/s and rad/s."""
+    return BodyVelocity(*shortened(velocity.linear, max_linear), *shortened(velocity.angular, max_angular))
 
 
-STILL = Velocity(_ZERO, _ZERO)
-
-
-def velocity_from_twist(twist: Twist) -> Velocity:
-    """Return a cmd_vel."""
-    (x, y, z), (ax, ay, az) = ((part.x, part.y, part.z) for part in (twist.linear, twist.angular))
-    return Velocity((x, y, z), (ax, ay, az))
-
-
-def twist_from_velocity(velocity: Velocity) -> Twist:
-    """Return the cmd_vel."""
-    twist = Twist()
-    twist.linear.x, twist.linear.y, twist.linear.z = velocity.linear
-    twist.angular.x, twist.angular.y, twist.angular.z = velocity.angular
-    return twist
-
-
-def set_velocity(entity: int, velocity: Velocity, orientation: Quaternion) -> tuple[sim.SetEntity, sim.SetEntity]:
+def set_velocity(entity: int, velocity: BodyVelocity, orientation: Quaternion) -> tuple[sim.SetEntity, sim.SetEntity]:
     """Return the requests that set the velocity of an entity of this orientation."""
     linear = axes.world(*rotated(orientation, *velocity.linear))
     return (
@@ -187,9 +165,9 @@ def set_velocity(entity: int, velocity: Velocity, orientation: Quaternion) -> tu
     )
 
 
-def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion) -> Velocity:
+def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion) -> BodyVelocity:
     """Return the velocity for v and w of an entity of this orientation."""
-    return Velocity(rotated(inverse(orientation), *axes.world(*v)), axes.body(*w))
+    return BodyVelocity(*rotated(inverse(orientation), *axes.world(*v)), *axes.body(*w))
 
 
 # Messages.

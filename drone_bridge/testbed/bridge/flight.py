@@ -3,9 +3,10 @@
 
 from collections.abc import Callable
 
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.flight_control import Command as FlownCommand
 from drone_bridge.motion.flight_control import DroneModel
-from drone_bridge.motion.velocity_control import HOVER, VelocityCommand, VelocityControl, VelocityParameters
+from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.session.frame_time import FrameTime
@@ -58,7 +59,7 @@ class TestbedFlight:
             self._control.flown(*self._flown)
         self._control.measured(time_s, pose.attitude, pose.position)
 
-    def answer(self, command: Command | VelocityCommand | None) -> tuple[MotionParameters, bool]:
+    def answer(self, command: Command | BodyVelocity | None) -> tuple[MotionParameters, bool]:
         """Return the answer to the frame, and whether the command was within the drone's limits.
 
         None hovers: the drone levels out and stops.
@@ -70,7 +71,7 @@ class TestbedFlight:
         elif self._control is None:
             return self.neutral, command is None
         else:
-            wanted = command or HOVER
+            wanted = command or STILL
             flown = self._control.command(wanted)
             rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
             motion, _ = translate.motion_parameters(Command(rates, flown.thrust), self._constants, self._unit)

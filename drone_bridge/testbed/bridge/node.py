@@ -12,7 +12,8 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.velocity_control import VelocityCommand, VelocityParameters
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import StreamLink
@@ -92,12 +93,12 @@ PARAMETERS = (
 FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 
 
-def velocity_from_twist(twist: Twist) -> tuple[VelocityCommand, bool]:
+def velocity_from_twist(twist: Twist) -> tuple[BodyVelocity, bool]:
     """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical.
 
     Also returns that it is followed as it is: what the drone can do of it shows only in flight.
     """
-    return VelocityCommand(twist.linear.x, twist.linear.y, twist.linear.z, twist.angular.z), True
+    return BodyVelocity(twist.linear.x, twist.linear.y, twist.linear.z, turn=twist.angular.z), True
 
 
 # The node.
@@ -151,7 +152,7 @@ class TestbedBridge(ProtocolNode):
         self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
         clock, is_lockstep = self._stamps.command_clock, get("sync") == LOCKSTEP
-        self._commands: CommandTopics[Command | VelocityCommand] = (
+        self._commands: CommandTopics[Command | BodyVelocity] = (
             CommandTopics(self, clock, self._post_command, period_s=None) if is_lockstep else CommandTopics(self, clock)
         )
         self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
