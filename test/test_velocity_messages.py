@@ -47,16 +47,16 @@ def test_a_publisher_of_the_other_type_is_told_of_once(make_node, is_stamped):
     ours, other = TYPES[is_stamped]
     node.publishers = [endpoint(1, ours), endpoint(2, other)]
     for _ in range(3):
-        node.report()
+        node.pass_second()
     (line,) = node.logged
     assert line == (
         f"/a/other publishes geometry_msgs/msg/{other} on /cmd_vel, where this node takes geometry_msgs/msg/{ours}: "
         "nothing of that arrives. Set enable_stamped_cmd_vel to the same value in both. This is logged once."
     )
     node.publishers = []
-    node.report()
+    node.pass_second()
     node.publishers = [endpoint(3, other)]
-    node.report()
+    node.pass_second()
     assert node.logged == [line, line]  # another one
 
 
@@ -68,7 +68,7 @@ def test_a_server_tells_of_a_vehicle_that_takes_the_other_type(make_node, is_sta
     NeutralRepeater(node, (publisher,), lambda: (publisher, kind()))
     ours, other = TYPES[is_stamped]
     node.get_subscriptions_info_by_topic = lambda topic: [endpoint(1, ours), endpoint(2, other)]
-    node.report()
+    node.pass_second()
     (line,) = node.logged
     assert f"takes geometry_msgs/msg/{other} on /cmd_vel, where this node publishes geometry_msgs/msg/{ours}" in line
 
