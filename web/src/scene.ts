@@ -3,7 +3,7 @@
 
 import {
   AmbientLight, AxesHelper, BufferAttribute, BufferGeometry, CylinderGeometry, DirectionalLight, Group,
-  Fog, Line, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial, Object3D, PerspectiveCamera, Quaternion,
+  Fog, LineBasicMaterial, LineSegments, Matrix4, Mesh, MeshStandardMaterial, Object3D, PerspectiveCamera, Quaternion,
   RingGeometry, Scene as World, SphereGeometry, Vector3, WebGLRenderer,
 } from "three";
 import { OrbitControls } from "three/addons/controls/OrbitControls.js";
@@ -15,12 +15,14 @@ import type { Fleet } from "./fleet";
 import { Goals } from "./goals";
 import type { Helm } from "./helm";
 import { Layers } from "./layers";
+import { GRID_M, SceneKey } from "./scene_key";
 import type { Stream } from "./stream";
+import { Trail } from "./trail";
 import { Transforms } from "./transforms";
 
 const REACH_M = 25;
-const TRAIL_POINTS = 3000;
-const TRAIL_STEP_M = 0.03;
+/** Of trails, by the order in which vehicles come. */
+const TRAIL_COLORS = [0xff8a1f, 0x3e63dd, 0x30a46c, 0xe93d82, 0x8e4ec6, 0x00a2c7];
 const FRAME_MS = 1000 / 30;
 /** Of the camera from what it looks at, and how many times half the way to the target; how long it takes. */
 const NEAREST_M = 3;
@@ -48,39 +50,6 @@ class Body {
     this.frame = robot.urdfName ?? "";
     this.object.clear();
     this.object.add(robot);
-  }
-}
-
-class Trail {
-  #positions = new Float32Array(TRAIL_POINTS * 3);
-  #count = 0;
-  #geometry = new BufferGeometry();
-  readonly line: Line;
-
-  constructor(world: World, color: number) {
-    this.#geometry.setAttribute("position", new BufferAttribute(this.#positions, 3));
-    this.line = new Line(this.#geometry, new LineBasicMaterial({ color, transparent: true, opacity: 0.85 }));
-    this.line.frustumCulled = false;
-    this.#geometry.setDrawRange(0, 0);
-    world.add(this.line);
-  }
-
-  add(point: Vector3): void {
-    const last = new Vector3().fromArray(this.#positions, Math.max(0, this.#count - 1) * 3);
-    if (this.#count > 0 && last.distanceTo(point) < TRAIL_STEP_M) return;
-    if (this.#count === TRAIL_POINTS) {
-      this.#positions.copyWithin(0, 3 * (TRAIL_POINTS / 4));
-      this.#count = TRAIL_POINTS - TRAIL_POINTS / 4;
-    }
-    point.toArray(this.#positions, this.#count * 3);
-    this.#count += 1;
-    this.#geometry.setDrawRange(0, this.#count);
-    this.#geometry.attributes["position"]!.needsUpdate = true;
-  }
-
-  clear(): void {
-    this.#count = 0;
-    this.#geometry.setDrawRange(0, 0);
   }
 }
 
@@ -116,6 +85,7 @@ export class Scene {
   #targetDistance?: number;
   #endTarget?: () => void;
   #isToReset = true;
+  #key = new SceneKey();
 
   constructor(private stream: Stream, private fleet: Fleet, helm: Helm) {
     this.#transforms = new Transforms(stream);
@@ -126,6 +96,7 @@ export class Scene {
     const clear = h("button.small", { onclick: () => this.#bodies.forEach((body) => body.trail.clear()) }, "Clear trails");
     this.element = panel("scene", "Scene", [h("label.check", {}, this.#follow, "follow"), this.#goals.button, this.#layers.button, clear, reset], this.#layers.element, this.#view, this.#goals.element);
     this.#build();
+    this.#view.append(this.#key.element);
     stream.addEventListener("graph", () => this.#findModels());
     fleet.addEventListener("change", () => this.#onSubject());
     new ResizeObserver(() => this.#resize()).observe(this.#view);
@@ -169,12 +140,20 @@ export class Scene {
     return this.#bodies.get(this.fleet.subject.prefix + DESCRIPTION) ?? this.#bodies.values().next().value;
   }
 
+  /** Each trail with the name of its vehicle, or of its namespace. */
+  #trails(): [string, Trail][] {
+    return [...this.#bodies].map(([topic, { trail }]) => {
+      const prefix = topic.slice(0, -DESCRIPTION.length);
+      return [this.fleet.subjects.find((subject) => subject.prefix === prefix)?.name ?? prefix.replace(/^\/|\/$/g, ""), trail];
+    });
+  }
+
   #findModels(): void {
     const present = [...this.stream.topics].filter(([topic]) => topic.endsWith(`/${DESCRIPTION}`)).map(([topic]) => topic);
     for (const topic of present) {
       if (this.#ends.has(topic)) continue;
       this.#ends.set(topic, this.stream.subscribe(topic, (arrival) => {
-        const body = this.#bodies.get(topic) ?? new Body(this.#world, 0xff8a1f);
+        const body = this.#bodies.get(topic) ?? new Body(this.#world, TRAIL_COLORS[this.#bodies.size % TRAIL_COLORS.length]!);
         this.#bodies.set(topic, body);
         body.model(arrival.value.data);
         this.element.dataset["models"] = String(this.#bodies.size);
@@ -185,7 +164,8 @@ export class Scene {
       end();
       this.#ends.delete(topic);
       const body = this.#bodies.get(topic);
-      if (body) this.#world.remove(body.object, body.trail.line);
+      if (body) this.#world.remove(body.object);
+      body?.trail.remove();
       this.#bodies.delete(topic);
       this.element.dataset["models"] = String(this.#bodies.size);
     }
@@ -255,6 +235,7 @@ export class Scene {
     if (!this.#isVisible || !this.#renderer) return;
     this.#paint();
     this.#controls?.update();
+    this.#key.show(this.#camera, this.fleet.subject.vehicle?.has_north === true, this.#trails());
     const ratio = scale * Math.min(2, window.devicePixelRatio);
     if (this.#renderer.getPixelRatio() !== ratio) this.#renderer.setPixelRatio(ratio);
     this.#renderer.render(this.#world, this.#camera);
@@ -291,7 +272,7 @@ export class Scene {
       if (!pose) continue;
       if (lift) pose.premultiply(lift);
       pose.decompose(body.object.position, body.object.quaternion, body.object.scale);
-      if (!isTop || body !== chosen) body.trail.add(body.object.position);
+      if (!isTop || body !== chosen) body.trail.add(body.object.position, performance.now());
     }
     this.#placeMarks(root, lift);
     this.#layers.place(root, lift);
@@ -355,12 +336,12 @@ export class Scene {
   }
 }
 
-/** A grid of one metre, in pieces: a line that passes behind the camera is not drawn by every machine. */
+/** A grid of GRID_M, in pieces: a line that passes behind the camera is not drawn by every machine. */
 function ground(): BufferGeometry {
   const points: number[] = [];
-  for (let along = -REACH_M; along < REACH_M; along++) {
-    for (let across = -REACH_M; across <= REACH_M; across++) {
-      points.push(along, across, 0, along + 1, across, 0, across, along, 0, across, along + 1, 0);
+  for (let along = -REACH_M; along < REACH_M; along += GRID_M) {
+    for (let across = -REACH_M; across <= REACH_M; across += GRID_M) {
+      points.push(along, across, 0, along + GRID_M, across, 0, across, along, 0, across, along + GRID_M, 0);
     }
   }
   return new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(points), 3));

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way that a vehicle has come: a line or, where its place is measured about once a second, points.
+
+import { BufferAttribute, BufferGeometry, LineBasicMaterial, LineSegments, Points, PointsMaterial, type Scene, Vector3 } from "three";
+
+const MOST_POINTS = 3000;
+const STEP_M = 0.03;
+const DOT_PX = 5;
+/** A place that stood unchanged for longer, and then jumped, was not on a straight line between. */
+const SLOW_MS = 400;
+
+/** Distinguishes places that are measured now and then from a motion, however seldom the scene is drawn. */
+export class Cadence {
+  #last?: Vector3;
+  #changedMs = 0;
+  #sameMs = 0;
+
+  /** Return whether a place has jumped after it had been seen unchanged for a while. */
+  jumps(place: Vector3, nowMs: number): boolean {
+    const isSame = this.#last?.equals(place) ?? false;
+    if (isSame) {
+      this.#sameMs = nowMs;
+      return false;
+    }
+    const jumps = this.#last !== undefined && this.#sameMs - this.#changedMs > SLOW_MS && this.#last.distanceTo(place) >= STEP_M;
+    this.#last = place.clone();
+    this.#changedMs = this.#sameMs = nowMs;
+    return jumps;
+  }
+}
+
+/** Vertices in a buffer of fixed size: when it is full, the oldest quarter is forgotten. */
+class Vertices {
+  readonly geometry = new BufferGeometry();
+  #positions = new Float32Array(MOST_POINTS * 3);
+  #count = 0;
+
+  constructor() {
+    this.geometry.setAttribute("position", new BufferAttribute(this.#positions, 3));
+    this.clear();
+  }
+
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  add(...points: Vector3[]): void {
+    if (this.#count + points.length > MOST_POINTS) {
+      this.#positions.copyWithin(0, 3 * (MOST_POINTS / 4));
+      this.#count -= MOST_POINTS / 4;
+    }
+    for (const point of points) point.toArray(this.#positions, 3 * this.#count++);
+    this.geometry.setDrawRange(0, this.#count);
+    this.geometry.attributes["position"]!.needsUpdate = true;
+  }
+
+  clear(): void {
+    this.#count = 0;
+    this.geometry.setDrawRange(0, 0);
+  }
+}
+
+export class Trail {
+  #line = new Vertices();
+  #dots = new Vertices();
+  #cadence = new Cadence();
+  #last?: Vector3;
+  #objects: (LineSegments | Points)[];
+
+  constructor(private world: Scene, readonly color: number) {
+    this.#objects = [
+      new LineSegments(this.#line.geometry, new LineBasicMaterial({ color, transparent: true, opacity: 0.85 })),
+      new Points(this.#dots.geometry, new PointsMaterial({ color, size: DOT_PX, sizeAttenuation: false })),
+    ];
+    for (const object of this.#objects) object.frustumCulled = false;
+    world.add(...this.#objects);
+  }
+
+  /** How it is drawn; undefined as long as there is nothing to see. */
+  get look(): "line" | "dots" | undefined {
+    return !this.#dots.isEmpty ? "dots" : this.#line.isEmpty ? undefined : "line";
+  }
+
+  add(point: Vector3, nowMs: number): void {
+    const jumps = this.#cadence.jumps(point, nowMs);
+    if (this.#last && this.#last.distanceTo(point) < STEP_M) return;
+    if (jumps) this.#dots.add(point);
+    else if (this.#last) this.#line.add(this.#last, point);
+    this.#last = point.clone();
+  }
+
+  clear(): void {
+    this.#line.clear();
+    this.#dots.clear();
+    this.#last = undefined;
+  }
+
+  remove(): void {
+    this.world.remove(...this.#objects);
+  }
+}

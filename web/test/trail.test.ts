@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Scene, Vector3 } from "three";
+import { headingOf } from "../src/scene_key";
+import { Cadence, Trail } from "../src/trail";
+
+const at = (x: number): Vector3 => new Vector3(x, 0, 0);
+
+test("a place that is measured once a second and drawn thirty times jumps, and one that moves does not", () => {
+  const cadence = new Cadence();
+  const jumps: boolean[] = [];
+  for (let ms = 0; ms <= 3500; ms += 33) if (cadence.jumps(at(Math.floor(ms / 1000)), ms)) jumps.push(true);
+  assert.equal(jumps.length, 3);
+  const moving = new Cadence();
+  for (let ms = 0; ms <= 3000; ms += 33) assert.equal(moving.jumps(at(ms / 1000), ms), false);
+});
+
+test("a scene that is drawn once a second makes no jumps of a motion", () => {
+  const cadence = new Cadence();
+  for (let s = 0; s < 10; s++) assert.equal(cadence.jumps(at(s), 1000 * s), false);
+});
+
+test("a trail is a line of a motion, dots of a place that jumps, and nothing once it is cleared", () => {
+  const line = new Trail(new Scene(), 0);
+  assert.equal(line.look, undefined);
+  for (let ms = 0; ms < 20_000; ms += 33) line.add(at(ms / 500), ms);
+  assert.equal(line.look, "line");
+  const dots = new Trail(new Scene(), 0);
+  for (let ms = 0; ms < 5_000; ms += 33) dots.add(at(Math.floor(ms / 1000)), ms);
+  assert.equal(dots.look, "dots");
+  dots.clear();
+  assert.equal(dots.look, undefined);
+});
+
+test("north is up while the camera looks along y", () => {
+  assert.deepEqual([[0, 1], [1, 0], [0, -1]].map(([x, y]) => headingOf({ x: x!, y: y! })), [0, 90, 180]);
+});
