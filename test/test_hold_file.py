@@ -4,6 +4,7 @@
 import copy
 import platform
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -99,7 +100,7 @@ class Node:
         self.warned, self.serve, self.published, self.statuses = [], None, [], []
         do_nothing = lambda *_: None  # noqa: E731
         self.report = SimpleNamespace(update_condition=do_nothing, end_ongoing=do_nothing)
-        self.hold = Hold(self, "held")
+        self.hold = Hold(self, "held", self.report, self.check_age, ExitStack())
 
     def get_fully_qualified_name(self):
         return "/d1/bridge"

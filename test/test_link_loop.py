@@ -118,20 +118,23 @@ class Recorder(Session):
 class FakeStage:
     def __init__(self):
         self.published, self.counts, self.sentences = [], Counter(), []
-        self.called, self.settled = [], []
-        self.call, self.settle = self.called.append, self.settled.append
+        self.called, self.resolved = [], []
+        self.resolve = self.resolved.append
 
-    def publish(self, message):
+    def publish_event(self, message):
         self.published.append(message)
 
     def note(self, note):
         self.counts[note.counter] += 1
         self.sentences.append(note.sentence)
 
-    def opened(self):
+    def call_service(self, name, tag):
+        self.called.append((name, tag))
+
+    def link_opened(self):
         pass
 
-    def turned(self):
+    def link_turned(self, session):
         pass
 
 
@@ -244,13 +247,13 @@ def test_what_was_decided_just_before_a_stall_is_not_sent_and_what_is_published_
         return [Send(b"old"), Publish("old"), outcome, call]
 
     decided = []
-    stage.publish = lambda message: decided.append(loop.decided_s)
+    stage.publish_event = lambda message: decided.append(loop.decided_s)
     began_s = clock.time_s
     loop.post(decide_then_stop)
     loop.turn()
     assert (link.sent, session.calls) == ([], [("unsent", b"old", OUTDATED), ("resume",)])
     assert decided == [began_s]  # by which a command is left out
-    assert (stage.settled, stage.called) == ([outcome], [call])
+    assert (stage.resolved, stage.called) == ([outcome], [(call.name, call.tag)])
 
 
 def test_what_is_sent_is_counted_once_it_is_and_what_can_not_be_by_its_kind(loop, link, session, stage):
@@ -279,7 +282,7 @@ def order(link, stage):
         note(given)
         done.append(given.counter)
 
-    link.send, stage.note, stage.publish = sent, noted, done.append
+    link.send, stage.note, stage.publish_event = sent, noted, done.append
     return done
 
 
@@ -373,7 +376,7 @@ def test_an_action_that_fails_keeps_no_other_from_being_done(loop, link, stage):
     def fail(message):
         raise KeyError(message)
 
-    stage.publish = fail
+    stage.publish_event = fail
     loop.post(lambda now_s: [Publish("message"), Send(b"neutral"), Note("counted")])
     with pytest.raises(KeyError):
         loop.turn()
@@ -591,7 +594,7 @@ def test_a_link_that_is_lost_leaves_the_vehicle_neutral_before_it_is_opened_agai
             link.waiting = [b"while there was no link"]
 
     link.open = sleepy_open
-    stage.opened = lambda: link.waiting.extend([b"2"] if link.opened == 2 else [])
+    stage.link_opened = lambda: link.waiting.extend([b"2"] if link.opened == 2 else [])
     loop._pause = lambda: None
     run_until(loop, lambda: ("receive", b"2") in session.calls)
     assert [name for name in names(session) if name != "tick"] == [

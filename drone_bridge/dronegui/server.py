@@ -278,7 +278,7 @@ class DroneGuiServer(ProtocolNode):
     def _take_flying(self, message: Bool) -> None:
         """Take what holds until it changes, so also while there is no session."""
         heard = partial(self._flying.heard, message.data)
-        if self._loop:
+        if self.has_link:
             self.post(heard, is_kept=True)
         else:
             heard(elapsed_s())

@@ -133,25 +133,25 @@ class StreamLink(Link, Protocol):
 
 
 class Stage(Protocol):
-    """What does a session's actions beside sending, in the loop's thread."""
+    """The node of a session: it executes the actions beside sending, in the loop's thread."""
 
-    def publish(self, message: Any) -> None:
+    def publish_event(self, message: Any) -> None:
         """Publish a wire message on its topics."""
 
     def note(self, note: Note) -> None:
         """Count and log; notes with a sentence in a thread of their own, as a log may block."""
 
-    def call(self, call: Call) -> None:
-        """Have a service called."""
+    def call_service(self, name: str, tag: Any) -> None:
+        """Call a service, see `session.Call`."""
 
-    def settle(self, outcome: Outcome) -> None:
-        """Say what became of a request."""
+    def resolve(self, outcome: Outcome) -> None:
+        """Answer a request."""
 
-    def opened(self) -> None:
-        """Note that the link has been opened."""
+    def link_opened(self) -> None:
+        """Handle the opening of the link."""
 
-    def turned(self) -> None:
-        """Look at what has changed in the session."""
+    def link_turned(self, session: Session) -> None:
+        """Follow the session's state, after each turn of the loop."""
 
 
 class Intake:
@@ -253,7 +253,7 @@ class LinkLoop:
 
     def _run(self) -> None:
         try:
-            self._stage.turned()
+            self._stage.link_turned(self.session)
             while not self._is_stopping:
                 try:
                     self.link.open()
@@ -281,11 +281,11 @@ class LinkLoop:
         self._posted.clear()
         if self._was_lost:
             self._drain()
-        self._stage.opened()
+        self._stage.link_opened()
         self._intake.opened()
         now_s = self.session.fresh_since_s = self._clock.now_s()
         self._act(self.session.opened(now_s), now_s)
-        self._stage.turned()
+        self._stage.link_turned(self.session)
 
     def _serve(self) -> None:
         """Run the session until it is to end. Raises LinkError when the link has to be opened again."""
@@ -310,7 +310,7 @@ class LinkLoop:
         self._read()
         self._tick()
         self._intake.look(self._clock.now_s())
-        self._stage.turned()
+        self._stage.link_turned(self.session)
 
     def _do_posted(self) -> None:
         for posted in (self._kept, self._posted):
@@ -394,7 +394,7 @@ class LinkLoop:
         self._try(self.session.lost, now_s)
         self._answer_all(now_s)
         self._intake.closed()
-        self._stage.turned()
+        self._stage.link_turned(self.session)
         if self._streams:
             self._streams.disconnect_all()
 
@@ -420,7 +420,7 @@ class LinkLoop:
             now_s = self._clock.now_s()
             self._try(self.session.tick, now_s)
         self._intake.closed()
-        self._stage.turned()
+        self._stage.link_turned(self.session)
         self._has_ended = True  # whoever posts from now on is told
         self._answer_all(now_s)
 
@@ -445,16 +445,16 @@ class LinkLoop:
                 if isinstance(action, Send):
                     self._send(action, now_s)
                 elif isinstance(action, Publish):
-                    self._stage.publish(action.message)
+                    self._stage.publish_event(action.message)
                 elif isinstance(action, Note):
                     self._noted.append(action)
                 elif isinstance(action, Call):
-                    self._stage.call(action)
+                    self._stage.call_service(action.name, action.tag)
                 elif isinstance(action, Close):
                     assert self._streams
                     self._streams.disconnect(action.peer)
                 else:
-                    self._stage.settle(action)
+                    self._stage.resolve(action)
             except Exception as error:
                 failure = failure or error
         self.decided_s = outer_s  # of the actions among which these were

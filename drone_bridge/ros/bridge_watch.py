@@ -12,8 +12,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.link_report import LINK_STATUS, PEER_SILENT
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: A bridge that has reported nothing for so long is gone.
 GONE_AFTER_S = 3.0
@@ -31,7 +31,7 @@ class BridgeWatch:
 
     def __init__(
         self,
-        node: VehicleNode,
+        node: ProtocolNode,
         bridges: Callable[[], Collection[str]],
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
@@ -69,7 +69,7 @@ class BridgeWatch:
             self._on_change()
 
 
-def publishing_nodes(node: VehicleNode, topic: str) -> set[str]:
+def publishing_nodes(node: ProtocolNode, topic: str) -> set[str]:
     """Return the full names of the nodes that publish a topic."""
     publishers = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
     return {f"{each.node_namespace.rstrip('/')}/{each.node_name}" for each in publishers}

@@ -9,9 +9,9 @@ from typing import Any
 
 from builtin_interfaces.msg import Time
 
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.simulated_time import is_time_simulated
 from drone_bridge.ros.time import seconds_between
-from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: How far clocks may differ that are synchronized, s: a stamp that far ahead of our time counts as current.
 CLOCK_TOLERANCE_S = 0.1
@@ -23,7 +23,7 @@ class CommandAges:
     A command whose stamp is ahead of this machine's clock is refused, too, as its age can't be known.
     """
 
-    def __init__(self, node: VehicleNode, topic: str, now: Callable[[], Time] | None = None) -> None:
+    def __init__(self, node: ProtocolNode, topic: str, now: Callable[[], Time] | None = None) -> None:
         """Prepare; `now` is the clock of the stamps if it is not the node's: all publishers get it from the vehicle."""
         self._node, self._topic = node, topic
         self._now = now or (lambda: node.get_clock().now().to_msg())

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Sequence
 
-from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.protocol_node import ProtocolNode
 
 # Conditions in diagnostics.
 DOUBT, DRIFT = "doubt", "drift"
@@ -14,7 +14,7 @@ class DoubtReports:
 
     def __init__(
         self,
-        node: VehicleNode,
+        node: ProtocolNode,
         doubts: Callable[[], Sequence[str]],
         is_drifting: Callable[[], bool] = lambda: False,
     ) -> None:

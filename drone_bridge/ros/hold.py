@@ -15,9 +15,10 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from builtin_interfaces.msg import Time
+from rclpy.node import Node
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
@@ -26,14 +27,12 @@ from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.hold_file import HoldFile
 from drone_bridge.ros.hold_keeper import HoldKeeper
+from drone_bridge.ros.link_report import LinkReport
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.session.hold_state import AT_HELM, CALLED, NOT_REQUESTED, HoldState
 from drone_bridge.wire.printable import printable
-
-if TYPE_CHECKING:
-    from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: The count of commands that were refused because the vehicle is held, or because a person is at its helm.
 REFUSED = "commands_refused_on_hold"
@@ -52,9 +51,24 @@ _ADVICE = "run `drone-bridge resume`, or press Resume on the page, to let it fol
 class Hold:
     """Whether a node's vehicle is held. Changed in the executor, read by any thread without a lock."""
 
-    def __init__(self, node: "VehicleNode", topic: str) -> None:
-        """Read whether the node was holding when it ended; `topic` is where it reports that, as a Bool."""
-        self._node = node
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        report: LinkReport,
+        check_age: Callable[[str], None],
+        cleanup: contextlib.ExitStack,
+    ) -> None:
+        """Read whether the node was holding when it ended.
+
+        Args:
+            node: of the vehicle.
+            topic: where the node reports whether it holds, as a Bool.
+            report: the node's.
+            check_age: raises ValueError with a sentence if a request may be stale.
+            cleanup: ends what the node's configuration has begun.
+        """
+        self._node, self._report, self._check_age, self._cleanup = node, report, check_age, cleanup
         self._keeper = HoldKeeper(HoldFile(node.context.get_domain_id(), node.get_fully_qualified_name()), self._unkept)
         self._lock = threading.Lock()  # between the executor and the reports; never taken by the link's thread
         self._on_hold: list[Callable[[], None]] = []
@@ -80,7 +94,7 @@ class Hold:
     def when_set(self, call: Callable[[], None]) -> None:
         """Have a function called in the executor whenever the vehicle is about to be held, until cleanup."""
         self._on_hold.append(call)
-        self._node.cleanup.callback(self._on_hold.remove, call)
+        self._cleanup.callback(self._on_hold.remove, call)
 
     def check(self, what: str) -> None:
         """Raise ValueError with a sentence if the vehicle is held, for what moves it."""
@@ -93,7 +107,7 @@ class Hold:
             return True
         reason = self.state.reason(elapsed_s())
         why = f"it is held ({reason}): {_ADVICE}" if reason else "it is steered manually (helm)"
-        self._node.report.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
+        self._report.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
         return False
 
     def finish(self) -> None:
@@ -106,7 +120,7 @@ class Hold:
             if self.state.end_helm(elapsed_s()):
                 self._held()
         reason = self.state.reason(elapsed_s())
-        self._node.report.update_condition(HELD, f"holding: {reason}" if reason else None, _ADVICE)
+        self._report.update_condition(HELD, f"holding: {reason}" if reason else None, _ADVICE)
 
     def _take_helm(self) -> bool:
         """Note a command from the helm; return whether it is followed."""
@@ -114,7 +128,7 @@ class Hold:
             was_held = bool(self.state.now[0])
             if self.state.steer(elapsed_s()):
                 self._keeper.keep(AT_HELM)  # for a bridge that is killed meanwhile
-                self._node.report.inform("A person is at the helm: other commands are refused.")
+                self._report.inform("A person is at the helm: other commands are refused.")
                 self._forget_commands()
                 if was_held:
                     self._publish()
@@ -139,7 +153,7 @@ class Hold:
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if not request.data:
             try:
-                self._node.check_age("the release")
+                self._check_age("the release")
             except ValueError as error:
                 response.message = str(error)
                 return response
@@ -174,7 +188,7 @@ class Hold:
         self.state.release(elapsed_s())
         self._status.releases += 1
         self._keeper.keep("" if self.state.is_free else AT_HELM)
-        self._node.report.end_ongoing(REFUSED)
+        self._report.end_ongoing(REFUSED)
         self._publish()
 
     def _forget_commands(self) -> None:

@@ -12,9 +12,9 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.common_parameters import frame_names
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.session.arbiter import Arbiter
 
 _LIMITS = "limits"
@@ -50,7 +50,7 @@ def limit_parameters(
     )
 
 
-def read_limits(node: VehicleNode) -> Limits:
+def read_limits(node: ProtocolNode) -> Limits:
     """Return the limits that a node's parameters set, of those that it has."""
     return Limits(read(LimitParameters, _LIMITS, node.parameters), node.observed)
 
@@ -58,7 +58,7 @@ def read_limits(node: VehicleNode) -> Limits:
 class LimitReports:
     """Reports once per second what limits the vehicle, and publishes its fence as soon as it is known."""
 
-    def __init__(self, node: VehicleNode, arbiter: Arbiter[Any]) -> None:
+    def __init__(self, node: ProtocolNode, arbiter: Arbiter[Any]) -> None:
         self._node, self._arbiter = node, arbiter
         self._fence: Any = None  # its publisher, until the fence is published
         if arbiter.limits.parameters.fence_radius:

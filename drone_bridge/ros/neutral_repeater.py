@@ -20,7 +20,7 @@ from rclpy.qos import qos_profile_sensor_data
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_axes import shares_from_axes
-from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.velocity_messages import OtherTypes, as_published
 
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
@@ -38,7 +38,7 @@ OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_b
 UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
 
 
-def has_followers(node: VehicleNode, topic: str) -> bool:
+def has_followers(node: ProtocolNode, topic: str) -> bool:
     """Return whether somebody subscribes to a topic who does not only observe."""
     subscriptions = node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic))
     names = {subscription.node_name for subscription in subscriptions} - OBSERVERS
@@ -62,7 +62,7 @@ class NeutralRepeater:
 
     def __init__(
         self,
-        node: VehicleNode,
+        node: ProtocolNode,
         publishers: "tuple[Publisher[Any], ...]",
         neutral: "Callable[[], tuple[Publisher[Any], Any] | None]",
     ) -> None:
@@ -99,7 +99,7 @@ class NeutralRepeater:
     def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float) -> None:
         """Publish an operator's command, unless the vehicle is held.
 
-        If this process has stood still since `decided_s` (see `VehicleNode.publish`), it is left out: the caller's
+        If this process has stood still since `decided_s` (see `ProtocolNode.publish`), it is left out: the caller's
         watchdog says the neutral command then.
         """
         if is_neutral(message):

@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from rclpy.publisher import Publisher
 
 if TYPE_CHECKING:
-    from drone_bridge.ros.vehicle_node import VehicleNode
+    from drone_bridge.ros.protocol_node import ProtocolNode
 
 #: How long a new subscriber may go unnoticed, for want of a reason to choose otherwise.
 SUBSCRIBER_CHECK_PERIOD_S = 0.2
@@ -34,7 +34,7 @@ class Outputs(Generic[SourceT]):
     """
 
     def __init__(
-        self, node: VehicleNode, outputs: Iterable[Output], period_s: float = SUBSCRIBER_CHECK_PERIOD_S
+        self, node: ProtocolNode, outputs: Iterable[Output], period_s: float = SUBSCRIBER_CHECK_PERIOD_S
     ) -> None:
         """`period_s` is how long a new subscriber may go unnoticed."""
         self._node = node

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from drone_bridge.net.link_loop import Intake
-from drone_bridge.ros.entity_owner import EntityOwner
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.streams import Polled, newest_of, subscribe_to_stream
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.topics import Topic
@@ -23,7 +23,7 @@ class SampledTopics(Intake):
 
     def __init__(
         self,
-        node: EntityOwner,
+        node: ProtocolNode,
         rows: Iterable[Topic],
         topics: TopicSubscriptions,
         rate: float,

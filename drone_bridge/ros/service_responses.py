@@ -24,7 +24,7 @@ Send = Callable[[Any, Any], None]
 def resend_lost_responses(node: Node) -> None:
     """Make all existing services of a node resend responses that could not be delivered."""
     for service in node.services:
-        if "send_response" not in vars(service):  # else it does so already: those that an EntityOwner creates
+        if "send_response" not in vars(service):  # else it does so already: those that a ProtocolNode creates
             resend_if_lost(node, service)
 
 

@@ -7,27 +7,23 @@ any other time would lie in the distant future or past. Several publishers of /c
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from builtin_interfaces.msg import Time
+from rclpy.node import Node
 
-from drone_bridge.ros.parameters import ParameterDeclaration
-
-if TYPE_CHECKING:
-    from rclpy.node import Node
-
-    from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 
 CLOCK_TOPIC = "/clock"
 
 
-def is_time_simulated(node: "Node") -> bool:
+def is_time_simulated(node: Node) -> bool:
     """Return whether a node uses simulated time."""
     clock: Any = node.get_clock()  # a ROSClock, which the annotation does not say
     return bool(clock.ros_time_is_active)
 
 
-def clock_conflict(node: "Node") -> str | None:
+def clock_conflict(node: Node) -> str | None:
     """Return a sentence that names the publishers of /clock if they conflict for `node`, which may be one of them.
 
     For nodes that follow /clock or publish it, as asking DDS takes 0.1 ms where that is done once a second.
@@ -59,10 +55,11 @@ def time_parameters(whose: str) -> tuple[ParameterDeclaration, ...]:
 class Stamps:
     """Stamps incoming data according to `time_parameters`."""
 
-    def __init__(self, node: "VehicleNode") -> None:
-        self._node = node
+    def __init__(self, parameters: DeclaredParameters, now: Callable[[], Time]) -> None:
+        """`now` returns the node's time."""
+        self._now = now
         # A node that drives /clock itself would hear each time only after the message that it belongs to.
-        self.are_wire_time = node.parameters["publish_clock"] or node.parameters["stamp_source"] == "wire"
+        self.are_wire_time = parameters["publish_clock"] or parameters["stamp_source"] == "wire"
         #: The newest stamp.
         self.newest = Time()
 
@@ -73,7 +70,7 @@ class Stamps:
 
     def of(self, wire_time: Time | None) -> Time:
         """Return the stamp of data that has just arrived; `wire_time` is its own time, if any."""
-        return wire_time if wire_time and self.are_wire_time else self._node.now()
+        return wire_time if wire_time and self.are_wire_time else self._now()
 
     @property
     def command_clock(self) -> Callable[[], Time] | None:

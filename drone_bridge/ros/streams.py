@@ -30,7 +30,7 @@ from drone_bridge.ros.qos import stream
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-    from drone_bridge.ros.entity_owner import EntityOwner
+    from drone_bridge.ros.protocol_node import ProtocolNode
 
 #: An executor that waits for an event of a subscription returns at once while a message waits there, which it does not
 #: take: with the events that rclpy handles by default, the recorder costs a core.
@@ -101,7 +101,7 @@ def ignore(_: Any) -> None:
 
 
 def subscribe_to_stream(
-    node: EntityOwner, message_type: type, topic: str, group: Polled, callback: Callable[[Any], None] = ignore
+    node: ProtocolNode, message_type: type, topic: str, group: Polled, callback: Callable[[Any], None] = ignore
 ) -> list[Any]:
     """Return the subscriptions to a stream whose QoS can be overridden by parameters.
 

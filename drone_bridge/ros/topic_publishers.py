@@ -18,7 +18,7 @@ from drone_bridge.ros.topics import Topic
 if TYPE_CHECKING:
     from geometry_msgs.msg import TransformStamped
 
-    from drone_bridge.ros.vehicle_node import VehicleNode
+    from drone_bridge.ros.protocol_node import ProtocolNode
 
 
 class TopicPublishers:
@@ -26,7 +26,7 @@ class TopicPublishers:
 
     def __init__(
         self,
-        node: VehicleNode,
+        node: ProtocolNode,
         table: Sequence[Topic],
         translation: Any,
         static_transforms: Iterable[TransformStamped] = (),

@@ -15,7 +15,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.topics import Topic
 
 if TYPE_CHECKING:
-    from drone_bridge.ros.vehicle_node import VehicleNode
+    from drone_bridge.ros.protocol_node import ProtocolNode
 
 
 class TopicSubscriptions:
@@ -23,7 +23,7 @@ class TopicSubscriptions:
 
     def __init__(
         self,
-        node: VehicleNode,
+        node: ProtocolNode,
         table: Sequence[Topic],
         translation: Any,
         take: Callable[[str, Any], None] | None = None,

@@ -13,8 +13,8 @@ from drone_bridge.msg import CommandAxes
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_axes import axes_from_shares
 from drone_bridge.ros.neutral_repeater import NeutralRepeater, has_followers
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import wait_for_delivery
-from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 
 _DEPTH = 10
@@ -29,7 +29,7 @@ class VelocityPublisher:
     are, and otherwise the velocities that they stand for on cmd_vel.
     """
 
-    def __init__(self, node: VehicleNode, axes_frame_id: str | None = None) -> None:
+    def __init__(self, node: ProtocolNode, axes_frame_id: str | None = None) -> None:
         """`axes_frame_id` is the frame of shares, None where there are none."""
         self._node = node
         self._axes_frame_id = axes_frame_id
@@ -48,7 +48,7 @@ class VelocityPublisher:
         return self._repeater.age_s is not None
 
     def publish(self, twist: Twist, shares: Shares, decided_s: float) -> None:
-        """Publish a command; `decided_s` is when it was decided to follow it, see `VehicleNode.publish`."""
+        """Publish a command; `decided_s` is when it was decided to follow it, see `ProtocolNode.publish`."""
         if self._axes_frame_id is not None:
             self._look()
         self._moves = twist != Twist() or shares != Shares()

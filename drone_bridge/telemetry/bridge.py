@@ -133,7 +133,7 @@ class TelemetryBridge(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._stamps = Stamps(self)
+        self._stamps = Stamps(self.parameters, self.now)
         names = frame_names(self.parameters, LandingFrameNames)
         self._signs = Signs(get("opposite_signs"))
         self._translation = translation = Translation(

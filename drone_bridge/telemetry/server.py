@@ -41,7 +41,6 @@ from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.topics import MissingTopicError
-from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
@@ -136,7 +135,7 @@ STAMPED = [
 class DroneSources:
     """Subscribes to the drone's topics, and reports when the messages of one moment are complete."""
 
-    def __init__(self, node: VehicleNode, translation: Translation, on_telemetry: Callable[[], None]) -> None:
+    def __init__(self, node: ProtocolNode, translation: Translation, on_telemetry: Callable[[], None]) -> None:
         """Create the subscriptions. `on_telemetry` is called, in the executor, when a moment is complete."""
         get = node.parameters.__getitem__
         self._node = node
@@ -291,7 +290,7 @@ class TelemetryServer(ProtocolNode):
     def _report_sources(self) -> None:
         problem = None
         try:
-            if self._loop:
+            if self.has_link:
                 self._sources.telemetry()
         except MissingTopicError as missing:
             problem = f"no topic gives {missing}, so no telemetry is sent"

@@ -35,7 +35,7 @@ class CommandedNode(PlainNode):
         self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
         self.publishers = []  # of others, as the graph has them
-        self.hold = Hold(self, "held")
+        self.hold = Hold(self, "held", self.report, self.check_age, self.cleanup)
 
     def follow(self, commands):
         """Have an arbiter decide on the commands of these topics."""

@@ -3,15 +3,15 @@
 
 from drone_bridge.robot.session.driver import Moved
 from drone_bridge.robot.topics import TABLE, SkidSteer, Translation
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.topic_publishers import TopicPublishers
-from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.wheel_odometry import WheelOdometry
 
 
 class DeadReckoning:
     """Publishes odom and its transform, if `publish_odometry` is true. For the loop's thread."""
 
-    def __init__(self, node: VehicleNode, translation: Translation, skid_steer: SkidSteer) -> None:
+    def __init__(self, node: ProtocolNode, translation: Translation, skid_steer: SkidSteer) -> None:
         self._node, self._skid_steer = node, skid_steer
         self._is_wanted = node.parameters["publish_odometry"]
         rows = [row for row in TABLE.rows if self._is_wanted and row.of is WheelOdometry]

@@ -8,8 +8,8 @@ from rclpy.publisher import Publisher
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, Translation
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS
-from drone_bridge.ros.vehicle_node import VehicleNode
 
 #: DDS never frees all of a destroyed topic. So those that were made stay, for sensors that come back, and their number
 #: has a limit.
@@ -19,7 +19,7 @@ MAX_TOPICS = 128
 class SensorTopics:
     """Publishers by topic, from the first list that has it until the node is cleaned up. For the loop's thread."""
 
-    def __init__(self, node: VehicleNode, translation: Translation) -> None:
+    def __init__(self, node: ProtocolNode, translation: Translation) -> None:
         self._node, self._translation = node, translation
         self._publishers: dict[str, Publisher[Any]] = {}
         self._info = codec.SensorInfo(())  # the newest list

@@ -8,7 +8,7 @@ from rcl_interfaces.msg import Log
 
 from drone_bridge.robot.topics import ROBOT_SAYS
 from drone_bridge.ros.log_limiter import LogLimiter
-from drone_bridge.ros.vehicle_node import VehicleNode
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.wire.printable import printable
 
 ROSOUT = "/rosout"
@@ -22,7 +22,7 @@ class LogLines:
     """Subscribes to the log of named nodes, and keeps it until it is taken."""
 
     def __init__(
-        self, node: VehicleNode, names: Sequence[str], wake: Callable[[], None], *, behind_bridge: bool
+        self, node: ProtocolNode, names: Sequence[str], wake: Callable[[], None], *, behind_bridge: bool
     ) -> None:
         """Subscribe, if there is anything to forward.
 

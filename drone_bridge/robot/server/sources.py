@@ -11,15 +11,15 @@ from drone_bridge.robot.server.listing import driven, is_robot_connected, listin
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorSource, Translation
 from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.topics import Topic
-from drone_bridge.ros.vehicle_node import VehicleNode
 
 
 class SensorSubscriptions:
     """Subscribes to the topics of the sensors in a list, and keeps what they say until it is taken."""
 
-    def __init__(self, node: VehicleNode, translation: Translation, wake: Callable[[], None]) -> None:
+    def __init__(self, node: ProtocolNode, translation: Translation, wake: Callable[[], None]) -> None:
         """`wake` is called with each value, to have them taken."""
         self._node, self._translation, self._wake = node, translation, wake
         self._subscriptions: list[Any] = []
@@ -71,7 +71,7 @@ class ListedParts:
 
     def __init__(
         self,
-        node: VehicleNode,
+        node: ProtocolNode,
         translation: Translation,
         subscriptions: SensorSubscriptions,
         on_change: Callable[[], None],

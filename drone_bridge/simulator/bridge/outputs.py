@@ -71,7 +71,7 @@ class SimulatorOutputs:
     def __init__(self, node: ProtocolNode, vehicle: int, frames: FrameNames) -> None:
         self._node, self._vehicle, self._frames = node, vehicle, frames
         self._publishes_tf: bool = node.parameters["publish_tf"]
-        self.stamps = Stamps(node)
+        self.stamps = Stamps(node.parameters, node.now)
         self._time = Time()  # of the simulation
         self._newest: tuple[float, Time] | None = None  # the stamp of this step, and when that was
         self._topics = {vehicle: EntityTopics(node, Translation(frames), None)}  # by entity

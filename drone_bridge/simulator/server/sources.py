@@ -12,9 +12,9 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import Imu
 
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.time import seconds_between, stamp_numbers
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.simulator.topics import (
     EntityState,
     Translation,
@@ -102,7 +102,7 @@ class PairedSource:
 class Sources:
     """Subscribes to the states of entities."""
 
-    def __init__(self, node: VehicleNode, translation: Translation, on_state: OnState) -> None:
+    def __init__(self, node: ProtocolNode, translation: Translation, on_state: OnState) -> None:
         """`on_state` gets each state."""
         self._node, self._translation, self._on_state = node, translation, on_state
         self._before: dict[int, tuple[EntityState, Time]] = {}

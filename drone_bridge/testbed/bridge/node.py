@@ -129,7 +129,7 @@ class TestbedBridge(ProtocolNode):
         self._unit = AngleUnit(get("angle_unit"))
         self._layout = None if get("attitude_layout") == AUTO else AttitudeLayout(get("attitude_layout"))
         self._time_unit_s = TIME_UNITS[get("time_unit")]
-        self._stamps = Stamps(self)
+        self._stamps = Stamps(self.parameters, self.now)
         self._flight: TestbedFlight | None = None  # until a testbed has announced its drone
         DoubtReports(self, lambda: self._flight.doubts if self._flight else ())
         self._names = frame_names(self.parameters, StereoFrameNames)

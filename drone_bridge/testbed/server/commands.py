@@ -13,10 +13,10 @@ from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.neutral_repeater import NeutralRepeater, has_followers
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.ros.velocity_messages import cmd_vel_type
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit
@@ -36,7 +36,7 @@ _ATTITUDE_AGE_S = 0.3
 class CommandPublisher:
     """Publishes rates or velocities, whichever is chosen; the neutral command holds the vehicle as well as it can."""
 
-    def __init__(self, node: VehicleNode, drone: FramedDrone, unit: AngleUnit, attitude_topic: str) -> None:
+    def __init__(self, node: ProtocolNode, drone: FramedDrone, unit: AngleUnit, attitude_topic: str) -> None:
         """Create the publishers that the parameter command_output allows.
 
         `unit` is that of angles on the wire, `attitude_topic` the one that says how the vehicle is turned.
@@ -76,7 +76,7 @@ class CommandPublisher:
     # On the loop's thread.
 
     def publish(self, command: RatesAnswer | LevelVelocity, decided_s: float) -> None:
-        """Publish an answer; `decided_s` is when it was decided to follow it, see `VehicleNode.publish`."""
+        """Publish an answer; `decided_s` is when it was decided to follow it, see `ProtocolNode.publish`."""
         if isinstance(command, RatesAnswer):
             rates = translate.command_from_motion_parameters(command.motion, self._unit)
             topic, message = RATES, self._rates(rates, time_from_nanoseconds(command.stamp_ns))

@@ -8,8 +8,8 @@ from sensor_msgs.msg import CameraInfo
 
 from drone_bridge.msg import DroneProperties
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import latched
-from drone_bridge.ros.vehicle_node import VehicleNode
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, TestbedConnection
 from drone_bridge.testbed.server.parameters import DRONE, SIDES_OF, assumed_drone
@@ -25,7 +25,7 @@ class PropertiesSource:
     From the first drone_properties on, only those count. For the executor.
     """
 
-    def __init__(self, node: VehicleNode, learn: Callable[[DroneProperties], None]) -> None:
+    def __init__(self, node: ProtocolNode, learn: Callable[[DroneProperties], None]) -> None:
         """`learn` gets the properties whenever they change."""
         self._node = node
         self._sides = SIDES_OF[node.parameters["cameras"]]
