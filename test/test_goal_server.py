@@ -15,7 +15,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.controllers.goals import server as module
-from drone_bridge.controllers.goals.guides import GoalParameters
+from drone_bridge.controllers.goals.guides import GoalError, GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.quaternions import quaternion_from_euler
@@ -44,7 +44,7 @@ class Handle:
 
     def __init__(self, request):
         self.request, self.is_cancel_requested = request, False
-        self.end, self.message, self.feedback = None, None, []
+        self.end, self.message, self.error, self.feedback = None, None, None, []
         self.succeed, self.abort, self.canceled = (
             lambda end=end: setattr(self, "end", end) for end in ("succeeded", "aborted", "canceled")
         )
@@ -117,7 +117,7 @@ class World:
             try:
                 coroutine.send(None)
             except StopIteration as ended:
-                handle.message = ended.value.message
+                handle.message, handle.error = ended.value.message, GoalError(ended.value.error_code)
                 self.running.remove(each)
 
     def step(self):
@@ -356,6 +356,43 @@ def test_a_goal_outside_of_the_fence_is_refused_at_once(world):
     reaches = "is outside of the fence of the vehicle's bridge, which reaches from (-3, -3) to (3, 3) m."
     assert world.end_of(world.send("follow_path", path=path)) == ("aborted", f"x 0.00 y -4.00 z 0.00 m {reaches}")
     assert world.away(2.9, -2.9, 1) < 0.1
+
+
+@pytest.mark.parametrize("action", [FollowPath, GoTo, Land, TakeOff])
+def test_every_result_has_the_same_codes(action):
+    assert {error.name: error.value for error in GoalError} == {
+        name: getattr(action.Result, name) for name in GoalError.__members__
+    }
+
+
+def test_a_result_says_by_a_code_why_a_goal_has_ended(world):
+    def error_of(*, after=lambda: None, **goal):
+        world.run(1.0)
+        sent = world.send("go_to", **goal)
+        world.run(0.2)
+        after()
+        world.end_of(sent)
+        return sent.error
+
+    def cancel():
+        world.running[-1][0].is_cancel_requested = True
+
+    assert error_of(pose=pose_at(1, 0)) is GoalError.NONE
+    assert error_of(pose=pose_at(math.nan, 0)) is GoalError.INVALID
+    assert error_of(pose=pose_at(5, 0), after=cancel) is GoalError.CANCELED
+    assert error_of(pose=pose_at(5, 0), after=lambda: world.send("go_to", pose=pose_at(0, 0))) is GoalError.REPLACED
+    assert error_of(pose=pose_at(5, 0), after=lambda: world.say("held", Bool(data=True))) is GoalError.HELD
+    assert error_of(pose=pose_at(5, 0)) is GoalError.HELD
+    world.say("held", Bool(data=False))
+    assert error_of(pose=pose_at(5, 0, frame="nowhere")) is GoalError.NO_ODOMETRY
+    world.obeys = False
+    assert error_of(pose=pose_at(5, 0)) is GoalError.NO_PROGRESS
+    world.obeys = True
+    world.services = {"/land": TRIGGER}
+    world.answers = {"/land": lambda: SimpleNamespace(success=False, message="It is landed.")}
+    sent = world.send("land")
+    world.end_of(sent)
+    assert sent.error is GoalError.REFUSED
 
 
 def test_a_goal_that_something_keeps_the_vehicle_from_is_given_up(make_world):

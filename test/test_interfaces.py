@@ -2,6 +2,7 @@
 """Message definitions and type hashes, found in the installed interfaces."""
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -18,6 +19,14 @@ INSTALLED = sorted(
     for line in get_resource("rosidl_interfaces", package)[0].split()
     if line.startswith("msg/") and line.endswith(".idl")
 )
+
+
+def test_all_interfaces_are_built():
+    root = Path(__file__).parent.parent
+    built = re.findall(r"^  ((?:action|msg|srv)/\w+\.\w+)$", (root / "CMakeLists.txt").read_text(), re.MULTILINE)
+    assert built == sorted(
+        f"{folder}/{path.name}" for folder in ("action", "msg", "srv") for path in (root / folder).glob(f"*.{folder}")
+    )
 
 
 def test_every_installed_type_has_a_definition_that_defines_it():

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 import setuptools
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT_ROS = (
@@ -141,3 +142,11 @@ def test_pip_and_cmake_install_the_same_files(distribution):
         for path in (ROOT / folder).rglob("*.*")
         if path.is_file() and path.suffix != ".pyc"
     }
+
+
+def test_every_page_names_the_distributions_that_ci_builds_on():
+    known = list(yaml.safe_load((ROOT / "test" / "rosdistro.yaml").read_text())["distributions"])
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yaml").read_text())["jobs"]
+    assert jobs["ros"]["strategy"]["matrix"]["distribution"] == known
+    assert f"({', '.join(known)})" in (ROOT / "README.md").read_text()
+    assert f"{', '.join(known[:-1])} and {known[-1]}" in (ROOT / "docs" / "install.md").read_text()

@@ -18,8 +18,8 @@ from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.msg import MotorSensors, SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Sensor as SensorMessage
-from drone_bridge.msg import SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
@@ -366,19 +366,15 @@ def _source(message: SensorMessage) -> SensorSource:
 
 
 def _subsystem(number: int, subsystem: codec.Subsystem, is_bound: bool) -> SubsystemMessage:
-    message = SubsystemMessage(
+    motors = [motor for motor in (subsystem.left, subsystem.right) if motor]
+    return SubsystemMessage(
         id=number,
         type=int(subsystem.type),
         name=_name(subsystem.name),
         driver=_name(subsystem.driver),
         bound=is_bound,
-        has_sensors=subsystem.left is not None,
+        motors=[MotorSensors(**{kind: getattr(motor, kind) for kind in _MOTOR_SENSORS}) for motor in motors],
     )
-    for side, sensors in (("left", subsystem.left), ("right", subsystem.right)):
-        if sensors:
-            for kind in _MOTOR_SENSORS:
-                setattr(message, f"{side}_{kind}_sensor", getattr(sensors, kind))
-    return message
 
 
 def _wire_subsystem(message: SubsystemMessage) -> codec.Subsystem:
@@ -386,10 +382,9 @@ def _wire_subsystem(message: SubsystemMessage) -> codec.Subsystem:
         codec.SubsystemType(message.type) if message.type in tuple(codec.SubsystemType) else codec.SubsystemType.INVALID
     )
     left = right = None
-    if kind == codec.SubsystemType.SKID_STEER and message.has_sensors:
+    if kind == codec.SubsystemType.SKID_STEER and len(message.motors) == 2:
         left, right = (
-            codec.MotorSensors(*(getattr(message, f"{side}_{each}_sensor") for each in _MOTOR_SENSORS))
-            for side in ("left", "right")
+            codec.MotorSensors(*(getattr(motor, each) for each in _MOTOR_SENSORS)) for motor in message.motors
         )
     return codec.Subsystem(kind, message.name, message.driver, left, right)
 

@@ -10,6 +10,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -76,8 +77,25 @@ class Step(NamedTuple):
     commands: bool = True  # whether the velocity is to be published
 
 
+class GoalError(IntEnum):
+    """The `error_code` of a result; NONE is success."""
+
+    NONE = 0
+    CANCELED = 1
+    REPLACED = 2
+    INVALID = 3
+    NO_ODOMETRY = 4
+    HELD = 5
+    REFUSED = 6
+    NO_PROGRESS = 7
+
+
 class FailedError(Exception):
     """A goal can't be reached; the text is a sentence."""
+
+    def __init__(self, code: GoalError, sentence: str) -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 class Guide(Protocol):
@@ -202,12 +220,14 @@ class _Called:
             self._future, self._called_s = self._service(), now_s
         if not self._future.done():
             if now_s - self._called_s > self._patience_s:
-                raise FailedError(f"The service {self._name} has not answered for {self._patience_s:g} s.")
+                raise FailedError(
+                    GoalError.REFUSED, f"The service {self._name} has not answered for {self._patience_s:g} s."
+                )
             return False
         if error := self._future.exception():
-            raise FailedError(f"The service {self._name} failed: {error}")
+            raise FailedError(GoalError.REFUSED, f"The service {self._name} failed: {error}")
         if not (response := self._future.result()).success:
-            raise FailedError(f"The service {self._name} refused: {response.message}")
+            raise FailedError(GoalError.REFUSED, f"The service {self._name} refused: {response.message}")
         return True
 
 

@@ -22,7 +22,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.controllers.goals import guides
-from drone_bridge.controllers.goals.guides import FailedError, GoalParameters, Guide, Step
+from drone_bridge.controllers.goals.guides import FailedError, GoalError, GoalParameters, Guide, Step
 from drone_bridge.controllers.messages import OdometryReader
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.where import Where
@@ -51,8 +51,13 @@ STILL = Step()
 class Outcome(NamedTuple):
     """How a goal ended."""
 
-    end: str  # the method of a goal handle: succeed, abort, canceled
+    code: GoalError
     message: str
+
+    @property
+    def end(self) -> str:
+        """The method of a goal handle that ends it so."""
+        return {GoalError.NONE: "succeed", GoalError.CANCELED: "canceled"}.get(self.code, "abort")
 
 
 @dataclass(eq=False)
@@ -230,9 +235,9 @@ class GoalServer:
         outcome: Outcome = await goal.outcome
         getattr(handle, outcome.end)()
         self._log(goal, outcome)
-        failed = 0 if outcome.end == "succeed" else getattr(self._kinds[name].type.Result, "UNKNOWN", 0)
-        feedback = {"message": outcome.message, "error_msg": outcome.message, "error_code": failed}
-        return _filled(self._kinds[name].type.Result, **feedback)
+        kind = self._kinds[name].type.Result
+        code = outcome.code and getattr(kind, "UNKNOWN", outcome.code)  # Nav2's results have codes of their own
+        return _filled(kind, message=outcome.message, error_msg=outcome.message, error_code=int(code))
 
     def _log(self, goal: Goal, outcome: Outcome) -> None:
         line = self._outcomes.admit(f"{goal.name}: {outcome.message}")
@@ -244,10 +249,10 @@ class GoalServer:
     def _receive(self, goal: Goal) -> None:
         self._listen_for_helms()
         if problem := _problem_with(goal.request, self._kinds[goal.name].poses(goal.request)):
-            _end(goal, "abort", problem)
+            _end(goal, GoalError.INVALID, problem)
             return
         if self._next:
-            _end(self._next, "abort", f"Another goal came: {goal.name}.")
+            _end(self._next, GoalError.REPLACED, f"Another goal came: {goal.name}.")
         self._next = goal
         self._on_goal()
 
@@ -267,18 +272,17 @@ class GoalServer:
         if self._guide is None:
             return STILL if now_s < self._stop_until_s else None
         if self._goal and self._goal.handle and self._goal.handle.is_cancel_requested:
-            return self._give_up("canceled", "Canceled.", now_s)
-        if problem := self._obstacle(self._guide, now_s):
-            return self._give_up("abort", problem, now_s)
+            return self._give_up(GoalError.CANCELED, "Canceled.", now_s)
         assert self._where
         try:
+            self._check_obstacles(self._guide, now_s)
             if self._silent_s(now_s) > self._parameters.odometry_timeout:
                 step = Step(waiting_for="odometry", commands=self._guide.steers)
             else:
                 step = self._guide.step(now_s, self._where)
             self._check_progress(step, now_s)
         except FailedError as error:
-            return self._give_up("abort", str(error), now_s)
+            return self._give_up(error.code, str(error), now_s)
         if self._goal:
             self._follow_up(self._goal, step)
         if not step.commands:
@@ -294,28 +298,27 @@ class GoalServer:
             return
         if goal.handle and goal.handle.is_cancel_requested:
             self._next = None
-            _end(goal, "canceled", "Canceled.")
+            _end(goal, GoalError.CANCELED, "Canceled.")
             return
         is_late = now_s - goal.began_s > self._parameters.patience
         try:
             missing, guide = self._guide_to(goal)
+            if guide:
+                self._check_obstacles(guide, now_s)
         except FailedError as error:
             self._next = None
-            _end(goal, "abort", str(error))
+            _end(goal, error.code, str(error))
             return
         if guide is None:
             if is_late:
                 self._next = None
-                _end(goal, "abort", f"There is no {missing} after {self._parameters.patience:g} s.")
+                _end(goal, GoalError.NO_ODOMETRY, f"There is no {missing} after {self._parameters.patience:g} s.")
             elif goal.handle:
                 self._publish_feedback(goal, Step(waiting_for=missing))
             return
         self._next = None
-        if problem := self._obstacle(guide, now_s):
-            _end(goal, "abort", problem)
-            return
         if self._goal:
-            _end(self._goal, "abort", f"Another goal came: {goal.name}.")
+            _end(self._goal, GoalError.REPLACED, f"Another goal came: {goal.name}.")
         self._goal, self._guide = goal, guide
         self._nearest = math.inf
         self.state = (goal.name, "begins")
@@ -348,7 +351,10 @@ class GoalServer:
             if any((bx - ax) * (y - ay) < (by - ay) * (x - ax) for (ax, ay), (bx, by) in sides):
                 lowest, highest = (tuple(map(end, zip(*corners, strict=True))) for end in (min, max))
                 reach = f"from ({lowest[0]:g}, {lowest[1]:g}) to ({highest[0]:g}, {highest[1]:g})"
-                raise FailedError(f"{point} is outside of the fence of the vehicle's bridge, which reaches {reach} m.")
+                raise FailedError(
+                    GoalError.INVALID,
+                    f"{point} is outside of the fence of the vehicle's bridge, which reaches {reach} m.",
+                )
 
     def _point_of(self, stamped: PoseStamped, origin: Placed) -> Waypoint:
         """Return a pose in the frame of the odometry, in which its own frame has this origin."""
@@ -358,15 +364,15 @@ class GoalServer:
         yaw = euler_from_quaternion(multiplied(turned, own))[2] if own else None
         return Waypoint(x + dx, y + dy, z + dz if self._flies else None, yaw)
 
-    def _obstacle(self, guide: Guide, now_s: float) -> str:
-        """Return why nothing can be followed now, in a sentence, or nothing."""
+    def _check_obstacles(self, guide: Guide, now_s: float) -> None:
+        """Raise FailedError where nothing can be followed now."""
         if self._silent_s(now_s) > self._parameters.patience:
-            return f"There is no odometry for {self._parameters.patience:g} s."
+            raise FailedError(GoalError.NO_ODOMETRY, f"There is no odometry for {self._parameters.patience:g} s.")
         if guide.steers and self._is_held:
-            return "The vehicle is held: run `drone-bridge resume`, or press Resume on the page."
+            sentence = "The vehicle is held: run `drone-bridge resume`, or press Resume on the page."
+            raise FailedError(GoalError.HELD, sentence)
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
-            return "Somebody is at the helm."
-        return ""
+            raise FailedError(GoalError.HELD, "Somebody is at the helm.")
 
     def _silent_s(self, now_s: float) -> float:
         """Return for how long no odometry has come; what came while this process stood still is heard next."""
@@ -380,15 +386,16 @@ class GoalServer:
         if now_s - self._nearer_s > self._parameters.stuck_time:
             away = f"{self._parameters.stuck_time:g} s, and is {step.distance:.1f} m away"
             raise FailedError(
-                f"It has come no nearer for {away}: a fence or another limit of its bridge may be in the way."
+                GoalError.NO_PROGRESS,
+                f"It has come no nearer for {away}: a fence or another limit of its bridge may be in the way.",
             )
 
-    def _give_up(self, end: str, message: str, now_s: float) -> Step:
+    def _give_up(self, code: GoalError, message: str, now_s: float) -> Step:
         goal, self._goal, self._guide = self._goal, None, None
         self._stop_until_s = now_s + STOPPING_S
         self.state = ("idle", message)
         if goal:
-            _end(goal, end, message)
+            _end(goal, code, message)
         return STILL
 
     def _follow_up(self, goal: Goal, step: Step) -> None:
@@ -398,7 +405,7 @@ class GoalServer:
             if not step.commands or goal.name == "land":
                 self._guide = None
                 self.state = ("idle", step.done)
-            _end(goal, "succeed", step.done)
+            _end(goal, GoalError.NONE, step.done)
             return
         self.state = (goal.name, f"waits for {step.waiting_for}" if step.waiting_for else "on the way")
         self._publish_feedback(goal, step)
@@ -433,8 +440,8 @@ def _filled(kind: Any, **values: Any) -> Any:
     return kind(**{name: value for name, value in values.items() if name in known})
 
 
-def _end(goal: Goal, end: str, message: str) -> None:
-    goal.outcome.set_result(Outcome(end, message))
+def _end(goal: Goal, code: GoalError, message: str) -> None:
+    goal.outcome.set_result(Outcome(code, message))
 
 
 def _poses_of_path(request: Any) -> list[PoseStamped]:

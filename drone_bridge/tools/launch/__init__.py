@@ -15,5 +15,5 @@ Where this differs from `ros2 launch`, on purpose:
 - processes are stopped one after the other, the last one started first;
 - the exit status tells how it went (see `processes`).
 
-What is supported is what our own launch files use, and known to `ros2 launch` of Humble, Jazzy and Kilted alike.
+What is supported is what our own launch files use, and known to `ros2 launch` from Humble on.
 """
