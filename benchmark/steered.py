@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
-from geometry_msgs.msg import Twist
 from testbed_velocity_flights import frame_of, make_flight
 from velocity_flights import STEP_S, Moment, encoded_command
 
@@ -74,9 +73,7 @@ class Robot:
         self._skid_steer = SkidSteer(chassis.wheel_separation, chassis.max_speed)
 
     def advance(self, wanted: BodyVelocity) -> None:
-        twist = Twist()
-        twist.linear.x, twist.angular.z = wanted.forward, wanted.turn
-        speeds, _ = self._skid_steer.speeds(twist)
+        speeds = self._skid_steer.speeds(self._skid_steer.within_maxima(wanted))
         update = SkidSteerUpdate.decode(encoded_command(SkidSteerUpdate.encode, SkidSteerUpdate(0, *speeds)))
         self._robot.drive(update.left, update.right)
         self._robot.advance(self.step_s)

@@ -7,15 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity, Rank
+from drone_bridge.session.arbiter import LANDING_SPEED, Arbiter, Arrival, Rank
 from drone_bridge.session.hold_state import CALLED, HELM_ENDS_AFTER_S, HoldState
 
 TIMEOUT_S = 0.5
 ODOMETRY_TIMEOUT_S, LAND_AFTER_S = 0.5, 2.0
 PLACED = {"fence_radius": 100.0, "odometry_timeout": ODOMETRY_TIMEOUT_S, "land_after": LAND_AFTER_S}
-SINKING = "sinking"
+SINKING = BodyVelocity(up=-LANDING_SPEED)
 
 
 class Vehicle:
@@ -29,7 +30,7 @@ class Vehicle:
         statistics = SimpleNamespace(counts=self.counts, took=lambda name, seconds: self.took.append((name, seconds)))
         limits = Limits(LimitParameters(**limits), self.observed)
         self.arbiter = Arbiter(self.hold, limits, lambda: self.timeout_s, statistics)
-        self.arbiter.sink = (lambda: SINKING) if sinks else None
+        self.arbiter.sinks = sinks
 
     def fly(self, x=0.0, y=0.0):
         """Be somewhere, looking along the world's x."""
@@ -39,10 +40,8 @@ class Vehicle:
         """Have reported a low battery for long."""
         self.arbiter.limits.charged(0.1, self.now_s - LOW_BATTERY_S)
 
-    def command(self, *linear, stamp=None, is_helm=False):
-        """Command a velocity, which is its own command; a raw one without."""
-        asked = AskedVelocity(linear, lambda other: other) if linear else None
-        arrival = Arrival(linear or "raw", self.now_s, asked, stamp, is_helm=is_helm)
+    def command(self, command, stamp=None, *, is_helm=False):
+        arrival = Arrival(command, self.now_s, stamp, is_helm=is_helm)
         self.arbiter.put(arrival)
         return arrival
 
@@ -51,7 +50,7 @@ class Vehicle:
         return decision.rank, decision.command
 
 
-FORWARD = (1.0, 0.0, 0.0)
+FORWARD, FAST, RAW = BodyVelocity(1.0, turn=0.2), BodyVelocity(8.0, turn=0.2), "raw"
 
 
 @pytest.fixture
@@ -74,7 +73,7 @@ def test_the_page_has_the_ranks():
 def test_the_first_row_that_applies_decides_and_the_next_one_when_it_does_not_any_more(vehicle):
     assert vehicle.decided() == (Rank.NEUTRAL, None)
     vehicle.timeout_s = 60.0
-    vehicle.command(*FORWARD, is_helm=True)
+    vehicle.command(FORWARD, is_helm=True)
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
     vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
     assert vehicle.decided() == (Rank.BLIND, None)
@@ -105,7 +104,7 @@ def test_a_helm_without_a_fresh_command_is_neutral(vehicle):
     vehicle.discharge()
     vehicle.hold.steer(vehicle.now_s)
     assert vehicle.decided() == (Rank.HELM, None)
-    vehicle.command(*FORWARD)
+    vehicle.command(FORWARD)
     vehicle.now_s += TIMEOUT_S + 0.1
     assert vehicle.decided() == (Rank.HELM, None)
 
@@ -118,34 +117,34 @@ def test_who_has_to_land_goes_on_landing_when_nobody_commands(vehicle):
         assert vehicle.decided() == (Rank.LANDING, SINKING)
         assert vehicle.arbiter.rank(vehicle.now_s) is Rank.LANDING
         vehicle.now_s += 100.0
-    vehicle.command()
+    vehicle.command(RAW)
     assert vehicle.decided() == (Rank.LANDING, SINKING)
 
 
 def test_who_lands_by_a_button_is_neutral_meanwhile():
     vehicle = Vehicle(sinks=False, low_battery=0.2, land_on_low_battery=True)
     vehicle.discharge()
-    vehicle.command(*FORWARD)
+    vehicle.command(FORWARD)
     assert vehicle.decided() == (Rank.LANDING, None)
 
 
 def test_a_raw_command_needs_no_odometry_and_has_no_limits(vehicle):
     vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
-    vehicle.command()
-    assert vehicle.decided() == (Rank.COMMAND, "raw")
+    vehicle.command(RAW)
+    assert vehicle.decided() == (Rank.COMMAND, RAW)
 
 
 def test_at_the_helm_too_velocities_are_followed_within_the_limits():
     vehicle = Vehicle(max_speed=2.0)
-    vehicle.command(8.0, 0.0, 0.0)
-    assert vehicle.decided() == (Rank.COMMAND, (2.0, 0.0, 0.0))
+    vehicle.command(FAST)
+    assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(2.0, turn=0.2))
     vehicle.hold.steer(vehicle.now_s)
     assert vehicle.decided() == (Rank.HELM, None)  # a command that was put meanwhile is not the helm's
-    vehicle.command(8.0, 0.0, 0.0, is_helm=True)
-    assert vehicle.decided() == (Rank.HELM, (2.0, 0.0, 0.0))
+    vehicle.command(FAST, is_helm=True)
+    assert vehicle.decided() == (Rank.HELM, BodyVelocity(2.0, turn=0.2))
     assert vehicle.counts == {"limited_commands": 2}
-    vehicle.command(1.0, 0.0, 0.0, is_helm=True)
-    assert vehicle.decided() == (Rank.HELM, (1.0, 0.0, 0.0))
+    vehicle.command(FORWARD, is_helm=True)
+    assert vehicle.decided() == (Rank.HELM, FORWARD)
     assert vehicle.counts == {"limited_commands": 2}
 
 
@@ -153,17 +152,39 @@ def test_a_command_is_followed_within_the_limits_of_the_moment_and_not_of_its_ar
     vehicle = Vehicle(fence_radius=10.0)
     vehicle.fly()
     vehicle.timeout_s = 60.0
-    vehicle.command(4.0, 0.0, 0.0)
-    assert vehicle.decided() == (Rank.COMMAND, (4.0, 0.0, 0.0))
+    vehicle.command(FORWARD)
+    assert vehicle.decided() == (Rank.COMMAND, FORWARD)
     vehicle.fly(x=9.9)
-    assert vehicle.decided()[1][0] < 1.0
+    assert vehicle.decided()[1].forward < 1.0
+
+
+def test_the_vehicles_maxima_come_after_the_limits_and_count_each_command_once():
+    def within_maxima(command):
+        return BodyVelocity(3.0) if command == BodyVelocity(5.0) else RAW if command == "too much" else command
+
+    vehicle = Vehicle(max_speed=5.0)
+    vehicle.arbiter.within_maxima = within_maxima
+    vehicle.command(BodyVelocity(9.0))
+    for _ in range(3):
+        assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(3.0))
+    assert vehicle.counts == {"limited_commands": 1, "clamped_commands": 1}
+    vehicle.command("too much")
+    assert vehicle.decided() == (Rank.COMMAND, RAW)
+    assert vehicle.counts == {"limited_commands": 1, "clamped_commands": 2}
+
+
+def test_what_lands_sinks_no_faster_than_the_vehicle_can():
+    vehicle = Vehicle(low_battery=0.2, land_on_low_battery=True)
+    vehicle.arbiter.within_maxima = lambda command: BodyVelocity(up=max(command.up, -0.1))
+    vehicle.discharge()
+    assert vehicle.decided() == (Rank.LANDING, BodyVelocity(up=-0.1))
 
 
 # How long a command holds.
 
 
 def test_a_command_holds_for_its_timeout_which_may_change(vehicle):
-    vehicle.command(*FORWARD)
+    vehicle.command(FORWARD)
     for after_s, timeout_s, rank in ((0.0, 0.5, Rank.COMMAND), (0.5, 0.5, Rank.COMMAND), (0.51, 0.5, Rank.NEUTRAL)):
         vehicle.timeout_s = timeout_s
         assert vehicle.arbiter.decide(1000.0 + after_s).rank is rank
@@ -174,14 +195,14 @@ def test_a_command_holds_for_its_timeout_which_may_change(vehicle):
 
 
 def test_a_decision_says_when_what_it_follows_arrived(vehicle):
-    vehicle.command(*FORWARD)
+    vehicle.command(FORWARD)
     vehicle.now_s += 0.2
     assert vehicle.arbiter.decide(vehicle.now_s).arrived_s == 1000.0
 
 
 def test_how_long_a_command_has_waited_is_measured_once_and_only_if_it_is_followed(vehicle):
     vehicle.hold.hold(CALLED)
-    vehicle.command(*FORWARD)
+    vehicle.command(FORWARD)
     vehicle.decided()
     assert vehicle.took == []
     vehicle.hold.release(vehicle.now_s)
@@ -196,10 +217,10 @@ def test_how_long_a_command_has_waited_is_measured_once_and_only_if_it_is_follow
 
 
 def test_an_answer_is_followed_instead_of_the_newest_command_by_the_same_rules(vehicle):
-    answer = vehicle.command(*FORWARD, stamp=(1, 0))
-    vehicle.command()
+    answer = vehicle.command(FORWARD, stamp=(1, 0))
+    vehicle.command(RAW)
     vehicle.now_s += 0.1
     assert vehicle.decided(answer) == (Rank.COMMAND, FORWARD)
-    assert vehicle.decided() == (Rank.COMMAND, "raw")
+    assert vehicle.decided() == (Rank.COMMAND, RAW)
     vehicle.hold.hold(CALLED)
     assert vehicle.decided(answer) == (Rank.HOLD, None)

@@ -2,6 +2,7 @@
 """What becomes of a message on a command topic: followed, refused, overruled, counted. Without DDS, in no time."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from builtin_interfaces.msg import Time
@@ -10,34 +11,37 @@ from geometry_msgs.msg import PolygonStamped, Twist, TwistStamped
 from std_msgs.msg import Bool
 from twists import twist
 
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_ages import CLOCK_TOLERANCE_S
-from drone_bridge.ros.command_topics import LANDING_SPEED, CommandTopics
+from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.stall_watch import PROCESS
-from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.arbiter import SINKING, Rank
 
 TIMEOUT_S = 0.5
 HELM, CMD_VEL, STAMPED = "~/helm", "cmd_vel", "cmd_vel_stamped"
 
 
-def read(message):
-    return message, abs(message.linear.x) <= 10.0
+def within_maxima(command):
+    if isinstance(command, BodyVelocity):
+        return replace(command, forward=min(command.forward, 10.0))
+    return "full" if isinstance(command, CommandAxes) and command.pitch > 1.0 else command
 
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    """Make a bridge whose vehicle follows all but linear.y; a command is the Twist, and too fast above 10 m/s."""
+    """Make a bridge whose vehicle follows three axes, at most 10 m/s, and shares up to 1."""
 
     make_node = commanded_nodes(monkeypatch, tmp_path)
 
     def made(*, now=None, is_time_simulated=False, limits=None, command_timeout=TIMEOUT_S, **options):
         parameters = {f"limits.{name}": value for name, value in (limits or {}).items()}
         node = make_node(is_time_simulated=is_time_simulated, command_timeout=command_timeout, **parameters)
-        commands = CommandTopics(node, now, node.wake, **options)
-        commands.take_velocities(read, ("linear.x", "linear.z", "angular.z"))
-        commands.take("cmd_rates", CommandRates, lambda message: message)
-        commands.take_axes(lambda shares: (shares, max(shares) <= 1.0))
+        commands = CommandTopics(node, now, node.wake, within_maxima=within_maxima, **options)
+        commands.take_velocities(("linear.x", "linear.z", "angular.z"))
+        for topic, kind in (("cmd_rates", CommandRates), ("cmd_axes", CommandAxes)):
+            commands.take(topic, kind, lambda message: message)
         node.follow(commands)
         return node
 
@@ -49,7 +53,7 @@ def node(make):
     return make()
 
 
-FORWARD = twist(forward=1.0)
+FORWARD, UP = BodyVelocity(forward=1.0), BodyVelocity(up=1.0)
 FOLLOWED = (Rank.COMMAND, FORWARD)
 NOTHING = (Rank.NEUTRAL, None)
 
@@ -76,9 +80,9 @@ def test_cmd_vel_stamped_overrules_all_but_the_helm_for_the_timeout(node):
         assert node.send(topic, message) == FOLLOWED
     assert node.counts == {"commands": 2, "overruled_commands": 3}
     node.now_s += 0.02
-    assert node.send(CMD_VEL, forward=2.0) == (Rank.COMMAND, twist(forward=2.0))
+    assert node.send(CMD_VEL, forward=2.0) == (Rank.COMMAND, BodyVelocity(forward=2.0))
     node.send(STAMPED, forward=1.0)
-    assert node.send(HELM, forward=3.0) == (Rank.HELM, twist(forward=3.0))
+    assert node.send(HELM, forward=3.0) == (Rank.HELM, BodyVelocity(forward=3.0))
 
 
 def test_a_refused_command_overrules_nobody(node):
@@ -133,7 +137,7 @@ def test_a_stamp_ahead_of_a_time_that_all_share_counts_as_new(make):
 def test_where_time_comes_from_the_wire_ages_are_judged_by_that(make):
     wire = Time(sec=1000)
     node = make(now=lambda: wire)
-    message = TwistStamped(twist=FORWARD)
+    message = TwistStamped(twist=twist(forward=1.0))
     for behind_s, is_followed in ((0, True), (1, False), (-1, True)):
         node.arbiter.forget()
         message.header.stamp = Time(sec=1000 - behind_s)
@@ -183,22 +187,22 @@ def test_what_is_not_finite_is_refused(node, topic, message, field, value):
 
 
 def test_the_axes_of_a_command_are_those_that_it_names_if_they_are_known(node):
-    message = TwistStamped(twist=FORWARD)
+    message = TwistStamped(twist=twist(forward=1.0))
     message.header.frame_id = "elsewhere"
     assert node.send(STAMPED, message) == NOTHING
     message.header.frame_id = "odom"
     assert node.send(STAMPED, message) == NOTHING  # its heading was never told
     node.observed.measured(math.pi / 2)
     rank, turned = node.send(STAMPED, message)
-    assert (rank, turned.linear.x, turned.linear.y) == (Rank.COMMAND, pytest.approx(0.0), pytest.approx(-1.0))
+    assert (rank, turned.forward) == (Rank.COMMAND, pytest.approx(0.0))  # it goes right, which the vehicle can't
     assert node.counts["refused_commands"] == 2
 
 
 def test_what_a_vehicle_cannot_do_is_said_once_per_axis_and_the_rest_is_followed(node):
     asked = twist(forward=1.0, left=0.5)
-    assert node.send(CMD_VEL, asked) == (Rank.COMMAND, asked)
+    assert node.send(CMD_VEL, asked) == FOLLOWED
     node.send(CMD_VEL, asked)
-    node.send(CMD_VEL, twist(forward=1.0, left=1e-9))  # a controller's rounding error
+    assert node.send(CMD_VEL, twist(forward=1.0, left=1e-9)) == FOLLOWED  # a controller's rounding error
     assert node.logged == [
         "cmd_vel asks for linear.y = 0.5 m/s, which this vehicle can't do; it follows linear.x, linear.z, angular.z. "
         "The rest of the command is followed. This is logged once."
@@ -211,9 +215,9 @@ def test_what_a_vehicle_cannot_do_is_said_once_per_axis_and_the_rest_is_followed
 
 
 def test_commands_beyond_the_vehicle_s_limits_are_counted(node):
-    node.send(CMD_VEL, forward=11.0)
-    node.send(CMD_VEL, forward=10.0)
-    node.send("cmd_axes", CommandAxes(pitch=2.0))
+    assert node.send(CMD_VEL, forward=11.0) == (Rank.COMMAND, BodyVelocity(forward=10.0))
+    assert node.send(CMD_VEL, forward=10.0) == (Rank.COMMAND, BodyVelocity(forward=10.0))
+    assert node.send("cmd_axes", CommandAxes(pitch=2.0)) == (Rank.COMMAND, "full")
     assert node.counts == {"commands": 3, "clamped_commands": 2}
 
 
@@ -240,9 +244,9 @@ def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(node, topic
 
 def test_a_helm_locks_out_others_and_its_end_holds(node):
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
-    assert node.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))
+    assert node.send(HELM, up=1.0) == (Rank.HELM, UP)
     for topic in (CMD_VEL, STAMPED):
-        assert node.send(topic, ago_s=0.1, forward=1.0) == (Rank.HELM, twist(up=1.0))
+        assert node.send(topic, ago_s=0.1, forward=1.0) == (Rank.HELM, UP)
     assert node.counts["commands_refused_on_hold"] == 2
     node.now_s += TIMEOUT_S + 0.01
     assert node.decided() == (Rank.HELM, None)
@@ -252,7 +256,7 @@ def test_a_helm_locks_out_others_and_its_end_holds(node):
     assert node.send(CMD_VEL, forward=1.0) == (Rank.HOLD, None)
     node.hold.report()
     assert [message.data for message in node.latched if isinstance(message, Bool)] == [False, True]
-    assert node.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))  # but who is at the helm may go on
+    assert node.send(HELM, up=1.0) == (Rank.HELM, UP)  # but who is at the helm may go on
     assert [message.data for message in node.latched if isinstance(message, Bool)][-1] is False
 
 
@@ -270,7 +274,7 @@ def test_hold_stops_who_is_at_the_helm_who_gets_the_vehicle_back_and_nobody_else
     node.call_hold(False)
     assert node.decided() == (Rank.HELM, None)
     assert node.send(CMD_VEL, forward=1.0) == (Rank.HELM, None)
-    assert node.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))
+    assert node.send(HELM, up=1.0) == (Rank.HELM, UP)
 
 
 def test_a_helm_that_gets_the_vehicle_back_and_is_killed_with_the_bridge_leaves_it_held(make):
@@ -296,12 +300,12 @@ def test_a_stick_in_its_middle_is_flown_or_left_to_what_holds_the_vehicle_best(m
     node = make(holds_zero=holds_zero)
     node.send(HELM, up=1.0)
     wakes = node.wakes
-    assert node.send(HELM) == (Rank.HELM, Twist() if holds_zero else None)
+    assert node.send(HELM) == (Rank.HELM, STILL if holds_zero else None)
     assert node.wakes == wakes + 1
 
 
 def test_a_zero_of_others_is_a_command(make):
-    assert make(holds_zero=False).send(CMD_VEL) == (Rank.COMMAND, Twist())
+    assert make(holds_zero=False).send(CMD_VEL) == (Rank.COMMAND, STILL)
 
 
 def test_who_was_at_the_helm_of_a_bridge_that_is_killed_finds_it_held(make):
@@ -311,7 +315,7 @@ def test_who_was_at_the_helm_of_a_bridge_that_is_killed_finds_it_held(make):
     back = make()
     assert back.decided() == (Rank.HOLD, None)
     assert "still holds" in back.logged[0]
-    assert back.send(HELM, up=1.0) == (Rank.HELM, twist(up=1.0))
+    assert back.send(HELM, up=1.0) == (Rank.HELM, UP)
 
 
 # Limits.
@@ -319,7 +323,7 @@ def test_who_was_at_the_helm_of_a_bridge_that_is_killed_finds_it_held(make):
 
 def test_a_fast_command_is_followed_within_the_limits_with_its_turn_rate(make):
     node = make(limits={"max_speed": 2.0})
-    assert node.send(CMD_VEL, forward=8.0, left_turn=0.5) == (Rank.COMMAND, twist(forward=2.0, left_turn=0.5))
+    assert node.send(CMD_VEL, forward=8.0, left_turn=0.5) == (Rank.COMMAND, BodyVelocity(forward=2.0, turn=0.5))
     assert node.counts == {"commands": 1, "limited_commands": 1}
 
 
@@ -337,7 +341,7 @@ def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_hel
     assert "limits.fence_radius needs odometry" in node.conditions["odometry"]
     assert node.conditions["landing"] is None
     node.now_s += 1.0
-    sinking = None if has_landing_button else twist(up=-LANDING_SPEED)
+    sinking = None if has_landing_button else SINKING
     assert node.decided() == (Rank.LANDING, sinking)
     node.pass_second()
     assert node.conditions["landing"] == "it lands by itself"

@@ -4,13 +4,13 @@
 from types import SimpleNamespace
 
 import pytest
-from twists import twist
 
 from drone_bridge.dronegui.codec import Controls
 from drone_bridge.dronegui.server import DroneGuiServer
 from drone_bridge.dronegui.topics import controls_from_shares, shares_from_controls
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.tilt_control import Shares
-from drone_bridge.ros.command_axes import FullScale, twist_from_shares
+from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_hover_is_zero_whatever_the_axes_say():
 def test_velocities_for_other_drones_have_the_signs_of_ros():
     forward_left_up_turn = Controls(hover=False, pitch=-0.5, roll=-0.25, gas=0.125, yaw=-1.0)
     shares = shares_from_controls(forward_left_up_turn)
-    assert twist_from_shares(shares, FullScale(8.0, 4.0, 2.0, 1.0)) == twist(2.0, 0.5, 1.0, 1.0)
-    assert twist_from_shares(Shares(), FullScale()) == twist()
+    assert velocity_from_shares(shares, FullScale(8.0, 4.0, 2.0, 1.0)) == BodyVelocity(2.0, 0.5, 1.0, turn=1.0)
+    assert velocity_from_shares(Shares(), FullScale()) == STILL
 
 
 def test_the_server_scales_each_axis_by_the_parameter_of_its_own_name():
@@ -49,4 +49,4 @@ def test_the_server_scales_each_axis_by_the_parameter_of_its_own_name():
         decided_s=0.0,
     )
     DroneGuiServer.publish_event(server, Controls(hover=False, roll=-1.0, pitch=-1.0, yaw=-1.0, gas=1.0))
-    assert published == [twist(4.0, 2.0, 16.0, 8.0)]
+    assert published == [BodyVelocity(4.0, 2.0, 16.0, turn=8.0)]

@@ -7,6 +7,7 @@ from collections import deque
 
 import pytest
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits, allowed_speed
 from drone_bridge.motion.observed_motion import ObservedMotion
 
@@ -111,7 +112,7 @@ def fly(seed):
         now_s = step * STEP_S
         drone.tell(observed, now_s)
         velocity, turn = pilot.wish(drone, now_s)
-        allowed = STILL if limits.is_blind(now_s) else limits.limited(velocity, now_s)
+        allowed = STILL if limits.is_blind(now_s) else limits.limited(BodyVelocity(*velocity), now_s).linear
         drone.fly(allowed, turn)
         farthest, fastest = max(farthest, outside_m(parameters, drone)), max(fastest, math.hypot(*allowed))
     return farthest, fastest
@@ -136,7 +137,7 @@ class Stood:
             self.observed.measured(math.pi / 2, each, STILL, height)
 
     def allowed(self, velocity):
-        return self.limits.limited(velocity, self.now_s)
+        return self.limits.limited(BodyVelocity(*velocity), self.now_s).linear
 
 
 def test_a_fast_command_keeps_its_direction():

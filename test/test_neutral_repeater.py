@@ -14,6 +14,7 @@ from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.ros import velocity_publisher
 from drone_bridge.ros.neutral_repeater import NeutralRepeater
+from drone_bridge.ros.velocity_messages import velocity_from_twist
 from drone_bridge.ros.velocity_publisher import VelocityPublisher
 
 FORWARD, ZERO = twist(forward=1.0), Twist()
@@ -143,10 +144,10 @@ def test_shares_go_to_who_takes_them_and_who_followed_velocities_is_not_left_fly
     are_taken = [False]
     monkeypatch.setattr(velocity_publisher, "has_followers", lambda node, topic: are_taken[0])
     commands = VelocityPublisher(node, "base_link")
-    commands.publish(FORWARD, Shares(pitch=0.5), 0.0)
+    commands.publish(velocity_from_twist(FORWARD), Shares(pitch=0.5), 0.0)
     are_taken[0] = True
     clock[0] += 1.0
-    commands.publish(FORWARD, Shares(pitch=0.5), 0.0)
+    commands.publish(velocity_from_twist(FORWARD), Shares(pitch=0.5), 0.0)
     (_, first), (_, second), (topic, axes) = node.published
     assert (first, second) == (FORWARD, ZERO)
     assert (topic, type(axes), axes.pitch, axes.header.frame_id) == ("/cmd_axes", CommandAxes, 0.5, "base_link")

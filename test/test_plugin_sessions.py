@@ -58,7 +58,7 @@ def arbiter():
 
 @pytest.fixture
 def client(arbiter):
-    return Talk(ClientSession("a drone", arbiter, PARAMETERS.__getitem__))
+    return Talk(ClientSession("a drone", arbiter, lambda steer: steer, PARAMETERS.__getitem__))
 
 
 @pytest.fixture

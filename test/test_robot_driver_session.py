@@ -59,7 +59,14 @@ class Talk(SessionTalk):
         self.steering = Steering()
         desired = DesiredSubsystems(["first"], ["first"])
         super().__init__(
-            DriverSession("me", desired, self.steering, self.parameters.__getitem__, lambda: WALL_MS + self.ms())
+            DriverSession(
+                "me",
+                desired,
+                self.steering,
+                self.parameters.__getitem__,
+                lambda: WALL_MS + self.ms(),
+                to_speeds=lambda speeds: speeds,
+            )
         )
         self.is_answering, self.heard, self.actions, self.is_closed = True, [], [], False
         self.wire = None

@@ -9,8 +9,8 @@ from builtin_interfaces.msg import Time
 from hypothesis import given
 from hypothesis import strategies as st
 from sensor_msgs.msg import BatteryState
-from twists import twist
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.topics import SkidSteer, Translation, sensor_topics
@@ -36,12 +36,15 @@ def test_to_turn_left_the_right_side_runs_faster():
 def test_excessive_speeds_are_scaled_down_on_both_sides():
     """A curve of 1 m radius stays one: 1.25 to 0.75 at the sides, whatever the speed."""
     for speed in (2.0, 20.0, 2e6, 1e307):
-        assert STEER.speeds(twist(speed, left_turn=speed)) == (Speeds(1229, 2048), False)
+        slower = STEER.within_maxima(BodyVelocity(speed, turn=speed))
+        assert slower != BodyVelocity(speed, turn=speed)
+        assert STEER.speeds(slower) == Speeds(1229, 2048)
 
 
 @given(finite, finite, st.floats(0.01, 10), st.floats(0.01, 100))
 def test_any_finite_command_gives_speeds_within_the_range_that_turn_the_right_way(forward, turn, separation, fastest):
-    speeds, _ = SkidSteer(separation, fastest).speeds(twist(forward, left_turn=turn))
+    steer = SkidSteer(separation, fastest)
+    speeds = steer.speeds(steer.within_maxima(BodyVelocity(forward, turn=turn)))
     assert max(map(abs, speeds)) <= 2048
     assert (speeds.right - speeds.left) * turn >= 0
     assert (speeds.right + speeds.left) * forward >= 0 or abs(speeds.right + speeds.left) <= 1
@@ -49,8 +52,10 @@ def test_any_finite_command_gives_speeds_within_the_range_that_turn_the_right_wa
 
 @pytest.mark.parametrize(("forward", "left_turn"), [(1.0, 0.0), (-0.5, 1.0), (0.0, 4.0)])
 def test_speeds_mean_the_motion_that_they_were_made_of(forward, left_turn):
-    speeds, _ = STEER.speeds(twist(forward, left_turn=left_turn))
-    assert STEER.motion(speeds) == pytest.approx((forward, left_turn), abs=2e-3)
+    wanted = BodyVelocity(forward, turn=left_turn)
+    assert STEER.within_maxima(wanted) == wanted
+    meant = STEER.velocity(STEER.speeds(wanted))
+    assert (meant.forward, meant.turn) == pytest.approx((forward, left_turn), abs=2e-3)
 
 
 # Sensors.

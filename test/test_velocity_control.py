@@ -122,7 +122,7 @@ def test_any_measurements_give_commands_that_can_be_flown(steps):
     for step_s, angles, position, wanted in steps:
         time_s += step_s
         control.measured(time_s, MeasuredAttitude(*angles), position)
-        command = control.command(BodyVelocity(*wanted))
+        command = control.command(control.within_maxima(BodyVelocity(*wanted)))
         assert command.is_finite
         assert 0 <= command.thrust <= DRONE.max_thrust
         control.flown(command, is_velocity=True)

@@ -52,7 +52,7 @@ from drone_bridge.dronegui.topics import (
 )
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.bridge_watch import BridgeWatch
-from drone_bridge.ros.command_axes import FullScale, twist_from_shares
+from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     CMD_VEL,
@@ -224,7 +224,7 @@ class DroneGuiServer(ProtocolNode):
             return
         shares = shares_from_controls(message)
         full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in ("gas", "pitch", "roll", "yaw")))
-        self._velocities.publish(twist_from_shares(shares, full_scale), shares, self.decided_s)
+        self._velocities.publish(velocity_from_shares(shares, full_scale), shares, self.decided_s)
 
     def call_service(self, name: str, tag: bool | None) -> None:
         """Call a service, or publish a press; `tag` is whether hover is to be held.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from drone_bridge.described import described
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.observed_motion import ObservedMotion, Triple
 
 
@@ -138,16 +139,17 @@ class Limits:
             "the drone would land again, as limits.land_on_low_battery is set."
         )
 
-    def limited(self, velocity: Triple, now_s: float) -> Triple:
-        """Return what is followed of a velocity (m/s, forward, left and up), now. Zero stays zero.
+    def limited(self, velocity: BodyVelocity, now_s: float) -> BodyVelocity:
+        """Return the velocity that is allowed now: slower, or elsewhere, and turning as before. Zero stays zero.
 
         Limits of places count only where the vehicle is not blind.
         """
-        allowed = self._slowed(velocity)
-        if self.parameters.need_odometry and any(velocity) and not self.is_blind(now_s):
+        asked = velocity.linear
+        allowed = self._slowed(asked)
+        if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):
             allowed = self._inside(allowed, now_s)
         self._allowed = allowed
-        return allowed
+        return velocity if allowed == asked else velocity.with_linear(allowed)
 
     def _inside(self, velocity: Triple, now_s: float) -> Triple:
         """Return the velocity without what would leave the fence or the height."""

@@ -159,8 +159,7 @@ class MotionObserver:
         pull, before, drone = None, self._newest, self._drone
         climb = yaw_rate = 0.0
         if isinstance(wanted, BodyVelocity):
-            climb = max(-drone.max_climb, min(drone.max_climb, wanted.up))
-            yaw_rate = max(-drone.max_yaw_rate, min(drone.max_yaw_rate, wanted.turn))
+            climb, yaw_rate = wanted.up, wanted.turn
         elif wanted is not None:
             climb, yaw_rate = wanted.thrust * drone.max_climb, wanted.yaw * drone.max_yaw_rate
         if shares is not None:

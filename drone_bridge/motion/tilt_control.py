@@ -139,7 +139,7 @@ class TiltControl:
         """Return what to command until the next call, `step_s` after the previous one.
 
         Args:
-            wanted: the velocity to fly.
+            wanted: the velocity to fly, within the drone's maxima.
             step_s: since the last call.
             is_blind: whether nothing is measured any more; the height is then not held.
             held_up_in: the acceleration by wind (m/s^2) in which something holds the drone up; None if nothing does.
@@ -214,7 +214,6 @@ class TiltControl:
     def _climbing(self, wanted: float, step_s: float, trust: Trust) -> float:
         """Return the share of thrust that follows a vertical velocity."""
         drone = self.drone
-        wanted = max(-drone.max_climb, min(drone.max_climb, wanted))
         before = self._climb
         self._climb += max(-MAX_ACCELERATION * step_s, min(MAX_ACCELERATION * step_s, wanted - before))
         self._climb_reference += (self._climb - self._climb_reference) * -math.expm1(-step_s / THRUST_LAG_S)
@@ -234,7 +233,6 @@ class TiltControl:
     def _turning(self, wanted: float, step_s: float, trust: Trust) -> float:
         """Return the share of yaw that follows a turn rate; without measurements the heading is the estimated one."""
         most = self.drone.max_yaw_rate
-        wanted = max(-most, min(most, wanted))
         behind = self._yaw_behind + (wanted - self._yaw_rate) * step_s
         self._yaw_behind = max(-YAW_LEASH_RAD, min(YAW_LEASH_RAD, behind)) if trust.heading else 0.0
         share = _share(wanted + YAW_GAIN * self._yaw_behind, most)

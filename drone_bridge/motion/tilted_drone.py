@@ -2,8 +2,10 @@
 """TiltedDrone: a drone that is steered by shares of its full tilt, climb and turn rate; its commands and reports."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
+
+from drone_bridge.motion.body_velocity import BodyVelocity
 
 GRAVITY = 9.81  # m/s^2
 #: No drone that flies is tilted farther, rad.
@@ -40,6 +42,17 @@ class TiltedDrone:
     drag: float = 0.4  # 1/s, deceleration per speed
     tilt_lag: float = 0.2  # s, and of the link
     climb_lag: float = 0.25  # s
+
+    def within_maxima(self, command: BodyVelocity | Shares) -> BodyVelocity | Shares:
+        """Return a command within full deflections; how fast the drone flies forward or sideways shows in flight."""
+        if isinstance(command, Shares):
+            return Shares(*(_clamped(share, 1.0) for share in command))
+        up, turn = _clamped(command.up, self.max_climb), _clamped(command.turn, self.max_yaw_rate)
+        return command if (up, turn) == (command.up, command.turn) else replace(command, up=up, turn=turn)
+
+
+def _clamped(value: float, most: float) -> float:
+    return min(max(value, -most), most)  # NaN stays, for neutral to be sent instead
 
 
 def pull_of(roll: float, pitch: float) -> complex:

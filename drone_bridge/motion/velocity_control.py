@@ -113,11 +113,10 @@ class VelocityControl:
             self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
     def command(self, wanted: BodyVelocity) -> Command:
-        """Return what to fly until the next measurement."""
+        """Return what to fly until the next measurement, for a velocity within the maxima."""
         parameters, step_s, most = self._parameters, self._step_s, self._parameters.max_acceleration
         if self._stands_still or step_s > _LONGEST_FLOWN_STEP_S:
             return self._level()
-        wanted = self.limited(wanted)
         yaw_rate, cosine, sine = wanted.turn, math.cos(self._yaw), math.sin(self._yaw)
         feed = (
             cosine * wanted.forward - sine * wanted.left,
@@ -160,8 +159,8 @@ class VelocityControl:
         command = self._control.command(estimated.attitude, upward, 0.0, self._step_s, estimated.drift)
         return Command(*(round(value, _DECIMALS) for value in command))
 
-    def limited(self, wanted: BodyVelocity) -> BodyVelocity:
-        """Return the velocity within what may be flown."""
+    def within_maxima(self, wanted: BodyVelocity) -> BodyVelocity:
+        """Return a velocity at most as fast as may be flown; horizontally its direction stays."""
         fast, climb = self._parameters.max_speed, self._parameters.max_climb_speed
         yaw = self._drone.max_yaw_rate
         share = min(1.0, fast / max(math.hypot(wanted.forward, wanted.left), 1e-9))

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.msg import MotorSensors, SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import Subsystem as SubsystemMessage
@@ -62,30 +62,27 @@ class SkidSteer:
     separation: float  # m between the sides
     max_speed: float  # m/s of a side at full speed
 
-    def speeds(self, twist: Twist) -> tuple[Speeds, bool]:
-        """Return a finite cmd_vel as speeds on the wire, and whether it was within the robot's limits.
-
-        linear.x is forward, angular.z a left turn (REP 103); the rest is not on the wire. What is too fast is slowed
-        down on both sides alike, so that the path keeps its curvature.
-        """
-        forward, turn = twist.linear.x, twist.angular.z
+    def within_maxima(self, velocity: BodyVelocity) -> BodyVelocity:
+        """Return a finite velocity that both sides can follow, slowed down so that the path keeps its curvature."""
+        forward, turn = velocity.forward, velocity.turn
         if (excess := max(abs(forward), abs(turn)) / _ENORMOUS) > 1:
             forward, turn = forward / excess, turn / excess
-        left, right = wheel_speeds_from_body(forward, turn, self.separation)
-        excess = max(1.0, abs(left) / self.max_speed, abs(right) / self.max_speed)
-        unit = codec.FULL_SPEED / (excess * self.max_speed)
-        return Speeds(round(left * unit), round(right * unit)), excess <= 1 + 1e-9
+        fastest = max(map(abs, wheel_speeds_from_body(forward, turn, self.separation)))
+        if fastest <= self.max_speed * (1 + 1e-9):
+            return velocity
+        return BodyVelocity(forward * self.max_speed / fastest, turn=turn * self.max_speed / fastest)
 
-    def motion(self, speeds: Speeds) -> tuple[float, float]:
-        """Return linear x in m/s and angular z in rad/s for these speeds."""
+    def speeds(self, velocity: BodyVelocity) -> Speeds:
+        """Return a velocity within the maxima as speeds on the wire. Only `forward` and `turn` are on the wire."""
+        left, right = wheel_speeds_from_body(velocity.forward, velocity.turn, self.separation)
+        unit = codec.FULL_SPEED / self.max_speed
+        return Speeds(round(left * unit), round(right * unit))
+
+    def velocity(self, speeds: Speeds) -> BodyVelocity:
+        """Return the velocity for these speeds, the inverse of `speeds`."""
         left, right = (self.max_speed * speed / codec.FULL_SPEED for speed in speeds)
-        return body_from_wheel_speeds(left, right, self.separation)
-
-    def twist(self, speeds: Speeds) -> Twist:
-        """Return speeds on the wire as a cmd_vel, the inverse of `speeds`."""
-        twist = Twist()
-        twist.linear.x, twist.angular.z = self.motion(speeds)
-        return twist
+        forward, turn = body_from_wheel_speeds(left, right, self.separation)
+        return BodyVelocity(forward, turn=turn)
 
 
 # Sensors and subsystems.

@@ -4,8 +4,8 @@
 from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 
@@ -31,11 +31,11 @@ class FullScale(NamedTuple):
     yaw: float = 1.0  # angular.z
 
 
-def twist_from_shares(shares: Shares, full_scale: FullScale) -> Twist:
-    """Return shares as a cmd_vel."""
-    twist = Twist()
-    twist.linear.x = full_scale.pitch * shares.pitch
-    twist.linear.y = 0.0 - full_scale.roll * shares.roll
-    twist.linear.z = full_scale.thrust * shares.thrust
-    twist.angular.z = full_scale.yaw * shares.yaw
-    return twist
+def velocity_from_shares(shares: Shares, full_scale: FullScale) -> BodyVelocity:
+    """Return the velocity that shares stand for."""
+    return BodyVelocity(
+        full_scale.pitch * shares.pitch,
+        0.0 - full_scale.roll * shares.roll,
+        full_scale.thrust * shares.thrust,
+        turn=full_scale.yaw * shares.yaw,
+    )

@@ -9,18 +9,16 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist, TwistStamped, Vector3
+from geometry_msgs.msg import TwistStamped
 
-from drone_bridge.motion.observed_motion import Triple
-from drone_bridge.motion.tilted_drone import Shares
-from drone_bridge.msg import CommandAxes
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
-from drone_bridge.ros.command_axes import shares_from_axes
 from drone_bridge.ros.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.limits import LimitReports, read_limits
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -28,25 +26,24 @@ from drone_bridge.ros.qos import stream
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import stamp_numbers
 from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
-from drone_bridge.session.arbiter import Arbiter, Arrival, AskedVelocity
+from drone_bridge.session.arbiter import Arbiter, Arrival
 
-CommandT = TypeVar("CommandT")
+RawT = TypeVar("RawT")
 
 #: Whatever a controller's rounding errors ask for, m/s or rad/s, is nothing that anybody wants.
 ROUNDING = 1e-6
-#: How fast a vehicle sinks that has to land and has no button for it, m/s.
-LANDING_SPEED = 0.5
-#: What a Twist can ask for, with its unit.
+#: The axes of a Twist, each with its field of BodyVelocity and its unit.
 TWIST_AXES = {
-    **{f"linear.{axis}": "m/s" for axis in "xyz"},
-    **{f"angular.{axis}": "rad/s" for axis in "xyz"},
+    "linear.x": ("forward", "m/s"),
+    "linear.y": ("left", "m/s"),
+    "linear.z": ("up", "m/s"),
+    "angular.x": ("roll", "rad/s"),
+    "angular.y": ("pitch", "rad/s"),
+    "angular.z": ("turn", "rad/s"),
 }
 
-#: Makes a command of a message, and says whether that was within the vehicle's limits.
-Read = Callable[[Any], tuple[CommandT, bool]]
 
-
-class CommandTopics(Generic[CommandT]):
+class CommandTopics(Generic[RawT]):
     """Takes the commands for a vehicle, refuses stale and non-finite ones, and hands the others to `arbiter`."""
 
     def __init__(
@@ -56,16 +53,18 @@ class CommandTopics(Generic[CommandT]):
         on_command: Callable[[], None] = lambda: None,
         *,
         period_s: float | None = PERIOD_S,
+        within_maxima: Callable[[BodyVelocity | RawT], BodyVelocity | RawT] | None = None,
         holds_zero: bool = False,
         has_landing_button: bool = False,
     ) -> None:
-        """Prepare to take commands.
+        """Prepare to take commands. RawT is the type of raw commands, NoReturn where there are none.
 
         Args:
             node: whose topics they come from.
             now: the clock of the stamps, if that is not a machine's clock.
             on_command: called when there is a new command between two decisions, or none any more.
             period_s: how often the link's thread takes while commands flow, s; None: the executor takes each one.
+            within_maxima: returns the part of a command that the vehicle can follow; None: all of it.
             holds_zero: whether a zero from a helm is flown, as it holds the vehicle better than the neutral command.
             has_landing_button: whether the vehicle is landed by a button, and not by a velocity.
         """
@@ -74,59 +73,57 @@ class CommandTopics(Generic[CommandT]):
         self._on_command = on_command
         self._holds_zero, self._has_landing_button = holds_zero, has_landing_button
         #: What decides what is sent, for the session.
-        self.arbiter: Arbiter[CommandT] = Arbiter(
+        self.arbiter: Arbiter[RawT] = Arbiter(
             node.hold.state, read_limits(node), lambda: float(node.parameters["command_timeout"]), node.report
         )
+        if within_maxima:
+            self.arbiter.within_maxima = within_maxima
         LimitReports(node, self.arbiter)
         self._streams = CommandStreams(node, on_command, period_s)
         self._report = self._streams.report
         self._settling = StreamSettling()
         self.arbiter.take, node.intake = self._streams.take, self._streams
+        self._follows = ""  # the axes of a Twist that the vehicle has
+        self._unsupported: dict[str, str] = {}  # those that it lacks, with their fields
         self._warned_axes: set[str] = set()
         node.hold.when_set(self._forget)
 
-    def take_velocities(self, read: Read[CommandT], follows: Collection[str] = tuple(TWIST_AXES)) -> None:
-        """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm; `read` converts a Twist to a command.
+    def take_velocities(self, follows: Collection[str] = tuple(TWIST_AXES)) -> None:
+        """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm.
 
         The second takes precedence over the first; the third is for a person at a stick, who locks out all others (see
         `Hold`). `follows` names the TWIST_AXES that the vehicle can move along or about. A command for others is logged
         once.
         """
-        if "linear.z" in follows and not self._has_landing_button:
-            self.arbiter.sink = partial(_at, read, Vector3(), (0.0, 0.0, -LANDING_SPEED))
+        self.arbiter.sinks = "linear.z" in follows and not self._has_landing_button
+        self._unsupported = {axis: field for axis, (field, _) in TWIST_AXES.items() if axis not in follows}
+        self._follows = ", ".join(follows)
         parameters = self._node.parameters
-        turn = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
+        read = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         cmd_vel = cmd_vel_type(parameters)
         # The helm is first in the executor.
-        self._take("~/helm", TwistStamped, read, turn, follows, is_helm=True)
-        self._take("cmd_vel", cmd_vel, read, turn, follows)
-        self._take("cmd_vel_stamped", TwistStamped, read, turn, follows, overrules=True)
+        self._take("~/helm", TwistStamped, read, is_helm=True)
+        self._take("cmd_vel", cmd_vel, read)
+        self._take("cmd_vel_stamped", TwistStamped, read, overrules=True)
         self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).warn_of_publishers)
 
-    def take_axes(self, read: Callable[[Shares], tuple[CommandT, bool]]) -> None:
-        """Subscribe to cmd_axes; `read` converts shares, and returns whether they were within the limits."""
-        self._take("cmd_axes", CommandAxes, lambda message: read(shares_from_axes(message)))
-
-    def take(self, topic: str, message_type: type, read: Callable[[Any], CommandT]) -> None:
+    def take(self, topic: str, message_type: type, read: Callable[[Any], RawT]) -> None:
         """Subscribe to raw commands, which have no limits; one that is older than `command_timeout` is refused."""
-        self._take(topic, message_type, lambda message: (read(message), True))
+        self._take(topic, message_type, read)
 
     def _take(
         self,
         topic: str,
         message_type: type,
-        read: Read[CommandT],
-        turn: Callable[[Any], Any] = lambda message: message,
-        follows: Collection[str] | None = None,
+        read: Callable[[Any], BodyVelocity | RawT],
         *,
         overrules: bool = False,
         is_helm: bool = False,
     ) -> None:
         """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused, see CommandAges.
 
-        `turn` gets a message that is fresh, and returns it in the vehicle's axes for `read`, or raises ValueError with
-        a sentence. `follows` is None for what is no velocity. After a command on a topic that `overrules`, those on
-        other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
+        `read` converts a message that is fresh, or raises ValueError with a sentence. After a command on a topic that
+        `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
         """
         ages = CommandAges(self._node, topic, self._now)
 
@@ -135,7 +132,7 @@ class CommandTopics(Generic[CommandT]):
             refusal = _non_finite_field(message) or self._settling.refusal() or ages.refusal(stamp)
             if not refusal:
                 try:
-                    message = turn(message)
+                    command = read(message)
                 except ValueError as error:
                     refusal = str(error)
             if refusal:
@@ -146,19 +143,12 @@ class CommandTopics(Generic[CommandT]):
             if not self._is_admitted(topic, now_s, overrules=overrules, is_helm=is_helm):
                 return False
             self._report(partial(self._node.undelivered, topic))
-            if is_helm and not self._holds_zero and not any(value for _, value in _floats(message)):
+            if isinstance(command, BodyVelocity):
+                command = self._supported(command)
+            if is_helm and not self._holds_zero and command == STILL:
                 self._forget()  # a stick in its middle asks for whatever holds this vehicle best
                 return False
-            velocity = None
-            if follows is not None:
-                self._note_unsupported_axes(message, follows)
-                linear, angular = message.linear, message.angular
-                velocity = AskedVelocity((linear.x, linear.y, linear.z), partial(_at, read, angular))
-            command, was_within = read(message)
-            if not was_within:
-                self._node.report.counts["clamped_commands"] += 1
-            stamped = stamp_numbers(stamp) if stamp else None
-            self.arbiter.put(Arrival(command, now_s, velocity, stamped, is_helm=is_helm))
+            self.arbiter.put(Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, is_helm=is_helm))
             return True
 
         def receive_from_helm(message: Any) -> None:
@@ -185,31 +175,28 @@ class CommandTopics(Generic[CommandT]):
         counts["commands"] += 1
         return True
 
-    def _note_unsupported_axes(self, twist: Twist, follows: Collection[str]) -> None:
-        unfollowed = {axis: value for axis, value in _floats(twist) if abs(value) > ROUNDING and axis not in follows}
-        if not unfollowed:
-            return
-        self._node.report.counts["commands_for_axes_that_it_lacks"] += 1
-        if unfollowed.keys() <= self._warned_axes:
-            return
-        self._warned_axes |= unfollowed.keys()
-        wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis]}" for axis, value in unfollowed.items())
-        sentence = (
-            f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {', '.join(follows)}. The rest of the "
-            f"command is followed. This is logged once."
-        )
-        self._report(partial(self._node.report.warn, sentence))
+    def _supported(self, velocity: BodyVelocity) -> BodyVelocity:
+        """Return the velocity along and about the axes that the vehicle has; count and warn of the rest."""
+        rest = {axis: value for axis, field in self._unsupported.items() if (value := getattr(velocity, field))}
+        if not rest:
+            return velocity
+        asked = {axis: value for axis, value in rest.items() if abs(value) > ROUNDING}
+        if asked:
+            self._node.report.counts["commands_for_axes_that_it_lacks"] += 1
+        if not asked.keys() <= self._warned_axes:
+            self._warned_axes |= asked.keys()
+            wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis][1]}" for axis, value in asked.items())
+            sentence = (
+                f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {self._follows}. The rest of the "
+                f"command is followed. This is logged once."
+            )
+            self._report(partial(self._node.report.warn, sentence))
+        return replace(velocity, **{self._unsupported[axis]: 0.0 for axis in rest})
 
     def _forget(self) -> None:
         self._streams.drop_waiting()
         self.arbiter.forget()
         self._on_command()  # so that the neutral command goes out now
-
-
-def _at(read: Read[CommandT], angular: Vector3, linear: Triple) -> CommandT:
-    """Return the command for another velocity, m/s, with the same turn rates."""
-    x, y, z = linear
-    return read(Twist(linear=Vector3(x=x, y=y, z=z), angular=angular))[0]
 
 
 def _non_finite_field(message: Any) -> str | None:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
 
-from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
+from drone_bridge.msg import CommandAxes
+from drone_bridge.ros.command_axes import shares_from_axes
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -36,7 +36,7 @@ def read_drone(parameters: DeclaredParameters, drone: TiltedDrone) -> TiltedDron
     return replace(drone, **deflections)
 
 
-class TiltCommands(CommandTopics[BodyVelocity | Shares]):
+class TiltCommands(CommandTopics[Shares]):
     """Takes velocities and shares for such a drone; a TiltPilot flies what its arbiter decides."""
 
     def __init__(
@@ -55,19 +55,12 @@ class TiltCommands(CommandTopics[BodyVelocity | Shares]):
             now: the clock of stamps, if that is not a machine's clock.
             has_landing_button: whether the drone is landed by a button, and not by a velocity.
         """
-        super().__init__(node, now, holds_zero=True, has_landing_button=has_landing_button)
-        self._drone = drone
-        self.take_velocities(self._read_velocity, FOLLOWED_AXES)
-        self.take_axes(_limited)
-
-    def _read_velocity(self, twist: Twist) -> tuple[BodyVelocity, bool]:
-        """Read a finite cmd_vel: linear.x is forward, linear.y left, linear.z up, angular.z a left turn (REP 103)."""
-        drone, turn, climb = self._drone, twist.angular.z, twist.linear.z
-        within = abs(turn) <= drone.max_yaw_rate and abs(climb) <= drone.max_climb
-        return BodyVelocity(twist.linear.x, twist.linear.y, climb, turn=turn), within
-
-
-def _limited(shares: Shares) -> tuple[Shares, bool]:
-    """Return finite shares within -1 to 1, and whether they were."""
-    clamped = Shares(*(max(-1.0, min(1.0, share)) for share in shares))
-    return clamped, clamped == shares
+        super().__init__(
+            node,
+            now,
+            within_maxima=drone.within_maxima,
+            holds_zero=True,
+            has_landing_button=has_landing_button,
+        )
+        self.take_velocities(FOLLOWED_AXES)
+        self.take("cmd_axes", CommandAxes, shares_from_axes)

@@ -9,6 +9,7 @@ from geometry_msgs.msg import Twist, TwistStamped, Vector3
 from rclpy.node import Node
 
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.observed_motion import Triple
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL, frame_names
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters
@@ -56,13 +57,13 @@ class VelocityFrames:
         """
         self._body, self._worlds, self._yaw = body, worlds, yaw
 
-    def in_body(self, message: Twist | TwistStamped) -> Twist:
+    def in_body(self, message: Twist | TwistStamped) -> BodyVelocity:
         """Return the velocity in the body's axes, or level ones with its heading. Raises ValueError with a sentence."""
         if isinstance(message, Twist):
-            return message
-        frame: str = message.header.frame_id
+            return velocity_from_twist(message)
+        velocity, frame = velocity_from_twist(message.twist), message.header.frame_id
         if frame in ("", self._body):
-            return message.twist
+            return velocity
         if frame not in self._worlds:
             worlds = "".join(f", or {name} for the world's" for name in sorted(self._worlds))
             raise ValueError(
@@ -71,7 +72,7 @@ class VelocityFrames:
         yaw = self._yaw()
         if yaw is None:
             raise ValueError(f"its frame_id is {frame}, and the heading of the vehicle in {frame} is not known now.")
-        return Twist(linear=_turned(message.twist.linear, -yaw), angular=_turned(message.twist.angular, -yaw))
+        return BodyVelocity(*_turned(velocity.linear, -yaw), *_turned(velocity.angular, -yaw))
 
 
 def velocity_frames(parameters: DeclaredParameters, yaw: Callable[[], float | None]) -> VelocityFrames:
@@ -83,9 +84,10 @@ def velocity_frames(parameters: DeclaredParameters, yaw: Callable[[], float | No
     return VelocityFrames(names.base_link, worlds, yaw)
 
 
-def _turned(vector: Vector3, angle: float) -> Vector3:
+def _turned(vector: Triple, angle: float) -> Triple:
     cos, sin = math.cos(angle), math.sin(angle)
-    return Vector3(x=cos * vector.x - sin * vector.y, y=sin * vector.x + cos * vector.y, z=vector.z)
+    x, y, z = vector
+    return cos * x - sin * y, sin * x + cos * y, z
 
 
 class OtherTypes:

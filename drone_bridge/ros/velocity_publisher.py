@@ -5,9 +5,9 @@ import math
 import time
 from typing import Any
 
-from geometry_msgs.msg import Twist
 from rclpy.publisher import Publisher
 
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes
 from drone_bridge.net.clock import elapsed_s
@@ -15,7 +15,7 @@ from drone_bridge.ros.command_axes import axes_from_shares
 from drone_bridge.ros.neutral_repeater import NeutralRepeater, has_followers
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import wait_for_delivery
-from drone_bridge.ros.velocity_messages import cmd_vel_type
+from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
 
 _DEPTH = 10
 #: How often is looked who takes cmd_axes.
@@ -37,7 +37,7 @@ class VelocityPublisher:
         self._publishers: tuple[Publisher[Any], ...] = (self._publisher,)
         if axes_frame_id is not None:
             self._publishers += (node.make_publisher(CommandAxes, "cmd_axes", _DEPTH),)
-        self._repeater = NeutralRepeater(node, self._publishers, lambda: self._message(Twist(), Shares()))
+        self._repeater = NeutralRepeater(node, self._publishers, lambda: self._message(STILL, Shares()))
         self._moves = False  # the last command
         self._looked_s = -math.inf
         self._are_shares_taken = False
@@ -47,12 +47,12 @@ class VelocityPublisher:
         """Whether zero is the vehicle's newest command, as far as is known."""
         return self._repeater.age_s is not None
 
-    def publish(self, twist: Twist, shares: Shares, decided_s: float) -> None:
+    def publish(self, velocity: BodyVelocity, shares: Shares, decided_s: float) -> None:
         """Publish a command; `decided_s` is when it was decided to follow it, see `ProtocolNode.publish`."""
         if self._axes_frame_id is not None:
             self._look()
-        self._moves = twist != Twist() or shares != Shares()
-        self._repeater.publish(*self._message(twist, shares), decided_s)
+        self._moves = velocity != STILL or shares != Shares()
+        self._repeater.publish(*self._message(velocity, shares), decided_s)
         self._node.report.counts["commands"] += 1
 
     def wait_for_delivery(self) -> None:
@@ -69,11 +69,11 @@ class VelocityPublisher:
         are_taken = has_followers(self._node, "cmd_axes")
         if are_taken != self._are_shares_taken:
             if self._moves:
-                self._repeater.publish(*self._message(Twist(), Shares()), elapsed_s())
+                self._repeater.publish(*self._message(STILL, Shares()), elapsed_s())
             self._are_shares_taken = are_taken
 
-    def _message(self, twist: Twist, shares: Shares) -> "tuple[Publisher[Any], Any]":
+    def _message(self, velocity: BodyVelocity, shares: Shares) -> "tuple[Publisher[Any], Any]":
         if not self._are_shares_taken or self._axes_frame_id is None:
-            return self._publisher, twist
+            return self._publisher, twist_from_velocity(velocity)
         stamp = self._node.get_clock().now().to_msg()
         return self._publishers[-1], axes_from_shares(shares, stamp, self._axes_frame_id)

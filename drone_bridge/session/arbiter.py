@@ -21,7 +21,9 @@ there is none the neutral command, and the session presses the button |
 
 - LANDING is below the helm: a person sees the vehicle, and brings it back where it does not know itself. It goes on
   when nobody commands, and begins again when a person lets go without holding the vehicle.
-- A raw command, which is no velocity, has no limits, and needs no odometry.
+- A command is a BodyVelocity, or raw: in terms of the wire. A raw one has no limits, and needs no odometry.
+- A decision is bounded twice: a velocity by the user's limits (`Limits`), then any command by the vehicle's maxima
+  (`within_maxima`). Each counts a command once, when it is first followed. The wire's range is the protocol's.
 - All times are seconds of one clock that is never set and goes on while the machine is suspended: what was commanded
   before a suspension is old after it.
 
@@ -37,15 +39,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import Limits
-from drone_bridge.motion.observed_motion import Triple
 from drone_bridge.session.hold_state import HoldState
 
-CommandT = TypeVar("CommandT")
+RawT = TypeVar("RawT")
 
-#: The count of commands that were followed within the limits only, and how long they took.
-LIMITED = "limited_commands"
+# Counts of commands that were followed only within the user's limits, or the vehicle's maxima.
+LIMITED, CLAMPED = "limited_commands", "clamped_commands"
+#: The time from the arrival of a command until it is first followed.
 WAITED = "command_received_to_sent"
+#: How fast a vehicle sinks that has to land and has no button for it, m/s.
+LANDING_SPEED = 0.5
+SINKING = BodyVelocity(up=-LANDING_SPEED)
 
 
 class Rank(Enum):
@@ -59,24 +65,12 @@ class Rank(Enum):
     NEUTRAL = "nobody: the neutral command"
 
 
-@dataclass(frozen=True, slots=True)
-class AskedVelocity(Generic[CommandT]):
-    """What a command was made from, where that is a velocity."""
-
-    linear: Triple
-    """Forward, left and up, m/s."""
-    at: Callable[[Triple], CommandT]
-    """Makes the command for another one, whose turn rates are the same."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrival(Generic[CommandT]):
+class Arrival(Generic[RawT]):
     """A command as it was given, and when."""
 
-    command: CommandT
+    command: BodyVelocity | RawT
     arrived_s: float
-    velocity: AskedVelocity[CommandT] | None = None
-    """None of a raw command, which has no limits."""
     stamp: tuple[int, int] | None = None
     """The (sec, nanosec) of what it answers, if it says that."""
     is_helm: bool = False
@@ -84,12 +78,12 @@ class Arrival(Generic[CommandT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Decision(Generic[CommandT]):
+class Decision(Generic[RawT]):
     """What is to be sent now, and by which rank."""
 
     rank: Rank
-    command: CommandT | None = None
-    """None is the neutral command."""
+    command: BodyVelocity | RawT | None = None
+    """Within limits and maxima; None is the neutral command."""
     arrived_s: float | None = None
     """When what is followed arrived."""
 
@@ -105,7 +99,7 @@ class Statistics(Protocol):
         """Add a duration."""
 
 
-class Arbiter(Generic[CommandT]):
+class Arbiter(Generic[RawT]):
     """What a vehicle is commanded, of all that it is given."""
 
     def __init__(
@@ -113,15 +107,17 @@ class Arbiter(Generic[CommandT]):
     ) -> None:
         """`command_timeout` returns for how long a command holds, s, which may change."""
         self.limits = limits
-        #: Makes the command that sinks, of a vehicle that lands so.
-        self.sink: Callable[[], CommandT] | None = None
+        #: Whether the vehicle lands by a velocity, and not by a button.
+        self.sinks = False
+        #: Returns the part of a command that the vehicle can follow.
+        self.within_maxima: Callable[[BodyVelocity | RawT], BodyVelocity | RawT] = lambda command: command
         #: Takes what waits, in the link's thread.
         self.take: Callable[[float], object] = lambda now_s: None
         #: The newest command, fresh or not.
-        self.newest: Arrival[CommandT] | None = None
+        self.newest: Arrival[RawT] | None = None
         self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
         self._overruled_until_s = -math.inf
-        self._followed: Arrival[CommandT] | None = None
+        self._followed: Arrival[RawT] | None = None
 
     # For any thread.
 
@@ -132,7 +128,7 @@ class Arbiter(Generic[CommandT]):
             return True
         return now_s >= self._overruled_until_s
 
-    def put(self, arrival: Arrival[CommandT]) -> None:
+    def put(self, arrival: Arrival[RawT]) -> None:
         """Replace the newest command."""
         self.newest = arrival
 
@@ -142,27 +138,28 @@ class Arbiter(Generic[CommandT]):
 
     # For the link's thread.
 
-    def decide(self, now_s: float, answer: Arrival[CommandT] | None = None) -> Decision[CommandT]:
+    def decide(self, now_s: float, answer: Arrival[RawT] | None = None) -> Decision[RawT]:
         """Return what to send now; of `answer`, instead of the newest command, if that is given."""
         self.take(now_s)
         arrival = answer or self._fresh(now_s)
         rank = self.rank(now_s, arrival)
-        if rank is Rank.LANDING and self.sink:
-            return Decision(rank, self.sink())
+        if rank is Rank.LANDING and self.sinks:
+            return Decision(rank, self.within_maxima(SINKING))
         if arrival is None or not (rank is Rank.COMMAND or (rank is Rank.HELM and arrival.is_helm)):
             return Decision(rank)
+        asked = arrival.command
+        limited = self.limits.limited(asked, now_s) if isinstance(asked, BodyVelocity) else asked
+        followed = self.within_maxima(limited)
         if arrival is not self._followed:
             self._followed = arrival
             self._statistics.took(WAITED, now_s - arrival.arrived_s)
-        command, velocity = arrival.command, arrival.velocity
-        if velocity is not None:
-            allowed = self.limits.limited(velocity.linear, now_s)
-            if allowed != velocity.linear:
+            if limited != asked:
                 self._statistics.counts[LIMITED] += 1
-                command = velocity.at(allowed)
-        return Decision(rank, command, arrival.arrived_s)
+            if followed != limited:
+                self._statistics.counts[CLAMPED] += 1
+        return Decision(rank, followed, arrival.arrived_s)
 
-    def rank(self, now_s: float, arrival: Arrival[CommandT] | None = None) -> Rank:
+    def rank(self, now_s: float, arrival: Arrival[RawT] | None = None) -> Rank:
         """Return who decides, if that is the newest command that is fresh. For any thread."""
         is_held, is_at_helm = self._hold.look(now_s)
         if is_held:
@@ -173,11 +170,11 @@ class Arbiter(Generic[CommandT]):
             return Rank.LANDING
         if arrival is None:
             return Rank.NEUTRAL
-        if arrival.velocity is not None and self.limits.is_blind(now_s):
+        if isinstance(arrival.command, BodyVelocity) and self.limits.is_blind(now_s):
             return Rank.BLIND
         return Rank.COMMAND
 
-    def _fresh(self, now_s: float) -> Arrival[CommandT] | None:
+    def _fresh(self, now_s: float) -> Arrival[RawT] | None:
         newest = self.newest
         if newest is None or now_s - newest.arrived_s > self._command_timeout():
             return None

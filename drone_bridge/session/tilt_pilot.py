@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.motion_observer import MotionObserver
 from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
@@ -35,7 +35,7 @@ _SHORTEST_STEP_S = 1e-3
 class TiltPilot:
     """Turns what is decided into shares, for one thread."""
 
-    def __init__(self, arbiter: Arbiter[BodyVelocity | Shares], drone: TiltedDrone, *, hovers: bool) -> None:
+    def __init__(self, arbiter: Arbiter[Shares], drone: TiltedDrone, *, hovers: bool) -> None:
         """`hovers` says whether the drone stops by itself when it gets its neutral command."""
         self.arbiter = arbiter
         #: Whether what was sent last is a velocity that is flown without feedback.
@@ -84,7 +84,7 @@ class TiltPilot:
         is_blind = is_stale or not trust.speed
         shares, wanted = None, None if is_overruled else self.arbiter.decide(now_s).command
         if wanted is None and not self._hovers and not is_blind and not is_overruled:
-            wanted = BodyVelocity()
+            wanted = STILL
         self.is_estimating, self.is_drifting = False, wanted is None and not self._hovers and newest is not None
         if isinstance(wanted, BodyVelocity):
             if newest and newest is not self._seen and not is_stale:
@@ -99,7 +99,7 @@ class TiltPilot:
             if self._is_on_ground and wanted.up < 0.0 and not self._hovers:
                 shares = Shares(thrust=-1.0)  # for it to stop its motors
             self.is_estimating = is_stale and not self._is_on_ground
-        if not isinstance(wanted, BodyVelocity) or (is_blind and self._hovers and wanted == BodyVelocity()):
+        if not isinstance(wanted, BodyVelocity) or (is_blind and self._hovers and wanted == STILL):
             self._control.restart()
             self._seen, self.is_estimating = None, False
             shares = None if isinstance(wanted, BodyVelocity) else wanted

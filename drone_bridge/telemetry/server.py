@@ -19,7 +19,7 @@ from std_msgs.msg import String
 
 from drone_bridge.net.datagram_link import DatagramCaller, DatagramPort
 from drone_bridge.net.link_loop import Link
-from drone_bridge.ros.command_axes import FullScale, twist_from_shares
+from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     CMD_VEL,
@@ -265,8 +265,8 @@ class TelemetryServer(ProtocolNode):
         """Publish a command, or what the operator says of its rover."""
         if isinstance(message, DroneCommand):
             shares = shares_from_command(message, self._signs)
-            twist = twist_from_shares(shares, read_group(self.parameters, "full_scale", FullScale))
-            self._velocities.publish(twist, shares, self.decided_s)
+            velocity = velocity_from_shares(shares, read_group(self.parameters, "full_scale", FullScale))
+            self._velocities.publish(velocity, shares, self.decided_s)
         elif relayed := self.encode(RoverConnection().send, message):
             self.publish(self._texts[ROVER_TOPIC], String(data=relayed.decode()))
 

@@ -72,7 +72,8 @@ class Pilot(Operator):
         frame = self._frame
         position = None if frame.position is None else _levelled(*frame.position)
         self._control.measured(frame.time, self._attitude(frame), position)
-        command = self._control.command(BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn))
+        wanted = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
+        command = self._control.command(self._control.within_maxima(wanted))
         self._control.flown(command, is_velocity=True)
         self._stream.send(self._connection.send(self._motion(command)))
         return f"t={frame.time:.2f} s"

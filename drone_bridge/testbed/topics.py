@@ -12,13 +12,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TransformStamped, Twist
+from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import (
     MeasuredAttitude,
     Quaternion,
@@ -215,12 +216,9 @@ def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) ->
     return Command(body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
 
 
-def twist_from_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> Twist:
-    """Return a cmd_vel for a velocity, m/s and rad/s, in the testbed's levelled axes."""
-    twist = Twist()
-    twist.linear.x, twist.linear.y, twist.linear.z = ahead, 0.0 - right, up
-    twist.angular.z = 0.0 - yaw_rate
-    return twist
+def body_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> BodyVelocity:
+    """Return the velocity for one in the testbed's levelled axes, m/s and rad/s, which turns right."""
+    return BodyVelocity(ahead, 0.0 - right, up, turn=0.0 - yaw_rate)
 
 
 def rates_from_command(command: Command, stamp: Time) -> CommandRates:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from session_talk import SessionTalk
 from simulator_world import STILL, World
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Note, Outcome, Publish, Send
@@ -23,7 +24,7 @@ from drone_bridge.simulator.session.steering import Steering
 VEHICLE, BUOY = 0, 1
 COMMAND_TIMEOUT_S = 0.5
 FRONT = sim.AddCamera(VEHICLE, (1.0, 0.0, 0.0, 0.0), (0.3, 0.0, 0.0), 1.0)
-STOPPED, NORTH, EAST = ("still",), ("north",), ("east",)
+STOPPED, NORTH, EAST = BodyVelocity(), BodyVelocity(forward=1.0), BodyVelocity(left=-1.0)
 SET = {STOPPED: (0.0, 0.0, 0.0), NORTH: (1.0, 0.0, 0.0), EAST: (0.0, 1.0, 0.0)}
 PARAMETERS = {
     **{"vehicle": VEHICLE, "rate": 50.0, "release_after": 5.0, "request_timeout": 2.0, "poll_period": 1.0},
@@ -65,7 +66,7 @@ class SimulatorTalk(SessionTalk):
         entities = Entities(VEHICLE, {BUOY: "buoy"}, topic_token, {"map", "odom", "base_link"})
         self.simulation = Simulation(entities, desired, SimulatedTime(is_published=True))
         self.attitudes = []  # for which velocities were made
-        steering = Steering(self.arbiter, self.requests_of, STOPPED, self.parameters.__getitem__)
+        steering = Steering(self.arbiter, self.requests_of, self.parameters.__getitem__)
         super().__init__(
             ClientSession(
                 self.simulation,
@@ -84,7 +85,7 @@ class SimulatorTalk(SessionTalk):
             raise ValueError(f"{name} is refused while the vehicle is held.")
 
     def requests_of(self, command, attitude):
-        """Return v by the name of a command, and w of zero."""
+        """Return v by the command, and w of zero."""
         self.attitudes.append(attitude)
         return tuple(
             sim.SetEntity(VEHICLE, attribute, value)

@@ -6,7 +6,7 @@ What is sent when is in `session.driver`; this node gives it topics, services, p
 
 import contextlib
 import getpass
-from typing import Any
+from typing import Any, NoReturn
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Bool
@@ -19,7 +19,6 @@ from drone_bridge.robot.bridge.odometry import DeadReckoning
 from drone_bridge.robot.bridge.parameters import PARAMETERS
 from drone_bridge.robot.bridge.sensor_topics import SensorTopics
 from drone_bridge.robot.bridge.services import RobotServices
-from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Problem
@@ -74,7 +73,7 @@ class RobotBridge(ProtocolNode):
         if len(self._driver_name.encode()) > LONGEST_DRIVER_NAME:
             raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
         self._read_route()  # or it would be refused only later
-        skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
+        self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         covariances = OdometryCovariances(POSE_VARIANCES, get("twist_covariance_diagonal"))
         self._translation = Translation(frame_names(self.parameters, FrameNames), covariances)
         self._robot_log = LogLimiter()
@@ -82,11 +81,11 @@ class RobotBridge(ProtocolNode):
             self.make_publisher(row.message, row.name, row.qos()) for row in map(TABLE.row, ("sensors", "subsystems"))
         )
         self._sensor_topics = SensorTopics(self, self._translation)
-        self._dead_reckoning = DeadReckoning(self, self._translation, skid_steer)
-        self._commands: CommandTopics[Speeds] = CommandTopics(
-            self, on_command=self._have_driven, period_s=PROMPT_PERIOD_S
+        self._dead_reckoning = DeadReckoning(self, self._translation, self._skid_steer)
+        self._commands: CommandTopics[NoReturn] = CommandTopics(
+            self, on_command=self._have_driven, period_s=PROMPT_PERIOD_S, within_maxima=self._skid_steer.within_maxima
         )
-        self._commands.take_velocities(skid_steer.speeds, ("linear.x", "angular.z"))
+        self._commands.take_velocities(("linear.x", "angular.z"))
         self.make_subscription(Bool, "light", self._robot_services.switch_light, depth=1)
 
     def make_transport(self) -> Link:
@@ -108,7 +107,14 @@ class RobotBridge(ProtocolNode):
         get = self.parameters.__getitem__
         self._dead_reckoning.reset()
         desired = DesiredSubsystems(get("skid_steer"), get("lights"))
-        self.session = DriverSession(self._driver_name, desired, self._commands.arbiter, get, time_of_day_ms)
+        self.session = DriverSession(
+            self._driver_name,
+            desired,
+            self._commands.arbiter,
+            get,
+            time_of_day_ms,
+            to_speeds=self._skid_steer.speeds,
+        )
         return self.session
 
     def undeliverable(self) -> str | None:

@@ -24,7 +24,8 @@ class DeadReckoning:
 
     def move(self, moved: Moved) -> None:
         """Follow the speeds that the robot has had since the last call, and publish that where it is due."""
-        self._odometry.advance(moved.until_s - self._moved_s, *self._skid_steer.motion(moved.speeds))
+        velocity = self._skid_steer.velocity(moved.speeds)
+        self._odometry.advance(moved.until_s - self._moved_s, velocity.forward, velocity.turn)
         self._moved_s = moved.until_s
         if moved.is_due and self._is_wanted:
             self._node.observed.measured(*self._odometry.motion)

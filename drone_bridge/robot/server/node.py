@@ -33,7 +33,7 @@ from drone_bridge.robot.topics import SkidSteer, Translation
 from drone_bridge.ros.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.velocity_messages import cmd_vel_type
+from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
 from drone_bridge.session.session import AFTER_STALLS, Actions
 
 #: The condition of a robot behind a bridge that says nothing.
@@ -135,7 +135,8 @@ class RobotServer(ProtocolNode):
         """Publish what drivers command."""
         if isinstance(message, Speeds):
             self.report.counts["commands"] += 1
-            self._repeater.publish(self._commands, self._skid_steer.twist(message), self.decided_s)
+            twist = twist_from_velocity(self._skid_steer.velocity(message))
+            self._repeater.publish(self._commands, twist, self.decided_s)
         else:
             self.publish(self._lights[self._light_topics(message.id)], Bool(data=message.is_on))
 

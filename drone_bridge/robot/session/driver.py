@@ -11,11 +11,11 @@ see DriverConversation | WAITING, when the robot closes, is silent for `link_tim
 FIRST_ANSWER_S, or sends what can't be read |
 | CLOSED, by `end` | a stop, and what was bound is given back | |
 
-Speeds are those that the arbiter decides; at most `max_update_rate` changes are sent per second, but a stop at once.
-While answers to keep-alives are late, speeds that only slow the motors down are sent as well, and other changes wait;
-after `command_timeout` a stop is sent in their place. In safe mode only a stop is sent. What is desired outlives
-connections; commands, lights and requests do not. A request to bind is answered when the robot gives one, or when the
-connection ends.
+The velocity is the one that the arbiter decides; at most `max_update_rate` changes of speeds are sent per second, but a
+stop at once. While answers to keep-alives are late, speeds that only slow the motors down are sent as well, and other
+changes wait; after `command_timeout` a stop is sent in their place. In safe mode only a stop is sent. What is desired
+outlives connections; commands, lights and requests do not. A request to bind is answered when the robot gives one, or
+when the connection ends.
 
 A robot has proved useful when it has answered all binds: one that never does is connected to ever less often.
 
@@ -25,8 +25,9 @@ How the robot moves is what its answers tell: a stop counts once it is known to 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.session.bindings import NOT_LISTED
@@ -100,25 +101,28 @@ class DriverSession(Session):
         self,
         driver_name: str,
         desired: DesiredSubsystems,
-        arbiter: Arbiter[Speeds],
+        arbiter: Arbiter[NoReturn],
         parameter: Callable[[str], Any],
         wall_ms: Callable[[], int],
+        *,
+        to_speeds: Callable[[BodyVelocity], Speeds],
     ) -> None:
         """Begin.
 
         Args:
             driver_name: as the robot and its other drivers see it.
             desired: which subsystems are bound.
-            arbiter: decides the speeds.
+            arbiter: decides the velocity.
             parameter: returns the present value of `link_timeout` and `command_timeout`, s, and
                 `max_update_rate`, Hz.
             wall_ms: returns the time of day, ms since 1970.
+            to_speeds: converts a velocity to the wire.
         """
         self.state = WAITING
         #: Why no command can move the robot now, for people; None when one can.
         self.undrivable: str | None = None
         self._driver_name, self._desired, self._arbiter = driver_name, desired, arbiter
-        self._parameter, self._wall_ms = parameter, wall_ms
+        self._to_speeds, self._parameter, self._wall_ms = to_speeds, parameter, wall_ms
         self._peer: Any = None
         self._conversation: DriverConversation | None = None
         self._connection = codec.DriverConnection()
@@ -240,7 +244,7 @@ class DriverSession(Session):
                 self._out.append(Note("lost_connections", str(silence)))
                 return self._ended(str(silence), now_s)
             decision = self._arbiter.decide(now_s)
-            conversation.drive(decision.command or STOPPED, now_s)
+            conversation.drive(self._to_speeds(decision.command) if decision.command else STOPPED, now_s)
             conversation.flush(self._encoded, self._send, now_s)
             self.heard_s = conversation.heard_s
             self.is_proven = self.is_proven or conversation.bindings.is_settled
@@ -255,7 +259,7 @@ class DriverSession(Session):
             self._set_due(conversation, decision)
         return self._done()
 
-    def _set_due(self, conversation: DriverConversation, decision: Decision[Speeds]) -> None:
+    def _set_due(self, conversation: DriverConversation, decision: Decision[NoReturn]) -> None:
         self.due_s = min(conversation.due_s, self._odometry_due_s, self._lists_due_s)
         if decision.command is not None and decision.arrived_s is not None:
             ends_s = decision.arrived_s + float(self._parameter("command_timeout")) + _AFTER_S

@@ -5,12 +5,10 @@ What is said when is in `session.client`; this node gives it topics, services, p
 """
 
 from random import Random
-from typing import Any
-
-from geometry_msgs.msg import Twist
+from typing import Any, NoReturn
 
 from drone_bridge.motion.body_to_model import BodyToModel
-from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import IDENTITY
 from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.net.link_loop import Link
@@ -23,7 +21,6 @@ from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.topic_names import topic_token
-from drone_bridge.ros.velocity_messages import velocity_from_twist
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
 from drone_bridge.simulator.bridge.parameters import PARAMETERS
@@ -93,10 +90,14 @@ class SimulatorBridge(ProtocolNode):
         self._outputs = SimulatorOutputs(self, self._vehicle, frames)
         self.cleanup.callback(self._outputs.close)
         self._outputs.show(self._simulation.scene)
-        self._commands: CommandTopics[BodyVelocity] = CommandTopics(
-            self, self._outputs.stamps.command_clock, self._have_steered, period_s=PROMPT_PERIOD_S
+        self._commands: CommandTopics[NoReturn] = CommandTopics(
+            self,
+            self._outputs.stamps.command_clock,
+            self._have_steered,
+            period_s=PROMPT_PERIOD_S,
+            within_maxima=self._within_maxima,
         )
-        self._commands.take_velocities(self._read)
+        self._commands.take_velocities()
 
     def make_transport(self) -> Link:
         """Open the connections to the simulator."""
@@ -106,7 +107,7 @@ class SimulatorBridge(ProtocolNode):
 
     def make_session(self) -> ClientSession:
         get = self.parameters.__getitem__
-        steering = Steering(self._commands.arbiter, self._requests, STILL, get)
+        steering = Steering(self._commands.arbiter, self._requests, get)
         self.session = ClientSession(self._simulation, steering, get, check_hold=self.hold.check, source=Random())
         return self.session
 
@@ -124,16 +125,14 @@ class SimulatorBridge(ProtocolNode):
 
     # What the executor does.
 
-    def _read(self, twist: Twist) -> tuple[BodyVelocity, bool]:
-        asked = velocity_from_twist(twist)
-        allowed = within_maxima(asked, self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
-        return allowed, allowed == asked
-
     def _have_steered(self) -> None:
         if self.session:
             self.post(self.session.commanded)
 
     # The simulator, on the loop's thread.
+
+    def _within_maxima(self, velocity: BodyVelocity) -> BodyVelocity:
+        return within_maxima(velocity, self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
 
     def _requests(self, velocity: BodyVelocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
         """Return what sets a velocity; zero needs no attitude."""

@@ -18,8 +18,9 @@ sent before is sent again, or zero in its place.
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.session.arbiter import Arbiter, Rank
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.exchange import Exchange, OnAnswer, ignore
@@ -32,17 +33,15 @@ _UNKNOWN_ATTITUDE = (
 
 
 #: The requests that set a velocity for the vehicle's attitude, which zero does not need.
-ToRequests = Callable[[Any, Any], tuple[sim.SetEntity, ...]]
+ToRequests = Callable[[BodyVelocity, Any], tuple[sim.SetEntity, ...]]
 
 
 class Steering:
     """Over all connections."""
 
-    def __init__(
-        self, arbiter: Arbiter[Any], to_requests: ToRequests, still: Any, parameter: Callable[[str], Any]
-    ) -> None:
-        """`still` moves nothing; `parameter` returns the present `vehicle`, `rate` and `release_after`."""
-        self._arbiter, self._to_requests, self._still, self._parameter = arbiter, to_requests, still, parameter
+    def __init__(self, arbiter: Arbiter[NoReturn], to_requests: ToRequests, parameter: Callable[[str], Any]) -> None:
+        """`parameter` returns the present `vehicle`, `rate` and `release_after`."""
+        self._arbiter, self._to_requests, self._parameter = arbiter, to_requests, parameter
         #: When `turn` does something; a new command makes that now.
         self.due_s = math.inf
         self._is_engaged = False
@@ -50,7 +49,7 @@ class Steering:
         self._sent_s = -math.inf
         self._unanswered = 0
         self._is_refused = False  # on this connection, which is logged once
-        self._sent: Any = None
+        self._sent: BodyVelocity | None = None
 
     def begin(self, exchange: Exchange) -> None:
         """Stop the vehicle, on a new connection, and forget what was commanded before."""
@@ -58,7 +57,7 @@ class Steering:
         self._unanswered, self._is_refused, self._sent = 0, False, None
         self._sent_s = self.due_s = -math.inf
         self._stale_since_s = exchange.now_s if self._is_engaged else None
-        self._send(exchange, self._still, None, ignore)  # that there is no vehicle is said by who asks for its state
+        self._send(exchange, STILL, None, ignore)  # that there is no vehicle is said by who asks for its state
 
     def resume(self) -> None:
         """Have `turn` send at once: what was decided before this process stood still may be on its way."""
@@ -75,20 +74,20 @@ class Steering:
             return
         decision = self._arbiter.decide(now_s)
         # Others may steer it as well: on hold it is kept still for as long as that lasts.
-        command = self._still if decision.rank is Rank.HOLD else decision.command
+        command = STILL if decision.rank is Rank.HOLD else decision.command
         if command is None and not self._is_engaged:
             self.due_s = math.inf
             return
         self._sent_s, self.due_s = now_s, now_s + period_s
         if command is not None:
-            if attitude is None and command != self._still:
+            if attitude is None and command != STILL:
                 exchange.note("unsteered_commands", _UNKNOWN_ATTITUDE, is_ongoing=True)
                 return
             self._is_engaged, self._stale_since_s = True, None
         elif self._stale_since_s is None:
             self._stale_since_s = now_s
-        velocity = self._still if command is None else command
-        if self._unanswered and (velocity != self._still or self._sent == self._still):
+        velocity = STILL if command is None else command
+        if self._unanswered and (velocity != STILL or self._sent == STILL):
             exchange.note("late_velocities")
             return
         self._command(exchange, velocity, attitude)
@@ -99,14 +98,14 @@ class Steering:
 
     def stop(self, exchange: Exchange) -> None:
         """Send zero to a vehicle that is steered, whatever is unanswered, unless that was sent last."""
-        if self._is_engaged and self._sent != self._still:
-            self._command(exchange, self._still, None)
+        if self._is_engaged and self._sent != STILL:
+            self._command(exchange, STILL, None)
 
     def last_requests(self) -> list[bytes]:
         """Return the last messages, which stop a vehicle that is being steered."""
-        return [sim.frame(request) for request in self._to_requests(self._still, None)] if self._is_engaged else []
+        return [sim.frame(request) for request in self._to_requests(STILL, None)] if self._is_engaged else []
 
-    def _command(self, exchange: Exchange, velocity: Any, attitude: Any) -> None:
+    def _command(self, exchange: Exchange, velocity: BodyVelocity, attitude: Any) -> None:
         def answered(answer: sim.Response) -> None:
             self._unanswered -= 1
             if isinstance(answer, sim.Error):
@@ -118,7 +117,7 @@ class Steering:
         self._sent = velocity
         self._unanswered += self._send(exchange, velocity, attitude, answered)
 
-    def _send(self, exchange: Exchange, velocity: Any, attitude: Any, on_answer: OnAnswer) -> int:
+    def _send(self, exchange: Exchange, velocity: BodyVelocity, attitude: Any, on_answer: OnAnswer) -> int:
         """Return how many answers are to come: what can't be encoded is counted, and ends no link."""
         send, refuse = partial(exchange.send, on_answer=on_answer), partial(exchange.note, UNENCODABLE)
         requests = self._to_requests(velocity, attitude)

@@ -59,8 +59,12 @@ class TestbedFlight:
             self._control.flown(*self._flown)
         self._control.measured(time_s, pose.attitude, pose.position)
 
+    def within_maxima(self, command: Command | BodyVelocity) -> Command | BodyVelocity:
+        """Return a velocity that may be flown; a raw command as it is."""
+        return self._control.within_maxima(command) if self._control and isinstance(command, BodyVelocity) else command
+
     def answer(self, command: Command | BodyVelocity | None) -> tuple[MotionParameters, bool]:
-        """Return the answer to the frame, and whether the command was within the drone's limits.
+        """Return the answer to the frame, and whether the wire's range, the announced maxima, has all of the command.
 
         None hovers: the drone levels out and stops.
         """
@@ -71,10 +75,9 @@ class TestbedFlight:
         elif self._control is None:
             return self.neutral, command is None
         else:
-            wanted = command or STILL
-            flown = self._control.command(wanted)
+            flown = self._control.command(command or STILL)
             rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
-            motion, _ = translate.motion_parameters(Command(rates, flown.thrust), self._constants, self._unit)
-            was_within = self._control.limited(wanted) == wanted
-            self._flown = flown, True  # which is within the drone's limits, but for rounding
+            wanted = Command(rates, flown.thrust)
+            motion, was_within = translate.motion_parameters(wanted, self._constants, self._unit)
+            self._flown = flown, True
         return motion, was_within

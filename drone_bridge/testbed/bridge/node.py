@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -18,6 +17,7 @@ from drone_bridge.msg import CommandRates
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import StreamLink
 from drone_bridge.net.tcp_connection import StreamOptions, StreamPeer
+from drone_bridge.ros.command_streams import PERIOD_S
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import (
     common_parameters,
@@ -87,18 +87,8 @@ PARAMETERS = (
     *limit_parameters(is_drone=True),
 )
 
-# How commands become answers.
-
-#: What cmd_vel moves, of a Twist.
+# What cmd_vel moves, of a Twist.
 FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
-
-
-def velocity_from_twist(twist: Twist) -> tuple[BodyVelocity, bool]:
-    """Read a cmd_vel of velocities: m/s in the level frame of the body, and rad/s about the vertical.
-
-    Also returns that it is followed as it is: what the drone can do of it shows only in flight.
-    """
-    return BodyVelocity(twist.linear.x, twist.linear.y, twist.linear.z, turn=twist.angular.z), True
 
 
 # The node.
@@ -152,10 +142,14 @@ class TestbedBridge(ProtocolNode):
         self._static_tf = self.make_publisher(TFMessage, "/tf_static", latched())
         self._velocity_parameters = read(VelocityParameters, VELOCITY, self.parameters)
         clock, is_lockstep = self._stamps.command_clock, get("sync") == LOCKSTEP
-        self._commands: CommandTopics[Command | BodyVelocity] = (
-            CommandTopics(self, clock, self._post_command, period_s=None) if is_lockstep else CommandTopics(self, clock)
+        self._commands: CommandTopics[Command] = CommandTopics(
+            self,
+            clock,
+            self._post_command if is_lockstep else lambda: None,
+            period_s=None if is_lockstep else PERIOD_S,
+            within_maxima=self._within_maxima,
         )
-        self._commands.take_velocities(velocity_from_twist, FOLLOWED_AXES)
+        self._commands.take_velocities(FOLLOWED_AXES)
         self._commands.take("cmd_rates", CommandRates, translate.command_from_rates)
 
     def make_transport(self) -> StreamLink:
@@ -192,6 +186,9 @@ class TestbedBridge(ProtocolNode):
         parameters = self._velocity_parameters
         self._flight = TestbedFlight(constants, self._unit, parameters, self._observed_pose, self._time_unit_s)
         return self._flight
+
+    def _within_maxima(self, command: Command | BodyVelocity) -> Command | BodyVelocity:
+        return self._flight.within_maxima(command) if self._flight else command
 
     def _observed_pose(self, frame: SensorFrame) -> translate.Pose:
         """Return where the drone is, which limits go by as well."""

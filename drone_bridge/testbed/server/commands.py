@@ -17,7 +17,7 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.time import time_from_nanoseconds
-from drone_bridge.ros.velocity_messages import cmd_vel_type
+from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
 from drone_bridge.testbed import topics as translate
 from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity
@@ -81,7 +81,7 @@ class CommandPublisher:
             rates = translate.command_from_motion_parameters(command.motion, self._unit)
             topic, message = RATES, self._rates(rates, time_from_nanoseconds(command.stamp_ns))
         else:
-            topic, message = VELOCITY, translate.twist_from_velocity(*command)
+            topic, message = VELOCITY, twist_from_velocity(translate.body_velocity(*command))
         # In lockstep the vehicle waits, so nothing is old by its time.
         self._repeater.publish(self._publishers[topic], message, math.inf if self._is_lockstep else decided_s)
 

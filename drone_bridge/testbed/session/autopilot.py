@@ -94,7 +94,7 @@ class Flight(Protocol):
         """Take what the frame says of the drone."""
 
     def answer(self, command: Any) -> tuple[MotionParameters, bool]:
-        """Return the answer to the frame, and whether the command, if any, was within the drone's limits."""
+        """Return the answer to the frame, and whether the command, if any, was within the wire's range."""
 
 
 class AutopilotSession(Session):

@@ -16,7 +16,7 @@ from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.wire.addresses import address_name
 from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import REQUESTS, ClientSession
-from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, steer_from_twist
+from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, steer_from_velocity, within_full_scale
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The drone's port for commands.", roles=("connect",)),
@@ -40,8 +40,8 @@ class KestrelBridge(ProtocolNode):
 
     def set_up(self):
         self._topics = TopicPublishers(self, TOPICS, Translation(frame_names(self.parameters, FrameNames)))
-        self._commands = CommandTopics(self, has_landing_button=True)
-        self._commands.take_velocities(self._steer_from_twist, AXES.values())
+        self._commands = CommandTopics(self, within_maxima=self._within_maxima, has_landing_button=True)
+        self._commands.take_velocities(AXES.values())
         RequestServices(self, REQUESTS, self._ask)
 
     def make_transport(self):
@@ -52,7 +52,7 @@ class KestrelBridge(ProtocolNode):
         get = self.parameters.__getitem__
         self._topics.restart()
         name = address_name(get("host"), get("port"))
-        self._session = ClientSession(name, self._commands.arbiter, get)
+        self._session = ClientSession(name, self._commands.arbiter, self._steer, get)
         return self._session
 
     def publish_event(self, message):
@@ -61,8 +61,14 @@ class KestrelBridge(ProtocolNode):
     def _ask(self, request, now_s):
         return self._session.ask(request, now_s)
 
-    def _steer_from_twist(self, twist):
-        return steer_from_twist(twist, {axis: self.parameters[f"full_scale.{axis}"] for axis in AXES})
+    def _within_maxima(self, velocity):
+        return within_full_scale(velocity, self._full_scale())
+
+    def _steer(self, velocity):
+        return steer_from_velocity(velocity, self._full_scale())
+
+    def _full_scale(self):
+        return {axis: self.parameters[f"full_scale.{axis}"] for axis in AXES}
 
 
 def main() -> int:

@@ -25,7 +25,7 @@ from drone_bridge.session.operator_command import OPERATORS_LOST
 from drone_bridge.session.session import AFTER_STALLS
 from kestrel_bridge.codec import DEFAULT_PORT
 from kestrel_bridge.session import DroneSession
-from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, twist_from_steer
+from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, assemble, velocity_from_steer
 
 FLIGHTS = ("takeoff", "land")
 ANSWER_TIMEOUT_S = 15.0
@@ -71,7 +71,7 @@ class KestrelServer(ProtocolNode):
 
     def publish_event(self, message):
         full_scale = {axis: self.parameters[f"full_scale.{axis}"] for axis in AXES}
-        self._velocities.publish(twist_from_steer(message, full_scale), Shares(), self.decided_s)
+        self._velocities.publish(velocity_from_steer(message, full_scale), Shares(), self.decided_s)
 
     def call_service(self, name, tag):
         def finish(answer):

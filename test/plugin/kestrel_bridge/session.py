@@ -39,10 +39,10 @@ OLD = "This process has just stood still, and the request is old: call it again.
 class ClientSession(Session):
     """A client's conversation with one drone."""
 
-    def __init__(self, name, arbiter, parameter):
-        """`arbiter` decides how the drone is steered."""
+    def __init__(self, name, arbiter, to_steer, parameter):
+        """`arbiter` decides the velocity, which `to_steer` converts to the wire."""
         self.state, self.peer = "waiting for a peer", name
-        self._arbiter, self._parameter = arbiter, parameter
+        self._arbiter, self._to_steer, self._parameter = arbiter, to_steer, parameter
         self._connection = ClientConnection()
         self._asked = {}  # by word: the requests that wait for an answer, and until when
         self._greeting_s = self._landing_s = -math.inf  # when that may be said again
@@ -87,7 +87,7 @@ class ClientSession(Session):
             return self._final(now_s)
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
         decision = self._arbiter.decide(now_s)
-        actions = list(self._sent(decision.command or Steer()))
+        actions = list(self._sent(self._to_steer(decision.command) if decision.command else Steer()))
         if decision.rank is Rank.LANDING and now_s >= self._landing_s:
             self._landing_s = now_s + LANDING_PERIOD_S
             actions += self._sent(Land())

@@ -6,9 +6,10 @@ The wire counts pitch and yaw, y and z the other way round than REP 103, in degr
 
 import math
 
-from geometry_msgs.msg import PointStamped, QuaternionStamped, Twist, TwistStamped
+from geometry_msgs.msg import PointStamped, QuaternionStamped, TwistStamped
 from sensor_msgs.msg import BatteryState
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -16,7 +17,7 @@ from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import set_quaternion
 from kestrel_bridge.codec import FULL, State, Steer
 
-#: The fields of a Twist by axis of the wire.
+#: The fields of a Twist by axis of the wire, which is named as in BodyVelocity.
 AXES = {"left": "linear.y", "forward": "linear.x", "up": "linear.z", "turn": "angular.z"}
 FULL_SCALE = tuple(
     ParameterDeclaration(f"full_scale.{axis}", default, f"{AXES[axis]} at full {axis}.", range=(1e-3, 1e3), live=True)
@@ -24,21 +25,21 @@ FULL_SCALE = tuple(
 )
 
 
-def steer_from_twist(twist: Twist, full_scale: dict[str, float]) -> tuple[Steer, bool]:
-    """Return a finite cmd_vel as axes, and whether it was within their limits."""
-    asked = {"left": twist.linear.y, "forward": twist.linear.x, "up": twist.linear.z, "turn": twist.angular.z}
-    shares = {axis: FULL * value / full_scale[axis] for axis, value in asked.items()}
-    clamped = {axis: round(max(-FULL, min(FULL, share))) for axis, share in shares.items()}
-    return Steer(**clamped), all(abs(share) <= FULL for share in shares.values())
-
-
-def twist_from_steer(steer: Steer, full_scale: dict[str, float]) -> Twist:
-    """Return axes as cmd_vel, the inverse of `steer_from_twist`."""
-    twist = Twist()
-    twist.linear.y, twist.linear.x, twist.linear.z, twist.angular.z = (
-        getattr(steer, axis) / FULL * full_scale[axis] for axis in AXES
+def within_full_scale(velocity: BodyVelocity, full_scale: dict[str, float]) -> BodyVelocity:
+    """Return a finite velocity along and about the axes of the wire, each within its full deflection."""
+    return BodyVelocity(
+        **{axis: max(-full_scale[axis], min(full_scale[axis], getattr(velocity, axis))) for axis in AXES}
     )
-    return twist
+
+
+def steer_from_velocity(velocity: BodyVelocity, full_scale: dict[str, float]) -> Steer:
+    """Return a velocity within full scale as axes."""
+    return Steer(**{axis: round(FULL * getattr(velocity, axis) / full_scale[axis]) for axis in AXES})
+
+
+def velocity_from_steer(steer: Steer, full_scale: dict[str, float]) -> BodyVelocity:
+    """Return the velocity that axes stand for, the inverse of `steer_from_velocity`."""
+    return BodyVelocity(**{axis: getattr(steer, axis) / FULL * full_scale[axis] for axis in AXES})
 
 
 class Translation:
