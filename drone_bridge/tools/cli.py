@@ -45,6 +45,10 @@ COMMANDS = {
     "recover": Command(
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
+    "run": Command("drone_bridge.tools.run", "run one node, as ros2 run drone_bridge does"),
+    "topic": Command("drone_bridge.tools.shell.topic", "list, print, time or publish topics, as ros2 topic does"),
+    "service": Command("drone_bridge.tools.shell.service", "list or call services, as ros2 service does"),
+    "param": Command("drone_bridge.tools.shell.param", "list, get or set parameters, as ros2 param does"),
     "hold": Command("drone_bridge.tools.hold:hold", "hold one vehicle, or all: neutral until they are resumed"),
     "resume": Command("drone_bridge.tools.hold:resume", "let one vehicle, or all, follow commands again"),
     "doctor": Command("drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False),

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages as YAML: filled from what a person typed, and printed."""
+
+import math
+from typing import Any
+
+import yaml
+
+from drone_bridge.tools.shell.node import FailedError, imported
+
+#: Of an array that is printed, at most.
+SHOWN_ELEMENTS = 128
+
+
+def filled(message: Any, text: str) -> Any:
+    """Return a message with the fields that a YAML mapping names, the others as they are. Raises FailedError."""
+    try:
+        values = yaml.safe_load(text) if text else {}
+    except yaml.YAMLError as error:
+        raise FailedError(f"'{text}' is not YAML: {' '.join(str(error).split())}.") from None
+    _fill(message, values or {}, "")
+    return message
+
+
+def _fill(message: Any, values: Any, where: str) -> None:
+    fields = message.get_fields_and_field_types()
+    if not isinstance(values, dict):
+        raise FailedError(f"{where or 'The message'} is {values!r}, and has to be a mapping with {', '.join(fields)}.")
+    for name, value in values.items():
+        if name not in fields:
+            raise FailedError(f"{where}{name} is no field; there are {', '.join(fields)}.")
+        present = getattr(message, name)
+        if hasattr(present, "get_fields_and_field_types"):
+            _fill(present, value, f"{where}{name}.")
+            continue
+        try:
+            setattr(message, name, _converted(value, fields[name], present, f"{where}{name}."))
+        except (AssertionError, TypeError, ValueError, OverflowError):
+            raise FailedError(f"{where}{name} is {value!r}, and has to be {fields[name]}.") from None
+
+
+def _converted(value: Any, type_name: str, present: Any, where: str) -> Any:
+    element = type_name.removeprefix("sequence<").partition("[")[0].rstrip(">").partition(",")[0]
+    if isinstance(value, list) and "/" in element:
+        kind = imported("msg", element)
+        elements = [kind() for _ in value]
+        for number, (each, values) in enumerate(zip(elements, value, strict=True)):
+            _fill(each, values, f"{where.rstrip('.')}[{number}].")
+        return elements
+    if isinstance(present, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if element in ("float", "double") and isinstance(value, list):
+        return [float(each) for each in value]
+    return value
+
+
+def as_yaml(message: Any) -> str:
+    """Return a message as YAML. Of long arrays it has the beginning, and how many elements there are."""
+    text: str = yaml.safe_dump(_plain(message), sort_keys=False, allow_unicode=True, width=math.inf)
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "get_fields_and_field_types"):
+        return {name: _plain(getattr(value, name)) for name in value.get_fields_and_field_types()}
+    if isinstance(value, (bytes, str, bool, int, float)):
+        return list(value) if isinstance(value, bytes) else value
+    elements = [_plain(each) for each in value[:SHOWN_ELEMENTS]]
+    return [getattr(each, "item", lambda each=each: each)() for each in elements] + (
+        [f"... {len(value)} in all"] if len(value) > SHOWN_ELEMENTS else []
+    )

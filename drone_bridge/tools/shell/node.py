@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The node of a command in a shell: what it finds in the ROS graph, and calls to services."""
+
+import contextlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import rclpy
+from rclpy.node import Node
+
+from drone_bridge.ros.program import initialize_ros, shut_down_ros
+from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
+
+Found = TypeVar("Found")
+
+#: In which what is there is discovered, s.
+DISCOVERY_S = 3.0
+#: In which a service has to answer, s.
+ANSWER_S = 10.0
+_LOOK_S = 0.1
+#: Exit status where something was not found, refused or not understood.
+FAILED = 1
+
+
+class FailedError(Exception):
+    """A command failed; the text is a sentence."""
+
+
+def run(verb: str, argv: Sequence[str], serve: Callable[[Node], int]) -> int:
+    """Serve a command with a node of its own, or have `ros2` do that where it is installed. Returns the exit status."""
+    if ros2 := shutil.which("ros2"):
+        print(f"With ROS 2 installed, this is: ros2 {verb} {' '.join(argv)}", file=sys.stderr, flush=True)
+        os.execv(ros2, [ros2, verb, *argv])
+    initialize_ros([])
+    node = rclpy.create_node(f"drone_bridge_{verb}_{os.getpid()}")
+    try:
+        return serve(node)
+    except (FailedError, UnknownTypeError) as error:
+        print(f"drone-bridge {verb}: {error}", file=sys.stderr)
+        return FAILED
+    finally:
+        node.destroy_node()
+        shut_down_ros()
+
+
+def spin_until(node: Node, condition: Callable[[], Found], timeout_s: float) -> Found:
+    """Return what a condition returns as soon as that is true, or at the end of the time."""
+    end_s = time.monotonic() + timeout_s
+    while not (found := condition()) and (left_s := end_s - time.monotonic()) > 0:
+        rclpy.spin_once(node, timeout_sec=min(left_s, _LOOK_S))
+    return found
+
+
+def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str, list[str]]]:
+    """Return the names in the ROS graph, each with its types, after the time that discovery takes."""
+    spin_until(node, lambda: False, DISCOVERY_S)
+    return sorted(names_and_types())
+
+
+def call(node: Node, kind: Any, service: str, request: Any) -> Any:
+    """Return the answer of a service. Raises FailedError."""
+    client: Any = node.create_client(kind, service)
+    try:
+        if not client.wait_for_service(DISCOVERY_S):
+            raise FailedError(f"No node serves {service}.")
+        future = client.call_async(request)
+        if not spin_until(node, future.done, ANSWER_S):
+            raise FailedError(f"{service} has not answered for {ANSWER_S:g} s.")
+        return future.result()
+    finally:
+        node.destroy_client(client)
+
+
+def imported(kind: str, name: str) -> Any:
+    """Return the class of a type, package/kind/Name, or shorter package/Name. Raises UnknownTypeError."""
+    package, _, rest = name.partition("/")
+    return import_interface(name if "/" in rest else f"{package}/{kind}/{rest}", kind)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """End with Ctrl-C without a traceback."""
+    with contextlib.suppress(KeyboardInterrupt):
+        yield

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge param`: list, get and set parameters of a node."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import yaml
+from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
+from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+
+from drone_bridge.tools.shell.node import FailedError, call, run
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="drone-bridge param", description="List, get or set parameters of a node.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
+    for name, summary in (("list", "its parameters"), ("get", "a parameter's value"), ("set", "change a parameter")):
+        verb = verbs.add_parser(name, help=summary)
+        verb.add_argument("node", help="such as /robot_bridge")
+        if name != "list":
+            verb.add_argument("parameter")
+        if name == "set":
+            verb.add_argument("value", help="as YAML")
+    words = parser.parse_args(argv)
+    serve: dict[str, Callable[[Node, Any], int]] = {"list": _list, "get": _get, "set": _set}
+    return run("param", argv, lambda node: serve[words.verb](node, words))
+
+
+def _list(node: Node, words: Any) -> int:
+    answer = call(node, ListParameters, f"{words.node}/list_parameters", ListParameters.Request())
+    print("\n".join(sorted(answer.result.names)))
+    return 0
+
+
+def _get(node: Node, words: Any) -> int:
+    request = GetParameters.Request(names=[words.parameter])
+    values = call(node, GetParameters, f"{words.node}/get_parameters", request).values
+    if not values or not values[0].type:
+        raise FailedError(f"{words.node} has no parameter {words.parameter}.")
+    print(parameter_value_to_python(values[0]))
+    return 0
+
+
+def _set(node: Node, words: Any) -> int:
+    try:
+        parameter = Parameter(words.parameter, value=yaml.safe_load(words.value)).to_parameter_msg()
+    except (TypeError, yaml.YAMLError):
+        raise FailedError(f"'{words.value}' is no value of a parameter: a number, a text, a bool, or a list.") from None
+    request = SetParameters.Request(parameters=[parameter])
+    (result,) = call(node, SetParameters, f"{words.node}/set_parameters", request).results
+    if not result.successful:
+        raise FailedError(f"{words.node} refused: {result.reason}")
+    return 0

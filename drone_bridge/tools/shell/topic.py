@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge topic`: list, echo and hz of topics, and pub on one."""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import rclpy
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from drone_bridge.tools.shell.messages import as_yaml, filled
+from drone_bridge.tools.shell.node import (
+    DISCOVERY_S,
+    FailedError,
+    discovered,
+    imported,
+    interruptible,
+    run,
+    spin_until,
+)
+
+_REPORT_S = 1.0
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the command. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="drone-bridge topic", description="List, print, time or publish topics.")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
+    listing = verbs.add_parser("list", help="the topics of this ROS domain")
+    listing.add_argument("-t", "--show-types", action="store_true", help="with their types")
+    echo = verbs.add_parser("echo", help="print the messages of a topic")
+    echo.add_argument("--once", action="store_true", help="only the first one")
+    hz = verbs.add_parser("hz", help="print how many messages come per second")
+    for verb in (echo, hz):
+        verb.add_argument("topic")
+        verb.add_argument("type", nargs="?", help="of the messages; by default that of their publisher")
+    pub = verbs.add_parser("pub", help="publish on a topic")
+    pub.add_argument("-r", "--rate", type=float, default=1.0, help="messages per second (1)")
+    pub.add_argument("-t", "--times", type=int, default=0, help="how many messages; 0: until Ctrl-C")
+    pub.add_argument("-1", "--once", action="store_true", help="one message, as soon as somebody subscribes")
+    pub.add_argument("topic")
+    pub.add_argument("type", help="of the message, such as geometry_msgs/msg/Twist")
+    pub.add_argument("message", nargs="?", default="", help="its fields as YAML; others are zero")
+    words = parser.parse_args(argv)
+    serve: dict[str, Callable[[Node, Any], int]] = {"list": _list, "echo": _echo, "hz": _hz, "pub": _publish}
+    return run("topic", argv, lambda node: serve[words.verb](node, words))
+
+
+def _list(node: Node, words: Any) -> int:
+    for name, types in discovered(node, node.get_topic_names_and_types):
+        print(f"{name} [{', '.join(types)}]" if words.show_types else name)
+    return 0
+
+
+def _echo(node: Node, words: Any) -> int:
+    received: list[Any] = []
+    _subscribe(node, words, received.append)
+    with interruptible():
+        while True:
+            rclpy.spin_once(node)
+            for message in received:
+                print(as_yaml(message), end="---\n", flush=True)
+                if words.once:
+                    return 0
+            received.clear()
+    return 0
+
+
+def _hz(node: Node, words: Any) -> int:
+    times_s: list[float] = []
+    _subscribe(node, words, lambda _: times_s.append(time.monotonic()))
+    with interruptible():
+        while True:
+            began_s = time.monotonic()
+            spin_until(node, lambda: False, _REPORT_S)
+            print(f"{len(times_s) / (time.monotonic() - began_s):.1f} messages per second", flush=True)
+            times_s.clear()
+    return 0
+
+
+def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
+    """Subscribe with the QoS that all publishers of the topic offer. Raises FailedError where there is none."""
+    topic = node.resolve_topic_name(words.topic)
+    publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
+    if not publishers and not words.type:
+        raise FailedError(f"No node publishes {topic}; `drone-bridge topic list` lists what there is.")
+    offered = [publisher.qos_profile for publisher in publishers]
+    qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
+    if offered and all(each.reliability == ReliabilityPolicy.RELIABLE for each in offered):
+        qos.reliability = ReliabilityPolicy.RELIABLE
+    if offered and all(each.durability == DurabilityPolicy.TRANSIENT_LOCAL for each in offered):
+        qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
+    node.create_subscription(imported("msg", words.type or publishers[0].topic_type), topic, take, qos)
+
+
+def _publish(node: Node, words: Any) -> int:
+    if not words.rate > 0:
+        raise FailedError(f"The rate is {words.rate:g}, and has to be above 0.")
+    kind = imported("msg", words.type)
+    message = filled(kind(), words.message)
+    publisher = node.create_publisher(kind, words.topic, 10)
+    most = 1 if words.once else words.times
+    if most and not spin_until(node, publisher.get_subscription_count, DISCOVERY_S):
+        raise FailedError(f"No node subscribes to {publisher.topic_name}.")
+    sent = 0
+    with interruptible():
+        next_s = time.monotonic()
+        while not most or sent < most:
+            if hasattr(message, "header"):
+                message.header.stamp = node.get_clock().now().to_msg()
+            publisher.publish(message)
+            sent += 1
+            next_s += 1 / words.rate
+            spin_until(node, lambda: False, max(0.0, next_s - time.monotonic()))
+        publisher.wait_for_all_acked()
+    return 0

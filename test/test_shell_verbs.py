@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge topic`, `service` and `param` as processes, and a node that they find."""
+
+import signal
+
+import pytest
+from geometry_msgs.msg import Twist
+from processes import executable
+from rclpy.qos import qos_profile_sensor_data
+from ros_session import wait_until
+from std_msgs.msg import String
+from std_srvs.srv import SetBool
+
+from drone_bridge.ros.qos import latched
+
+
+@pytest.fixture
+def command(start_child, monkeypatch, tmp_path):
+    """command(*words) starts `drone-bridge` on a PATH without ros2."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return lambda *words: start_child(executable("drone-bridge"), *words)
+
+
+def test_topics_are_listed_printed_timed_and_published(ros, command):
+    latest = ros.node.create_publisher(String, "latest", latched())
+    latest.publish(String(data="first"))
+    fast = ros.node.create_publisher(String, "fast", qos_profile_sensor_data)
+    ros.node.create_timer(0.02, lambda: fast.publish(String(data="again")))
+    received = ros.subscribe(Twist, "cmd_vel")
+
+    listing = command("topic", "list", "-t")
+    assert listing.wait() == 0
+    assert "/latest [std_msgs/msg/String]" in listing.lines
+
+    echo = command("topic", "echo", "--once", "latest")
+    assert echo.wait() == 0
+    assert "data: first" in echo.lines
+
+    hz = command("topic", "hz", "/fast")
+    hz.wait_for_line(r"^[1-9]\d*\.\d messages per second")
+    assert hz.stop(signal.SIGINT) == 0
+
+    pub = command("topic", "pub", "-r", "50", "-t", "3", "/cmd_vel", "geometry_msgs/msg/Twist", "{linear: {x: 1}}")
+    assert pub.wait() == 0
+    wait_until(lambda: len(received), "a message")
+    assert command("topic", "echo", "/nothing").wait() == 1
+
+
+def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command):
+    ros.node.declare_parameter("speed", 1.5)
+
+    def serve(request, response):
+        response.success, response.message = request.data, "it is on"
+        return response
+
+    ros.create_service(SetBool, "light", serve)
+    listing = command("service", "list")
+    assert listing.wait() == 0
+    assert "/light" in listing.lines
+    call = command("service", "call", "/light", "std_srvs/srv/SetBool", "{data: true}")
+    assert call.wait() == 0
+    assert call.lines == ["success: true", "message: it is on"]
+    assert command("service", "call", "/light", "std_srvs/srv/SetBool", "{data: 7}").wait() == 1
+
+    node = ros.node.get_fully_qualified_name()
+    names = command("param", "list", node)
+    assert names.wait() == 0
+    assert "speed" in names.lines
+    assert command("param", "set", node, "speed", "2.5").wait() == 0
+    value = command("param", "get", node, "speed")
+    assert value.wait() == 0
+    assert value.lines == ["2.5"]
+    assert command("param", "set", node, "speed", "fast").wait() == 1
+    assert command("param", "get", node, "height").wait() == 1
+
+
+def test_ros2_is_run_where_it_is_installed(command, tmp_path):
+    ros2 = tmp_path / "ros2"
+    ros2.write_text('#!/bin/sh\necho "ros2: $*"\n')
+    ros2.chmod(0o755)
+    echo = command("topic", "echo", "--once", "/odom")
+    assert echo.wait() == 0
+    assert "ros2: topic echo --once /odom" in echo.lines
+
+
+def test_a_node_is_run_by_its_name(command):
+    node = command("run", "state_publisher", "--help")
+    assert node.wait() == 2
+    assert "robot_bridge" in node.output
+    node = command("run", "rover_controller", "--ros-args", "-r", "__node:=my_rover")
+    node.wait_for_line("my_rover")
+    assert node.stop(signal.SIGINT) == 0
