@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How testbed_bridge makes answers of commands: of velocities, of rates and thrust, and of none."""
 
+import math
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import testbed_velocity_flights as measuring
 from testbed_velocity_flights import CONSTANTS, STEP_S, frame_of, make_flight
 
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.motion.wind import Wind
 from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
@@ -66,6 +68,20 @@ def test_a_drone_that_was_turned_by_rates_is_not_turned_back_when_they_end(layou
     answers = fly(layout, (5, None), (20, Command(BodyRates(0.0, 0.0, 0.5), 9.81)), (5, None))
     assert abs(answers[24].yaw_rate) == pytest.approx(np.degrees(0.5))
     assert np.abs(numbers(answers[25:])[:, :3]).max() < 0.05
+
+
+def test_velocities_are_bounded_before_the_flight_and_raw_commands_in_the_answer():
+    flight, fast = make_flight(), BodyVelocity(forward=30.0, left=40.0, up=-9.0, turn=99.0)
+    allowed = flight.within_maxima(fast)
+    limits = VelocityParameters()
+    assert math.hypot(allowed.forward, allowed.left) == pytest.approx(limits.max_speed)
+    assert allowed.left / allowed.forward == pytest.approx(4.0 / 3.0)
+    assert (allowed.up, allowed.turn) == (-limits.max_climb_speed, math.radians(CONSTANTS.max_yaw_rate))
+    assert flight.within_maxima(FORWARD) == FORWARD
+    spinning = Command(BodyRates(99.0, 0.0, 0.0), 10.0)
+    assert flight.within_maxima(spinning) == spinning
+    answer, was_within = flight.answer(spinning)
+    assert (answer.roll_rate, was_within) == (CONSTANTS.max_roll_rate, False)
 
 
 def test_a_drone_that_cannot_fly_velocities_gets_neutral_answers():

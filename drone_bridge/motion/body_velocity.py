@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from drone_bridge.motion.observed_motion import Triple
 
@@ -37,8 +37,7 @@ class BodyVelocity:
 
     def with_linear(self, linear: Triple) -> BodyVelocity:
         """Return the same rotation with another linear velocity, m/s."""
-        forward, left, up = linear
-        return replace(self, forward=forward, left=left, up=up)
+        return BodyVelocity(*linear, self.roll, self.pitch, self.turn)
 
 
 #: Moves nothing.

@@ -200,20 +200,15 @@ class CommandTopics(Generic[RawT]):
 
 
 def _non_finite_field(message: Any) -> str | None:
-    for name, value in _floats(message):
-        if not math.isfinite(value):
+    for name, get in _float_getters(message.__class__):
+        if not math.isfinite(value := get(message)):
             return f"{name} is {value}, and has to be a finite number."
     return None
 
 
-def _floats(message: Any) -> Iterable[tuple[str, float]]:
-    """Yield every float of a message with its name, for instance angular.x."""
-    return ((name, get(message)) for name, get in _float_getters(message.__class__))
-
-
 @functools.cache
 def _float_getters(message_type: type) -> tuple[tuple[str, Callable[[Any], float]], ...]:
-    """Return a getter for each float of a message; finding them takes longer than everything else about a command."""
+    """Return each float's name, for instance angular.x, and getter: to find them takes longer than all of a command."""
 
     def names(message: Any, prefix: str) -> Iterable[str]:
         for name in message.get_fields_and_field_types():
