@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TopicPublishers: the topics of a table that a bridge offers."""
+"""TopicPublishers: the topics of a table that a bridge offers, whose messages are made only for subscribers."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from builtin_interfaces.msg import Time
+from rclpy.publisher import Publisher
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.ros.outputs import SUBSCRIBER_CHECK_PERIOD_S, Output, Outputs
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics import Topic
 
@@ -20,48 +22,83 @@ if TYPE_CHECKING:
 
     from drone_bridge.ros.protocol_node import ProtocolNode
 
+#: How long a new subscriber may go unnoticed, for want of a reason to choose otherwise.
+SUBSCRIBER_CHECK_PERIOD_S = 0.2
+
+
+@dataclass(slots=True)
+class _Offer:
+    """A topic, and the function that makes its message, or None, from a wire message and a stamp."""
+
+    publisher: Publisher[Any]
+    make: Callable[[Any, Time], Any]
+    is_always_made: bool
+    """Whether subscribers don't matter."""
+
+
+@dataclass(slots=True)
+class _Offers:
+    """The topics whose messages are made of a wire message, then published together."""
+
+    all: list[_Offer] = field(default_factory=list)
+    wanted: list[_Offer] = field(default_factory=list)
+    checked_s: float = -math.inf
+
 
 class TopicPublishers:
-    """The topics that a bridge offers. The messages of one kind of wire message are for one thread."""
+    """The topics that a bridge offers. The messages of one kind of wire message are for one thread.
+
+    DDS is queried for subscribers only now and then: a query can take longer than anything but publishing.
+    """
 
     def __init__(
         self,
         node: ProtocolNode,
-        table: Sequence[Topic],
+        table: Iterable[Topic],
         translation: Any,
         static_transforms: Iterable[TransformStamped] = (),
         *,
         period_s: float = SUBSCRIBER_CHECK_PERIOD_S,
+        make_publisher: Callable[[Topic], Publisher[Any]] | None = None,
     ) -> None:
-        """Make the publishers; `period_s` is how long a new subscriber may go unnoticed."""
-        self._node = node
+        """Make the publishers.
+
+        Args:
+            node: the bridge.
+            table: rows without `to_ros`, or whose parameter is false, are left out.
+            translation: that of the rows.
+            static_transforms: are published beside the first wire message.
+            period_s: how long a new subscriber may go unnoticed.
+            make_publisher: makes that of a row, by default `node.make_publisher`.
+        """
+        self._node, self._period_s = node, period_s
         self._static = list(static_transforms)
-        self._changes: dict[type, list[Output]] = {}
-        self._last: dict[Any, Any] = {}  # what only changes are published of, by publisher
         self._is_static_sent = False
-        publishers: dict[str, Any] = {}
-        outputs: dict[tuple[type, bool], list[Output]] = {}
+        self._last: dict[Any, Any] = {}  # the message of rows of which only changes are published, by publisher
+        self._offers: dict[tuple[type, bool], _Offers] = {}  # by kind of wire message, and whether they are slow
+        publishers: dict[str, Publisher[Any]] = {}
         for row in table:
             if row.to_ros is None or (row.if_parameter and not node.parameters[row.if_parameter]):
                 continue
             if row.name not in publishers:
-                publishers[row.name] = node.make_publisher(row.message, row.name, row.qos())
+                made = make_publisher(row) if make_publisher else node.make_publisher(row.message, row.name, row.qos())
+                publishers[row.name] = made
+            publisher = publishers[row.name]
             make: Callable[[Any, Time], Any] = partial(row.to_ros, translation)
-            output = Output(publishers[row.name], self._counted(make, row.count) if row.count else make)
+            if row.count:
+                make = partial(self._counted, row.count, make)
             if row.only_changes:
-                self._changes.setdefault(row.of, []).append(output)
-            else:
-                outputs.setdefault((row.of, row.is_slow), []).append(output)
-        self._offered = tuple(publishers.values())
-        self._outputs: dict[tuple[type, bool], Outputs[Any]]
-        self._outputs = {key: Outputs(node, each, period_s) for key, each in outputs.items()}
+                make = partial(self._changed, publisher, make)
+            offers = self._offers.setdefault((row.of, row.is_slow), _Offers())
+            offers.all.append(_Offer(publisher, make, row.only_changes))
+        self._publishers = tuple(publishers.values())
         self._static_publisher = node.make_publisher(TFMessage, "/tf_static", latched()) if self._static else None
 
     def wait_for_subscribers(self, timeout_s: float) -> None:
         """Wait until those who subscribed before these topics were offered hear them; some may never."""
         end_s = time.monotonic() + timeout_s
         while time.monotonic() < end_s and any(
-            self._node.count_subscribers(each.topic_name) > each.get_subscription_count() for each in self._offered
+            self._node.count_subscribers(each.topic_name) > each.get_subscription_count() for each in self._publishers
         ):
             time.sleep(0.005)
 
@@ -69,32 +106,45 @@ class TopicPublishers:
         """Publish again, with the next wire message, what is published only when it changes."""
         self._is_static_sent = False
         self._last.clear()
-        for outputs in self._outputs.values():
-            outputs.recheck()
+        for offers in self._offers.values():
+            offers.checked_s = -math.inf
 
     def publish(self, wire: Any, stamp: Time) -> None:
-        """Publish what a wire message says on the topics that have subscribers."""
-        kind = type(wire)
+        """Publish a wire message on its topics; what is slow is made last."""
         if not self._is_static_sent:
             self._broadcast_static(stamp)
-        if quick := self._outputs.get((kind, False)):
-            quick.publish(wire, stamp)
-        for publisher, make in self._changes.get(kind, ()):
-            message = make(wire, stamp)
-            if message is not None and message != self._last.get(publisher):
-                self._last[publisher] = message
-                self._node.publish(publisher, message)
-        if slow := self._outputs.get((kind, True)):
-            slow.publish(wire, stamp)
+        for is_slow in (False, True):
+            self._node.publish_all(self.made(wire, stamp, is_slow=is_slow))
 
-    def _counted(self, make: Callable[[Any, Time], Any], count: str) -> Callable[[Any, Time], Any]:
-        def counted(wire: Any, stamp: Time) -> Any:
-            message = make(wire, stamp)
-            if message is not None:
-                self._node.report.counts[count] += 1
-            return message
+    def made(self, wire: Any, stamp: Time, *, is_slow: bool = False) -> list[tuple[Publisher[Any], Any]]:
+        """Return the messages of a wire message, each with its publisher.
 
-        return counted
+        All are made first: each one published wakes a thread of DDS, which costs least when it is still awake.
+        """
+        if (offers := self._offers.get((type(wire), is_slow))) is None:
+            return []
+        now_s = time.monotonic()
+        if now_s - offers.checked_s > self._period_s:
+            offers.checked_s, is_wanted = now_s, self._node.is_wanted
+            offers.wanted = [each for each in offers.all if each.is_always_made or is_wanted(each.publisher)]
+        return [
+            (offer.publisher, message) for offer in offers.wanted if (message := offer.make(wire, stamp)) is not None
+        ]
+
+    def _changed(self, publisher: Publisher[Any], make: Callable[[Any, Time], Any], wire: Any, stamp: Time) -> Any:
+        """Return the message, or None if it equals the last one."""
+        message = make(wire, stamp)
+        if message is None or message == self._last.get(publisher):
+            return None
+        self._last[publisher] = message
+        return message
+
+    def _counted(self, count: str, make: Callable[[Any, Time], Any], wire: Any, stamp: Time) -> Any:
+        """Return the message, and count it."""
+        message = make(wire, stamp)
+        if message is not None:
+            self._node.report.counts[count] += 1
+        return message
 
     def _broadcast_static(self, stamp: Time) -> None:
         self._is_static_sent = True

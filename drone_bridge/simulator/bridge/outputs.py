@@ -2,24 +2,26 @@
 """SimulatorOutputs: the topics of simulator_bridge by the table of topics, tf, and stamps. For the loop's thread."""
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
 from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.net.clock import time_of_day_ms
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.outputs import Output, Outputs
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS
 from drone_bridge.ros.qos import latched, newest
 from drone_bridge.ros.simulated_time import CLOCK_TOPIC, Stamps
 from drone_bridge.ros.time import NANOSECONDS, time_from_nanoseconds
+from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.transforms import transform
 from drone_bridge.simulator.session import published
 from drone_bridge.simulator.topics import (
@@ -34,9 +36,6 @@ from drone_bridge.simulator.topics import (
     entity_state,
 )
 
-#: tf holds the states of all entities of a step in one message, and listeners may be slow.
-TF_DEPTH = 100
-
 
 class EntityTopics:
     """The topics of one entity: odom and imu/data of the vehicle, pose and twist of others."""
@@ -46,18 +45,23 @@ class EntityTopics:
         self._node = node
         self.translation = translation
         self._made: list[Publisher[Any]] = []
-        outputs: list[Output] = []
-        for row in VEHICLE_STATES if name is None else ENTITY_STATES:
-            if name is None:
-                publisher = node.make_publisher(row.message, row.name, row.qos())
-            else:  # without QoS override parameters, which would pile up with every name ever given
-                topic = row.name.format(name=name)
-                publisher = node.create_publisher(row.message, topic, row.qos(), event_callbacks=NO_EVENTS)
-                self._made.append(publisher)
-            assert row.to_ros
-            outputs.append(Output(publisher, partial(row.to_ros, translation)))
-        #: The messages about a state.
-        self.outputs: Outputs[EntityState] = Outputs(node, outputs)
+        #: Of states.
+        self.publishers = (
+            TopicPublishers(node, VEHICLE_STATES, translation)
+            if name is None
+            else TopicPublishers(
+                node,
+                [replace(row, name=row.name.format(name=name)) for row in ENTITY_STATES],
+                translation,
+                make_publisher=self._make_publisher,
+            )
+        )
+
+    def _make_publisher(self, row: Topic) -> "Publisher[Any]":
+        """Create a publisher without QoS override parameters, which would pile up with every name ever given."""
+        publisher = self._node.create_publisher(row.message, row.name, row.qos(), event_callbacks=NO_EVENTS)
+        self._made.append(publisher)
+        return publisher
 
     def close(self) -> None:
         for publisher in self._made:
@@ -65,12 +69,32 @@ class EntityTopics:
         self._made.clear()
 
 
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The states of a step, with the topics of their entities."""
+
+    of: list[tuple[EntityTopics, EntityState]]
+
+    def transforms(self, stamp: Time) -> TFMessage:
+        """Return the transforms of all entities in one message."""
+        return TFMessage(transforms=[topics.translation.transform(state, stamp) for topics, state in self.of])
+
+
+TF = Topic(
+    "/tf",
+    TFMessage,
+    of=Moved,
+    to_ros=lambda _, moved, stamp: moved.transforms(stamp),
+    qos=lambda: QoSProfile(depth=100),  # listeners may be slow
+    if_parameter="publish_tf",
+)
+
+
 class SimulatorOutputs:
     """All topics."""
 
     def __init__(self, node: ProtocolNode, vehicle: int, frames: FrameNames) -> None:
         self._node, self._vehicle, self._frames = node, vehicle, frames
-        self._publishes_tf: bool = node.parameters["publish_tf"]
         self.stamps = Stamps(node.parameters, node.now)
         self._time = Time()  # of the simulation
         self._newest: tuple[float, Time] | None = None  # the stamp of this step, and when that was
@@ -83,8 +107,7 @@ class SimulatorOutputs:
             if row.name not in publishers:
                 publishers[row.name] = node.make_publisher(row.message, row.name, row.qos())
             self._events[row.of] = publishers[row.name], row.to_ros
-        tf = Output(node.make_publisher(TFMessage, "/tf", TF_DEPTH), self._make_tf)
-        self._tf: Outputs[list[tuple[EntityTopics, EntityState]]] = Outputs(node, [tf])
+        self._tf = TopicPublishers(node, [TF], None)
         self._static_tf = node.make_publisher(TFMessage, "/tf_static", latched())
         self._simulation_started = node.make_publisher(Time, SIMULATION_STARTED, latched())
         is_told = node.parameters["publish_clock"]
@@ -139,7 +162,7 @@ class SimulatorOutputs:
 
     def _publish_states(self, states: published.States) -> None:
         """Publish the states of a step, and the transforms of all these entities in one message."""
-        stamp, made, moved = self._stamp(), [], []
+        stamp, made, moved = self._stamp(), [], Moved([])
         for entity, values in states.of:
             if (topics := self._topics.get(entity)) is None:
                 continue
@@ -148,14 +171,9 @@ class SimulatorOutputs:
                 is_known = self._translation.is_attitude_known
                 yaw = euler_from_quaternion(state.orientation)[2] if is_known else None
                 self._node.observed.measured(yaw, state.position, state.velocity)
-            made += topics.outputs.made(state, stamp)
-            moved.append((topics, state))
-        if self._publishes_tf:
-            made += self._tf.made(moved, stamp)
-        self._node.publish_all(made)
-
-    def _make_tf(self, moved: list[tuple[EntityTopics, EntityState]], stamp: Time) -> TFMessage:
-        return TFMessage(transforms=[topics.translation.transform(state, stamp) for topics, state in moved])
+            made += topics.publishers.made(state, stamp)
+            moved.of.append((topics, state))
+        self._node.publish_all((*made, *self._tf.made(moved, stamp)))
 
     def _publish_event(self, reported: published.Reported) -> None:
         publisher, to_ros = self._events[type(reported.message)]
