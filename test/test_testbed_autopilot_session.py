@@ -187,11 +187,11 @@ def test_the_constants_are_announced_and_a_frame_is_answered_before_it_is_publis
     assert talk.session.heard_s == 100.0
     talk.now_s += 1.0
     actions = talk.say(data[50:])
-    assert kinds(actions) == ["Send", "Shown"]
+    assert kinds(actions) == ["Send", "SensorFrame"]
     assert answers(actions) == [9.0]
-    (shown,) = published(actions)
-    assert (shown.frame.time, shown.frame.pitch, shown.frame.yaw) == (0.125, -3.0, 30.0)
-    assert (shown.stamp.sec, bytes(shown.frame.left), shown.frame.right[0]) == (51, bytes([1] * 24), 2)
+    (frame,) = published(actions)
+    assert (frame.time, frame.pitch, frame.yaw) == (0.125, -3.0, 30.0)
+    assert (talk.stamp[0], bytes(frame.left), frame.right[0]) == (51, bytes([1] * 24), 2)
     assert talk.session.heard_s == 101.0
     assert talk.session.is_proven
 
@@ -234,7 +234,7 @@ def test_time_0_is_a_new_simulation_and_commands_for_the_one_before_are_discarde
     talk.command(9.0)
     talk.show()
     actions = talk.show(time=0.0)
-    assert kinds(actions) == ["Restarted", "Send", "Shown"]
+    assert kinds(actions) == ["Restarted", "Send", "SensorFrame"]
     assert published(actions)[0] == Restarted(CONSTANTS)
     assert answers(actions) == [NEUTRAL.thrust]
     assert len(notes(actions, "new_simulations")) == 1
@@ -247,9 +247,13 @@ def test_time_0_is_a_new_simulation_and_commands_for_the_one_before_are_discarde
 def test_a_pose_is_found_by_silence_or_at_once_and_reported_before_the_frame():
     talk = talking(layout=None, speaks=POSE)
     actions = talk.show() + talk.run(FRAME_END_SILENCE_S + 0.001)
-    assert kinds(actions) == ["LayoutFound", "Send", "Shown"] or kinds(actions) == ["Send", "LayoutFound", "Shown"]
+    assert kinds(actions) == ["LayoutFound", "Send", "SensorFrame"] or kinds(actions) == [
+        "Send",
+        "LayoutFound",
+        "SensorFrame",
+    ]
     assert LayoutFound(POSE, CONSTANTS) in published(actions)
-    assert kinds(talk.show()) == ["Send", "Shown"]
+    assert kinds(talk.show()) == ["Send", "SensorFrame"]
 
 
 def test_a_short_frame_ends_where_silence_begins():
@@ -297,7 +301,7 @@ def test_a_layout_that_may_be_wrong_is_named():
 
 def test_in_lockstep_a_frame_is_published_and_waits_for_the_command_with_its_stamp():
     talk = talking(is_lockstep=True)
-    assert kinds(talk.show()) == ["Shown"]
+    assert kinds(talk.show()) == ["SensorFrame"]
     assert talk.command(5.0) == talk.command(6.0, stamp=(1, 2)) == []
     talk.now_s += 0.2
     actions = talk.command(7.0, stamp=talk.stamp)
@@ -347,7 +351,7 @@ def test_commands_without_stamps_are_warned_of_once():
 def test_a_vehicle_that_is_held_is_not_waited_for():
     talk = talking(is_lockstep=True)
     talk.commands.is_held = True
-    assert kinds(talk.show()) == ["Shown", "Send"]
+    assert kinds(talk.show()) == ["SensorFrame", "Send"]
     assert talk.run(10.0) == []
     talk.commands.is_held = False
     talk.show()
@@ -364,7 +368,7 @@ def test_a_testbed_that_does_not_wait_gets_all_its_answers_in_order():
     talk.beds["a"].awaits_reply = False
     second = talk.frame()
     actions = talk.session.receive(first + second, "a", talk.now_s)
-    assert kinds(actions) == ["Shown", "Send", "Shown"]
+    assert kinds(actions) == ["SensorFrame", "Send", "SensorFrame"]
     assert len(notes(actions, MISSED)) == 1
     actions = talk.session.commanded(Arrival(7.0, talk.now_s, stamp=talk.stamp), talk.now_s)
     assert answers(actions) == [7.0]

@@ -44,7 +44,6 @@ from drone_bridge.testbed.session.autopilot import (
     Ended,
     LayoutFound,
     Restarted,
-    Shown,
 )
 from drone_bridge.testbed.topics import (
     ANGLE_UNIT,
@@ -206,12 +205,13 @@ class TestbedBridge(ProtocolNode):
         time_s = frame.time * self._time_unit_s if is_lockstep else self._flight.time.newest_s
         return self._stamps.stamp(time_from_seconds(time_s) if self._stamps.are_wire_time else None)
 
-    def publish_event(self, message: Shown | Constants | LayoutFound | Restarted | Ended) -> None:
+    def publish_event(self, message: SensorFrame | Constants | LayoutFound | Restarted | Ended) -> None:
         """Publish a frame, or what the session says of its drone."""
-        if isinstance(message, Shown):
-            self._topics.publish(message.frame, message.stamp)
+        if isinstance(message, SensorFrame):
+            stamp = self._stamps.newest  # which the session has asked for
+            self._topics.publish(message, stamp)
             if self._pose_topics:
-                self._pose_topics.publish(message.frame, message.stamp)
+                self._pose_topics.publish(message, stamp)
             self.report.counts["frames"] += 1
             self.report.took("frame_received_to_published", elapsed_s() - self.decided_s)
         elif isinstance(message, Constants):

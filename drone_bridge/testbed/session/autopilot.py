@@ -55,14 +55,6 @@ FRAME_END_SILENCE_S = 0.5
 MUTE_KEEPS_PLACE_S = 2.0
 
 
-@dataclass(slots=True)
-class Shown:
-    """A frame, and the stamp that its messages get, whatever that is: it has `sec` and `nanosec`."""
-
-    frame: SensorFrame
-    stamp: Any
-
-
 @dataclass(frozen=True, slots=True)
 class LayoutFound:
     """The first frame has decided the layout."""
@@ -116,7 +108,8 @@ class AutopilotSession(Session):
             arbiter: decides what is commanded.
             make_connection: makes the codec's end of a conversation.
             make_flight: makes answers to the frames of a drone.
-            stamp: returns the stamp of a frame that has just arrived.
+            stamp: returns the stamp of a frame that has just arrived, with `sec` and `nanosec`. It is that of the
+                frame's messages, too: the frame is published before the next one is served.
             parameter: returns the present value of `command_timeout`, `silence_timeout`, `silence_warning` and
                 `attitude_layout`.
             is_lockstep: whether each frame waits for the command with its stamp.
@@ -295,12 +288,12 @@ class AutopilotSession(Session):
         stamp = self._stamp(frame)
         if not self._is_lockstep:
             actions += self._answered(client, self._arbiter.decide(now_s).command)
-            actions.append(Publish(Shown(frame, stamp)))
+            actions.append(Publish(frame))
         elif self._arbiter.rank(now_s) is Rank.HOLD:
-            actions.append(Publish(Shown(frame, stamp)))
+            actions.append(Publish(frame))
             actions += self._answered(client, None)
         else:
-            actions.append(Publish(Shown(frame, stamp)))
+            actions.append(Publish(frame))
             self._asked, self._asked_s = (stamp.sec, stamp.nanosec), now_s
         return actions
 
