@@ -106,7 +106,7 @@ def answers_in_pieces(session: Any, folder: Path, *, short: bool) -> str:
     with theirs, contextlib.closing(stream):
         for _ in range(ANSWERS):
             began_s = time.monotonic()
-            stream.send(connection.send(sim.ListEntities()))
+            stream.flush(connection.send(sim.ListEntities()))
             while connection.outstanding:
                 wait_readable([stream], TIMEOUT_S)
                 if received := stream.read():

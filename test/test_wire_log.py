@@ -72,9 +72,10 @@ def test_both_directions_of_a_tcp_connection_and_its_end_are_logged_with_times(m
         options = StreamOptions(memory=lambda peer: halves)
         link = closing(TcpPeer("127.0.0.1", port, lambda *_: None, options=options, wire_log=log))
         link.open()
-        assert isinstance(hear(link), Connected)
+        connected = hear(link)
+        assert isinstance(connected, Connected)
         peer, address = server.accept()
-        link.send(b"question", None)
+        link.send(b"question", connected.source)
         assert peer.recv(100) == b"question"
         peer.sendall(b"answer")
         assert hear(link).size == 6

@@ -62,7 +62,10 @@ class StreamPeer:
 
 
 class TcpConnection:
-    """Reads chunks, and sends each piece as one, as soon as the system takes it."""
+    """Reads chunks, and sends each piece as one, as soon as the system takes it.
+
+    A failure to send is raised by `read`, once it has returned what the peer had sent before.
+    """
 
     def __init__(self, connected: socket.socket, options: StreamOptions, wire_log: MakeTap | None = None) -> None:
         """Take over a connected socket. Raises OSError and closes it if the peer has gone already."""
@@ -78,13 +81,13 @@ class TcpConnection:
         except OSError:
             connected.close()
             raise
-        self._socket, self._chunk_bytes = connected, options.chunk_bytes
-        self._max_unread_bytes, self._memory = options.max_unread_bytes, options.memory
+        self._socket, self._chunk_bytes, self._memory = connected, options.chunk_bytes, options.memory
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
         self._unsent: deque[memoryview] = deque()
-        self._unsent_bytes = 0
-        self._failure = ""  # of sending; what the peer had sent before that is read yet
+        #: What the peer has not taken.
+        self.unsent_bytes = 0
+        self._failure = ""  # of sending
         self._is_shut = False
         #: Whether the peer has closed for writing, while it is left.
         self.has_ended = False
@@ -117,18 +120,11 @@ class TcpConnection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux goes back to delays by itself
         return Filled(count, self.peer) if buffers else Received(data, self.peer)
 
-    def send(self, piece: bytes | memoryview) -> None:
-        """Send a piece, or keep it until the peer takes it. Raises LinkError when that leaves too much unread."""
-        if self._unsent_bytes > self._max_unread_bytes:
-            raise LinkError(f"{self.peer} has left {self._max_unread_bytes // 1024} KiB unread.")
+    def flush(self, piece: bytes | memoryview = b"") -> None:
+        """Send what waits, then a further piece, as far as the system takes them; the rest waits."""
         if piece and not self._failure:
             self._unsent.append(memoryview(piece))
-            self._unsent_bytes += len(piece)
-            if len(self._unsent) == 1:
-                self.flush()
-
-    def flush(self) -> None:
-        """Send what waits, as far as the system takes it."""
+            self.unsent_bytes += len(piece)
         while self._unsent:
             piece = self._unsent[0]
             try:
@@ -141,7 +137,7 @@ class TcpConnection:
                 return
             if self._tap:
                 self._tap(SENT, piece[:count])
-            self._unsent_bytes -= count
+            self.unsent_bytes -= count
             if count < len(piece):
                 self._unsent[0] = piece[count:]
             else:

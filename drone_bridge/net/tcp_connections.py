@@ -81,17 +81,20 @@ class TcpConnections:
         return None
 
     def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
-        """Send a piece, unless the peer has gone, as the session is about to learn. Raises nothing."""
+        """Send a piece, or keep it until the peer takes it. Disconnects a peer that has left too much unread.
+
+        Ignored if the peer has disconnected: the session receives that event next.
+        """
         if not (connection := self._by_peer.get(to)):
             return
-        had_unsent = connection.has_unsent
-        try:
-            connection.send(data)
-        except LinkError as error:
+        if connection.unsent_bytes > self._options.max_unread_bytes:
             self._forget(connection)
             connection.close()
-            self._events.append(Disconnected(to, str(error)))
+            sentence = f"{to} has left {self._options.max_unread_bytes // 1024} KiB unread."
+            self._events.append(Disconnected(to, sentence))
             return
+        had_unsent = connection.has_unsent
+        connection.flush(data)
         if connection.has_unsent != had_unsent:
             self._select(connection)
 

@@ -39,7 +39,7 @@ def test_a_vanished_peer_is_noticed_whether_or_not_an_acknowledgement_is_owed(pe
     )
     for _ in range(2):
         vanish(closing(peer_listener.accept()[0]))
-    owing.send(b"an answer")
+    owing.flush(b"an answer")
     for each in [Task(read_to_the_end, connection) for connection in (idle, owing)]:
         with pytest.raises(LinkError, match="lost"):
             each.result(2 * LONG_S)
