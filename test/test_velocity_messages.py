@@ -96,3 +96,10 @@ def test_the_worlds_x_is_to_the_right_of_a_body_that_looks_along_y(frame):
     velocity = frames.in_body(message)
     assert velocity.linear == pytest.approx((0.5, -1.0, 0.3))
     assert velocity.angular == pytest.approx((0.0, -0.1, 0.2))
+
+
+def test_a_velocity_that_is_beyond_numbers_in_the_bodys_axes_is_refused():
+    frames = VelocityFrames("base_link", {"odom"}, lambda: math.pi / 4)
+    assert frames.in_body(command(1e308, 1e308, frame="base_link")).linear == (1e308, 1e308, 0.0)
+    with pytest.raises(ValueError, match="odom"):
+        frames.in_body(command(1.7e308, 1.7e308, frame="odom"))

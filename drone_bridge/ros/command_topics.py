@@ -21,11 +21,12 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.command_ages import CommandAges
 from drone_bridge.ros.command_streams import PERIOD_S, CommandStreams
 from drone_bridge.ros.limits import LimitReports, read_limits
+from drone_bridge.ros.other_types import OtherTypes
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.qos import stream
 from drone_bridge.ros.stall_watch import StreamSettling
 from drone_bridge.ros.time import stamp_numbers
-from drone_bridge.ros.velocity_messages import OtherTypes, cmd_vel_type, velocity_frames
+from drone_bridge.ros.velocity_messages import cmd_vel_type, velocity_frames
 from drone_bridge.session.arbiter import Arbiter, Arrival
 
 RawT = TypeVar("RawT")

@@ -20,8 +20,9 @@ from rclpy.qos import qos_profile_sensor_data
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.msg import CommandAxes, CommandRates
 from drone_bridge.ros.command_axes import shares_from_axes
+from drone_bridge.ros.other_types import OtherTypes
 from drone_bridge.ros.protocol_node import ProtocolNode
-from drone_bridge.ros.velocity_messages import OtherTypes, as_published
+from drone_bridge.ros.velocity_messages import as_published
 
 #: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
 PERIOD_S = 1.0
