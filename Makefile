@@ -37,9 +37,9 @@ lint: setup_tests
 wheels: setup_tests
 	@$(ACTIVATE) && python env/make_wheels.py $(if $(TRY),--try)
 
-# Writes docs/reference/ from what nodes declare and launch files take.
+# Writes docs/reference/ from what nodes declare and launch files take, and draws docs/architecture.svg.
 reference: setup_tests
-	@$(ACTIVATE) && python docs/make_reference.py
+	@$(ACTIVATE) && python docs/make_reference.py && python docs/make_picture.py
 
 # build/site: the pages and the library's reference as a site, whose links all lead somewhere.
 docs:

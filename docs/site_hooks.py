@@ -12,11 +12,16 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parent.parent
-#: Pages outside of docs/, by their places in the site.
-ELSEWHERE = {"index.md": "README.md", "contributing.md": "CONTRIBUTING.md", "benchmark.md": "benchmark/README.md"}
+#: Pages that have another name than their file, or are outside of docs/, by their places in the site.
+ELSEWHERE = {
+    "index.md": "README.md",
+    "guide.md": "docs/README.md",
+    "contributing.md": "CONTRIBUTING.md",
+    "benchmark.md": "benchmark/README.md",
+}
 #: Tabs, with beginnings of pages' names; what is named nowhere is under the last one.
 TABS = {
-    "Start": ("index", "install", "launch", "view"),
+    "Start": ("index", "guide", "install", "launch", "view"),
     "Protocols": ("bridges", "servers", "testbed", "dronegui", "robot", "simulator", "telemetry"),
     "Flying": ("controllers",),
     "Operation": ("deploy", "network", "bags", "benchmark"),
@@ -41,7 +46,9 @@ _log = logging.getLogger("mkdocs.plugins.site_hooks")
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Sort the pages into tabs."""
     names = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    left = sorted({*names, *ELSEWHERE, "api.md"}, key=lambda name: (name.startswith("reference/"), name))
+    left = sorted(
+        {*names, *ELSEWHERE, "api.md"} - {"README.md"}, key=lambda name: (name.startswith("reference/"), name)
+    )
     nav: list[dict[str, Any]] = []
     for tab, beginnings in TABS.items():
         pages = [name for beginning in beginnings for name in left if name.startswith(beginning)]

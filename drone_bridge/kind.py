@@ -151,6 +151,8 @@ class ProtocolKind:
     operator: Program
     launch_file: str  # with the bridge, the emulator and a controller
     controller: NodeKind
+    title: str = ""
+    """What its owner calls the vehicle, in the middle of a sentence; empty: the name"""
     emulated: Mapping[str, Value] = field(default_factory=dict)
     """The bridge's parameters when its vehicle is emulated, unless somebody has others."""
     commands: str = ""

@@ -5,6 +5,7 @@ from drone_bridge.kind import Emergency, NodeKind, Port, Program, ProtocolKind, 
 
 KIND = ProtocolKind(
     name="dronegui",
+    title="AR.Drone",
     summary="a drone behind its control GUI",
     ports=(Port("port", 5560, Side.VEHICLE), Port("navdata_port", 5561, Side.OPERATOR)),
     operator_role=Role("controller", "drone_bridge.dronegui.codec:ControllerConnection"),

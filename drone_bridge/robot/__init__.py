@@ -5,6 +5,7 @@ from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="robot",
+    title="tracked robot",
     summary="a tracked robot",
     ports=(Port("port", 25600, Side.VEHICLE), Port("discovery_port", 25601, Side.VEHICLE)),
     operator_role=Role("driver", "drone_bridge.robot.codec:DriverConnection"),

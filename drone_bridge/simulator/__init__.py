@@ -5,6 +5,7 @@ from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="simulator",
+    title="submarine",
     summary="an underwater simulator",
     ports=(Port("port", 7772, Side.VEHICLE),),
     operator_role=Role("client", "drone_bridge.simulator.codec:ClientConnection"),

@@ -18,6 +18,7 @@ def _operator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
 
 KIND = ProtocolKind(
     name="telemetry",
+    title="landing drone",
     summary="a drone without GPS above a rover, and its telemetry",
     ports=(Port("port", 5555, Side.OPERATOR),),
     operator_role=Role("controller", "drone_bridge.telemetry.codec:ControllerConnection"),

@@ -15,6 +15,7 @@ def _emulator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
 
 KIND = ProtocolKind(
     name="testbed",
+    title="virtual testbed",
     summary="a drone with two cameras in a seeded world",
     ports=(Port("port", 8000, Side.VEHICLE),),
     operator_role=Role("autopilot", "drone_bridge.testbed.codec:AutopilotConnection"),

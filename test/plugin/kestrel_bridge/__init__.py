@@ -5,6 +5,7 @@ from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
 
 KIND = ProtocolKind(
     name="kestrel",
+    title="kestrel",
     summary="a made-up drone that is commanded by text",
     ports=(Port("port", 7800, Side.VEHICLE),),
     operator_role=Role("client", "kestrel_bridge.codec:ClientConnection"),
