@@ -72,6 +72,7 @@ class Limits:
 
     def __init__(self, parameters: LimitParameters, observed: ObservedMotion) -> None:
         self.parameters = parameters
+        self._needs_odometry = parameters.need_odometry
         self._observed = observed
         self._allowed: Triple = _STILL  # m/s
         self._charge = 1.0  # share of the battery's charge, as reported last
@@ -80,7 +81,7 @@ class Limits:
     @property
     def missing(self) -> tuple[str, ...]:
         """The measurements that a limit of places needs, and that the vehicle has not reported: position, heading."""
-        if not self.parameters.need_odometry:
+        if not self._needs_odometry:
             return ()
         motion = self._observed.newest
         known = {"position": motion and motion.position, "heading": motion and motion.yaw}
@@ -88,7 +89,7 @@ class Limits:
 
     def is_blind(self, now_s: float) -> bool:
         """Return whether a limit needs odometry that is missing, stale or doubted."""
-        if not self.parameters.need_odometry:
+        if not self._needs_odometry:
             return False
         motion = self._observed.newest
         if motion is None or motion.position is None or motion.yaw is None or motion.is_doubted:
@@ -112,7 +113,7 @@ class Limits:
         parameters, motion = self.parameters, self._observed.newest
         if parameters.land_on_low_battery and self.is_battery_low(now_s):
             return True
-        if motion is None or not parameters.land_after or not parameters.need_odometry:
+        if motion is None or not parameters.land_after or not self._needs_odometry:
             return False
         return now_s - motion.measured_s > parameters.odometry_timeout + parameters.land_after
 
@@ -146,7 +147,7 @@ class Limits:
         """
         asked = velocity.linear
         allowed = self._slowed(asked)
-        if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):
+        if self._needs_odometry and any(asked) and not self.is_blind(now_s):
             allowed = self._inside(allowed, now_s)
         self._allowed = allowed
         return velocity if allowed == asked else velocity.with_linear(allowed)

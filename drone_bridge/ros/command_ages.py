@@ -32,12 +32,12 @@ class CommandAges:
         self._has_warned_of_zero = False
 
     def stamp_of(self, message: Any) -> Time | None:
-        """Return when a command was given, None if it does not say that: zero is none, as in ros2_controllers.
+        """Return the stamp of a command, None if it is zero, which is none, as in ros2_controllers.
 
         While simulated time begins, zero is a time.
         """
-        stamp: Time | None = message.header.stamp if hasattr(message, "header") else None
-        if stamp is None or stamp != Time():
+        stamp: Time = message.header.stamp
+        if stamp != Time():
             return stamp
         if seconds_between(self._now(), stamp) <= self._node.parameters["command_timeout"]:
             return stamp
@@ -49,10 +49,8 @@ class CommandAges:
             )
         return None
 
-    def refusal(self, stamp: Time | None) -> str | None:
+    def refusal(self, stamp: Time) -> str | None:
         """Return why a command that has just arrived is refused, or None; `stamp` is from `stamp_of`."""
-        if stamp is None:
-            return None
         allowed_s = self._node.parameters["command_timeout"]
         age_s = seconds_between(self._now(), stamp)
         if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:

@@ -126,11 +126,12 @@ class CommandTopics(Generic[RawT]):
         `read` converts a message that is fresh, or raises ValueError with a sentence. After a command on a topic that
         `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
         """
+        is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
         ages = CommandAges(self._node, topic, self._now)
 
         def receive(message: Any) -> bool:
-            stamp = ages.stamp_of(message)
-            refusal = _non_finite_field(message) or self._settling.refusal() or ages.refusal(stamp)
+            stamp = ages.stamp_of(message) if is_stamped else None
+            refusal = _non_finite_field(message) or self._settling.refusal() or (stamp and ages.refusal(stamp))
             if not refusal:
                 try:
                     command = read(message)
