@@ -17,7 +17,7 @@ from std_msgs.msg import Bool
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
-from drone_bridge.ros.jpeg_images import MAX_SCANS, JpegDecoder
+from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
     MAX_MAGNITUDE,
@@ -43,6 +43,7 @@ from drone_bridge.telemetry.topics import (
     command_from_shares,
     over_ground,
 )
+from drone_bridge.vision.jpegs import MAX_SCANS
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 PICTURE_RIGHT, PICTURE_DOWN, INTO_PICTURE = np.eye(3)  # optical

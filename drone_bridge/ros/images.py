@@ -4,10 +4,11 @@
 from array import array
 from typing import Union
 
-import numpy as np
 from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import Header
+
+from drone_bridge.vision.raw_images import check_layout, rgb_of_raw
 
 RGB8_BYTES_PER_PIXEL = 3
 #: Pixels as a link received them.
@@ -44,30 +45,16 @@ def set_data(image: Image | CompressedImage, data: ImageBytes) -> None:
     image._data = data if isinstance(data, array) else array("B", data)
 
 
-#: Where red, green and blue are in a pixel of the encodings that take no more than picking bytes.
-_RGB_IN = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0), "mono8": (0, 0, 0)}
-_BYTES_PER_PIXEL = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
-
-
 def rgb8_pixels(image: Image) -> ImageBytes:
     """Return the pixels without gaps as red, green, blue: the very bytes of an rgb8 image whose rows have none.
 
     Raises ValueError, with a sentence, for an encoding of more than 8 bits a channel, of colours in other terms, and
     for an image whose size and data do not fit each other.
     """
-    if image.encoding not in _RGB_IN:
-        known = ", ".join(_RGB_IN)
-        raise ValueError(f"is {image.encoding!r:.40}, and has to be one of {known}: image_proc and cv_bridge convert.")
-    row = image.width * _BYTES_PER_PIXEL[image.encoding]
-    if not row or image.step < row or len(image.data) != image.step * image.height:
-        raise ValueError(
-            f"has {len(image.data)} bytes, step {image.step}, and claims to be {image.width} x {image.height} pixels."
-        )
-    if image.encoding == "rgb8" and image.step == row:
+    if image.encoding == "rgb8" and image.step == image.width * RGB8_BYTES_PER_PIXEL:
+        check_layout(image.encoding, image.width, image.height, image.step, len(image.data))
         return image.data  # type: ignore[no-any-return]
-    rows = np.frombuffer(image.data, np.uint8).reshape(image.height, image.step)[:, :row]
-    pixels = rows.reshape(image.height, image.width, -1)[:, :, _RGB_IN[image.encoding]]
-    return pixels.tobytes()
+    return rgb_of_raw(image.data, image.encoding, image.width, image.height, image.step).tobytes()
 
 
 def pinhole_camera_info(

@@ -25,7 +25,6 @@ from drone_bridge.ros.common_parameters import (
     frame_parameters,
 )
 from drone_bridge.ros.doubt_reports import DoubtReports
-from drone_bridge.ros.jpeg_images import load_opencv
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
@@ -55,6 +54,7 @@ from drone_bridge.testbed.topics import (
     StereoFrameNames,
     attitude_layout,
 )
+from drone_bridge.vision.jpegs import load_opencv
 
 # Parameters.
 

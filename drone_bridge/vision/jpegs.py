@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JPEGs to pixels and back, by OpenCV where it is installed, which is imported with the first one or `load_opencv`."""
+
+import contextlib
+import importlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from drone_bridge.wire import jpeg
+
+Pixels = npt.NDArray[np.uint8]  # height x width x 3
+
+_SCAN = b"\xff\xda"
+_END = b"\xff\xd9"
+#: A progressive JPEG has ten scans. Each costs as much time as all pixels and next to no bytes.
+MAX_SCANS = 16
+_CHANNELS = 3
+
+
+def opencv() -> Any:
+    """Return OpenCV. Raises ValueError with half a sentence if it is not installed."""
+    try:
+        return importlib.import_module("cv2")
+    except ImportError as error:
+        raise ValueError(
+            f"needs OpenCV, which can't be imported ({error}): install python3-opencv, or opencv-python-headless by pip"
+        ) from error
+
+
+def load_opencv() -> None:
+    """Import OpenCV, if it is installed. For nodes that offer images, while they are configured.
+
+    On a slow disk the import takes seconds, with Python's lock: no thread of a node that is active would run meanwhile.
+    """
+    with contextlib.suppress(ValueError):  # which the first image says
+        opencv()
+
+
+def bgr_of_jpeg(data: bytes) -> Pixels:
+    """Return the pixels as blue, green, red.
+
+    `data` has to be of a size that is known to be allowed. Raises ValueError with half a sentence about data that is no
+    JPEG, or can't be decoded.
+    """
+    cv2 = opencv()
+    # Without what cameras note about how they were held: height and width are to be those of the header.
+    flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+    width, height = jpeg.read_size(data)
+    if (scans := data.count(_SCAN)) > MAX_SCANS:
+        raise ValueError(f"has {scans} scans, and {MAX_SCANS} are allowed")
+    if data.rfind(_END) < data.rfind(_SCAN):  # older OpenCV paints what is missing grey
+        raise ValueError("is cut short before its end")
+    try:
+        pixels: Any = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
+    except cv2.error as error:
+        raise ValueError(f"can't be decoded: {error.err}") from error
+    if pixels is None or pixels.shape != (height, width, _CHANNELS):
+        raise ValueError("can't be decoded")
+    decoded: Pixels = pixels
+    return decoded
+
+
+def jpeg_of_rgb(pixels: Pixels, quality: int) -> bytes:
+    """Return red, green, blue as a JPEG. Raises ValueError with half a sentence.
+
+    `quality` is the JPEG quality, 1 to 100.
+    """
+    cv2 = opencv()
+    is_done, data = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
+    if not is_done:
+        raise ValueError(f"can't be made a JPEG: OpenCV refuses {pixels.shape[1]} x {pixels.shape[0]} pixels")
+    return bytes(data)
