@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""read_camera_info: the calibration file of a camera, YAML as camera_calibration and camera_info_manager write it."""
+
+from pathlib import Path
+from typing import Any
+
+from sensor_msgs.msg import CameraInfo
+
+_MATRICES = {"camera_matrix": ("k", 9), "rectification_matrix": ("r", 9), "projection_matrix": ("p", 12)}
+MAX_FILE_BYTES = 64 * 1024
+MAX_COEFFICIENTS = 14
+
+
+def read_camera_info(path: str) -> CameraInfo:
+    """Return what a file says, without frame and stamp. Raises ValueError with a sentence."""
+    import yaml  # of nodes that have such a file only
+
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            content: Any = yaml.safe_load(file.read(MAX_FILE_BYTES))
+        info = CameraInfo(width=content["image_width"], height=content["image_height"])
+        info.distortion_model = content["distortion_model"]
+        info.d = _numbers(content["distortion_coefficients"]["data"])
+        for name, (field, size) in _MATRICES.items():
+            values = _numbers(content[name]["data"])
+            if len(values) != size:
+                raise ValueError(f"{name} has {len(values)} numbers instead of {size}")
+            setattr(info, field, values)
+    except OSError as error:
+        raise ValueError(f"The calibration file {path} can't be read: {error.strerror}.") from error
+    except KeyError as error:
+        raise ValueError(f"The calibration file {path} lacks {error.args[0]}.") from error
+    except (AssertionError, TypeError, ValueError, yaml.YAMLError) as error:  # rclpy asserts types and ranges
+        raise ValueError(f"{path} is not a calibration file: {' '.join(str(error).split())}.") from error
+    return info
+
+
+def _numbers(values: Any) -> list[float]:
+    if not isinstance(values, list) or len(values) > MAX_COEFFICIENTS:
+        raise ValueError(f"data has to be a list of at most {MAX_COEFFICIENTS} numbers")
+    return [float(value) for value in values]
