@@ -29,16 +29,17 @@ PARTS = {
     "video": ({"wire"}, ()),
     "device": ({"wire", "motion"}, ("codec",)),
     "discovery": ({"wire", "net"}, ("codec",)),
+    "pictures": ({"wire", "net", "vision", "ros"}, ("cameras", "codec", "video")),
     "ports": ({"wire", "net"}, ()),
     "emulator": (
         {"wire", "net", "motion", "vision", "programs"},
         ("cameras", "codec", "device", "discovery", "ports", "video"),
     ),
     "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery")),
-    "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec",)),
+    "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec", "pictures")),
     "session": ({"wire", "motion", "session"}, ("codec", "device")),
-    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "ports", "session", "topics")),
-    "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "ports", "session", "topics")),
+    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "pictures", "ports", "session", "topics")),
+    "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "pictures", "ports", "session", "topics")),
 }
 # What may know protocols.
 KNOWN = {

@@ -74,6 +74,11 @@ def test_a_bridge_loads_only_its_own_protocol(loaded):
     assert spoken == {protocol}
 
 
+def test_no_bridge_loads_the_codec_of_video_which_runs_in_a_child(loaded):
+    _, modules = loaded
+    assert not [module for module in modules if module.startswith("drone_bridge.dronegui.video")]
+
+
 def test_bridges_of_datagrams_load_no_tcp(loaded):
     protocol, modules = loaded
     assert ("drone_bridge.net.tcp" in modules) == (protocol in ("testbed", "simulator", "robot"))
@@ -82,7 +87,10 @@ def test_bridges_of_datagrams_load_no_tcp(loaded):
 # A machine without ROS: protocols, links and emulators import there, and nothing that needs it.
 
 WITHOUT_ROS = {"kind", "described", *KITS} - {"ros"}
-PARTS_WITHOUT_ROS = {"__init__", "conversation", "codec", "device", "discovery", "emulator", "operator", "session"}
+PARTS_WITHOUT_ROS = {
+    *("__init__", "cameras", "conversation", "codec", "device", "discovery", "emulator", "operator", "ports"),
+    *("session", "video"),
+}
 
 
 def name_of(path):
@@ -131,6 +139,11 @@ def test_protocols_links_and_emulators_import_on_a_machine_without_ros():
     names = [name_of(path) for path in MODULES if needs_no_ros(path)]
     assert len(names) > 50
     done = import_without_ros(*names)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_child_that_decodes_pictures_imports_no_ros():
+    done = import_without_ros("drone_bridge.dronegui.pictures.worker")
     assert done.returncode == 0, done.stderr
 
 

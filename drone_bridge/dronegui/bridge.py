@@ -15,6 +15,7 @@ from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool
 
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState
+from drone_bridge.dronegui.pictures.camera import CAMERA_PARAMETERS, CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics
 from drone_bridge.dronegui.ports import PeerWithLatePort
 from drone_bridge.dronegui.session.controller import (
     EMERGENCY,
@@ -114,6 +115,7 @@ PARAMETERS = (
         "publish_odometry", True, "Publish odom: integrated velocities, with the measured height and attitude."
     ),
     *frame_parameters("publish_map_to_odom", "map_frame"),
+    *CAMERA_PARAMETERS,
     *limit_parameters(is_drone=True, tells_battery=True),
 )
 
@@ -129,8 +131,16 @@ class DroneGuiBridge(ProtocolNode):
     """Sends controls at a steady rate, publishes navdata, and takes off and lands on request."""
 
     open_state = SENDING
-    rates = ("packets", "commands", "navdata", "detections")
-    problems = (*ProtocolNode.problems, UNHEARD, "refused_commands", FOREIGN_NAVDATA, OVERRULED, PORT_UNAVAILABLE)
+    rates = ("packets", "commands", "navdata", "detections", *CAMERA_RATES)
+    problems = (
+        *ProtocolNode.problems,
+        UNHEARD,
+        "refused_commands",
+        FOREIGN_NAVDATA,
+        OVERRULED,
+        PORT_UNAVAILABLE,
+        *CAMERA_PROBLEMS,
+    )
 
     def __init__(self, **options: Any) -> None:
         super().__init__("dronegui_bridge", PARAMETERS, **options)
@@ -154,6 +164,7 @@ class DroneGuiBridge(ProtocolNode):
         self._sent_states = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link
+        self._camera = CameraTopics(self, names) if get("video_port") else None
         if get("receive_navdata"):
             table = [row for row in TOPICS if get("publish_odometry") or row.of is not Pose]
             self._topics = TopicPublishers(self, table, Translation(names), static_transforms(names))
@@ -194,6 +205,8 @@ class DroneGuiBridge(ProtocolNode):
             gui_host=lambda: link.peer_host,
             port_problem=(lambda: link.problem) if get("receive_navdata") else None,
         )
+        if self._camera:
+            self._camera.start(lambda: link.hosts)
         return self._session
 
     def undeliverable(self) -> str | None:
@@ -203,6 +216,8 @@ class DroneGuiBridge(ProtocolNode):
 
     def link_ended(self) -> None:
         super().link_ended()
+        if self._camera:
+            self._camera.stop()
         self._report_conditions()
 
     # What the session says, on the loop's thread.

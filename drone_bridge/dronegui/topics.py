@@ -34,6 +34,7 @@ from drone_bridge.dronegui.codec import (
     FlightState,
     VisionDetect,
 )
+from drone_bridge.dronegui.pictures.topics import PICTURE_ROWS, VIDEO_ROW
 from drone_bridge.motion.quaternions import (
     Quaternion,
     euler_from_quaternion,
@@ -450,7 +451,7 @@ TOPICS = (
 )
 
 TABLE = TopicTable(
-    TOPICS,
+    (*TOPICS, VIDEO_ROW, *PICTURE_ROWS),
     lambda: Translation(DroneFrameNames()),
     {
         Demo: lambda translation, value, stamp: assembled_demo(value),

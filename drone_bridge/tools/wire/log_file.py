@@ -34,7 +34,7 @@ class Source:
 
 
 class Connection(NamedTuple):
-    """The two ends of a connection: a stream by tcp, or datagrams by udp."""
+    """The two ends of a connection: a stream by tcp, or datagrams by udp; another transport is data beside them."""
 
     number: int
     transport: str
@@ -45,6 +45,11 @@ class Connection(NamedTuple):
     @property
     def is_stream(self) -> bool:
         return self.transport == "tcp"
+
+    @property
+    def is_conversation(self) -> bool:
+        """Whether it carries the protocol's messages, and not data beside them, such as video."""
+        return self.transport in ("tcp", "udp")
 
 
 class Entry(NamedTuple):

@@ -65,6 +65,9 @@ class Lines:
             if number not in self._decoders:
                 yield self._headline(entry.connection)
                 self._decoders[number] = Decoder(self._source, is_stream=entry.connection.is_stream)
+            if not entry.connection.is_conversation:
+                yield f"{self._head(self._time(entry), number, entry.sender)} {_beside(entry.data)}"
+                continue
             for outcome in self._decoders[number].feed(entry):
                 head = self._head(self._time(entry), number, outcome.sender)
                 if isinstance(outcome, Message):
@@ -110,6 +113,12 @@ class Lines:
         if self._start_ns is None:
             self._start_ns = entry.time_ns
         return f"{(entry.time_ns - self._start_ns) / _NANOSECONDS:.6f}"
+
+
+def _beside(data: bytes) -> str:
+    """Return data beside the protocol's messages: text, as a size and a hash are, or how much it is."""
+    is_text = data[:1] == b"{" and data.isascii()
+    return data.decode() if is_text else f"{len(data)} bytes"
 
 
 def _around(found: Violation) -> Iterator[str]:

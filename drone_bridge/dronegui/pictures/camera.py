@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CameraTopics: what the GUI forwards of the drone's camera, on image topics.
+
+While the bridge is active a thread reads the port, has a child process decode the newest packet while anybody
+subscribes to a topic of pictures, and publishes what comes back. The executor does nothing for it; the thread of the
+reports reads attributes that are replaced as a whole.
+"""
+
+import math
+import threading
+import traceback
+from array import array
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from builtin_interfaces.msg import Time
+from rclpy.publisher import Publisher
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.dronegui.cameras import CAMERAS
+from drone_bridge.dronegui.codec import DEFAULT_VIDEO_PORT
+from drone_bridge.dronegui.pictures.codec_process import CodecProcess, CodecProcessError, Reply
+from drone_bridge.dronegui.pictures.topics import (
+    CALIBRATION_PARAMETERS,
+    COMPRESSED,
+    PICTURE_ROWS,
+    VIDEO_ROW,
+    VIDEO_TOPIC,
+    CameraPicture,
+    CameraTranslation,
+    VideoPacket,
+    camera_transforms,
+)
+from drone_bridge.dronegui.pictures.video_port import Hosts, VideoPort, video_log
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation, Selectable, wait_readable
+from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.log_pipe import original_output
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.qos import latched
+
+if TYPE_CHECKING:
+    from drone_bridge.ros.protocol_node import ProtocolNode
+
+CAMERA_PARAMETERS = (
+    ParameterDeclaration(
+        "video_port",
+        DEFAULT_VIDEO_PORT,
+        "The local port to which the GUI forwards the drone's video; 0 for no topics of the camera.",
+        range=(0, 65535),
+    ),
+    ParameterDeclaration(
+        "video_rate", 30.0, "The most pictures that are decoded per second.", range=(0.1, 60.0), live=True
+    ),
+    *CALIBRATION_PARAMETERS.values(),
+    ParameterDeclaration(
+        "wire_log_video",
+        False,
+        "Log the video's packets in the wire log, 300 kB/s, instead of the size and the hash of each.",
+    ),
+)
+
+JPEG_QUALITY = 80  # of 100
+SUBSCRIBER_CHECK_PERIOD_S = 0.2
+#: Longest wait of the thread: for a port that may be free by then, and a child that is to be started again.
+TURN_S = 0.5
+#: Without a packet for so long there is no video, s.
+SILENCE_S = 3.0
+#: More packets than that in one turn are a flood, which is read half as often.
+FLOOD = 2
+# Counters.
+PACKETS, PICTURES = "video_packets", "pictures"
+REFUSED, FOREIGN, ENDS, UNCOMPRESSED = (
+    "refused_video",
+    "foreign_video",
+    "ended_codec_processes",
+    "uncompressed_pictures",
+)
+CAMERA_RATES, CAMERA_PROBLEMS = (PACKETS, PICTURES), (REFUSED, FOREIGN, ENDS, UNCOMPRESSED)
+# Conditions.
+PORT_TAKEN, NO_VIDEO, UNDECODED = "video_port", "video", "video_format"
+START_VIDEO = "choose Start Video in the GUI, which disturbs no flight; its reset would stop the motors"
+PICTURE_TOPICS = frozenset(row.name for row in PICTURE_ROWS)
+
+
+class _Pending(NamedTuple):
+    """A packet that is decoded next, or that the child has."""
+
+    packet: bytes
+    stamp: Time
+    taken_s: float
+
+
+class CameraTopics:
+    """Topics of the drone's cameras."""
+
+    def __init__(self, node: "ProtocolNode", names: DroneFrameNames) -> None:
+        """Make the publishers. Raises ValueError of a calibration file."""
+        self._node = node
+        parameter = node.parameters.__getitem__
+        calibrations = {camera: parameter(each.name) for camera, each in CALIBRATION_PARAMETERS.items()}
+        self._translation = CameraTranslation(names, calibrations)
+        self._transforms = camera_transforms(names)
+        self._publishers: dict[str, Publisher[Any]] = {
+            row.name: node.make_publisher(row.message, row.name, row.qos()) for row in (VIDEO_ROW, *PICTURE_ROWS)
+        }
+        self._static = node.make_publisher(TFMessage, "/tf_static", latched())
+        self._thread: threading.Thread | None = None
+        # Written by the thread, read by that of the reports.
+        self._port: VideoPort | None = None
+        self._wanted: frozenset[str] = frozenset()  # topics with subscribers
+        self._taken_s = -math.inf  # when a packet came
+        self._refusal = ""  # of the newest packet that the child got
+        # The thread's own.
+        self._checked_s = self._due_s = -math.inf  # when subscribers were counted; when the port is read again
+        self._pending: _Pending | None = None
+        self._is_placed = False  # whether the transforms of this activation were published
+        node.each_second(self._report)
+
+    def start(self, hosts: Callable[[], Hosts | None]) -> None:
+        """Start the thread; `hosts` as VideoPort's."""
+        log = video_log(self._node.wire_log, self._node.parameters["wire_log_video"])
+        self._port = VideoPort(self._node.parameters["video_port"], hosts, log)
+        self._taken_s, self._refusal, self._pending, self._is_placed = elapsed_s(), "", None, False
+        self._cancellation = Cancellation()
+        name = f"{self._node.get_name()} video"
+        self._thread = threading.Thread(target=self._run, args=(self._port,), name=name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close the port, and end thread and child."""
+        thread, self._thread, self._port = self._thread, None, None
+        if thread is None:
+            return
+        self._cancellation.cancel()
+        if ends_within(thread, STOP_TIMEOUT_S):
+            self._cancellation.close()
+
+    # The thread.
+
+    def _run(self, port: VideoPort) -> None:
+        child = CodecProcess(original_output())
+        try:
+            while not self._cancellation.is_set:
+                port.keep_open()
+                self._wait(port, child)
+                self._count_subscribers()
+                self._take_packet(port)
+                self._publish_reply(child)
+                self._ask(child)
+        except Exception:
+            self._node.report.count_and_warn("internal_errors", traceback.format_exc())
+        finally:
+            port.close()
+            child.end()
+
+    def _wait(self, port: VideoPort, child: CodecProcess) -> None:
+        """Wait for the next packet, once the port is read again, and for the child's reply."""
+        files: list[Selectable] = [self._cancellation]
+        left_s = self._due_s - elapsed_s()
+        if port.is_open and left_s <= 0:
+            files.append(port)
+        if child.is_busy:
+            files.append(child)
+        wait_readable(files, min(TURN_S, left_s) if left_s > 0 else TURN_S)
+
+    def _count_subscribers(self) -> None:
+        now_s = elapsed_s()
+        if now_s > self._checked_s + SUBSCRIBER_CHECK_PERIOD_S:
+            self._checked_s = now_s
+            wanted = (name for name, publisher in self._publishers.items() if self._node.is_wanted(publisher))
+            self._wanted = frozenset(wanted)
+
+    def _take_packet(self, port: VideoPort) -> None:
+        """Read the port if it is due: the newest packet is published as it came, and decoded next."""
+        now_s = elapsed_s()
+        if now_s < self._due_s:
+            return
+        taken, counts = port.take(), self._node.report.counts
+        if taken.refused:
+            counts[FOREIGN] += taken.refused
+            sentence = f"Video from {taken.refused_host} was refused: the GUI is at another address."
+            self._node.report.warn(sentence, FOREIGN)
+        if taken.packet is None:
+            return
+        turns = 2 if taken.received > FLOOD else 1
+        self._due_s = max(self._due_s + turns / self._node.parameters["video_rate"], now_s)
+        self._taken_s = now_s
+        counts[PACKETS] += taken.received
+        self._node.report.facts["video_packet_bytes"] = str(len(taken.packet))
+        stamp = self._node.now()
+        if VIDEO_TOPIC in self._wanted:
+            message = self._translation.packet(VideoPacket(taken.packet), stamp)
+            self._node.publish(self._publishers[VIDEO_TOPIC], message)
+        if self._wanted & PICTURE_TOPICS:
+            self._pending = _Pending(taken.packet, stamp, now_s)
+
+    def _ask(self, child: CodecProcess) -> None:
+        """Give the child the newest packet, once it is done with the last one."""
+        if self._pending is None or not child.can_take:
+            return
+        self._asked, self._pending = self._pending, None
+        try:
+            child.ask("decode", self._asked.packet, jpeg=JPEG_QUALITY if COMPRESSED in self._wanted else 0)
+        except CodecProcessError as error:
+            self._node.report.count_and_warn(ENDS, str(error))
+
+    def _publish_reply(self, child: CodecProcess) -> None:
+        """Publish the picture that the child has decoded, if it is done."""
+        try:
+            reply = child.reply() if child.is_busy else None
+        except CodecProcessError as error:
+            self._node.report.count_and_warn(ENDS, str(error))
+            return
+        if reply is None:
+            return
+        self._refusal = reply.refusal
+        if reply.refusal:
+            self._node.report.count_and_warn(REFUSED, reply.refusal)
+            return
+        if problem := reply.facts.get("jpeg_problem"):
+            self._node.report.count_and_warn(UNCOMPRESSED, f"{COMPRESSED} {problem}.")
+        if not self._is_placed:
+            self._is_placed = True
+            self._publish_transforms()
+        picture = picture_of(reply)
+        made = (
+            (row.name, row.to_ros(self._translation, picture, self._asked.stamp))
+            for row in PICTURE_ROWS
+            if row.to_ros and row.name in self._wanted
+        )
+        self._node.publish_all((self._publishers[name], message) for name, message in made if message is not None)
+        report = self._node.report
+        report.counts[PICTURES] += 1
+        report.facts["video_size"] = f"{picture.camera.width} x {picture.camera.height}"
+        report.took("video_read_to_published", elapsed_s() - self._asked.taken_s)
+
+    def _publish_transforms(self) -> None:
+        for each in self._transforms:
+            each.header.stamp = self._asked.stamp
+        self._node.publish(self._static, TFMessage(transforms=self._transforms))
+
+    # The thread of the reports.
+
+    def _report(self) -> None:
+        port, is_wanted = self._port, bool(self._wanted & PICTURE_TOPICS)
+        is_silent = port is not None and not port.problem and elapsed_s() > self._taken_s + SILENCE_S
+        refusal = self._refusal if port and is_wanted and not is_silent else ""
+        for condition, problem, advice in (
+            (PORT_TAKEN, port.problem if port else "", "there is no video until it is free"),
+            (NO_VIDEO, "no video comes from the GUI" if is_wanted and is_silent else "", START_VIDEO),
+            (UNDECODED, refusal, "no picture is published"),
+        ):
+            self._node.report.update_condition(condition, problem.rstrip("."), advice)
+
+
+def picture_of(reply: Reply) -> CameraPicture:
+    """Return the picture that the child has decoded."""
+    camera = next(each for each in CAMERAS if each.width == reply.facts["width"])
+    pixels = array("B")
+    pixels.frombytes(reply.data[0])
+    return CameraPicture(camera, pixels, reply.data[1] if len(reply.data) > 1 else None)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CodecProcess: the child process in which pictures are decoded, as its parent sees it, and the memory that they share.
+
+The memory has no name in any file system, and the child ends when the socket between them does: a parent that is killed
+leaves nothing behind.
+"""
+
+import json
+import math
+import mmap
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from drone_bridge.net.clock import elapsed_s
+
+#: Bytes of data that a request may have: an image of 1920 x 1080 pixels. Pages that are never written take no memory.
+MAX_DATA_BYTES = 8 << 20
+#: The results follow the data.
+MEMORY_BYTES = MAX_DATA_BYTES + (1 << 20)
+_WORKER = "drone_bridge.dronegui.pictures.worker"
+#: Threads of BLAS would wait actively beside the one that computes.
+_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+#: Between two starts of the child, s.
+RESTART_S = 1.0
+#: The child has this long for a reply, its start and imports on a busy machine included.
+REPLY_TIMEOUT_S = 20.0
+_END_TIMEOUT_S = 1.0
+_REPLY_BYTES = 1 << 16
+
+
+class Reply(NamedTuple):
+    """What came of a request: facts and data, or the sentence why it was refused."""
+
+    facts: dict[str, Any]
+    data: list[bytes]
+    refusal: str = ""
+
+
+class CodecProcessError(Exception):
+    """The child has ended or hangs, and was ended: the request is lost. The text is a sentence."""
+
+
+class CodecProcess:
+    """One child, started with the first request and again after it has ended. For one thread."""
+
+    def __init__(self, output: tuple[int, int]) -> None:
+        """`output` are the descriptors that the child's standard output and error go to."""
+        self._output = output
+        self._child: subprocess.Popen[bytes] | None = None
+        self._started_s = -math.inf
+        self._asked_s: float | None = None  # when the request was made that has no reply yet
+        self._received = b""
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, None if there is no child."""
+        return self._child.pid if self._child else None
+
+    @property
+    def can_take(self) -> bool:
+        """Whether a request can be made now: the child has answered the last one, or may be started."""
+        return self._asked_s is None and (self._child is not None or elapsed_s() >= self._started_s + RESTART_S)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a reply is due."""
+        return self._asked_s is not None
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable with a reply, or when the child ends."""
+        return self._socket.fileno()
+
+    def ask(self, work: str, data: bytes | memoryview, **more: Any) -> None:
+        """Make a request, while `can_take`.
+
+        Args:
+            work: the name of one of the child's works.
+            data: what it is done with, MAX_DATA_BYTES at most.
+            more: what that work needs beside.
+
+        Raises CodecProcessError.
+        """
+        if self._child is None:
+            self._start()
+        self._memory[: len(data)] = data
+        self._asked_s = elapsed_s()
+        try:
+            self._socket.sendall(json.dumps({"work": work, "bytes": len(data), **more}).encode() + b"\n")
+        except OSError as error:
+            self._fail(error)
+
+    def reply(self) -> Reply | None:
+        """Return the reply, None if it has not come yet. Raises CodecProcessError."""
+        try:
+            received = self._socket.recv(_REPLY_BYTES, socket.MSG_DONTWAIT)
+            self._received += received
+            if not received:
+                self._fail(None)
+        except BlockingIOError:
+            if self._asked_s is not None and elapsed_s() > self._asked_s + REPLY_TIMEOUT_S:
+                self._fail(TimeoutError(f"no reply for {REPLY_TIMEOUT_S:g} s"))
+        except OSError as error:
+            self._fail(error)
+        line, end, rest = self._received.partition(b"\n")
+        if not end:
+            return None
+        self._received, self._asked_s = rest, None
+        answer = json.loads(line)
+        if refusal := answer.get("refusal"):
+            return Reply({}, [], refusal)
+        data, at = [], MAX_DATA_BYTES
+        for size in answer["sizes"]:
+            data.append(self._memory[at : at + size])
+            at += size
+        return Reply(answer["facts"], data)
+
+    def end(self) -> None:
+        """End the child; the next request starts another one."""
+        if self._child is None:
+            return
+        child, self._child, self._asked_s, self._received = self._child, None, None, b""
+        self._socket.close()
+        self._memory.close()
+        try:
+            child.wait(_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:  # it hangs, or its machine is busy
+            child.kill()
+            child.wait()
+
+    def _start(self) -> None:
+        self._started_s = elapsed_s()
+        descriptor = _memory_file()
+        ours, theirs = socket.socketpair()
+        try:
+            self._memory = mmap.mmap(descriptor, MEMORY_BYTES)
+            package = str(Path(__file__).resolve().parents[3])
+            path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", _WORKER, str(theirs.fileno()), str(descriptor)],
+                stdin=subprocess.DEVNULL,
+                stdout=self._output[0],
+                stderr=self._output[1],
+                env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
+                pass_fds=(theirs.fileno(), descriptor),
+                start_new_session=True,  # so that a terminal's Ctrl-C is the node's business alone
+            )
+        except OSError as error:
+            ours.close()
+            raise CodecProcessError(f"The process that decodes pictures can't be started: {error.strerror}.") from error
+        finally:
+            theirs.close()
+            os.close(descriptor)
+        self._socket = ours
+
+    def _fail(self, error: OSError | None) -> None:
+        """End a child that has ended by itself or hangs. Raises CodecProcessError."""
+        assert self._child
+        status = self._child.poll()
+        self.end()
+        reason = f"ended with status {status}" if status is not None else str(error or "closed its socket")
+        raise CodecProcessError(f"The process that decodes pictures failed ({reason}); another one takes its place.")
+
+
+def _memory_file() -> int:
+    """Return the descriptor of memory that no file system has a name of."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("pictures")
+    else:
+        from tempfile import TemporaryFile  # of macOS only
+
+        with TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, MEMORY_BYTES)
+    return descriptor

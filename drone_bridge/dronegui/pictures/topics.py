@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CameraTranslation: pictures of an AR.Drone to messages; the rows of its cameras in the table of topics."""
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import TransformStamped
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from std_msgs.msg import UInt8MultiArray
+
+from drone_bridge.dronegui.cameras import CAMERAS, DOWN, FRONT, Camera
+from drone_bridge.ros.calibration_files import read_camera_info
+from drone_bridge.ros.frames import DOWNWARD_OPTICAL_IN_BODY, OPTICAL_IN_BODY, DroneFrameNames
+from drone_bridge.ros.images import Rgb8Image, pinhole_camera_info, set_data
+from drone_bridge.ros.jpeg_images import RGB8_AS_JPEG
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.qos import newest
+from drone_bridge.ros.topics import Topic
+from drone_bridge.ros.transforms import transform
+
+#: By camera, the parameter that names its calibration file.
+CALIBRATION_PARAMETERS = {
+    camera: ParameterDeclaration(
+        f"{camera.name}_camera_info",
+        "",
+        f"{place}'s calibration file, as camera_calibration writes it, of {camera.width} x {camera.height}. "
+        f"If empty, camera_info is that of a pinhole of {camera.diagonal:g} degrees from corner to corner.",
+    )
+    for camera, place in ((FRONT, "The front camera"), (DOWN, "The downward camera"))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CameraPicture:
+    """A decoded picture.
+
+    Attributes:
+        camera: which one took it, by its size.
+        rgb8: height x width x 3 bytes.
+        jpeg: the same as a JPEG, None if none was made.
+    """
+
+    camera: Camera
+    rgb8: "array[int]"
+    jpeg: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VideoPacket:
+    """A packet of video as it came."""
+
+    data: bytes
+
+
+def optical_frame(names: DroneFrameNames, camera: Camera) -> str:
+    """Return the camera's frame in optical axes."""
+    return f"{names.prefix}{camera.name}_camera_optical_frame"
+
+
+def camera_transforms(names: DroneFrameNames) -> list[TransformStamped]:
+    """Return base_link to the optical frame of each camera. Where they sit in the hull is left out."""
+    turns = {FRONT: OPTICAL_IN_BODY, DOWN: DOWNWARD_OPTICAL_IN_BODY}
+    return [transform(names.base_link, optical_frame(names, each), rotation=turns[each]) for each in CAMERAS]
+
+
+class CameraTranslation:
+    """Messages of pictures. Those of a camera are made once, and valid until the next call."""
+
+    def __init__(self, names: DroneFrameNames, calibrations: Mapping[Camera, str]) -> None:
+        """`calibrations` are paths of calibration files, empty for none. Raises ValueError of a file."""
+        frames = {camera: optical_frame(names, camera) for camera in CAMERAS}
+        self._images = {camera: Rgb8Image(camera.width, camera.height, frame) for camera, frame in frames.items()}
+        self._compressed = {camera: CompressedImage(format=RGB8_AS_JPEG) for camera in CAMERAS}
+        self._infos = {
+            camera: camera_info(camera, frame, calibrations.get(camera, "")) for camera, frame in frames.items()
+        }
+        for camera, message in self._compressed.items():
+            message.header.frame_id = frames[camera]
+
+    def image(self, picture: CameraPicture, stamp: Time) -> Image:
+        return self._images[picture.camera].filled(picture.rgb8, stamp)
+
+    def compressed_image(self, picture: CameraPicture, stamp: Time) -> CompressedImage | None:
+        """Return the JPEG, if one was made."""
+        if picture.jpeg is None:
+            return None
+        message = self._compressed[picture.camera]
+        message.header.stamp = stamp
+        set_data(message, picture.jpeg)
+        return message
+
+    def camera_info(self, picture: CameraPicture, stamp: Time) -> CameraInfo:
+        info = self._infos[picture.camera]
+        info.header.stamp = stamp
+        return info
+
+    def packet(self, packet: VideoPacket, _: Time) -> UInt8MultiArray:
+        message = UInt8MultiArray()
+        message._data = array("B", packet.data)  # past the property, which checks each element on some distributions
+        return message
+
+
+def camera_info(camera: Camera, frame_id: str, calibration: str) -> CameraInfo:
+    """Return the CameraInfo of a calibration file, or that of the data sheet for an empty path. Raises ValueError."""
+    if not calibration:
+        focal = camera.focal_length
+        return pinhole_camera_info(camera.width, camera.height, focal_x=focal, focal_y=focal, frame_id=frame_id)
+    info = read_camera_info(calibration)
+    if (info.width, info.height) != (camera.width, camera.height):
+        raise ValueError(
+            f"{calibration} is of {info.width} x {info.height} pixels; the {camera.name} camera has {camera.width} x "
+            f"{camera.height}."
+        )
+    info.header.frame_id = frame_id
+    return info
+
+
+VIDEO_TOPIC, CAMERA_INFO, COMPRESSED, RAW = "dronegui/video", "camera_info", "image_raw/compressed", "image_raw"
+
+VIDEO_ROW = Topic(
+    VIDEO_TOPIC,
+    UInt8MultiArray,
+    of=VideoPacket,
+    to_ros=CameraTranslation.packet,
+    qos=newest,
+    requested=newest,
+    meaning="each packet of the camera's video as it came, for `dronegui_server`",
+)
+#: In the order in which they are published: the small message first.
+PICTURE_ROWS = (
+    Topic(
+        CAMERA_INFO,
+        CameraInfo,
+        of=CameraPicture,
+        to_ros=CameraTranslation.camera_info,
+        qos=newest,
+        meaning="of each image: the calibration file's, or an ideal pinhole with the data sheet's field of view",
+    ),
+    Topic(
+        COMPRESSED,
+        CompressedImage,
+        of=CameraPicture,
+        to_ros=CameraTranslation.compressed_image,
+        qos=newest,
+        meaning="a JPEG of the image, while somebody subscribes",
+    ),
+    Topic(
+        RAW,
+        Image,
+        of=CameraPicture,
+        to_ros=CameraTranslation.image,
+        qos=newest,
+        meaning="the decoded video, rgb8, while somebody subscribes: 320 x 240 pixels of the front camera, "
+        "176 x 144 of the downward one",
+    ),
+)

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""dronegui_bridge as a process: video that the GUI forwards, on image topics; and bad input of every kind."""
+
+import os
+import random
+import signal
+import socket
+import threading
+
+import pytest
+from child_processes import children_of, is_running
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from diagnostics import values_of
+from dronegui_peer import DroneGuiPeer
+from patience import wait_until
+from processes import Process
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from std_msgs.msg import UInt8MultiArray
+from tf2_msgs.msg import TFMessage
+from video_sender import VideoSender, captured
+
+from drone_bridge.dronegui.cameras import DOWN, FRONT
+from drone_bridge.dronegui.pictures.camera import NO_VIDEO, PORT_TAKEN, UNDECODED
+from drone_bridge.dronegui.video import decode
+from drone_bridge.tools.wire.log_file import LogFile
+from drone_bridge.vision.jpegs import bgr_of_jpeg
+
+LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+FRONT_PACKET, DOWN_PACKET = captured("qvga_q31"), captured("qcif_q30")
+DOWN_PIXELS = decode(DOWN_PACKET).rgb8
+CALIBRATION = """
+image_width: 320
+image_height: 240
+camera_name: front
+camera_matrix: {rows: 3, cols: 3, data: [190.5, 0, 160.25, 0, 191.5, 119.75, 0, 0, 1]}
+distortion_model: plumb_bob
+distortion_coefficients: {rows: 1, cols: 5, data: [-0.5, 0.3, 0.001, -0.002, 0]}
+rectification_matrix: {rows: 3, cols: 3, data: [1, 0, 0, 0, 1, 0, 0, 0, 1]}
+projection_matrix: {rows: 3, cols: 4, data: [165, 0, 161, 0, 0, 180, 119, 0, 0, 0, 1, 0]}
+"""
+
+
+@pytest.fixture(scope="module", name="gui")
+def shared_gui():
+    gui = DroneGuiPeer()
+    yield gui
+    gui.close()
+
+
+@pytest.fixture
+def video(closing, free_port):
+    sender = closing(VideoSender(free_port))
+    sender.port = free_port
+    return sender
+
+
+def bridge(gui, video, **parameters):
+    parameters = {"port": gui.port, "receive_navdata": False, "video_port": video.port, **parameters}
+    process = Process.node("dronegui_bridge", **parameters)
+    process.wait_for_line("Sending to")
+    return process
+
+
+def decoders_of(process):
+    """Return the process ids of the children that decode."""
+    return children_of(process.pid, "pictures.worker")
+
+
+def values(ros):
+    """Return an inbox of the values that the bridge reports."""
+    return ros.subscribe(DiagnosticArray, "/diagnostics")
+
+
+def count(reports, name, least=1):
+    """Wait until a count has come to so many; return the values of that report."""
+    return values_of(reports.wait(lambda report: int(values_of(report).get(name, 0)) >= least))
+
+
+def test_pictures_of_both_cameras_come_on_topics(ros, gui, video):
+    packets = {FRONT: FRONT_PACKET, DOWN: DOWN_PACKET}
+    images, infos = ros.subscribe(Image, "image_raw"), ros.subscribe(CameraInfo, "camera_info")
+    compressed = ros.subscribe(CompressedImage, "image_raw/compressed")
+    static = ros.subscribe(TFMessage, "/tf_static", LATCHED)
+    with bridge(gui, video, frame_prefix="d1/"):
+        for camera, packet in packets.items():
+            frame, picture = f"d1/{camera.name}_camera_optical_frame", decode(packet)
+            video.keep_sending(packet)
+            image = images.wait(lambda one, frame=frame: one.header.frame_id == frame)
+            assert (image.width, image.height, image.encoding) == (camera.width, camera.height, "rgb8")
+            assert image.data.tobytes() == picture.rgb8
+            info = infos.wait(lambda one, image=image: one.header.stamp == image.header.stamp)
+            assert info.header.frame_id == frame
+            assert (info.width, info.height) == (camera.width, camera.height)
+            assert info.k[0] == info.k[4] == pytest.approx(camera.focal_length)
+            jpeg = compressed.wait(lambda one, frame=frame: one.header.frame_id == frame)
+            assert bgr_of_jpeg(jpeg.data.tobytes()).shape == (camera.height, camera.width, 3)
+        frames = {f"d1/{camera.name}_camera_optical_frame" for camera in packets}
+        static.wait(lambda one: {each.child_frame_id for each in one.transforms} == frames)
+
+
+def test_camera_info_is_that_of_the_calibration_file(ros, gui, video, tmp_path):
+    path = tmp_path / "front.yaml"
+    path.write_text(CALIBRATION)
+    infos = ros.subscribe(CameraInfo, "camera_info")
+    with bridge(gui, video, front_camera_info=str(path)):
+        video.keep_sending(FRONT_PACKET)
+        info = infos.wait()
+        assert list(info.k[:6]) == [190.5, 0, 160.25, 0, 191.5, 119.75]
+        assert list(info.d) == [-0.5, 0.3, 0.001, -0.002, 0]
+        assert (info.p[0], info.header.frame_id) == (165, "front_camera_optical_frame")
+
+
+def test_packets_come_unchanged_for_a_relay_and_no_child_is_started_without_a_subscriber_to_pictures(ros, gui, video):
+    packets, reports = ros.subscribe(UInt8MultiArray, "dronegui/video"), values(ros)
+    with bridge(gui, video) as process:
+        video.keep_sending(FRONT_PACKET)
+        assert packets.wait().data.tobytes() == FRONT_PACKET
+        count(reports, "video_packets", 20)
+        assert decoders_of(process) == []
+        images = ros.subscribe(Image, "image_raw")
+        images.wait()
+        assert len(decoders_of(process)) == 1
+    assert decoders_of(process) == []
+
+
+def test_a_child_that_dies_is_counted_and_comes_back(ros, gui, video):
+    images, reports = ros.subscribe(Image, "image_raw"), values(ros)
+    with bridge(gui, video) as process:
+        video.keep_sending(FRONT_PACKET)
+        images.wait()
+        (child,) = decoders_of(process)
+        os.kill(child, signal.SIGKILL)
+        count(reports, "ended_codec_processes")
+        images.clear()
+        images.wait()
+        (other,) = decoders_of(process)
+        assert other != child
+
+
+def test_the_child_of_a_bridge_that_was_killed_ends(ros, gui, video):
+    images = ros.subscribe(Image, "image_raw")
+    process = bridge(gui, video)
+    with process:
+        video.keep_sending(FRONT_PACKET)
+        images.wait()
+        (child,) = decoders_of(process)
+        process.send(signal.SIGKILL)
+        process.wait()
+        wait_until(lambda: not is_running(child), "the end of the child")
+
+
+def test_no_video_is_a_warning_only_where_somebody_subscribes(ros, gui, video):
+    reports = values(ros)
+    with bridge(gui, video):
+        for _ in range(6):
+            assert NO_VIDEO not in values_of(reports.wait())
+        ros.subscribe(Image, "image_raw")
+        report = reports.wait(lambda one: NO_VIDEO in values_of(one))
+        assert report.status[0].level == DiagnosticStatus.WARN
+        video.keep_sending(FRONT_PACKET)
+        reports.wait(lambda one: NO_VIDEO not in values_of(one))
+
+
+def test_a_drone_that_sends_p264_is_told_which_setting_to_change(ros, gui, video):
+    reports = values(ros)
+    images = ros.subscribe(Image, "image_raw")
+    with bridge(gui, video):
+        video.keep_sending(captured("refused_p264_head"))
+        report = values_of(reports.wait(lambda one: UNDECODED in values_of(one)))
+        assert "video:video_codec" in report[UNDECODED]
+        assert int(report["refused_video"]) > 0
+        video.keep_sending(FRONT_PACKET)
+        images.wait()
+        reports.wait(lambda one: UNDECODED not in values_of(one))
+
+
+def test_a_taken_port_is_reported_and_used_once_it_is_free(ros, gui, video):
+    reports, images = values(ros), ros.subscribe(Image, "image_raw")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", video.port))
+        process = bridge(gui, video)  # it has started
+        report = values_of(reports.wait(lambda one: PORT_TAKEN in values_of(one)))
+        assert str(video.port) in report[PORT_TAKEN]
+        gui.wait(lambda packet: packet.is_hover)
+    with process:
+        video.keep_sending(FRONT_PACKET)
+        images.wait()
+        reports.wait(lambda one: PORT_TAKEN not in values_of(one))
+
+
+def test_another_host_is_refused_and_counted(ros, gui, video, closing):
+    images, reports = ros.subscribe(Image, "image_raw"), values(ros)
+    foreign = closing(VideoSender(video.port, "127.0.0.2"))
+    with bridge(gui, video):
+        foreign.keep_sending(DOWN_PACKET)
+        count(reports, "foreign_video", 10)
+        video.keep_sending(FRONT_PACKET)
+        for _ in range(10):
+            assert images.wait().width == FRONT.width
+
+
+def broken(seed):
+    """Return packets that are cut short, or have bits flipped, and random bytes."""
+    random_bits = random.Random(seed)
+    for packet in (FRONT_PACKET, DOWN_PACKET, captured("hand_not_coded"), captured("qcif_stripes")):
+        for _ in range(10):
+            yield packet[: random_bits.randrange(len(packet))]
+            flipped = bytearray(packet)
+            for _ in range(random_bits.choice((1, 3, 30))):
+                flipped[random_bits.randrange(len(flipped))] ^= 1 << random_bits.randrange(8)
+            yield bytes(flipped)
+            yield packet[:9] + random_bits.randbytes(random_bits.randrange(3000))
+    yield b""
+    yield random_bits.randbytes(65507)
+
+
+def test_broken_packets_are_refused_and_end_nothing(ros, gui, video):
+    """Each comes when the child has nothing else to do: after the picture of the good one before."""
+    images, packets = ros.subscribe(Image, "image_raw"), ros.subscribe(UInt8MultiArray, "dronegui/video")
+    reports = values(ros)
+    with bridge(gui, video, video_rate=60.0) as process:
+        video.keep_sending(FRONT_PACKET)
+        images.wait(lambda image: len(packets))
+        video.stop()
+        (child,) = decoders_of(process)
+        for packet in broken(1):
+            video.send(packet)
+            packets.wait(lambda one, packet=packet: one.data.tobytes() == packet)
+            images.clear()
+            video.keep_sending(DOWN_PACKET)
+            images.wait(lambda one: one.data.tobytes() == DOWN_PIXELS)
+            video.stop()
+        report = count(reports, "refused_video", 50)
+        assert decoders_of(process) == [child]
+        assert (report["ended_codec_processes"], report["internal_errors"]) == ("0", "0")
+
+
+def test_a_flood_leaves_the_newest_picture_and_the_commands(ros, gui, video):
+    """1,000 packets per second, or as many as this machine sends."""
+    images, reports = ros.subscribe(Image, "image_raw"), values(ros)
+    with bridge(gui, video) as process:
+        is_over = threading.Event()
+
+        def flood():
+            while not is_over.wait(0.001):
+                video.send(DOWN_PACKET)
+
+        thread = threading.Thread(target=flood)
+        thread.start()
+        try:
+            images.wait()
+            before = len(gui.received)
+            report = count(reports, "video_packets", 3000)
+            assert len(gui.received) > before + 10
+            assert int(report["pictures"]) < 2000
+        finally:
+            is_over.set()
+            thread.join()
+        video.keep_sending(FRONT_PACKET)
+        images.wait(lambda image: image.width == FRONT.width)
+        assert len(decoders_of(process)) == 1
+
+
+@pytest.mark.parametrize("in_full", [False, True])
+def test_the_wire_log_has_packets_by_their_hash_or_in_full(ros, gui, video, tmp_path, in_full):
+    reports = values(ros)
+    with bridge(gui, video, wire_log=str(tmp_path), wire_log_video=in_full):
+        video.keep_sending(FRONT_PACKET)
+        count(reports, "video_packets", 5)
+    (path,) = tmp_path.glob("*.mcap")
+    with LogFile(path) as log:
+        logged = [entry for entry in log.entries() if not entry.connection.is_conversation]
+    assert len(logged) >= 5
+    assert {entry.sender for entry in logged} == {log.source.side.other}
+    if in_full:
+        assert {entry.data for entry in logged} == {FRONT_PACKET}
+    else:
+        assert max(len(entry.data) for entry in logged) < 200
+        assert f'"bytes": {len(FRONT_PACKET)}'.encode() in logged[0].data
+
+
+def test_without_a_port_there_are_no_topics_of_the_camera(ros, gui, video):
+    with bridge(gui, video, video_port=0):
+        wait_until(lambda: ros.node.count_publishers("dronegui/state"), "topics of the bridge")
+        assert ros.node.count_publishers("image_raw") == 0
