@@ -57,7 +57,7 @@ def rows(path):
 
 
 def test_each_topic_is_a_table_with_a_line_of_names(bag, capsys):
-    assert main(["export", str(bag), "--csv"]) == 0
+    assert main(["export", str(bag)]) == 0
     tables = {path.name: rows(path) for path in (bag / "csv").iterdir()}
     assert set(tables) == {
         *("drone.odom.csv", "pose.csv", "tf.csv", "diagnostics.csv"),
@@ -79,11 +79,11 @@ def test_each_topic_is_a_table_with_a_line_of_names(bag, capsys):
 
 
 def test_what_can_t_be_exported_is_said_in_a_sentence(tmp_path, capsys):
-    assert main(["export", str(tmp_path / "absent"), "--csv"]) == 1
+    assert main(["export", str(tmp_path / "absent")]) == 1
     assert "does not exist" in capsys.readouterr().err
     bag = write_bag(tmp_path / "bag", [("/image", START, Image())])
     assert main(["export", str(bag)]) == 1
     assert "has nothing that fits into a table" in capsys.readouterr().err
     (tmp_path / "file").touch()
-    assert main(["export", str(bag), "--csv", "-o", str(tmp_path / "file")]) == 1
+    assert main(["export", str(bag), "-o", str(tmp_path / "file")]) == 1
     assert f"'{tmp_path / 'file'}' can't be written: File exists." in capsys.readouterr().err

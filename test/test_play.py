@@ -16,6 +16,7 @@ from written_bags import offer, write_bag
 from drone_bridge.tools.bags.bag import Bag
 from drone_bridge.tools.bags.info import topic_rates
 from drone_bridge.tools.cli import main
+from drone_bridge.tools.playing import keys
 from drone_bridge.tools.playing.player import Player, Span
 from drone_bridge.tools.playing.publishers import profile_of
 
@@ -63,6 +64,29 @@ def playing(bag, taken, rate=1.0, span=None, latched=(), clock=None):
 
 
 class TestPlayer:
+    def test_keys_pause_step_and_go_to_another_time(self, numbers):
+        taken = Taken()
+        with Bag(numbers) as bag:
+            span = Span(bag.start_ns, bag.end_ns)
+            player = playing(bag, {"/number": taken})
+            thread = threading.Thread(target=player.play, args=[False])
+            keys.press(player, span, keys.SPACE)  # before it begins, which then goes on
+            thread.start()
+            taken.wait_for(1)
+            keys.press(player, span, keys.SPACE)
+            assert player.is_paused
+            count = len(taken.messages)
+            for more in (1, 2):
+                keys.press(player, span, keys.NEXT)
+                taken.wait_for(count + more)
+            assert taken.numbers == list(range(count + 2))
+            assert "paused" in keys.position(player, span)
+            keys.press(player, span, keys.LEFT)
+            assert player.position_ns == span.start_ns
+            keys.press(player, span, keys.SPACE)
+            taken.wait_for(count + 2 + 20)
+            thread.join()
+
     def test_publishes_everything_in_order(self, numbers):
         with Bag(numbers) as bag:
             taken = {"/number": Taken(), "/name": Taken()}

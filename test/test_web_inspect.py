@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-from pathlib import Path
 
 import browser as chromium
 import pytest
@@ -26,16 +25,16 @@ browser = chromium.module_browser()
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where web_bridge runs, and so where its bags are."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path_factory.mktemp("here"))
-        yield Path.cwd()
+    """The home of web_bridge's user, in which its bags are."""
+    return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(scope="module")
 def composition(folder):
     options = {"emulate": True, "control": True, "rover_pattern": "circular", "view": True, "view_port": 0}
-    with launch("landing.launch.xml", telemetry_port=free_ports(1)[0], **options) as composition:
+    with launch(
+        "landing.launch.xml", telemetry_port=free_ports(1)[0], env={"HOME": str(folder)}, **options
+    ) as composition:
         composition.address = address_of(composition)
         yield composition
 
@@ -133,8 +132,13 @@ def test_the_recorder_writes_a_bag(page, folder):
     for is_pressed in ("true", "false"):
         page.click(".record")
         page.wait(f"document.querySelector('.record').getAttribute('aria-pressed') === '{is_pressed}'")
-        wait_until(lambda: [each for each in folder.glob("bag_*/*.mcap") if each.stat().st_size > 10_000], "messages")
-    (bag,) = folder.glob("bag_*")
+        wait_until(
+            lambda: [
+                each for each in (folder / "drone_bridge" / "bags").glob("bag_*/*.mcap") if each.stat().st_size > 10_000
+            ],
+            "messages",
+        )
+    (bag,) = (folder / "drone_bridge" / "bags").glob("bag_*")
     with Bag(bag) as recorded:
         assert recorded.count > 0
 

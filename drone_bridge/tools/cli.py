@@ -37,6 +37,7 @@ COMMANDS = {
     "launch": Command("drone_bridge.tools.launch.command", "run an XML launch file without launch_ros"),
     "demo": Command("drone_bridge.tools.demo.command", "fly without hardware, record it, and write a report"),
     "info": Command("drone_bridge.tools.bags.info", "summarize the contents of a bag", False, ("rosbags",)),
+    "record": Command("drone_bridge.tools.record", "record topics into a bag"),
     "play": Command("drone_bridge.tools.playing.command", "play back a bag"),
     "report": Command(
         "drone_bridge.tools.reporting.command", "write a report of a bag as one HTML page", False, ("rosbags", "plotly")

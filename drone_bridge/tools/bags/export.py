@@ -15,6 +15,7 @@ from typing import Any
 
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagMessage, field_names, run_on_bag
 from drone_bridge.tools.interfaces import BULKY_TYPES
+from drone_bridge.tools.progress import counted
 
 MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
 MAX_FILES = 500  # of one bag
@@ -24,7 +25,6 @@ def main(argv: Sequence[str]) -> int:
     """Write the tables; return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge export", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
-    parser.add_argument("--csv", action="store_true", help="comma-separated, with a line of names (as always)")
     parser.add_argument("--output", "-o", type=Path, help="the folder for the files (csv in the bag's folder)")
     options = parser.parse_args(argv)
     return run_on_bag("export", options.bag, lambda bag: _export(bag, options.output))
@@ -68,7 +68,8 @@ def _decoded(bag: Bag) -> Iterator[tuple[str, BagMessage, Any]]:
         for topic in bag.topics
         if topic.type_name not in BULKY_TYPES
     }
-    for message in bag.messages(list(tables)):
+    total = sum(topic.count for topic in tables)
+    for message in counted(bag.messages(list(tables)), "exporting", total):
         if message.topic not in tables:
             continue
         try:

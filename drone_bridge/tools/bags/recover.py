@@ -14,6 +14,7 @@ from typing import IO
 from mcap.opcode import Opcode
 
 from drone_bridge.tools.mcap_records import END, MAGIC, whole_records
+from drone_bridge.tools.progress import Progress
 
 
 def main(argv: Sequence[str]) -> int:
@@ -57,12 +58,15 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
     complete.write(MAGIC)
     copied = len(MAGIC)
     has_messages = False
+    progress = Progress("recovering", size)
     for record in whole_records(damaged):
         if record[0] == Opcode.DATA_END:  # what follows is an index
             break
         has_messages |= record[0] in (Opcode.CHUNK, Opcode.MESSAGE)
         complete.write(record)
         copied += len(record)
+        progress.show(copied)
+    progress.end()
     if not has_messages:
         raise ValueError("holds no whole message")
     complete.write(END)

@@ -2,9 +2,10 @@
 """`drone-bridge launch`: its words and options, and where launch files are found."""
 
 import argparse
+import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from drone_bridge.programs.options import suggestion
@@ -15,23 +16,31 @@ from drone_bridge.tools.launch.parse import LaunchFileError, load
 from drone_bridge.tools.launch.processes import supervise
 from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix
 
+_ENDING = ".launch.xml"
+#: The folder of files that others include.
+_PARTS = "parts"
+
 
 def main(argv: Sequence[str]) -> int:
     """Launch what `argv` names; returns the exit status, which is 2 when the file or an argument is refused."""
     parser = argparse.ArgumentParser(
         prog="drone-bridge launch",
-        usage="%(prog)s [-s] [package] file [name:=value ...]",
+        usage="%(prog)s [-s] [[package] file [name:=value ...]]",
         description="Run an XML launch file.",
     )
     parser.add_argument("-s", "--show-args", action="store_true", help="show the launch file's arguments")
     parser.add_argument(
         "words",
-        nargs="+",
+        nargs="*",
         metavar="file",
         help="a launch file, by its path or by its name in a package (in drone_bridge if none is given), "
-        "and its arguments (of several values for a name, the last one counts)",
+        "and its arguments (of several values for a name, the last one counts); without any: list the files",
     )
     options = parser.parse_intermixed_args(argv)
+    if not options.words:
+        print("Launch files, by name (arguments of one: drone-bridge launch -s NAME):\n")
+        print("\n".join(_lines("drone_bridge")))
+        return 0
     try:
         path, assignments = _find_file(options.words)
         given = parse_assignments(assignments)
@@ -70,14 +79,33 @@ def _find_file(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
 def file_of_package(package: str, name: str) -> Path:
     """Return the one launch file of this name, with or without its endings, that a package shares."""
     share = package_prefix(package) / "share" / package
-    found = sorted(path for path in share.rglob("*") if path.name in (name, f"{name}.launch.xml") and path.is_file())
+    found = sorted(path for path in share.rglob("*") if path.name in (name, f"{name}{_ENDING}") and path.is_file())
     if len(found) == 1:
         return found[0]
     if found:
         raise LaunchFileError(f"'{name}' is in several places: {', '.join(map(str, found))}; name one by its path")
-    there = sorted(path.name for path in share.rglob("*.launch.xml"))
-    hint = suggestion(name, [*there, *(file.removesuffix(".launch.xml") for file in there)])
+    there = [_stem(path) for path in _launch_files(share)]
+    hint = suggestion(name.removesuffix(_ENDING), there)
     raise LaunchFileError(
         f"there is no launch file '{name}', neither here nor in the package {package}{hint}; "
         f"it has {', '.join(there) or 'none'}"
     )
+
+
+def _launch_files(share: Path) -> list[Path]:
+    """Return the files that people launch, not those that others include."""
+    return sorted(path for path in share.rglob(f"*{_ENDING}") if path.parent.name != _PARTS)
+
+
+def _lines(package: str) -> Iterator[str]:
+    """Yield each launch file of a package with the first sentence of its comment."""
+    paths = _launch_files(package_prefix(package) / "share" / package)
+    width = max((len(_stem(path)) for path in paths), default=0)
+    for path in paths:
+        comments = re.findall(r"<!--(.*?)-->", path.read_text(), re.DOTALL)
+        words = next((" ".join(each.split()) for each in comments if "SPDX" not in each), "")
+        yield f"  {_stem(path):{width}}  {re.split('[.:] ', words + ' ')[0]}"
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(_ENDING)

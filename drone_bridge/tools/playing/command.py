@@ -4,7 +4,8 @@
   drone-bridge play demo/bag --rate 2 --loop
   drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
 
-A gap of more than a minute without a message is left out.
+A gap of more than a minute without a message is left out. At a terminal, Space pauses and goes on, arrow keys go 5 s
+back and forward, and n plays the next message while paused.
 """
 
 import argparse
@@ -44,6 +45,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
     from rclpy.signals import SignalHandlerOptions
 
     from drone_bridge.ros.program import shut_down_ros
+    from drone_bridge.tools.playing.keys import Keys
     from drone_bridge.tools.playing.player import Player
     from drone_bridge.tools.playing.publishers import is_latched, make_publishers
 
@@ -73,7 +75,8 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
             _print(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
         _print(f"Playing {topics_text}, {span.seconds:.1f} s, at {options.rate:g} times the recorded speed.")
-        player.play(options.loop)
+        with Keys(player, span):
+            player.play(options.loop)
         _wait_for_delivery(publishers.values())
         return 0
     finally:

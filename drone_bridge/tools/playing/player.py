@@ -130,6 +130,7 @@ class Player:
         self._timeline = Timeline(span.start_ns, rate)
         self._changed = threading.Condition()
         self._jump_to_ns: int | None = span.start_ns
+        self._steps = 0  # messages to publish while paused
         self._is_stopped = False
 
     # For other threads.
@@ -144,8 +145,15 @@ class Player:
             now_s = time.monotonic()
             self._timeline.set_rate(rate, now_s)
             (self._timeline.pause if is_paused else self._timeline.run)(now_s)
+            self._steps = 0
             if position_ns is not None:
                 self._jump_to_ns = min(max(position_ns, self._span.start_ns), self._span.stop_ns)
+            self._changed.notify_all()
+
+    def step(self) -> None:
+        """Publish the next message, however far away it is, if the player is paused."""
+        with self._changed:
+            self._steps += self._timeline.is_paused
             self._changed.notify_all()
 
     @property
@@ -230,6 +238,10 @@ class Player:
                 now_s = time.monotonic()
                 self._publish_clock(now_s)
                 self._leave_out_gap(time_ns, now_s)
+                if self._steps and self._timeline.is_paused:
+                    self._steps -= 1
+                    self._timeline.jump(time_ns, now_s)
+                    return True
                 wait_s = self._timeline.wait_s(time_ns, now_s)
                 if wait_s <= 0:
                     return True

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings: the recorder's parameters."""
 
+import contextlib
 import re
 import time
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ def _problem_with_pattern(text: str) -> str | None:
 
 
 PARAMETERS = (
-    ParameterDeclaration("bag", "", "Directory to create; default bag_<date>_<time> here."),
+    ParameterDeclaration("bag", "", "Directory to create; default bag_<date>_<time> in ~/drone_bridge/bags."),
     ParameterDeclaration("topics", [""], "Topics to record; none: all that are not hidden."),
     ParameterDeclaration(
         "exclude",
@@ -31,6 +32,18 @@ PARAMETERS = (
     ),
     ParameterDeclaration("compression", "none", "Of the bag.", choices=("none", "zstd")),
 )
+
+
+#: Where bags lie unless somebody names another folder: never in a clone of the sources.
+BAGS = Path("~/drone_bridge/bags")
+
+
+def new_bag() -> Path:
+    """Return a folder for a bag that begins now; the folder around it is made."""
+    folder = BAGS.expanduser()
+    with contextlib.suppress(OSError):  # the recorder reports that it can't write there
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder / time.strftime("bag_%Y-%m-%d_%H-%M-%S")
 
 
 class SettingsError(Exception):
@@ -65,7 +78,7 @@ def read_settings(node: Node) -> Settings:
         raise SettingsError(f"topics is {names}, which holds a name that no topic can have: {error}") from None
     declared.freeze_because("when the node starts")
     return Settings(
-        bag=Path(declared["bag"] or time.strftime("bag_%Y-%m-%d_%H-%M-%S")).expanduser(),
+        bag=Path(declared["bag"]).expanduser() if declared["bag"] else new_bag(),
         topics=topics,
         exclude=re.compile(declared["exclude"]) if declared["exclude"] else None,
         compress=declared["compression"] != "none",

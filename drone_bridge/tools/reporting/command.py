@@ -37,9 +37,11 @@ def write_report(bag_path: Path, page: Path | None = None) -> Path:
 
 def _write(bag: "Bag", page: Path | None) -> Path:
     from drone_bridge.tools.bags.info import topic_rates
+    from drone_bridge.tools.progress import counted
     from drone_bridge.tools.reporting.page import render
     from drone_bridge.tools.reporting.story import read_story
 
     page = page or (bag.path if bag.path.is_dir() else bag.path.parent) / "report.html"
-    page.write_text(render(bag, read_story(bag), topic_rates(bag.messages())), encoding="utf-8")
+    story, rates = read_story(bag), topic_rates(counted(bag.messages(), "counting", bag.count))
+    page.write_text(render(bag, story, rates), encoding="utf-8")
     return page

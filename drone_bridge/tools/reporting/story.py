@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, field_names
+from drone_bridge.tools.progress import counted
 
 PICTURES = 8  # of each camera
 MAX_CAMERAS = 4
@@ -153,7 +154,7 @@ def read_story(bag: Bag) -> Story:
     span_ns = max(1, bag.end_ns - bag.start_ns)
     picture_period_ns = max(1, span_ns // PICTURES)
     next_ns = dict.fromkeys(cameras, 0)  # when the next picture of each is due
-    for message in bag.messages():
+    for message in counted(bag.messages(), "reading", bag.count):
         name, type_name = message.topic.name, message.topic.type_name
         since_start_ns = message.time_ns - bag.start_ns
         time_s = since_start_ns / NANOSECONDS_PER_SECOND

@@ -4,7 +4,6 @@
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from std_srvs.srv import SetBool
 from drone_bridge.ros.log_pipe import original_output
 from drone_bridge.ros.parameter_files import parameter_arguments
 from drone_bridge.ros.qos import latched
+from drone_bridge.tools.recording.settings import new_bag
 
 STOP_TIMEOUT_S = 5.0  # the recorder itself takes 2 s at most
 
@@ -47,21 +47,20 @@ class Recording:
         self.look()
         if request.data and self._child:
             response.success, response.message = False, f"Already recording into '{self._folder}'."
-        elif request.data and not os.access(".", os.W_OK):
-            response.success, response.message = False, f"'{Path.cwd()}' can't be written, where the bag would be."
+        elif request.data and not os.access((folder := new_bag()).parent, os.W_OK):
+            response.success, response.message = False, f"'{folder.parent}' can't be written, where the bag would be."
         elif request.data:
-            self._start()
+            self._start(folder)
             response.success, response.message = True, f"Recording into '{self._folder}'."
         elif self._child:
-            folder = self._folder
+            recorded = self._folder
             self._stop(self._child)
-            response.success, response.message = True, f"Recorded into '{folder}'."
+            response.success, response.message = True, f"Recorded into '{recorded}'."
         else:
             response.success, response.message = False, "Nothing is being recorded."
         return response
 
-    def _start(self) -> None:
-        folder = Path(time.strftime("bag_%Y-%m-%d_%H-%M-%S")).absolute()
+    def _start(self, folder: Path) -> None:
         program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "recorder")
         out, err = original_output()
         # In a session of its own: a Ctrl-C at the terminal is ours to pass on.

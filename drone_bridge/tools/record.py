@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge record: record topics into a bag until Ctrl-C.
+
+drone-bridge record                                  # all topics, into ~/drone_bridge/bags
+drone-bridge record flight --topics /odom /tf --compress
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from ament_index_python.packages import get_package_prefix
+
+from drone_bridge.ros.parameter_files import parameter_arguments
+
+
+def main(argv: Sequence[str]) -> NoReturn:
+    """Replace this process by the node recorder, with the options as its parameters."""
+    parser = argparse.ArgumentParser(
+        prog="drone-bridge record", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "bag", nargs="?", type=Path, help="the folder to create (~/drone_bridge/bags/bag_<date>_<time>)"
+    )
+    parser.add_argument("--topics", nargs="+", metavar="NAME", help="record these only")
+    parser.add_argument("--exclude", metavar="REGEX", help="leave out topics in whose name this is found")
+    parser.add_argument("--compress", action="store_true", help="compress the bag (zstd)")
+    options = parser.parse_args(argv)
+    parameters = {
+        "bag": str(options.bag or ""),
+        "topics": options.topics or [""],
+        "exclude": options.exclude or "",
+        "compression": "zstd" if options.compress else "none",
+    }
+    program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "recorder")
+    sys.stdout.flush()
+    os.execv(program, [program, "--ros-args", *parameter_arguments(parameters)])
