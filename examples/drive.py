@@ -2,24 +2,37 @@
 """Drive or fly forward at 0.2 m/s until Ctrl-C, on any vehicle that takes cmd_vel; it stops when commands cease."""
 
 import contextlib
+import sys
 
-import rclpy
+try:
+    import rclpy
+except ModuleNotFoundError:
+    sys.exit("ROS 2 is not active in this shell: run '. env/activate' in the sources of drone_bridge first.")
 from geometry_msgs.msg import Twist, Vector3
 from rclpy.executors import ExternalShutdownException
-from std_msgs.msg import Bool
 
+from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.qos import latched
 
 
-def say(held: Bool) -> None:
-    """Print whether the vehicle follows commands; who holds it is on the page, and in its bridge's log."""
-    print("Held: `drone-bridge resume` lets it follow commands." if held.data else "It follows commands.", flush=True)
+def say(status: HoldStatus) -> None:
+    """Print whether the vehicle follows commands, or who holds it."""
+    ending = f"Held ({status.reason}): `drone-bridge resume` lets it follow commands."
+    print(ending if status.held else "It follows commands.", flush=True)
+
+
+def find_holds() -> None:
+    """Subscribe to the hold_status of each node, once it is there."""
+    for topic, _ in node.get_topic_names_and_types():
+        if topic.endswith("/hold_status") and topic not in found:
+            found[topic] = node.create_subscription(HoldStatus, topic, say, latched())
 
 
 rclpy.init()
 node = rclpy.create_node("driver")
-node.create_subscription(Bool, "held", say, latched())
+found: dict[str, object] = {}
 publisher = node.create_publisher(Twist, "cmd_vel", 1)
 node.create_timer(0.1, lambda: publisher.publish(Twist(linear=Vector3(x=0.2))))
+node.create_timer(0.5, find_holds)
 with contextlib.suppress(KeyboardInterrupt, ExternalShutdownException):
     rclpy.spin(node)

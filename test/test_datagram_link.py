@@ -222,8 +222,8 @@ def test_cancelling_ends_receiving_but_not_sending(link, peer, cancellation):
 def test_an_unresolvable_name_is_retried(cancellation):
     failures = []
 
-    def on_failure(sentence, delay_s):
-        failures.append((sentence, delay_s))
+    def on_failure(error, delay_s):
+        failures.append((str(error), delay_s))
         if len(failures) == 2:
             cancellation.cancel()
 

@@ -167,8 +167,8 @@ def test_robots_that_answer_instead_are_named_and_the_search_goes_on(connect, ca
     def wait(self, name, search):
         search.found.update(dict.fromkeys(answers.pop(0)))
 
-    def fail(sentence, _delay_s):
-        failures.append(sentence)
+    def fail(error, _delay_s):
+        failures.append(str(error))
         if not answers:
             cancellation.cancel()
 

@@ -185,6 +185,13 @@ def test_respawn(launch, tmp_path):
     assert (tmp_path / "runs").read_text() == "x\n" * 3
 
 
+def test_what_refuses_its_settings_is_not_restarted(launch, tmp_path):
+    script = f"echo x >> {tmp_path}/runs; exit 2"
+    runner = launch(shell(script, name="refused", respawn="true", respawn_delay="0"))
+    assert runner.wait() == 1
+    assert (tmp_path / "runs").read_text() == "x\n"
+
+
 def test_each_process_has_its_environment(launch):
     runner = launch('<set_env name="LAUNCH_TEST" value="set"/>', shell("echo [$LAUNCH_TEST]", name="a"))
     assert runner.wait() == 0

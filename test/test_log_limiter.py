@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A log that nobody can fill: bursts come through, floods are counted."""
 
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
@@ -110,6 +111,20 @@ def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock):
         clock[0] += 1
     said = [(call[0], call.args[0].partition(" (")[0]) for call in logger.method_calls]
     assert said == [*2 * [("info", "It can't be reached.")], *2 * [("warning", "It can't be reached.")]]
+
+
+@pytest.mark.parametrize("connects", [False, True])
+def test_advice_comes_once_and_only_as_long_as_there_has_been_no_connection(clock, connects):
+    logger = Mock()
+    report = LinkReport(logger, "connected", now_s=lambda: clock[0])
+    report.follow(SimpleNamespace(is_open=connects, since_s=clock[0], heard_s=None, state="", peer=""))
+    report.follow(SimpleNamespace(is_open=False, since_s=clock[0], heard_s=None, state="", peer=""))
+    said = []
+    for _ in range(20):
+        report.advise("Is it switched on?")
+        said.append(logger.info.call_count)
+        clock[0] += 1
+    assert (said[0], said[-1]) == (0, 0 if connects else 1)
 
 
 def test_what_is_no_matter_of_the_start_is_a_warning_at_once():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who is let in at the front door where many are, without a socket."""
 
+import socket
 from unittest.mock import Mock
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 pytest.importorskip("websockets.asyncio.server", reason="Ubuntu's websockets may be older")
 
 from drone_bridge.tools.web import front_door
+from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS
 
 
@@ -38,3 +40,27 @@ def test_who_is_not_let_in_makes_room_for_who_comes_next(connect):
     aborts = [connect(is_page=False) for _ in range(front_door.MAX_WAITING)]
     assert not connect(is_page=True).called
     assert [abort.called for abort in aborts] == [True] + [False] * (len(aborts) - 1)
+
+
+class Idle:
+    async def watch(self):
+        await front_door.asyncio.Event().wait()
+
+
+def open_door(port, host="127.0.0.1"):
+    return front_door.FrontDoor(Access.of(host, steer=False), port, Mock(), Idle())
+
+
+def test_where_the_port_is_taken_the_next_free_one_is_listened_on():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        door = open_door(port)
+        try:
+            assert port < door.open() < port + front_door.PORTS_TRIED
+        finally:
+            door.close()
+
+
+def test_an_address_of_another_machine_is_refused():
+    with pytest.raises(front_door.CannotListenError, match=r"192\.0\.2\.1"):
+        open_door(8765, "192.0.2.1").open()

@@ -63,7 +63,7 @@ class PeerWithLatePort(DatagramPeer):
         host: str,
         port: int,
         state_port: int | None,
-        on_failure: Callable[[str, float], None],
+        on_failure: Callable[[LinkError, float], None],
         wire_log: MakeTap | None = None,
         *,
         on_port: Callable[[str, str], None],

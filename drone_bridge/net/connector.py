@@ -19,6 +19,10 @@ class LinkError(Exception):
     """The link is no longer usable; the text is a human-readable sentence."""
 
 
+class UnknownHostError(LinkError):
+    """No address is known for the peer's name."""
+
+
 class LinkTimeoutError(LinkError):
     """The peer did not respond in time."""
 
@@ -158,11 +162,11 @@ class Connector(ABC):
         self,
         host: str,
         port: int,
-        on_failure: Callable[[str, float], None],
+        on_failure: Callable[[LinkError, float], None],
         backoff: Backoff | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`on_failure` gets a sentence about each attempt that failed and the seconds until the next one.
+        """`on_failure` gets the error of each attempt that failed and the seconds until the next one.
 
         `cancellation` ends all waiting, by default one that only `cancel` sets.
         """
@@ -197,7 +201,7 @@ class Connector(ABC):
                 delay_s = self.backoff.next_delay_s()
                 if isinstance(error.__cause__, ConnectionRefusedError):
                     delay_s = min(delay_s, LONGEST_REFUSED_DELAY_S)
-                self._on_failure(str(error), delay_s)
+                self._on_failure(error, delay_s)
                 if self._cancellation.wait(delay_s):
                     raise LinkCancelledError("Connecting was cancelled.") from error
 
@@ -206,7 +210,9 @@ class Connector(ABC):
         try:
             return self._connect_to_any(self._resolve())
         except OSError as error:
-            raise LinkError(f"{address_name(self._host, self._port)} can't be reached: {reason(error)}.") from error
+            is_unknown = isinstance(error, socket.gaierror) and error.errno == socket.EAI_NONAME
+            sentence = f"{address_name(self._host, self._port)} can't be reached: {reason(error)}."
+            raise (UnknownHostError if is_unknown else LinkError)(sentence) from error
 
     @abstractmethod
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:

@@ -114,12 +114,12 @@ class DatagramPeer(Connector):
         self,
         host: str,
         port: int,
-        on_failure: Callable[[str, float], None],
+        on_failure: Callable[[LinkError, float], None],
         wire_log: MakeTap | None = None,
         *,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`on_failure` gets a sentence about each attempt to open that failed, and the seconds until the next one."""
+        """`on_failure` gets the error of each attempt to open that failed, and the seconds until the next one."""
         super().__init__(host, port, on_failure, Backoff(longest_s=LONGEST_DELAY_S), cancellation)
         self._wire_log = wire_log
         self._name = address_name(host, port)

@@ -26,14 +26,14 @@ class TcpPeer(Connector, TcpConnections):
         self,
         host: str,
         port: int,
-        on_failure: Callable[[str, float], None],
+        on_failure: Callable[[LinkError, float], None],
         *,
         connections: int = 1,
         options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`on_failure` gets a sentence about each attempt to connect that failed, and the seconds until the next."""
+        """`on_failure` gets the error of each attempt to connect that failed, and the seconds until the next."""
         Connector.__init__(self, host, port, on_failure, cancellation=cancellation)
         TcpConnections.__init__(self, options, wire_log)
         self._count = connections

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import csv
 import errno
+import math
 import os
 import shutil
 import signal
@@ -23,6 +24,8 @@ from drone_bridge.wire.events import ProtocolError
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CANNOT_START = 2  # the exit code, as argparse has it
 WARNING_PERIOD_S = 1.0
+#: After which a connection that fails all the while needs more than patience.
+ADVICE_AFTER_S = 5.0
 _CLEAR = "\r\x1b[K"  # the line that changes
 
 
@@ -96,9 +99,27 @@ def print_status(text: str) -> None:
         _print(text, sys.stdout, changes=True)
 
 
-def print_retry(failure: str, delay_s: float) -> None:
-    """Print why a connection failed, and when the next attempt is."""
-    print_event(f"{failure} Trying again in {delay_s:.1f} s.")
+class Retries:
+    """Prints why a connection fails when that begins or changes, and once after ADVICE_AFTER_S what to check."""
+
+    def __init__(self) -> None:
+        self._last, self._failed_s, self._advice_s = "", -math.inf, math.inf
+
+    def __call__(self, failure: LinkError, delay_s: float) -> None:
+        """Take the failure of an attempt, and the seconds until the next one."""
+        now_s = time.monotonic()
+        begins = str(failure) != self._last or now_s - self._failed_s > ADVICE_AFTER_S + delay_s
+        self._last, self._failed_s = str(failure), now_s
+        if begins:
+            self._advice_s = now_s + ADVICE_AFTER_S
+            print_event(f"{failure} Trying again.")
+        elif now_s >= self._advice_s:
+            self._advice_s = math.inf
+            print_event(f"{failure} Is it running? --host and --port name another address.")
+
+
+#: For the one link of a program.
+print_retry = Retries()
 
 
 class LimitedReports:

@@ -141,7 +141,7 @@ class DiscoveredPeer(TcpPeer):
         self,
         name: str,
         port: int,
-        on_failure: Callable[[str, float], None],
+        on_failure: Callable[[LinkError, float], None],
         *,
         route: DiscoveryRoute,
         timeout_s: float,

@@ -11,11 +11,11 @@ from drone_bridge.wire.addresses import address_name
 
 
 def datagram_link(
-    node: ProtocolNode, on_failure: Callable[[str, float], None], payload: str
+    node: ProtocolNode, on_failure: Callable[[LinkError, float], None], payload: str
 ) -> DatagramPort | DatagramCaller:
     """Return the link by the parameters host, port and role.
 
-    `on_failure` gets a sentence about each attempt to find the host that failed, and the seconds until the next one;
+    `on_failure` gets the error of each attempt to find the host that failed, and the seconds until the next one;
     `payload` is what a listener waits for, for the log.
     Raises LinkError when the port is taken, and ValueError when it says nothing.
     """

@@ -39,6 +39,8 @@ SILENCES = "silences"
 #: The condition of a peer that was silent again and again, until it has been heard for long enough.
 HANGING = "hanging_peer"
 SILENCES_OF_AN_ERROR = 3
+#: After which a user whose vehicle has not been reached yet is told what to check, once.
+ADVICE_AFTER_S = 5.0
 HEARD_WELL_S = 60.0
 
 
@@ -93,6 +95,7 @@ class LinkReport:
         self._durations_s: dict[str, tuple[float, int]] = {}  # sum and number of a period
         self._was_silent, self._silences = False, 0  # since the peer was last heard for long enough
         self._heard_since_s = self._started_s
+        self._may_need_advice = True
         self.start_link()
 
     # Counts and durations, for any thread.
@@ -141,6 +144,12 @@ class LinkReport:
         """Note that a condition has ended, so that its next beginning is logged at once."""
         self._ongoing[condition].end()
 
+    def advise(self, advice: str) -> None:
+        """Log what to check, once, if there has been no connection within ADVICE_AFTER_S of the start."""
+        if self._may_need_advice and self._now_s() - self._started_s >= ADVICE_AFTER_S:
+            self._may_need_advice = False
+            self._logger.info(advice)
+
     # Conditions, for any thread.
 
     def begin_condition(self, name: str, sentence: str, level: bytes = DiagnosticStatus.WARN) -> None:
@@ -176,6 +185,7 @@ class LinkReport:
     def follow(self, session: Session) -> None:
         """Take over the session's state, and the silence of its peer."""
         connected = (session.since_s,) if session.is_open else None
+        self._may_need_advice &= connected is None
         if self._connected and connected != self._connected:
             self._silent_before_s, self._silent_since_s = self.silence_s, None
             self._ended_in_s = max(self._ended_in_s, self._silent_before_s)

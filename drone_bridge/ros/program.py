@@ -45,6 +45,8 @@ class Stoppable(Protocol):
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: A program that can't start ends no sooner than this after it began, as a launch file starts it again at once.
 REFUSED_S = 10.0
+#: Exit statuses: of what may work later, and of settings that can't, as argparse has it. See `tools.launch.processes`.
+FAILED, REFUSED = 1, 2
 _BEGAN_S = time.monotonic()
 #: What may be wrong with what a program was given: parameters and their files, names, a log level.
 START_ERRORS = (ParameterException, NameValidationException, ValueError, rclpy_implementation.RCLError)
@@ -86,6 +88,7 @@ class _Run:
         #: Set once there was a signal.
         self.stopping = threading.Event()
         self._starting = threading.Lock()
+        self._status = FAILED  # of a program that can't start
         self._node: Stoppable | None = None
         self._executor: SingleThreadedExecutor | None = None
         self._stopper = threading.Thread(target=self._stop_on_signal, name="signals", daemon=True)
@@ -102,6 +105,7 @@ class _Run:
                     return False
             except START_ERRORS as error:  # of what it was given; later ones are our own
                 print_start_error(error)
+                self._status = REFUSED
                 return False
             assert isinstance(self._node, Node)
             warn_if_alone(self._node)
@@ -118,8 +122,9 @@ class _Run:
 
     def refuse(self) -> int:
         """Wait until a program that can't start may end."""
-        self.stopping.wait(max(0.0, REFUSED_S - (time.monotonic() - _BEGAN_S)))
-        return 1
+        if self._status == FAILED:
+            self.stopping.wait(max(0.0, REFUSED_S - (time.monotonic() - _BEGAN_S)))
+        return self._status
 
     def _stop_on_signal(self) -> None:
         self._signalled.recv(1)

@@ -21,6 +21,7 @@ import contextlib
 import copy
 import functools
 import math
+import os
 import threading
 import time
 import traceback
@@ -45,7 +46,7 @@ from rclpy.timer import Timer
 
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import LinkError
+from drone_bridge.net.connector import LinkError, UnknownHostError
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
 from drone_bridge.ros.autostart import Autostart
 from drone_bridge.ros.hold import Hold
@@ -84,6 +85,15 @@ UNREACHABLE, CLOCKS = "unreachable_peer", "clock"
 MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")
 Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
+
+
+def link_advice(protocol: str, peer: str) -> str:
+    """Return what to check of a bridge without a link: the arguments of its launch file, or its own parameters."""
+    is_launched = os.environ.get("DRONE_BRIDGE_LAUNCHED")
+    host, emulator = f"{protocol}_host:=ADDRESS", "emulate:=true"
+    if not is_launched:
+        host, emulator = "its parameter host", f"drone-bridge emulate {protocol}"
+    return f"No link with {peer} yet. Is it switched on? {host} names another address; to try without one: {emulator}"
 
 
 def log_failure(transition: Transition) -> Transition:
@@ -443,6 +453,8 @@ class ProtocolNode(LifecycleNode):
         self.report.update_condition(NAMESAKES, self._namesakes.problem(), ADVICE)
         if not self.says_silence:
             self.report.notice_silence()
+        if not self.is_server:
+            self.report.advise(link_advice(self._protocol_name, self._configured_hardware_id))
         self.hold.report()
         for call in tuple(self._each_second):
             call()
@@ -451,8 +463,10 @@ class ProtocolNode(LifecycleNode):
         else:
             self.report.start_period()  # or the first report would cover all the time without subscribers
 
-    def _connecting_failed(self, sentence: str, delay_s: float) -> None:
-        self.report.warn_ongoing(UNREACHABLE, f"{sentence} Trying again in {delay_s:.1f} s.", is_usual_at_start=True)
+    def _connecting_failed(self, error: LinkError, delay_s: float) -> None:
+        sentence = f"{error} Trying again in {delay_s:.1f} s."
+        # A vehicle may be switched on later, but a name that nobody has is a mistake, or the network is down.
+        self.report.warn_ongoing(UNREACHABLE, sentence, is_usual_at_start=not isinstance(error, UnknownHostError))
 
     def _ticker_failed(self, trace: str) -> None:
         if self.context.ok():  # else ROS is being shut down, and everything fails

@@ -3,6 +3,7 @@
 
 from collections.abc import Callable
 
+from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
@@ -11,11 +12,11 @@ from drone_bridge.wire.addresses import address_name
 
 
 def stream_link(
-    node: ProtocolNode, on_failure: Callable[[str, float], None], options: StreamOptions | None = None
+    node: ProtocolNode, on_failure: Callable[[LinkError, float], None], options: StreamOptions | None = None
 ) -> TcpPort | TcpPeer:
     """Return the link by the parameters host, port and role.
 
-    `on_failure` gets a sentence about each attempt to connect that failed, and the seconds until the next one.
+    `on_failure` gets the error of each attempt to connect that failed, and the seconds until the next one.
     Raises LinkError when the port is taken, and ValueError when it says nothing.
     """
     host, port = node.parameters["host"], node.parameters["port"]

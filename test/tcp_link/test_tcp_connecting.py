@@ -8,7 +8,7 @@ import pytest
 from tcp_peer import LONG_S, LOOPBACK, NO_LEAKS, FixedBackoff, Task
 
 from drone_bridge.net import tcp
-from drone_bridge.net.connector import LinkCancelledError
+from drone_bridge.net.connector import LinkCancelledError, UnknownHostError
 
 pytestmark = NO_LEAKS
 
@@ -17,8 +17,8 @@ def test_a_peer_that_starts_later_is_connected_to(free_port, connector):
     failures = []
     failed_twice = threading.Event()
 
-    def on_failure(sentence, delay_s):
-        failures.append((sentence, delay_s))
+    def on_failure(error, delay_s):
+        failures.append((str(error), delay_s))
         if len(failures) == 2:
             failed_twice.set()
 
@@ -78,8 +78,8 @@ def resolve_to(monkeypatch, *families_and_hosts):
 def test_an_invalid_address_is_reported_and_does_not_hang(cancellation, host, port, connector):
     sentences = []
 
-    def on_failure(sentence, delay_s):
-        sentences.append(sentence)
+    def on_failure(error, delay_s):
+        sentences.append(str(error))
         cancellation.cancel()
 
     with pytest.raises(LinkCancelledError):
@@ -93,23 +93,23 @@ def test_an_unknown_host_name_is_reported(monkeypatch, cancellation, connector):
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    sentences = []
+    errors = []
 
-    def on_failure(sentence, delay_s):
-        sentences.append(sentence)
+    def on_failure(error, delay_s):
+        errors.append(error)
         cancellation.cancel()
 
     with pytest.raises(LinkCancelledError):
         connector(8000, on_failure, host="testbed").open()
-    assert sentences == ["testbed:8000 can't be reached: Name or service not known."]
+    assert [type(error) for error in errors] == [UnknownHostError]
 
 
 def test_an_unresponsive_peer_is_retried(monkeypatch, cancellation, unresponsive_port, connector):
     monkeypatch.setattr(tcp, "CONNECT_TIMEOUT_S", 0.05)
     sentences = []
 
-    def on_failure(sentence, delay_s):
-        sentences.append(sentence)
+    def on_failure(error, delay_s):
+        sentences.append(str(error))
         if len(sentences) == 2:
             cancellation.cancel()
 
@@ -129,8 +129,8 @@ def test_a_socket_connected_to_itself_is_not_taken_for_a_peer(monkeypatch, free_
     monkeypatch.setattr(socket, "socket", Mirror)
     sentences = []
 
-    def on_failure(sentence, delay_s):
-        sentences.append(sentence)
+    def on_failure(error, delay_s):
+        sentences.append(str(error))
         cancellation.cancel()
 
     with pytest.raises(LinkCancelledError):

@@ -461,7 +461,7 @@ def test_of_several_connections_all_are_opened_again_if_one_has_gone_at_once(ser
     three.open()
     abandoned, accepted = ([closing(server.accept()[0]) for _ in range(3)] for _ in range(2))
     assert [each.recv(10) for each in abandoned] == [b""] * 3
-    assert three.failures == [f"127.0.0.1:{server.getsockname()[1]} has closed the connection at once."]
+    assert list(map(str, three.failures)) == [f"127.0.0.1:{server.getsockname()[1]} has closed the connection at once."]
     assert [type(hear(three)) for _ in range(3)] == [Connected] * 3
     accepted[0].sendall(b"here")
     assert hear(three).data == b"here"

@@ -11,7 +11,7 @@ from pathlib import Path
 from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.tools.launch import parameters, substitutions
 from drone_bridge.tools.launch.arguments import Argument, declared_in, refuse_unknown
-from drone_bridge.tools.launch.parse import Element, load
+from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
 from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, find_executable, package_prefix
 
 _VARIABLE = re.compile(r"\$\(var\s+(\w+)")
@@ -110,9 +110,16 @@ class _Evaluation:
             if condition is not None:
                 value = condition.strip().lower()
                 if value not in ("true", "1", "false", "0"):
+                    self._refuse_argument(element.attributes[attribute], value)
                     raise SubstitutionError(f"{attribute}: '{condition}' is none of true, 1, false and 0")
                 return value in wanted
         return True
+
+    def _refuse_argument(self, text: str, value: str) -> None:
+        """Raise LaunchFileError if a condition is nothing but the value that somebody gave to an argument."""
+        for name in _VARIABLE.findall(text):
+            if self._given.get(name, "").strip().lower() == value:
+                raise LaunchFileError(f"{name}:={self._given[name]} has to be true or false")
 
     def _text(self, element: Element, attribute: str) -> str:
         return substitutions.perform(element.attributes[attribute], self._scope)

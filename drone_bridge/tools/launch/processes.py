@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from drone_bridge.ros.log_writer import Sink
+from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.evaluate import Process
 from drone_bridge.tools.launch.output import Lines
 
@@ -179,9 +180,10 @@ class _Supervisor:
                     job.end(status)
                     self._report(job, status)
         for job in self._jobs:
-            if job.check_gone() and not self._stopping and job.process.respawn_delay is not None:
+            delay_s = _restart_delay_s(job.process, job.leader.returncode)
+            if job.check_gone() and not self._stopping and delay_s is not None:
                 self._respawns += 1
-                self._loop.call_later(job.process.respawn_delay, self._respawn, job.process)
+                self._loop.call_later(delay_s, self._respawn, job.process)
         self._jobs = [job for job in self._jobs if not job.is_gone]
         self._changed.set()
 
@@ -205,7 +207,7 @@ class _Supervisor:
             return
         if process.is_required:
             self._stop(f"{process.label} is required", status if status >= 0 else 128 - status)
-        elif status and process.respawn_delay is None:
+        elif status and _restart_delay_s(process, status) is None:
             self._has_failed = True
 
     def _respawn(self, process: Process) -> None:
@@ -271,6 +273,11 @@ class _Supervisor:
                 await asyncio.wait_for(self._changed.wait(), None if end is None else end - self._loop.time())
             except asyncio.TimeoutError:
                 return
+
+
+def _restart_delay_s(process: Process, status: int | None) -> float | None:
+    """Return after how long a process that has ended is restarted, or None: not with settings that it has refused."""
+    return None if status == REFUSED else process.respawn_delay
 
 
 def _name(number: int) -> str:

@@ -7,6 +7,7 @@ post to its loop. What is offered as JSON is made in further threads, as that ma
 
 import asyncio
 import contextlib
+import errno
 import functools
 import gzip
 import hashlib
@@ -42,6 +43,8 @@ ANY_INTERFACE = "0.0.0.0"
 #: Set by launch files: a signal to this process is the end of a launch.
 LAUNCHED = "DRONE_BRIDGE_LAUNCHED"
 BACKLOG = 100
+PORTS_TRIED, MAX_PORT = 20, 65535
+"""Of which the first free one is taken."""
 MAX_CONNECTIONS = 400
 """At a time, of all kinds: more than viewers and pilots are let in, with those who may only stop."""
 MAX_WAITING = 64
@@ -137,7 +140,7 @@ class FrontDoor:
         self._documents[f"/{name}"] = make
 
     def open(self) -> int:
-        """Listen, and return the port.
+        """Listen, and return the port: where the wanted one is taken, one of the PORTS_TRIED from it on.
 
         Raises:
             CannotListenError: the address can't be listened on.
@@ -145,10 +148,7 @@ class FrontDoor:
         self._thread.start()
         self._ready.wait()
         if self._failure:
-            raise CannotListenError(
-                f"{self._failure} Another port can be named (port, or view_port of a launch file), and 0 takes a free "
-                "one."
-            )
+            raise CannotListenError(str(self._failure))
         return self._port
 
     def close(self) -> None:
@@ -192,7 +192,7 @@ class FrontDoor:
     async def _listen(self) -> Server:
         server: Server = await serve(
             self._dispatch,
-            sock=listening_socket(self._access.host or ANY_INTERFACE, self._port, BACKLOG),
+            sock=self._free_socket(),
             process_request=self._answer,
             subprotocols=list(self._handlers),
             compression=None,  # pictures do not get smaller, and it takes memory for each viewer
@@ -207,6 +207,17 @@ class FrontDoor:
             create_connection=_Connection,
         )
         return server
+
+    def _free_socket(self) -> socket.socket:
+        last = min(self._port + PORTS_TRIED - 1, MAX_PORT) if self._port else 0
+        for port in range(self._port, last + 1):
+            try:
+                return listening_socket(self._access.host or ANY_INTERFACE, port, BACKLOG)
+            except LinkError as error:
+                is_taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
+                if not is_taken or port == last:
+                    raise
+        raise AssertionError("a range of ports has a last one")
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Hand out a file or an explanation; None lets a WebSocket through."""

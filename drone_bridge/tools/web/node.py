@@ -199,6 +199,8 @@ class WebBridge(Node):
 
     def _log_address(self, port: int) -> None:
         addresses = links(self._access, port)
+        if (wanted := self._declared["port"]) not in (0, port):
+            self.get_logger().warning(f"Port {wanted} is taken, by another page perhaps: this page is on port {port}.")
         for address in addresses:
             self.get_logger().info(f"Open in a browser: {address}")
         if not page.is_built():

@@ -252,6 +252,8 @@ def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: view.player.stop())
     addresses = links(access, view.port)
+    if port not in (0, view.port):
+        print(f"Port {port} is taken, by another page perhaps: this page is on port {view.port}.", flush=True)
     for address in addresses:
         print(f"Open in a browser: {address}", flush=True)
     if access.secret:
