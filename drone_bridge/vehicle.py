@@ -28,10 +28,10 @@ from rclpy.action import ActionClient  # type: ignore[attr-defined]
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import BatteryState
-from std_srvs.srv import SetBool
 
 from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler, unit_quaternion
+from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.transforms import set_quaternion
 
@@ -78,7 +78,7 @@ class Vehicle:
         self._battery: float | None = None
         self._clients: dict[str, Any] = {}
         self._commanded: set[str] = set()  # actions for which a goal was sent
-        self._holds: dict[str, Any] = {}  # clients, by service
+        self._holds = HoldServices(self._node, self._holds_it)
         subscribe(self._node, Odometry, "odom", self._on_odometry, 1)
         subscribe(self._node, BatteryState, "battery_state", self._on_battery, 1)
         self._executor = SingleThreadedExecutor(context=self._context)
@@ -219,12 +219,6 @@ class Vehicle:
         """Yield those of these full names that are in the vehicle's namespace, as seen from there."""
         return (name.removeprefix(f"{self._namespace}/") for name in names if name.startswith(f"{self._namespace}/"))
 
-    def _services(self, name: str) -> list[str]:
-        """Return the services of that name in the vehicle's namespace, or of a node there."""
-        ours = self._within(self._served(f"/{name}"))
-        wanted = [each for each in ours if each == name or (each.endswith(f"/{name}") and each.count("/") == 1)]
-        return [f"{self._namespace}/{each}" for each in wanted]
-
     def _actions(self) -> list[str]:
         """Return the names of the actions that are served in the vehicle's namespace."""
         actions = (name.removesuffix(_SEND_GOAL) for name in self._within(self._served(_SEND_GOAL)))
@@ -239,12 +233,9 @@ class Vehicle:
         spaces = " or ".join(each.removesuffix(f"/{name}") or "empty" for each in found)
         return f"; there {is_are} {' and '.join(found)}: the namespace is {spaces}"
 
-    def _finds_hold(self) -> bool:
-        """Have a client for each service that holds it; return whether there are any, and all can be called."""
-        for name in self._services("hold"):
-            if name not in self._holds:
-                self._holds[name] = self._node.create_client(SetBool, name)
-        return bool(self._holds) and all(client.service_is_ready() for client in self._holds.values())
+    def _holds_it(self, service: str) -> bool:
+        """Return whether a service of hold is the vehicle's, and a node serves it."""
+        return is_of(service, self._namespace) and self._node.count_services(service) > 0
 
     def _hold(self, patience_s: float) -> str:
         """Cancel all goals, and hold; return the answers. Raises VehicleError if the vehicle may not be held."""
@@ -255,7 +246,7 @@ class Vehicle:
         try:
             calls = self._set_held(True, patience_s)
         except VehicleError:
-            if self._holds or not cancels or not _waits(lambda: all(each.done() for each in cancels), patience_s):
+            if self._holds.found or not cancels or not _waits(lambda: all(each.done() for each in cancels), patience_s):
                 raise
             return f"{self._name} has no hold: its goals are cancelled."
         return self._answers(calls)
@@ -267,28 +258,27 @@ class Vehicle:
 
         def is_answered() -> bool:
             nonlocal found_s
-            self._finds_hold()
-            for name, client in self._holds.items():
-                if name not in calls and client.service_is_ready():
-                    calls[name], found_s = client.call_async(SetBool.Request(data=is_held)), time.monotonic()
+            self._holds.find()
+            if self._holds.call(is_held, calls):
+                found_s = time.monotonic()
             has_settled = time.monotonic() > found_s + _SETTLED_S
-            return has_settled and len(calls) == len(self._holds) and all(call.done() for call in calls.values())
+            return has_settled and len(calls) == len(self._holds.found) and all(call.done() for call in calls.values())
 
         if not _waits(is_answered, patience_s):
-            silent = sorted(name for name in self._holds if name not in calls or not calls[name].done())
+            silent = sorted(name for name in self._holds.found if name not in calls or not calls[name].done())
             if silent:
                 still = "not" if is_held else "still"
                 has_not = f"{', '.join(silent)} has not answered for {patience_s:g} s"
                 raise VehicleError(f"{has_not}: {self._name[0].lower()}{self._name[1:]} may {still} be held.")
             if not calls:
-                nodes = (name.removesuffix("/hold") for name in self._served("/hold"))
+                nodes = (node_of(name) for name in self._holds.all() if self._node.count_services(name))
                 there = ", ".join(sorted(nodes)[:_MOST_NAMED]) or "none"
                 raise VehicleError(f"{self._name} has no node that can be held; those in this ROS domain: {there}.")
         return calls
 
     def _answers(self, calls: dict[str, Any]) -> str:
         """Return the sentences of all answers. Raises VehicleError if one of them is a refusal."""
-        said = {name.removesuffix("/hold"): call.result() for name, call in calls.items()}
+        said = {node_of(name): call.result() for name, call in calls.items()}
         text = " ".join(f"{node}: {answer.message}" for node, answer in said.items())
         if not all(answer.success for answer in said.values()):
             raise VehicleError(text)
@@ -297,7 +287,7 @@ class Vehicle:
     def _do(self, name: str, kind: Any, goal: Any) -> str:
         """Send a goal and wait until it has ended; return how, in a sentence. Raises VehicleError."""
         if not self._clients:  # what holds it is found before anything moves it: Ctrl-C may come right then
-            _waits(self._finds_hold, _DISCOVERY_S)
+            _waits(self._holds.find, _DISCOVERY_S)
         if name not in self._clients:
             # In the executor's thread: rclpy adds it to a node before it is whole, which fails while that spins.
             made: Any = self._executor.create_task(ActionClient, self._node, kind, name)

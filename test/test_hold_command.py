@@ -8,6 +8,7 @@ import pytest
 import rclpy
 from std_srvs.srv import SetBool
 
+from drone_bridge.ros.hold_services import SERVICE_TYPE
 from drone_bridge.tools import hold
 
 
@@ -24,7 +25,7 @@ class Graph:
         self.now_s += timeout_sec
 
     def get_service_names_and_types(self):
-        return [(name, [hold.SERVICE_TYPE]) for name, time_s in self._from_s.items() if time_s <= self.now_s]
+        return [(name, [SERVICE_TYPE]) for name, time_s in self._from_s.items() if time_s <= self.now_s]
 
     def create_client(self, _, service):
         name = service.split("/")[1]

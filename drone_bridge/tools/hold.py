@@ -7,9 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from std_srvs.srv import SetBool
+from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
 
-SERVICE_TYPE = "std_srvs/srv/SetBool"
 #: In which a vehicle that is there is found, s.
 FINDING_S = 3.0
 #: In which its node has to answer, s.
@@ -55,64 +54,42 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
 
 def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
     """Call the services of the wanted vehicles, and print what comes of that. Returns the exit status."""
-    calls = _call(node, wanted, is_held=is_held)
-    missing = [each for each in wanted if not any(_is_meant(service, each) for service in calls)]
-    if missing or not calls:
-        there = ", ".join(sorted(map(_vehicle_of, _holds(node)))) or "none"
+    services = HoldServices(node, lambda service: not wanted or any(is_of(service, each) for each in wanted))
+    calls = _call(node, services, wanted, is_held=is_held)
+    missing = [each for each in wanted if not any(is_of(service, each) for service in services.found)]
+    if missing or not services.found:
+        there = ", ".join(map(node_of, services.all())) or "none"
         asked = " or ".join(missing) if missing else "here"
         print(f"No vehicle {asked} can be held; those in this ROS domain: {there}.", file=sys.stderr)
-    statuses = [_report(service, call) for service, call in sorted(calls.items())]
-    return FAILED if missing or not calls else max(statuses)
+    statuses = [_report(service, calls.get(service)) for service in sorted(services.found)]
+    return FAILED if missing or not services.found else max(statuses)
 
 
-def _call(node: Any, wanted: Sequence[str], *, is_held: bool) -> dict[str, Any]:
-    """Call the service of each wanted vehicle as soon as it is found, so that none waits for another one.
+def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: bool) -> dict[str, Any]:
+    """Call each service as soon as it is found.
 
-    Return the calls by service, with None where nobody serves it: once all that are named have answered, or after the
-    time for finding more, and for their answers.
+    Return the calls by service: once all that are named have answered, or after the time for finding more, and for
+    their answers.
     """
     import rclpy
 
-    clients: dict[str, Any] = {}
     calls: dict[str, Any] = {}
     began_s = time.monotonic()
     while True:
         passed_s = time.monotonic() - began_s
-        for service in _holds(node):
-            is_wanted = not wanted or any(_is_meant(service, each) for each in wanted)
-            if is_wanted and service not in clients and passed_s <= FINDING_S:
-                clients[service], calls[service] = node.create_client(SetBool, service), None
-        for service, client in clients.items():
-            if calls[service] is None and client.service_is_ready():
-                calls[service] = client.call_async(SetBool.Request(data=is_held))
-        have_answered = all(call and call.done() for call in calls.values())
-        are_found = wanted and all(any(_is_meant(service, each) for service in calls) for each in wanted)
+        if passed_s <= FINDING_S:
+            services.find()
+        services.call(is_held, calls)
+        have_answered = len(calls) == len(services.found) and all(call.done() for call in calls.values())
+        are_found = wanted and all(any(is_of(service, each) for service in services.found) for each in wanted)
         if (have_answered and (are_found or passed_s > FINDING_S)) or passed_s > FINDING_S + ANSWER_S:
             return calls
         rclpy.spin_once(node, timeout_sec=_LOOK_S)
 
 
-def _holds(node: Any) -> list[str]:
-    """Return the services that hold a vehicle."""
-    names = node.get_service_names_and_types()
-    return sorted(name for name, types in names if name.endswith("/hold") and SERVICE_TYPE in types)
-
-
-def _vehicle_of(service: str) -> str:
-    """Return the node of a service."""
-    return service.removesuffix("/hold")
-
-
-def _is_meant(service: str, vehicle: str) -> bool:
-    """Return whether a vehicle's namespace, or node, has a service."""
-    name = f"/{vehicle.strip('/')}"
-    node = _vehicle_of(service)
-    return name in (node, node.rpartition("/")[0] or "/")
-
-
 def _report(service: str, call: Any) -> int:
     """Print the answer to a call. Returns the exit status."""
-    name = _vehicle_of(service)
+    name = node_of(service)
     if call is None or not call.done():
         print(f"{name}: {'gone' if call is None else 'no answer in time'}", file=sys.stderr)
         return FAILED
