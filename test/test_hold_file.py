@@ -203,6 +203,13 @@ def test_a_wish_is_taken_once_and_reported_with_the_releases_before_it():
     assert node.statuses[-1].held
 
 
+def test_a_hold_that_a_wish_begins_is_published_once():
+    node = Node()
+    count = len(node.statuses)
+    node.wish("7")
+    assert [(each.held, each.wish) for each in node.statuses[count:]] == [(True, "7")]
+
+
 def test_the_end_of_a_wish_releases_nothing():
     node = Node()
     node.wish("7")

@@ -147,7 +147,8 @@ class Hold:
             reason = printable(wish.reason)[:MAX_REASON]
             if is_new and self.state.hold(WISHED if reason in NOT_REQUESTED else reason):
                 self._held()
-            self._publish()  # also for a repeated one, whose acknowledgement may have been lost
+            else:  # also for a repeated one, whose acknowledgement may have been lost
+                self._publish()
         self.report()
 
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
