@@ -5,7 +5,7 @@ A node gives its topics and parameters (`set_up`), its link, its session, and ho
 
 | state | what there is |
 |---|---|
-| unconfigured | parameters, which can change; hold; the services of hold; `report` |
+| unconfigured | parameters, which can change; `hold`, with its service and topics; `report` |
 | inactive | also publishers, subscriptions, services and timers, which `cleanup` destroys; a status each second |
 | active | also the link: `LinkLoop` runs the session on it, and topics are published |
 
