@@ -8,7 +8,7 @@ from vehicles import Vehicle, compare
 DRONE = Vehicle(
     name="dronegui",
     ports=("port", "navdata_port"),
-    options=("--navdata-source-port=0", "--bootstrapped"),
+    options=("--navdata-source-port=0", "--bootstrapped", "--no-video"),
     topics=(
         "drone_bridge:DroneGuiState:dronegui/state",
         "std_msgs:String:dronegui/navdata",

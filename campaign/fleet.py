@@ -55,7 +55,7 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
             "testbed_image_height": "120",
         },
     ),
-    "dronegui": (("dronegui_port", "navdata_port"), {}),
+    "dronegui": (("dronegui_port", "navdata_port", "video_port"), {}),
     "robot": (("robot_port", "discovery_port"), {}),
     "landing": (("telemetry_port",), {"control": "true", "rover_pattern": "circular"}),
 }

@@ -83,9 +83,9 @@ class Vehicles:
                 self._start_emulator(name, "--port", port, *options)
             elif name == "dronegui":
                 navdata_port = free_port()
-                gui = self._start_emulator(name, "--port", 0, "--navdata-port", navdata_port, *options)
+                gui = self._start_emulator(name, "--port", 0, "--navdata-port", navdata_port, "--no-video", *options)
                 port = gui.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
-                self._start_bridge(name, port=port, navdata_port=navdata_port)
+                self._start_bridge(name, port=port, navdata_port=navdata_port, video_port=0)
             else:
                 emulator = when_listening(self._start_emulator(name, "--port", 0, *options))
                 # The simulation runs already, so that the bridge can't learn how the vehicle's axes lie.

@@ -27,8 +27,8 @@ LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 def drone(request, start_child):
     """An emulated GUI with its drone, `navdata_port` the one that it sends to."""
     port = free_port()
-    options = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", port, "--bootstrapped", *request.param)
-    with Process.module("drone_bridge.dronegui.emulator", *options) as process:
+    ports = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", port, "--no-video")
+    with Process.module("drone_bridge.dronegui.emulator", *ports, "--bootstrapped", *request.param) as process:
         process.port = int(process.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
         process.navdata_port = port
         yield process
@@ -36,7 +36,8 @@ def drone(request, start_child):
 
 def bridge(drone, **parameters):
     patient = {"navdata_timeout": 30.0, "confirm_timeout": 30.0}  # with a drone that this machine holds up
-    parameters = {"port": drone.port, "navdata_port": drone.navdata_port, "press_time": 0.05, **patient, **parameters}
+    ports = {"port": drone.port, "navdata_port": drone.navdata_port, "video_port": 0}
+    parameters = {**ports, "press_time": 0.05, **patient, **parameters}
     process = Process.node("dronegui_bridge", **parameters)
     process.wait_for_line("Sending to")  # from then on buttons can be pressed
     return process

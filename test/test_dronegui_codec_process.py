@@ -7,15 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from child_processes import is_running
 from patience import TIMEOUT_S, wait_until
 
 from drone_bridge.dronegui.pictures import codec_process
 from drone_bridge.dronegui.pictures.codec_process import CodecProcess, CodecProcessError
-from drone_bridge.dronegui.video import decode
+from drone_bridge.dronegui.video import check, decode
 from drone_bridge.net.connector import wait_readable
-from drone_bridge.vision.jpegs import bgr_of_jpeg
+from drone_bridge.vision.jpegs import bgr_of_jpeg, jpeg_of_rgb
 
 CAPTURES = Path(__file__).parent / "captures" / "dronegui_video"
 PACKET = (CAPTURES / "qvga_q31.bin").read_bytes()
@@ -67,6 +68,75 @@ def test_a_refused_packet_costs_the_child_nothing(child):
     child.ask("decode", PACKET)
     assert reply_of(child).data
     assert child.pid == pid
+
+
+def asked(child, work, data, **facts):
+    child.ask(work, data, **facts)
+    return reply_of(child)
+
+
+def colours(height, width):
+    """An image with a colour in each quarter."""
+    pixels = np.zeros((height, width, 3), np.uint8)
+    pixels[: height // 2, : width // 2] = (200, 30, 30)
+    pixels[: height // 2, width // 2 :] = (30, 200, 30)
+    pixels[height // 2 :, : width // 2] = (30, 30, 200)
+    pixels[height // 2 :, width // 2 :] = (200, 200, 200)
+    return pixels
+
+
+def pixels_of(packet):
+    picture = decode(packet)
+    return np.frombuffer(picture.rgb8, np.uint8).reshape(picture.height, picture.width, 3)
+
+
+@pytest.mark.parametrize("encoding", ["rgb8", "bgr8", "mono8"])
+def test_raw_images_become_packets(child, encoding):
+    pixels = colours(240, 320)
+    data = {"rgb8": pixels, "bgr8": pixels[..., ::-1], "mono8": pixels[..., 0]}[encoding].tobytes()
+    step = len(data) // 240
+    reply = asked(child, "encode", data, encoding=encoding, width=320, height=240, step=step, number=9)
+    (packet,) = reply.data
+    assert check(packet).number == 9
+    expected = np.stack([pixels[..., 0]] * 3, axis=2) if encoding == "mono8" else pixels
+    assert np.abs(pixels_of(packet).astype(int) - expected).mean() < 8
+
+
+@pytest.mark.parametrize(("width", "height", "rows", "columns"), [(640, 480, 240, 320), (640, 320, 160, 320)])
+def test_images_of_other_sizes_are_fitted_into_that_of_the_front_camera(child, width, height, rows, columns):
+    pixels = colours(height, width)
+    facts = {"encoding": "rgb8", "width": width, "height": height, "step": 3 * width, "number": 1}
+    (packet,) = asked(child, "encode", pixels.tobytes(), **facts).data
+    seen, expected = pixels_of(packet).astype(int), np.zeros((240, 320, 3), int)
+    top, left = (240 - rows) // 2, (320 - columns) // 2
+    expected[top : top + rows, left : left + columns] = colours(rows, columns)
+    assert np.abs(seen - expected).mean() < 8
+
+
+def test_a_jpeg_becomes_a_packet(child):
+    (packet,) = asked(child, "encode_jpeg", jpeg_of_rgb(colours(240, 320), 90), number=3).data
+    assert np.abs(pixels_of(packet).astype(int) - colours(240, 320)).mean() < 8
+
+
+@pytest.mark.parametrize(
+    ("work", "data", "facts"),
+    [
+        ("encode", bytes(12), {"encoding": "bayer_rggb8", "width": 2, "height": 2, "step": 6}),
+        ("encode", bytes(12), {"encoding": "rgb8", "width": 320, "height": 240, "step": 960}),
+        ("encode_jpeg", b"no JPEG", {}),
+        ("check", b"no packet", {}),
+        ("check", PACKET[:-40], {}),
+    ],
+)
+def test_what_can_not_be_sent_is_refused_with_a_sentence(child, work, data, facts):
+    reply = asked(child, work, data, number=1, **facts)
+    assert reply.refusal.endswith(".")
+    assert not reply.data
+
+
+def test_a_packet_is_checked_and_nothing_comes_back(child):
+    reply = asked(child, "check", PACKET, number=1)
+    assert (reply.refusal, reply.data, reply.facts) == ("", [], {"width": 320, "height": 240})
 
 
 def test_a_child_that_was_killed_is_reported_once_and_another_one_takes_its_place(child, monkeypatch):

@@ -6,7 +6,7 @@ import re
 import signal
 
 from composition import launch
-from ports import free_port, free_ports
+from ports import free_ports
 from processes import Process
 from ros_session import wait_until
 from std_srvs.srv import Trigger
@@ -25,7 +25,7 @@ def test_a_drone_takes_off_flies_its_plan_and_lands(ros, tmp_path):
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
     states = ros.subscribe(ControllerState, "/d1/drone_controller/state", 1000)
-    ports = {"dronegui_port": free_port(), "navdata_port": free_port()}
+    ports = dict(zip(("dronegui_port", "navdata_port", "video_port"), free_ports(3), strict=True))
     with launch(
         "dronegui.launch.xml", emulate=True, control=True, namespace="d1", dronegui_plan=plan, **ports
     ) as composition:
@@ -39,11 +39,12 @@ def test_a_drone_takes_off_flies_its_plan_and_lands(ros, tmp_path):
 
 def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_drone(ros):
     """The GUI was started again meanwhile, so no navdata tell the new bridge that the drone flies."""
-    port, navdata_port = free_ports(2)
-    options = ("--port", port, "--navdata-port", navdata_port, "--bootstrapped")
+    port, navdata_port, video_port = free_ports(3)
+    options = ("--port", port, "--navdata-port", navdata_port, "--no-video", "--bootstrapped")
+    ports = {"dronegui_port": port, "navdata_port": navdata_port, "video_port": video_port}
     with (
         Process.module("drone_bridge.dronegui.emulator", *options) as drone,
-        launch("dronegui.launch.xml", dronegui_port=port, navdata_port=navdata_port) as composition,
+        launch("dronegui.launch.xml", **ports) as composition,
     ):
         wait_until(lambda: ros.trigger("dronegui_bridge/takeoff").success, "navdata before the take-off")
         drone.wait_for_line("taking off -> flying")

@@ -18,16 +18,18 @@ def ports():
 @pytest.mark.parametrize("is_known", [False, True])
 def test_it_presses_nothing_that_could_bring_a_flying_drone_down(ports, is_known):
     port, navdata_port = ports
-    emulator = ("drone_bridge.dronegui.emulator", "--navdata-source-port", "0", "--navdata-port", navdata_port)
+    navdata = ("--navdata-source-port", "0", "--navdata-port", navdata_port, "--no-video")
     with (
-        Process.module(*emulator, "--port", port, *(["--bootstrapped"] if is_known else [])) as drone,
+        Process.module(
+            "drone_bridge.dronegui.emulator", *navdata, "--port", port, *(["--bootstrapped"] if is_known else [])
+        ) as drone,
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as another,
     ):
         drone.wait_for_line("listening on")
         another.sendto(b'{"seq": 1, "state": {"take_off": true}}', ("127.0.0.1", port))
         another.sendto(b'{"seq": 2, "state": {"take_off": false}}', ("127.0.0.1", port))
         drone.wait_for_line("^taking off -> flying")
-        options = ("--port", port, "--navdata-port", navdata_port)
+        options = ("--port", port, "--navdata-port", navdata_port, "--video-port", "0")
         with Process.module("drone_bridge.dronegui.operator", *options, "--plan", "1s forward 2") as operator:
             assert operator.wait() == 2
             sentence = "take_off would land it" if is_known else 'Choose "Stream Navdata" in the GUI'
@@ -40,7 +42,10 @@ def test_a_signal_leaves_the_drone_hovering(ports):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as gui:
         gui.bind(("127.0.0.1", port))
         gui.settimeout(60)
-        options = ("--port", port, "--navdata-port", navdata_port, "--in-the-air", "--plan", "60s forward 1")
+        options = (
+            *("--port", port, "--navdata-port", navdata_port, "--video-port", "0"),
+            *("--in-the-air", "--plan", "60s forward 1"),
+        )
         with Process.module("drone_bridge.dronegui.operator", *options) as operator:
             while b'"hover":false' not in gui.recv(65535):
                 pass
@@ -55,10 +60,14 @@ def test_a_signal_leaves_the_drone_hovering(ports):
 
 
 def test_the_launch_file_puts_a_flight_through_ros(domain):
-    names = ("dronegui_server_port", "navdata_port", "vehicle_port", "vehicle_navdata_port")
+    names = (
+        *("dronegui_server_port", "navdata_port", "video_port"),
+        *("vehicle_port", "vehicle_navdata_port", "vehicle_video_port"),
+    )
     given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s forward 2"}
-    with launch("dronegui_server.launch.xml", **given, **dict(zip(names, free_ports(4), strict=True))) as flight:
+    with launch("dronegui_server.launch.xml", **given, **dict(zip(names, free_ports(6), strict=True))) as flight:
         flight.wait_for_line("presses take_off")
+        flight.wait_for_line("receives video of 320 x 240 pixels")
         flight.wait_for_line("1s forward 2: pitch -0.4")
         flight.wait_for_line("leaves, landed", timeout_s=120)
         flight.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")

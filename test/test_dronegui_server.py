@@ -28,7 +28,7 @@ def serve(operator, start_child):
 
     def start(**parameters):
         node = start_child(
-            "dronegui_server", make=Process.node, port=0, navdata_port=operator.navdata_port, **parameters
+            "dronegui_server", make=Process.node, port=0, navdata_port=operator.navdata_port, video_port=0, **parameters
         )
         operator.call(int(node.wait_for_line(r"Waiting for control packets on 127\.0\.0\.1:(\d+)")[1]))
         return node

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from drone_bridge.dronegui.video import MAX_PACKET_BYTES, SIZES, Picture, decode, encode
+from drone_bridge.dronegui.video import MAX_PACKET_BYTES, SIZES, Picture, check, decode, encode
 from drone_bridge.dronegui.video.dequantization import FACTORS, ZIGZAG
 from drone_bridge.dronegui.video.run_level import codes_of_levels, codes_of_runs, level_of, run_of
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
@@ -294,3 +294,71 @@ def test_factors_and_places_are_those_of_the_format():
     assert FACTORS[31].tolist() == FACTORS[2].tolist()
     assert FACTORS[31, :3].tolist() == [3, 5, 5]
     assert FACTORS[30, 63] == 451
+
+
+# The check before a packet is sent to programs that decode it with the maker's decoder.
+
+
+def refused_check(packet):
+    with pytest.raises(RemoteProtocolError) as refused:
+        check(packet)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("quantizer", [1, 12, 31])
+def test_whatever_is_encoded_may_be_sent(size, quantizer):
+    for rgb in (scene(*size), noise(*size), np.zeros((*size[::-1], 3), np.uint8)):
+        head = check(encode(rgb, quantizer, number=7))
+        assert (head.width, head.height, head.number) == (*size, 7)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_captured_packets_may_be_sent_but_for_blocks_that_are_not_coded(name):
+    if name == "hand_not_coded":
+        assert "not coded" in refused_check(PACKETS[name])
+    else:
+        assert check(PACKETS[name]).number == PICTURES[name]["number"]
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("refused_*.bin")), ids=lambda path: path.stem)
+def test_what_is_not_decoded_may_not_be_sent(path):
+    assert refused_check(path.read_bytes())
+
+
+def test_bytes_between_rows_may_not_be_sent():
+    """They are skipped here, and crash the maker's decoder."""
+    packet = encode(scene(176, 144), number=1)
+    ordered = swapped(packet)
+    second_row = 0x21 << 2  # the 22 bits of its start code, at the start of three bytes
+    at = next(at for at in range(9, len(ordered)) if int.from_bytes(ordered[at : at + 3], "big") & ~3 == second_row)
+    longer = ordered[:at] + bytes(2) + ordered[at:]
+    longer = swapped(longer + bytes(-len(longer) % 4))
+    assert decode(longer).rgb8 == decode(packet).rgb8
+    assert "between its rows" in refused_check(longer)
+
+
+def test_a_dc_of_zero_may_not_be_sent():
+    packet = with_bits(encode(scene(176, 144)), 67 + 9, 10, 0)
+    assert decode(packet)
+    assert "DC" in refused_check(packet)
+
+
+@pytest.mark.parametrize("more", [bytes(4), b"\xff\xff\xff\xff", b"\x00"])
+def test_nothing_may_follow_a_picture(more):
+    packet = encode(scene(176, 144)) + more
+    assert decode(packet)
+    assert refused_check(packet)
+
+
+@FEW
+@given(st.data())
+def test_what_may_be_sent_is_decoded(data):
+    packet = bytearray(PACKETS["qcif_q30"])
+    for _ in range(data.draw(st.integers(1, 4))):
+        packet[data.draw(st.integers(0, len(packet) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+    try:
+        check(bytes(packet))
+    except RemoteProtocolError:
+        return
+    assert decode(bytes(packet))

@@ -26,7 +26,7 @@ YAW = 1.57
 #: One that flies and one that drives, with the launch arguments for its ports, and what makes a place in odom of its
 #: trajectory's.
 VEHICLES = {
-    "dronegui": (("dronegui_port", "navdata_port"), lambda row: row),
+    "dronegui": (("dronegui_port", "navdata_port", "video_port"), lambda row: row),
     "robot": (("robot_port", "discovery_port"), lambda row: (*row[:2], PLACE[2])),
 }
 

@@ -81,6 +81,7 @@ class Gui:
         self._own_heard_s = -math.inf  # when a packet of the own host took effect
         #: Of further hosts by name, the one heard last at the end: their address, and when they were heard.
         self._controllers: dict[str, tuple[Any, float]] = {}
+        self._heard: tuple[tuple[Any, float], ...] = ()  # all of these, the own host included
 
     def hears_drone(self, now_s: float) -> bool:
         """Return whether the drone sends navdata, so that the GUI knows whether it flies."""
@@ -131,22 +132,23 @@ class Gui:
 
         The own host gets navdata before any packet, as some controllers only send in response.
         """
-        return (self._own_address, *self._recent(now_s))
+        recent = [to for to, heard_s in self._controllers.values() if now_s <= heard_s + CONTROLLER_TIMEOUT_S]
+        return (self._own_address, *recent)
 
     def controllers(self, now_s: float) -> tuple[Any, ...]:
-        """Return the addresses for navdata of hosts one of whose packets took effect within CONTROLLER_TIMEOUT_S."""
-        is_own_recent = now_s <= self._own_heard_s + CONTROLLER_TIMEOUT_S
-        return (*((self._own_address,) if is_own_recent else ()), *self._recent(now_s))
+        """Return the addresses for navdata of hosts one of whose packets took effect within CONTROLLER_TIMEOUT_S.
 
-    def _recent(self, now_s: float) -> list[Any]:
-        return [to for to, heard_s in self._controllers.values() if now_s <= heard_s + CONTROLLER_TIMEOUT_S]
+        For any thread.
+        """
+        return tuple(to for to, heard_s in self._heard if now_s <= heard_s + CONTROLLER_TIMEOUT_S)
 
     def _remember(self, source: Any, now_s: float) -> None:
         host, _, *rest = source
         if host == self._own_address[0]:
             self._own_heard_s = now_s
-            return
-        self._controllers.pop(host, None)
-        self._controllers[host] = (host, self._dialect.navdata_port, *rest), now_s
-        if len(self._controllers) > MAX_CONTROLLERS:
-            del self._controllers[next(iter(self._controllers))]
+        else:
+            self._controllers.pop(host, None)
+            self._controllers[host] = (host, self._dialect.navdata_port, *rest), now_s
+            if len(self._controllers) > MAX_CONTROLLERS:
+                del self._controllers[next(iter(self._controllers))]
+        self._heard = ((self._own_address, self._own_heard_s), *self._controllers.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the control GUI that follows a plan: it takes off, flies, lands, and reports received navdata.
+"""A client of the control GUI that follows a plan: it takes off, flies, lands, and reports navdata and video.
 
     drone-bridge operate dronegui --plan '4s forward 0.5, 3s turn 0.5'
 
@@ -21,14 +21,16 @@ from drone_bridge.dronegui.codec import (
     AXES,
     DEFAULT_NAVDATA_PORT,
     DEFAULT_PORT,
+    DEFAULT_VIDEO_PORT,
     ControllerConnection,
     Controls,
     Demo,
     FlightState,
     VisionDetect,
 )
+from drone_bridge.dronegui.video import decode
 from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.operator import FAREWELLS, Operator
 from drone_bridge.programs.operator_options import OperatorParser
@@ -55,9 +57,16 @@ class Client(Operator):
     period_s = SEND_PERIOD_S
 
     def __init__(
-        self, gui: DatagramPeer, navdata: DatagramPort | None, options: argparse.Namespace, cancellation: Cancellation
+        self,
+        gui: DatagramPeer,
+        navdata: DatagramPort | None,
+        video: DatagramPort | None,
+        options: argparse.Namespace,
+        cancellation: Cancellation,
     ) -> None:
         super().__init__(options.plan, cancellation)
+        self._video = video
+        self._has_picture = False
         self.demo: Demo | None = None  # the newest
         self._gui, self._navdata, self._options = gui, navdata, options
         self._protocol = ControllerConnection()
@@ -110,6 +119,7 @@ class Client(Operator):
         print_event("leaves, hovering" if self.state is not FlightState.LANDED else "leaves, landed")
 
     def listen(self, timeout_s: float) -> None:
+        self._look()
         if self._navdata is None:
             if self.cancellation.wait(timeout_s):
                 raise LinkCancelledError("Waiting was cancelled.")
@@ -127,6 +137,19 @@ class Client(Operator):
             self.demo = block
             if self.is_report_due() or is_news:
                 print_event(f"receives {described(block)}")
+
+    def _look(self) -> None:
+        """Report the first picture of the video that has come; later ones are left out."""
+        while self._video and (received := self._video.receive()):
+            if self._has_picture:
+                continue
+            try:
+                picture = decode(received.data)
+            except RemoteProtocolError as error:
+                print_event(f"received invalid video: {error}")
+                continue
+            self._has_picture = True
+            print_event(f"receives video of {picture.width} x {picture.height} pixels")
 
     def _send(self, controls: Controls) -> None:
         """Send a state; note whether anybody listens."""
@@ -185,6 +208,18 @@ def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
     return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas)
 
 
+def open_video(host: str, port: int, stack: contextlib.ExitStack) -> DatagramPort | None:
+    """Return the port for video, which the stack closes; None for port 0 and one that another program has."""
+    try:
+        video = DatagramPort(host, port) if port else None
+    except LinkError as error:
+        print_event(f"{error} Video is not received.")
+        return None
+    if video:
+        stack.callback(video.close)
+    return video
+
+
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError and ValueError."""
     gui = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
@@ -195,8 +230,9 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
         if options.navdata_port:
             navdata = DatagramPort(gui.own_host, options.navdata_port)
             stack.callback(navdata.close)
+        video = open_video(gui.own_host, options.video_port, stack)
         print_event(f"sends to {gui.peer}")
-        Client(gui, navdata, options, cancellation).run()
+        Client(gui, navdata, video, options, cancellation).run()
     return 0
 
 
@@ -210,6 +246,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=port,
         default=DEFAULT_NAVDATA_PORT,
         help="local port for navdata; 0 for none (%(default)s)",
+    )
+    parser.link.add_argument(
+        "--video-port", type=port, default=DEFAULT_VIDEO_PORT, help="local port for video; 0 for none (%(default)s)"
     )
     drone = parser.add_argument_group("drone: its configuration")
     drone.add_argument("--full-speed", type=positive, default=5.0, help="at full roll or pitch, m/s (%(default)s)")

@@ -25,6 +25,12 @@ from drone_bridge.dronegui.codec import (
     FlightState,
 )
 from drone_bridge.dronegui.device import NAVDATA_RATE, Dialect
+from drone_bridge.dronegui.pictures.gui_video import (
+    GUI_VIDEO_PARAMETERS,
+    GUI_VIDEO_PROBLEMS,
+    GUI_VIDEO_RATES,
+    GuiVideo,
+)
 from drone_bridge.dronegui.ports import PortWithOutlet
 from drone_bridge.dronegui.session.controller import EMERGENCY_AGE_S
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
@@ -118,6 +124,7 @@ PARAMETERS = (
         "Accept True, False and None, which appear in the protocol's document but are not JSON.",
     ),
     ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "The operators' port for navdata.", range=(1, 65535)),
+    *GUI_VIDEO_PARAMETERS,
 )
 
 SILENT_SOURCES = "sources"
@@ -131,7 +138,7 @@ class DroneGuiServer(ProtocolNode):
 
     is_server = True
     open_state = SERVING
-    rates = ("packets", "commands", "navdata", "detections")
+    rates = ("packets", "commands", "navdata", "detections", *GUI_VIDEO_RATES)
     problems = (
         *ProtocolNode.problems,
         AFTER_STALLS,
@@ -142,6 +149,7 @@ class DroneGuiServer(ProtocolNode):
         UNSENT,
         "rejected_messages",
         OPERATORS_LOST,
+        *GUI_VIDEO_PROBLEMS,
     )
 
     def __init__(self, **options: Any) -> None:
@@ -161,6 +169,7 @@ class DroneGuiServer(ProtocolNode):
         motion = [TABLE.row(topic) for topic in MOTION_TOPICS]
         self.intake = SampledTopics(self, motion, self._topics, NAVDATA_RATE, self._send_navdata)
         self.each_second(self._report_sources)
+        self._video = GuiVideo(self) if get("video_port") else None
         are_services = get("buttons_as") == "services"
         default = "dronegui_bridge/{}" if are_services else "{}"
         chosen = {name: get(f"target.{name}") for name in TARGETS}
@@ -208,11 +217,15 @@ class DroneGuiServer(ProtocolNode):
             is_held=lambda: self.hold.is_held,
             is_neutral_last=lambda: self._velocities.is_neutral_last,
         )
+        if self._video:
+            self._video.start(get("host"), self._session.controllers)
         return self._session
 
     def link_ended(self) -> None:
         """Wait until the last command has arrived."""
         super().link_ended()
+        if self._video:
+            self._video.stop()
         self._velocities.wait_for_delivery()
 
     # What operators want, on the loop's thread.

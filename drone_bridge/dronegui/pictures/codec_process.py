@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CodecProcess: the child process in which pictures are decoded, as its parent sees it, and the memory that they share.
+"""CodecProcess: the child process that decodes and encodes pictures, as its parent sees it, and their shared memory.
 
 The memory has no name in any file system, and the child ends when the socket between them does: a parent that is killed
 leaves nothing behind.
@@ -150,7 +150,7 @@ class CodecProcess:
             )
         except OSError as error:
             ours.close()
-            raise CodecProcessError(f"The process that decodes pictures can't be started: {error.strerror}.") from error
+            raise CodecProcessError(f"The process for pictures can't be started: {error.strerror}.") from error
         finally:
             theirs.close()
             os.close(descriptor)
@@ -162,7 +162,7 @@ class CodecProcess:
         status = self._child.poll()
         self.end()
         reason = f"ended with status {status}" if status is not None else str(error or "closed its socket")
-        raise CodecProcessError(f"The process that decodes pictures failed ({reason}); another one takes its place.")
+        raise CodecProcessError(f"The process for pictures failed ({reason}); another one takes its place.")
 
 
 def _memory_file() -> int:

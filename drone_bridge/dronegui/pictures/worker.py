@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child process that decodes pictures, for `codec_process`: a request and a reply on a socket, data in shared memory.
+"""Child process for pictures: decodes, checks and encodes them for `codec_process`.
 
     python3 -m drone_bridge.dronegui.pictures.worker SOCKET MEMORY
 
-Requests and replies are lines of JSON. A request has `work`, the name of one of WORK, `bytes`, the size of its data at
-the start of the memory, and what that work needs beside. A reply has `facts`, and `sizes` of the results, which follow
-each other in the memory from MAX_DATA_BYTES on; or `refusal`, a sentence. The end of the socket ends the process, so it
-ends with its parent, however that ends.
+Requests and replies are lines of JSON on a socket, data is in shared memory. A request has `work`, the name of one of
+WORK, `bytes`, the size of its data at the start of the memory, and what that work needs beside. A reply has `facts`
+and `sizes` of the results, which follow each other in the memory from MAX_DATA_BYTES on; or `refusal`, a sentence. The
+end of the socket ends the process, so it ends with its parent, however that ends.
 """
 
 import json
@@ -20,9 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from drone_bridge.dronegui.cameras import FRONT
 from drone_bridge.dronegui.pictures.codec_process import MAX_DATA_BYTES, MEMORY_BYTES
-from drone_bridge.dronegui.video import decode
-from drone_bridge.vision.jpegs import jpeg_of_rgb
+from drone_bridge.dronegui.video import check, decode, encode
+from drone_bridge.vision.jpegs import Pixels, bgr_of_jpeg, jpeg_of_rgb, opencv
+from drone_bridge.vision.raw_images import rgb_of_raw
+from drone_bridge.wire import jpeg
 from drone_bridge.wire.events import ProtocolError
 
 #: By how much less the child gets of a busy machine than its node.
@@ -48,7 +51,60 @@ def decoded(packet: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[byte
     return facts, results
 
 
-WORK: Mapping[str, Callable[[bytes, Mapping[str, Any]], tuple[Facts, list[bytes]]]] = {"decode": decoded}
+def checked(packet: bytes, _: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
+    """Return the size of a picture whose packet may be sent to programs. Raises RemoteProtocolError."""
+    head = check(packet)
+    return {"width": head.width, "height": head.height}, []
+
+
+def encoded(data: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
+    """Return the packet of a raw image with `encoding`, `width`, `height`, `step`; `number` counts packets.
+
+    Raises ValueError with half a sentence.
+    """
+    pixels = rgb_of_raw(data, *(request[name] for name in ("encoding", "width", "height", "step")))
+    return {}, [encode(in_front_size(pixels), number=request["number"])]
+
+
+def encoded_jpeg(data: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
+    """Return the packet of a JPEG. Raises ValueError with half a sentence."""
+    width, height = jpeg.read_size(data)
+    if 3 * width * height > MAX_DATA_BYTES:
+        raise ValueError(f"has {width} x {height} pixels, and {MAX_DATA_BYTES // 3} are allowed")
+    return {}, [encode(in_front_size(bgr_of_jpeg(data)[..., ::-1]), number=request["number"])]
+
+
+def in_front_size(pixels: Pixels) -> Pixels:
+    """Return an image in the size of the front camera, with black bars where its shape is another one."""
+    height, width, _ = pixels.shape
+    if (width, height) == (FRONT.width, FRONT.height):
+        return np.ascontiguousarray(pixels)
+    scale = min(FRONT.width / width, FRONT.height / height)
+    rows, columns = (max(1, round(scale * size)) for size in (height, width))
+    fitted = np.zeros((FRONT.height, FRONT.width, 3), np.uint8)
+    top, left = (FRONT.height - rows) // 2, (FRONT.width - columns) // 2
+    fitted[top : top + rows, left : left + columns] = _scaled(pixels, rows, columns)
+    return fitted
+
+
+def _scaled(pixels: Pixels, rows: int, columns: int) -> Pixels:
+    """Return an image of another size; without OpenCV its nearest pixels."""
+    try:
+        cv2 = opencv()
+    except ValueError:
+        height, width, _ = pixels.shape
+        nearest: Pixels = pixels[np.arange(rows) * height // rows][:, np.arange(columns) * width // columns]
+        return nearest
+    scaled: Pixels = cv2.resize(np.ascontiguousarray(pixels), (columns, rows), interpolation=cv2.INTER_AREA)
+    return scaled
+
+
+WORK: Mapping[str, Callable[[bytes, Mapping[str, Any]], tuple[Facts, list[bytes]]]] = {
+    "decode": decoded,
+    "check": checked,
+    "encode": encoded,
+    "encode_jpeg": encoded_jpeg,
+}
 
 
 def answer(line: bytes, memory: mmap.mmap) -> bytes:
@@ -57,12 +113,18 @@ def answer(line: bytes, memory: mmap.mmap) -> bytes:
     try:
         facts, results = WORK[request["work"]](memory[: request["bytes"]], request)
     except ProtocolError as error:
-        return json.dumps({"refusal": str(error)}).encode() + b"\n"
+        return _line({"refusal": str(error)})
+    except ValueError as error:
+        return _line({"refusal": f"The image {str(error).rstrip('.')}."})
     at = MAX_DATA_BYTES
     for result in results:
         memory[at : at + len(result)] = result
         at += len(result)
-    return json.dumps({"facts": facts, "sizes": [len(result) for result in results]}).encode() + b"\n"
+    return _line({"facts": facts, "sizes": [len(result) for result in results]})
+
+
+def _line(reply: Facts) -> bytes:
+    return json.dumps(reply).encode() + b"\n"
 
 
 def main() -> int:

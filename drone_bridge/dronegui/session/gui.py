@@ -222,6 +222,10 @@ class GuiSession(Session):
         """Send what the vehicle's vision detects."""
         return self._encoded(block, now_s)
 
+    def controllers(self, now_s: float) -> tuple[Any, ...]:
+        """Return the addresses of hosts that control the drone, see `Gui.controllers`. For any thread."""
+        return self._gui.controllers(now_s)
+
     def _encoded(self, block: Navdata, now_s: float) -> Actions:
         notes: list[Action] = []
         datagram = encode(self._gui.navdata, block, None, notes)

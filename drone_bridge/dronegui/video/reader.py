@@ -71,6 +71,13 @@ class Reader:
         self._levels = Levels(of_bits, Pairs(of_bits))
         self._at = HEAD_BITS
         self._row = 0
+        #: Zero bytes skipped ahead of start codes.
+        self.skipped_bytes = 0
+
+    @property
+    def position(self) -> int:
+        """The bit after the last one that was read."""
+        return self._at
 
     def read(self, rows: int, columns: int, quantizer: int) -> Levels:
         """Return where the levels are, from the end of the head to the end of the picture; raises RemoteProtocolError.
@@ -98,6 +105,7 @@ class Reader:
             if start == expected or self._bits[self._at] >> 24:
                 break
             self._at += 8
+            self.skipped_bytes += 1
         if self._at + START_BITS > self._end:
             raise RemoteProtocolError(f"A picture is cut short: its start code {expected:#x} is missing.")
         if start != expected:

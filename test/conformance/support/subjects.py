@@ -36,6 +36,7 @@ LIGHT: Mapping[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {
         {"run_on_connect": False, "body_to_model": [1.0, 0.0, 0.0, 0.0]},
     ),
     "robot": ({"sensor-period": 0.1}, {}),
+    "dronegui": ({"no-video": True}, {}),
 }
 #: Whose vehicles ask for each step of their motion, so that nothing moves them until they have asked again.
 ASKING = ("testbed",)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GuiVideo: images of a vehicle in ROS as the video that a GUI forwards to the programs that control it.
+
+A bridge's packets go on byte for byte, once they are checked; other images are encoded. Both is done in a child
+process, for which a thread waits. The executor subscribes to one topic at a time, while somebody controls the vehicle,
+and leaves the newest message to the thread.
+"""
+
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from sensor_msgs.msg import CompressedImage, Image
+from std_msgs.msg import UInt8MultiArray
+
+from drone_bridge.dronegui.codec import DEFAULT_VIDEO_PORT, DEFAULT_VIDEO_SOURCE_PORT
+from drone_bridge.dronegui.pictures.codec_process import MAX_DATA_BYTES, CodecProcess, CodecProcessError
+from drone_bridge.dronegui.pictures.topics import COMPRESSED, RAW, VIDEO_TOPIC
+from drone_bridge.dronegui.pictures.video_port import video_log
+from drone_bridge.dronegui.ports import open_outlet
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
+from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
+from drone_bridge.ros.log_pipe import original_output
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.qos import newest
+from drone_bridge.wire.rate_limit import RateLimit
+
+if TYPE_CHECKING:
+    from drone_bridge.ros.protocol_node import ProtocolNode
+
+GUI_VIDEO_PARAMETERS = (
+    ParameterDeclaration(
+        "video_port", DEFAULT_VIDEO_PORT, "The operators' port for video; 0 to send none.", range=(0, 65535)
+    ),
+    ParameterDeclaration(
+        "video_rate", 30.0, "The most pictures that are sent per second.", range=(0.1, 60.0), live=True
+    ),
+)
+
+#: Where images come from: the first of these that has a publisher.
+SOURCES = {VIDEO_TOPIC: UInt8MultiArray, RAW: Image, COMPRESSED: CompressedImage}
+CHOICE_PERIOD_S = 1.0
+_LOOK_S = 1.0
+# Counters.
+SENT, REFUSED, ENDS, UNSENT = "video_packets", "refused_images", "ended_codec_processes", "unsent_video"
+GUI_VIDEO_RATES, GUI_VIDEO_PROBLEMS = (SENT,), (REFUSED, ENDS, UNSENT)
+
+
+class _Taken(NamedTuple):
+    """A message, and when it came."""
+
+    topic: str
+    message: Any
+    taken_s: float
+
+
+class GuiVideo:
+    """Video for a GUI's controllers."""
+
+    def __init__(self, node: "ProtocolNode") -> None:
+        """Look for a source of images from now on."""
+        self._node = node
+        self._names = {topic: node.resolve_topic_name(topic) for topic in SOURCES}
+        self._source = ""  # the topic that is subscribed to
+        self._rate_limit = RateLimit()
+        self._controllers: Callable[[float], Sequence[Any]] = lambda now_s: ()
+        self._thread: threading.Thread | None = None
+        # Handed over to the thread.
+        self._newest: _Taken | None = None
+        self._wakeup = threading.Event()
+        node.make_timer(CHOICE_PERIOD_S, self._choose_source)
+
+    def start(self, host: str, controllers: Callable[[float], Sequence[Any]]) -> None:
+        """Open the port that video is sent from, and start the thread.
+
+        Args:
+            host: our address.
+            controllers: takes the time, s, and returns the addresses of those who control the vehicle, of whatever
+                port. For any thread.
+
+        Raises LinkError.
+        """
+        log = video_log(self._node.wire_log, in_full=False)
+        outlet, problem = open_outlet(host, DEFAULT_VIDEO_SOURCE_PORT, "Video", log)
+        if problem:
+            self._node.get_logger().info(problem)
+        self._controllers = controllers
+        self._newest = None
+        self._wakeup.clear()
+        self._cancellation = Cancellation()
+        name = f"{self._node.get_name()} video"
+        self._thread = threading.Thread(target=self._run, args=(outlet,), name=name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Send nothing more, and end thread and child."""
+        thread, self._thread, self._controllers = self._thread, None, lambda now_s: ()
+        if thread is None:
+            return
+        self._cancellation.cancel()
+        self._wakeup.set()
+        if ends_within(thread, STOP_TIMEOUT_S):
+            self._cancellation.close()
+
+    # The executor.
+
+    def _choose_source(self) -> None:
+        """Subscribe to the best topic that has a publisher while somebody controls the vehicle, else to none."""
+        chosen = ""
+        if self._controllers(elapsed_s()):
+            chosen = next((topic for topic, name in self._names.items() if self._node.count_publishers(name)), "")
+        if chosen == self._source:
+            return
+        if self._source:
+            self._node.end_subscriptions(self._source)
+        self._source = chosen
+        if chosen:
+            self._node.make_subscription(SOURCES[chosen], chosen, partial(self._take, chosen), newest())
+
+    def _take(self, topic: str, message: Any) -> None:
+        """Leave a message to the thread, in place of one that it has not begun with."""
+        now_s = elapsed_s()
+        if topic == self._source and self._rate_limit.is_due(now_s, self._node.parameters["video_rate"]):
+            self._newest = _Taken(topic, message, now_s)
+            self._wakeup.set()
+
+    # The thread.
+
+    def _run(self, outlet: DatagramPort) -> None:
+        child, number = CodecProcess(original_output()), 0
+        try:
+            while not self._cancellation.is_set:
+                self._wakeup.wait()
+                self._wakeup.clear()
+                taken, self._newest = self._newest, None
+                if taken:
+                    number += 1
+                    packet = self._packet_of(taken, number, child)
+                    if packet and elapsed_s() <= taken.taken_s + self._node.parameters["source_timeout"]:
+                        self._send(packet, outlet)
+        except Exception:
+            self._node.report.count_and_warn("internal_errors", traceback.format_exc())
+        finally:
+            outlet.close()
+            child.end()
+
+    def _packet_of(self, taken: _Taken, number: int, child: CodecProcess) -> bytes | None:
+        """Have the child check or encode a message; return the packet, or None for one that can't be sent."""
+        message = taken.message
+        size = len(message.data)
+        if size > MAX_DATA_BYTES:
+            self._refuse(taken.topic, f"It has {size} bytes; {MAX_DATA_BYTES} are allowed.")
+            return None
+        facts = {"number": number}
+        if taken.topic == RAW:
+            facts |= {name: getattr(message, name) for name in ("encoding", "width", "height", "step")}
+        work = {VIDEO_TOPIC: "check", RAW: "encode", COMPRESSED: "encode_jpeg"}[taken.topic]
+        try:
+            while not child.can_take:  # it was started a moment ago, and has ended
+                if self._cancellation.wait(_LOOK_S / 4):
+                    return None
+            child.ask(work, memoryview(message.data).cast("B"), **facts)
+            while (reply := child.reply()) is None:
+                wait_readable([self._cancellation, child], _LOOK_S)
+                if self._cancellation.is_set:
+                    return None
+        except CodecProcessError as error:
+            self._node.report.count_and_warn(ENDS, str(error))
+            return None
+        if reply.refusal:
+            self._refuse(taken.topic, reply.refusal)
+            return None
+        return reply.data[0] if reply.data else bytes(message.data)
+
+    def _refuse(self, topic: str, sentence: str) -> None:
+        self._node.report.count_and_warn(REFUSED, f"A message on {topic} was not sent as video: {sentence}")
+
+    def _send(self, packet: bytes, outlet: DatagramPort) -> None:
+        for host, _, *rest in self._controllers(elapsed_s()):
+            try:
+                outlet.send(packet, (host, self._node.parameters["video_port"], *rest))
+            except LinkError as error:
+                self._node.report.count_and_warn(UNSENT, str(error))
+            else:
+                self._node.report.counts[SENT] += 1
