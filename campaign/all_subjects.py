@@ -13,6 +13,7 @@ from typing import Any
 
 from mcap.reader import make_reader
 from ports import free_port
+from processes import executable
 from subjects import (
     LOOPBACK,
     START_TIMEOUT_S,
@@ -52,10 +53,10 @@ class WebSubject(Subject):
         return ()
 
     def start_surroundings(self) -> None:
-        self._start_node("bridge", f"{self._kind.name}_bridge", self.vehicles[0].parameters)
+        self._start_side(self._kind, "bridge", self.vehicles[0].parameters)
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        self.program = self._start_node(self.role, "web_bridge", {"port": self.port}, arguments)
+        self.program = self._start_node(self.role, [executable("web_bridge")], {"port": self.port}, arguments)
         return self.program
 
     def command(self) -> None:
@@ -89,7 +90,7 @@ class RecorderSubject(Subject):
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
         self._bag, self._recorded_ns = next(self._bags), 0
-        self.program = self._start_node(self.role, "recorder", {"bag": str(self._bag)}, arguments)
+        self.program = self._start_node(self.role, [executable("recorder")], {"bag": str(self._bag)}, arguments)
         return self.program
 
     def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:

@@ -12,10 +12,13 @@ A package of somebody else adds a protocol by an entry point, with no edit here:
     [options.entry_points]
     drone_bridge.protocols =
         tello = tello_bridge:KIND
+
+What the entry point names may also be a class with a KIND, as each `robot_class.Robot` has one.
 """
 
 import functools
 import importlib
+import operator
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +30,7 @@ ENTRY_POINTS = f"{__package__}.protocols"
 OWN = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 
 Value = bool | int | float | str | list[Any]
+NOT_STATED = -1.0
 
 
 class Side(str, Enum):
@@ -82,7 +86,7 @@ class Program:
     agree: Callable[[Mapping[str, Value]], dict[str, Value]] | None = None
     """What a mapping can't say of `agreed`: takes the node's parameters, and returns options."""
     at_once: Mapping[str, Value] = field(default_factory=dict)
-    """Options with which an operator steers from its start, whatever the vehicle is doing."""
+    """Options with which an operator steers from its start, and an emulated vehicle follows from its start."""
 
     def beside(self, node: "NodeKind", parameters: Mapping[str, Value]) -> dict[str, Value]:
         """Return the options by which it agrees with a node of these parameters, and disturbs no other program."""
@@ -107,6 +111,12 @@ class NodeKind:
     """A class of nodes and its parameters, imported only when somebody wants one."""
 
     node: str
+    parameters: str = ""
+    """Its parameters' declarations, where they are not PARAMETERS of its module."""
+    executable: str = ""
+    """The executable that runs it, in its kind's package, where that is not called after it: <kind>_bridge."""
+    arguments: tuple[str, ...] = ()
+    """Of the executable."""
 
     @property
     def make(self) -> Any:
@@ -115,8 +125,8 @@ class NodeKind:
 
     @property
     def declarations(self) -> Mapping[str, Any]:
-        """The declarations of its parameters by name: PARAMETERS of its module."""
-        return {each.name: each for each in load(f"{self.node.partition(':')[0]}:PARAMETERS")}
+        """The declarations of its parameters by name."""
+        return {each.name: each for each in load(self.parameters or f"{self.node.partition(':')[0]}:PARAMETERS")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +149,20 @@ class ProtocolKind:
     operator_role: Role
     vehicle_role: Role
     is_stream: bool
-    conversation: str
-    """A function that returns one conversation in which each message of the protocol occurs, as a tuple of Sent.
-
-    What is sent and read back, split anywhere and mutated in tests, goes by it."""
     topics: str
     """A TopicTable: what is on topics, and how it comes from the wire and goes there."""
     bridge: NodeKind
-    server: NodeKind
-    emulator: Program
-    operator: Program
-    launch_file: str  # with the bridge, the emulator and a controller
-    controller: NodeKind
+    server: NodeKind | None = None
+    emulator: Program | None = None
+    operator: Program | None = None
+    launch_file: str = ""  # with the bridge, the emulator and a controller
+    launch_arguments: Mapping[str, Value] = field(default_factory=dict)
+    """Without which the launch file is for no vehicle."""
+    controller: NodeKind | None = None
+    conversation: str = ""
+    """A function that returns one conversation in which each message of the protocol occurs, as a sequence of Sent.
+
+    What is sent and read back, split anywhere and mutated in tests, goes by it."""
     title: str = ""
     """What its owner calls the vehicle, in the middle of a sentence; empty: the name"""
     emulated: Mapping[str, Value] = field(default_factory=dict)
@@ -166,6 +178,9 @@ class ProtocolKind:
     """What the vehicle looks like: a model of `vehicle_model`."""
     has_north: bool = False
     """Whether a yaw of 0 is east, so that its vehicle's headings are from north."""
+    watchdog_s: float | None = NOT_STATED
+    """After so long without a command the emulated vehicle stops by itself, None: never. `drone-bridge check` measures
+    it, where it is stated."""
     package: str = "drone_bridge"
     """The ament package that has the launch file."""
 
@@ -197,31 +212,42 @@ class Recorded:
 
 
 def load(part: str) -> Any:
-    """Return what `module:attribute` names. Raises ImportError and AttributeError."""
+    """Return what `module:attribute` names, or `module:attribute.of.that`. Raises ImportError and AttributeError."""
     module, _, attribute = part.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return operator.attrgetter(attribute)(importlib.import_module(module))
 
 
-@functools.cache
 def kinds() -> Mapping[str, ProtocolKind]:
     """Return all protocols by name: ours, then those of other packages in the order of their names.
 
     A name that is taken is skipped, as is an entry point that can't be loaded; the latter with a warning.
     """
+    return _loaded()[0]
+
+
+def unloadable() -> Mapping[str, str]:
+    """Return why entry points of other packages are left out, by their names."""
+    return _loaded()[1]
+
+
+@functools.cache
+def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
     # It doubles the time that a codec's import takes, and only who asks for all protocols needs it.
     from importlib.metadata import entry_points
 
     found: dict[str, ProtocolKind] = {name: load(f"drone_bridge.{name}:KIND") for name in OWN}
+    failures: dict[str, str] = {}
     for entry in sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name):
         if entry.name in found:
             continue
         try:
             kind = entry.load()
+            kind = getattr(kind, "KIND", kind)  # of a robot_class.Robot
             if not isinstance(kind, ProtocolKind) or kind.name != entry.name:
                 raise TypeError(f"it is {kind!r}, and has to be a ProtocolKind of the name {entry.name!r}")
         except Exception as error:  # whatever somebody else's module raises
-            reason = f"{type(error).__name__}: {error}"
-            warnings.warn(f"The protocol {entry.name!r} ({entry.value}) is left out: {reason}", stacklevel=2)
+            failures[entry.name] = f"{entry.value}: {type(error).__name__}: {error}"
+            warnings.warn(f"The protocol {entry.name!r} is left out: {failures[entry.name]}", stacklevel=4)
             continue
         found[entry.name] = kind
-    return found
+    return found, failures

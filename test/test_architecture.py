@@ -17,6 +17,7 @@ ALLOWED = {
     "kind": set(),
     "protocols": {"wire"},
     "standard_files": set(),
+    "robot_class": ALL_KITS,
     "controllers": {"session", "ros", "motion", "vision", "wire", "described", "action", "msg", "srv"},
     "tools": ALL_KITS,
     "vehicle": {"ros", "motion", "action"},
@@ -120,6 +121,13 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
         if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS
     }
     assert not found
+
+
+def test_a_robot_in_one_class_and_its_sessions_have_no_socket_no_thread_no_clock_and_no_ros():
+    pure = ("robot", "connection", "client_session", "robot_session", "body")
+    names = {name for stem in pure for name in imported_names(PACKAGE / "robot_class" / f"{stem}.py")}
+    assert not {name for name in names if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS}
+    assert not {name for name in names if name.startswith(("drone_bridge.net", "drone_bridge.ros", "rclpy"))}
 
 
 def test_nodes_have_no_clock_thread_or_lock():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from composition import launch
 from diagnostic_msgs.msg import DiagnosticArray
+from own_robots import FOLDERS, installed
 from patience import wait_until
 from processes import executable
 from std_msgs.msg import String
@@ -84,3 +85,15 @@ def test_the_wheels_are_named_where_a_shell_says_another_distribution(domain):
         pytest.skip("ROS is installed otherwise here")
     _, findings = examine(ROS_DISTRO="humble")
     assert findings["ROS 2"].startswith("ok ROS 2          wheels, rclpy ")
+
+
+def test_a_robot_of_another_package_is_a_line_and_one_that_cannot_be_loaded_says_why(domain, tmp_path):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    project = FOLDERS["tello"].joinpath("pyproject.toml").read_text()
+    (broken / "pyproject.toml").write_text(project.replace("tello", "broken").replace("Tello", "Broken"))
+    (broken / "broken.py").write_text("import a_package_that_nobody_has\n")
+    status, findings = examine(**installed(tmp_path, FOLDERS["pioneer"], broken))
+    assert status == 1, findings
+    assert "pioneer" in findings["protocol"]
+    assert "a_package_that_nobody_has" in findings["protocol"]

@@ -91,6 +91,7 @@ PARTS_WITHOUT_ROS = {
     *("__init__", "cameras", "conversation", "codec", "device", "discovery", "emulator", "operator", "ports"),
     *("session", "video"),
 }
+ROBOTS_WITH_ROS = {"bridge", "server", "topics", "node"}
 
 
 def name_of(path):
@@ -98,6 +99,8 @@ def name_of(path):
 
 
 def needs_no_ros(path):
+    if part_of(path) == "robot_class":
+        return path.stem not in ROBOTS_WITH_ROS
     is_protocols = path.relative_to(PACKAGE).parts[0] in PROTOCOLS
     return part_of(path) in (PARTS_WITHOUT_ROS if is_protocols else WITHOUT_ROS)
 

@@ -9,6 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
+from shipped import REQUIRED
 
 from drone_bridge.tools.launch.evaluate import evaluate
 
@@ -32,7 +33,8 @@ def including(tmp_path, name, arguments="", given=()):
 
 def everything(name):
     others = {"relay", "operate"} if name.endswith("_server") else {"control"}
-    return [f'<arg name="{flag}" value="true"/>' for flag in ("emulate", "record", "view", *others)]
+    given = dict.fromkeys(("emulate", "record", "view", *others), "true") | REQUIRED.get(f"{name}.launch.xml", {})
+    return [f'<arg name="{name}" value="{value}"/>' for name, value in given.items()]
 
 
 @each_file

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from ament_index_python.packages import get_package_share_directory
+from shipped import REQUIRED
 
 from drone_bridge.tools.launch.evaluate import evaluate
 
@@ -19,7 +20,9 @@ each_launch_file = pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path
 def processes(path, tmp_path, **given):
     """The processes of a launch file with all that it can bring along, rviz aside."""
     others = {"relay": "true"} if path.name.endswith("_server.launch.xml") else {"control": "true"}
-    return evaluate(path, {"emulate": "true", "record": "true", **others, **given}, tmp_path)
+    return evaluate(
+        path, {"emulate": "true", "record": "true", **others, **REQUIRED.get(path.name, {}), **given}, tmp_path
+    )
 
 
 def nodes(path, tmp_path, **given):

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
-from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, ROOT, by_name, parameters_in
+from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, REQUIRED, ROOT, by_name, parameters_in
 
 from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE
@@ -31,6 +31,7 @@ COMMON_ARGUMENTS = {
 def started(path, folder, **given):
     """The processes of a launch file with everything that it can start, but for rviz2."""
     everything = dict.fromkeys(("emulate", "control", "relay", "operate", "record", "view"), "true")
+    everything |= REQUIRED.get(path.name, {})
     known = declared_in(load(path))
     return evaluate(path, {name: value for name, value in (everything | given).items() if name in known}, folder)
 
@@ -64,7 +65,8 @@ def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path, tmp_
 def test_a_launch_file_leaves_the_environment_of_others_alone(path, tmp_path, monkeypatch):
     monkeypatch.delenv("FASTDDS_DEFAULT_PROFILES_FILE", raising=False)
     around = tmp_path / "around.launch.xml"
-    around.write_text(f'<launch><include file="{path}"/><executable cmd="true" name="other"/></launch>')
+    given = "".join(f'<arg name="{name}" value="{value}"/>' for name, value in REQUIRED.get(path.name, {}).items())
+    around.write_text(f'<launch><include file="{path}">{given}</include><executable cmd="true" name="other"/></launch>')
     *ours, other = evaluate(around, {}, tmp_path)
     profiles = {process.environment["FASTDDS_DEFAULT_PROFILES_FILE"].rpartition("/")[2] for process in ours}
     assert profiles == {"fastdds.xml"}

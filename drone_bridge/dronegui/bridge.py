@@ -114,7 +114,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "publish_odometry", True, "Publish odom: integrated velocities, with the measured height and attitude."
     ),
-    *frame_parameters("publish_map_to_odom", "map_frame"),
+    *frame_parameters(without=("publish_map_to_odom", "map_frame")),
     *CAMERA_PARAMETERS,
     *limit_parameters(is_drone=True, tells_battery=True),
 )

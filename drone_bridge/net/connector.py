@@ -153,15 +153,11 @@ LONGEST_REFUSED_DELAY_S = 1.0
 ConnectedT = TypeVar("ConnectedT")
 
 
-class Connector(ABC):
-    """Connects a socket to a peer, retrying forever. How depends on the transport."""
-
-    kind: ClassVar[socket.SocketKind]
+class Retrying:
+    """Opens something again and again, for a thread that can be cancelled."""
 
     def __init__(
         self,
-        host: str,
-        port: int,
         on_failure: Callable[[LinkError, float], None],
         backoff: Backoff | None = None,
         cancellation: Cancellation | None = None,
@@ -170,16 +166,10 @@ class Connector(ABC):
 
         `cancellation` ends all waiting, by default one that only `cancel` sets.
         """
-        self._host = host
-        self._port = port
         self._cancellation = cancellation or Cancellation()
         self._owns_cancellation = cancellation is None
         self._on_failure = on_failure
         self.backoff = backoff or Backoff()
-
-    @property
-    def port(self) -> int:
-        return self._port
 
     def cancel(self) -> None:
         """End all waiting, now and later."""
@@ -204,6 +194,29 @@ class Connector(ABC):
                 self._on_failure(error, delay_s)
                 if self._cancellation.wait(delay_s):
                     raise LinkCancelledError("Connecting was cancelled.") from error
+
+
+class Connector(Retrying, ABC):
+    """Connects a socket to a peer, retrying forever. How depends on the transport."""
+
+    kind: ClassVar[socket.SocketKind]
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        on_failure: Callable[[LinkError, float], None],
+        backoff: Backoff | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        """See Retrying."""
+        super().__init__(on_failure, backoff, cancellation)
+        self._host = host
+        self._port = port
+
+    @property
+    def port(self) -> int:
+        return self._port
 
     def _connect_once(self) -> socket.socket:
         """Try every address once, without delay. Raises LinkError and LinkCancelledError."""

@@ -43,9 +43,9 @@ _FRAME_PARAMETERS = {
 }
 
 
-def frame_parameters(*left_out: str) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of the tf frames except those left out."""
-    return tuple(declaration for name, declaration in _FRAME_PARAMETERS.items() if name not in left_out)
+def frame_parameters(*, without: Sequence[str] = ()) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters of the tf frames, without those of these names."""
+    return tuple(declaration for name, declaration in _FRAME_PARAMETERS.items() if name not in without)
 
 
 def frame_names(parameters: DeclaredParameters, kind: type[FrameNamesT]) -> FrameNamesT:
@@ -148,10 +148,12 @@ def common_parameters(
     port_meaning: str,
     roles: tuple[str, ...] = ("connect", "listen"),
     silence_warning_s: float = 5.0,
+    command_timeout_s: float = 0.5,
 ) -> tuple[ParameterDeclaration, ...]:
     """Return the parameters that every bridge and server has; the first of the roles is the default.
 
-    `silence_warning_s` is how long a healthy peer of this protocol may be silent.
+    `silence_warning_s` is how long a healthy peer of this protocol may be silent, and `command_timeout_s` for how long
+    a command of it is in force.
     """
     return (
         ParameterDeclaration(
@@ -169,7 +171,7 @@ def common_parameters(
         ),
         ParameterDeclaration(
             "command_timeout",
-            0.5,
+            command_timeout_s,
             "Seconds without a command after which the vehicle is sent the neutral command.",
             range=(0.01, 60.0),
             live=True,

@@ -32,7 +32,10 @@ class Topic:
     of: type[Any]
     """The wire message that it comes from. The rows of one are made first, then published together."""
     to_ros: Callable[[Any, Any, Time], Any] | None = None
-    """(translation, wire message, stamp) to a message, or None for nothing to say."""
+    """(translation, wire message, stamp) to a message, or None for nothing to say.
+
+    It is called only while the topic has subscribers, so it must not keep state that a later call needs: sessions do.
+    """
     from_ros: Callable[[Any, Any], Any] | None = None
     """(translation, message) to a value of the wire message, or None for none."""
     qos: Callable[[], QoSProfile] = queued

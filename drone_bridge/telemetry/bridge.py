@@ -88,7 +88,7 @@ PARAMETERS = (
         "body (base_link).",
     ),
     *time_parameters("the drone's"),
-    *frame_parameters("publish_map_to_odom", "odom_frame"),
+    *frame_parameters(without=("publish_map_to_odom", "odom_frame")),
     *limit_parameters(is_drone=True),
     ParameterDeclaration(
         "telemetry_timeout",

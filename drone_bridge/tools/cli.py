@@ -56,6 +56,7 @@ COMMANDS = {
     "check": Command(
         "drone_bridge.tools.check", "ask a protocol what has to hold for all", packages=("pytest", "hypothesis")
     ),
+    "new": Command("drone_bridge.tools.new", "write a robot of your own in one class, which runs as it is", False),
     "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }

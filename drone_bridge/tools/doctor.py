@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -17,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from drone_bridge.kind import OWN, kinds, unloadable
 from drone_bridge.programs.missing_package import DISTRIBUTIONS
 from drone_bridge.ros import environment
 from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
@@ -233,6 +235,17 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
             yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
 
 
+def others() -> Iterator[Finding]:
+    """Tell which robots and protocols other packages bring, and why one of them can't be used."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the reason is below
+        found = [kind for name, kind in kinds().items() if name not in OWN]
+    for kind in found:
+        yield Finding("protocol", f"{kind.name}: {kind.summary}")
+    for name, reason in unloadable().items():
+        yield Finding("protocol", f"{name} can't be loaded", reason, is_fatal=True)
+
+
 def optional() -> Iterator[Finding]:
     """Tell which optional libraries are missing, and what is not there without them."""
     missing = [name for name in OPTIONAL if find_spec(name) is None]
@@ -244,4 +257,4 @@ def optional() -> Iterator[Finding]:
         yield Finding("", f"no {name}: {OPTIONAL[name]}", source)
 
 
-EXAMINATIONS = (installation, ros, reach, memory, discovery, running, optional)
+EXAMINATIONS = (installation, ros, reach, memory, discovery, running, others, optional)

@@ -10,13 +10,13 @@ from drone_bridge.programs.options import known
 
 def emulate(argv: Sequence[str]) -> int:
     """Run the emulator that `argv` names with the options after it; returns its exit status."""
-    return _run("emulate", "Emulate a vehicle.", [kind.emulator for kind in kinds().values()], argv)
+    return _run("emulate", "Emulate a vehicle.", [each for kind in kinds().values() if (each := kind.emulator)], argv)
 
 
 def operate(argv: Sequence[str]) -> int:
     """Run the operator that `argv` names with the options after it; returns its exit status."""
     what = "Steer a vehicle as a legacy program does: an operator that follows a plan."
-    return _run("operate", what, [kind.operator for kind in kinds().values()], argv)
+    return _run("operate", what, [each for kind in kinds().values() if (each := kind.operator)], argv)
 
 
 def _run(command: str, what: str, programs: Sequence[Program], argv: Sequence[str]) -> int:

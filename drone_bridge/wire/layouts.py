@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts: how the fields of binary messages are packed, and read by a Reader. messages.py makes messages of them.
 
-All numbers are big-endian. Packing raises LocalProtocolError for a value that would not be read back as it is, reading
-MisfitError. `meaning` is what to call the value in an error.
+Numbers are big-endian, unless a message says otherwise (`Message.ORDER`). Packing raises LocalProtocolError for a value
+that would not be read back as it is, reading MisfitError. `meaning` is what to call the value in an error.
 """
 
+import copy
 import struct
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from drone_bridge.wire.events import LocalProtocolError
 
 #: What packing raises for numbers out of range, and for what is not a number.
 UNPACKABLE = (struct.error, OverflowError, TypeError, ValueError)
+BIG_ENDIAN, LITTLE_ENDIAN = ">", "<"
+
+
+LayoutT = TypeVar("LayoutT", bound="Layout")
 
 
 class MisfitError(Exception):
@@ -68,6 +73,18 @@ def is_one_of(value: Any, allowed: Collection[Any]) -> bool:
 
 class Layout:
     """How the value of a field is laid out."""
+
+    def ordered(self: LayoutT, order: str) -> LayoutT:
+        """Return the same layout with the numbers in it in this byte order."""
+        changed = copy.copy(self)
+        for name, part in vars(self).items():
+            if isinstance(part, struct.Struct):
+                setattr(changed, name, struct.Struct(order + part.format.lstrip(BIG_ENDIAN + LITTLE_ENDIAN)))
+            elif isinstance(part, Layout):
+                setattr(changed, name, part.ordered(order))
+            elif isinstance(part, Mapping):
+                setattr(changed, name, {key: each.ordered(order) for key, each in part.items()})
+        return changed
 
     @abstractmethod
     def pack(self, value: Any, meaning: str) -> bytes:
@@ -164,7 +181,6 @@ class ListOf(Layout):
         """`count`: the format of the number; `item`: what a field of it would be annotated with."""
         self._count = struct.Struct(f">{count}")
         self._item = layout_of(item)
-        self._form = self._item.form if isinstance(self._item, Numbers) else None
 
     def pack(self, value: Any, meaning: str) -> bytes:
         most = (1 << 8 * self._count.size) - 1
@@ -175,8 +191,8 @@ class ListOf(Layout):
 
     def read(self, reader: Reader, meaning: str) -> Any:
         (count,) = reader.numbers(self._count)
-        if self._form:  # at once: lists of IDs are long
-            numbers = struct.Struct(f">{self._form}")
+        if isinstance(self._item, Numbers):  # at once: lists of IDs are long
+            numbers = self._item.layout
             raw = reader.take(count * numbers.size, meaning)
             return tuple([number for (number,) in numbers.iter_unpack(raw)])
         return tuple([self._item.read(reader, meaning) for _ in range(count)])

@@ -6,7 +6,7 @@ import struct
 from abc import abstractmethod
 from typing import Any, ClassVar, TypeVar
 
-from drone_bridge.wire.layouts import UNPACKABLE, Choice, Layout, Nestable, Numbers, Reader, layout_of
+from drone_bridge.wire.layouts import BIG_ENDIAN, UNPACKABLE, Choice, Layout, Nestable, Numbers, Reader, layout_of
 
 MessageT = TypeVar("MessageT", bound="Message")
 
@@ -17,6 +17,8 @@ class Message(Nestable):
     __slots__ = ()
     #: The type in the header. What either side sends counts on its own.
     ID: ClassVar[int]
+    #: The byte order of its numbers; a nested message has its own.
+    ORDER: ClassVar[str] = BIG_ENDIAN
     #: How many bytes the body has, where that does not depend on what it says.
     BODY_BYTES: ClassVar[int | None] = None
     _PARTS: ClassVar[tuple["_Part", ...]] = ()
@@ -88,13 +90,13 @@ class _ChosenField(_Part):
 class _NumberFields(_Part):
     """Adjacent numbers, which one struct packs and reads."""
 
-    def __init__(self) -> None:
+    def __init__(self, order: str) -> None:
         self._fields: list[tuple[str, str, Numbers]] = []
-        self._layout = struct.Struct(">")
+        self._order, self._layout = order, struct.Struct(order)
 
     def add(self, name: str, meaning: str, numbers: Numbers) -> None:
         self._fields.append((name, meaning, numbers))
-        self._layout = struct.Struct(">" + "".join(numbers.form for _, _, numbers in self._fields))
+        self._layout = struct.Struct(self._order + "".join(numbers.form for _, _, numbers in self._fields))
         self.size = self._layout.size
 
     def pack(self, message: Message) -> bytes:
@@ -118,18 +120,18 @@ class _NumberFields(_Part):
             position = end
 
 
-def _parts_of(kind: type) -> tuple[_Part, ...]:
+def _parts_of(kind: type[Message]) -> tuple[_Part, ...]:
     parts: list[_Part] = []
     names: list[str] = []
     for name, annotation in inspect.get_annotations(kind).items():
         try:
-            layout = layout_of(annotation)
+            layout = layout_of(annotation).ordered(kind.ORDER)
         except TypeError:
             continue
         meaning = f"{name} of {kind.__name__}"
         if isinstance(layout, Numbers):
             if not (parts and isinstance(parts[-1], _NumberFields)):
-                parts.append(_NumberFields())
+                parts.append(_NumberFields(kind.ORDER))
             assert isinstance(parts[-1], _NumberFields)
             parts[-1].add(name, meaning, layout)
         elif isinstance(layout, Choice):

@@ -4,10 +4,13 @@
 import signal
 import time
 
+import alone
 import pytest
 from processes import TIMEOUT_S
 from ros_session import wait_until
 from vehicle_pair import BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
+
+from drone_bridge.kind import NOT_STATED, kinds
 
 kind, pair = each_kind(), shared(BridgePair)
 
@@ -76,3 +79,30 @@ def test_a_bridge_that_gets_a_signal(pair, ros, state, number):
         assert not pair.commands.is_moving
     else:
         assert_nothing_moved(pair.commands, started_s)
+
+
+STATED = [kind for kind in kinds().values() if kind.watchdog_s != NOT_STATED]
+#: How long a vehicle without a watchdog is watched, s.
+WATCH_S = 3.0
+
+if STATED:
+
+    @pytest.mark.parametrize("kind", STATED, ids=lambda kind: kind.name, indirect=True)
+    def test_how_long_a_vehicle_moves_whose_bridge_is_killed(pair):
+        """Measured by what its emulator prints: `moves at` and `stands at`."""
+        if not pair.program.is_running:
+            pair.start_program()
+        pair.drive()
+        emulator, stated_s, name = pair.emulator, pair.kind.watchdog_s, pair.kind.name
+        wait_until(lambda: emulator.count_lines("^moves at") > emulator.count_lines("^stands at"), "it to move")
+        stops = emulator.count_lines("^stands at")
+        killed_s = pair.kill() / 1e9
+        pair.stop()
+        if stated_s is None:
+            time.sleep(WATCH_S)
+            assert emulator.count_lines("^stands at") == stops, "it stops by itself, and states that it does not"
+            alone.say(f"{name}: a vehicle whose bridge is killed moves on, as it has no watchdog")
+        else:
+            wait_until(lambda: emulator.count_lines("^stands at") > stops, f"its watchdog of {stated_s:g} s")
+            moved_s = time.time() - killed_s
+            alone.say(f"{name}: a vehicle whose bridge was killed moved for {moved_s:.1f} s, {stated_s:g} s are stated")

@@ -39,14 +39,15 @@ def launched(pair, tmp_path, monkeypatch):
     parameters.write_text(json.dumps({"/**": {"ros__parameters": pair.vehicles[0].parameters}}))
     pair.command()
     launch_file = Path(get_package_share_directory(pair.kind.package), "launch", pair.kind.launch_file)
-    with launch(launch_file, namespace=pair.name, params_file=parameters) as pair.program:
+    with launch(launch_file, namespace=pair.name, params_file=parameters, **pair.kind.launch_arguments) as pair.program:
         pair.works_after(time.monotonic(), TIMEOUT_S)
         yield pair
 
 
 def bridges(pair):
     """Return the processes of the bridge that were started so far."""
-    pattern = rf"{pair.kind.name}_bridge-\d+ started \(pid (\d+)\)"
+    name = pair.kind.bridge.executable or f"{pair.kind.name}_bridge"
+    pattern = rf"{name}-\d+ started \(pid (\d+)\)"
     return [int(match[1]) for line in tuple(pair.program.lines) if (match := re.search(pattern, line))]
 
 

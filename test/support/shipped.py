@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from own_robots import Pioneer
 
 ROOT = Path(__file__).parent.parent.parent
 LAUNCH_FILES = sorted((ROOT / "launch").glob("*.launch.xml"))
 PARTS = sorted((ROOT / "launch" / "parts").glob("*.launch.xml"))  # which launch files include
+
+
+#: Arguments without which a launch file is for no vehicle.
+REQUIRED = {"vehicle.launch.xml": {"robot": "pioneer"}}
 
 
 def by_name(paths):
@@ -35,6 +40,8 @@ def declared(node):
     """The declarations of a node's parameters, by name."""
     if node == "web_bridge":
         pytest.importorskip("foxglove", reason="web_bridge needs foxglove-sdk, for which rosdep has no key")
+    if node.startswith("robot_class_"):
+        return {each.name: each for each in getattr(Pioneer.parts, f"{node.rpartition('_')[2]}_parameters")}
     module = importlib.import_module(DECLARING.get(node, NODES[node]))
     return {each.name: each for each in module.PARAMETERS}
 

@@ -68,7 +68,7 @@ PARAMETERS = (
         True,
         "Publish odom by dead reckoning from the commands. Disable it where something measures odometry.",
     ),
-    *frame_parameters("publish_map_to_odom", "map_frame"),
+    *frame_parameters(without=("publish_map_to_odom", "map_frame")),
     *limit_parameters(is_drone=False, can_climb=False),
     # Commanded, not measured: the pose drifts without limit, the velocity is known roughly.
     ParameterDeclaration(

@@ -74,11 +74,12 @@ def unused(path: Path, nodes: Mapping[str, Collection[str] | None]) -> Iterator[
 def declared_by(executable: str) -> Collection[str] | None:
     """Return the parameters of a node of this package by its executable; None for others."""
     for kind in kinds().values():
-        controller = kind.controller.node.partition(":")[0].rpartition(".")[2]
-        nodes = {f"{kind.name}_bridge": kind.bridge, f"{kind.name}_server": kind.server, controller: kind.controller}
-        if executable in nodes:
+        nodes = {f"{kind.name}_bridge": kind.bridge, f"{kind.name}_server": kind.server}
+        if kind.controller:
+            nodes[kind.controller.node.partition(":")[0].rpartition(".")[2]] = kind.controller
+        if node := nodes.get(executable):
             try:
-                return nodes[executable].declarations
+                return node.declarations
             except ImportError:  # the node says so itself
                 return None
     return None

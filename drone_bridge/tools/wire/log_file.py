@@ -33,8 +33,12 @@ class Source:
         return self.kind.role(side).name
 
 
+#: Of conversations.
+TRANSPORTS = ("tcp", "udp", "serial")
+
+
 class Connection(NamedTuple):
-    """The two ends of a connection: a stream by tcp, or datagrams by udp; another transport is data beside them."""
+    """The two ends of a connection: a stream, or datagrams by udp; of what TRANSPORTS lacks, data beside them."""
 
     number: int
     transport: str
@@ -44,12 +48,12 @@ class Connection(NamedTuple):
 
     @property
     def is_stream(self) -> bool:
-        return self.transport == "tcp"
+        return self.transport != "udp"
 
     @property
     def is_conversation(self) -> bool:
         """Whether it carries the protocol's messages, and not data beside them, such as video."""
-        return self.transport in ("tcp", "udp")
+        return self.transport in TRANSPORTS
 
 
 class Entry(NamedTuple):

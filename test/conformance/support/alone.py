@@ -58,6 +58,21 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item, kind in zip(items, kinds, strict=True) if kind and kind.name == name]
 
 
+#: What tests have measured, as sentences for the end of the output.
+SAID = []
+
+
+def say(sentence):
+    """Have a sentence printed after the results."""
+    SAID.append(sentence)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Print what was measured."""
+    for sentence in SAID:
+        terminalreporter.write_line(sentence)
+
+
 def pytest_configure():
     """Require the installed package."""
     try:

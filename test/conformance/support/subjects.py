@@ -86,7 +86,10 @@ class Vehicle:
         options, parameters = LIGHT.get(kind.name, ({}, {}))
         self.parameters |= {"host": LOOPBACK, "command_timeout": COMMAND_TIMEOUT_S, **kind.emulated, **parameters}
         ends = (self.relay.port, far) if vehicle_begins else (far, self.relay.port)
-        self._options = {**kind.emulator.beside(kind.bridge, {**self.parameters, port.parameter: ends[0]}), **options}
+        assert kind.emulator, f"{kind.name} has no emulator, so its bridge has nothing to command."
+        self._emulator = kind.emulator
+        beside = kind.emulator.beside(kind.bridge, {**self.parameters, port.parameter: ends[0]})
+        self._options = {**kind.emulator.at_once, **beside, **options}
         self.parameters[port.parameter] = ends[1]
         self.relay.start()
 
@@ -98,7 +101,7 @@ class Vehicle:
     @property
     def emulate(self) -> list[str]:
         """The command that starts it."""
-        emulator = self.kind.emulator
+        emulator = self._emulator
         return [executable("drone-bridge"), "emulate", emulator.name, *emulator.words(self._options)]
 
 
@@ -235,18 +238,21 @@ class Subject:
     def _run(self, role: str, command: list[str]) -> Any:
         return Program(f"{self.name}.{role}", command, self._scratch, self._domain)
 
+    def _start_side(
+        self, kind: ProtocolKind, side: str, parameters: Mapping[str, Value], arguments: Sequence[str] = ()
+    ) -> Any:
+        """Start the bridge or the server of a kind."""
+        node = kind.server if side == "server" else kind.bridge
+        assert node, f"{kind.name} has no {side}."
+        program = executable(node.executable or f"{kind.name}_{side}", kind.package)
+        return self._start_node(side, [program, *node.arguments], parameters, arguments)
+
     def _start_node(
-        self,
-        role: str,
-        name: str,
-        parameters: Mapping[str, Value],
-        arguments: Sequence[str] = (),
-        *,
-        package: str = "drone_bridge",
+        self, role: str, command: Sequence[str], parameters: Mapping[str, Value], arguments: Sequence[str] = ()
     ) -> Any:
         ros = ["--ros-args", "-r", f"__ns:=/{self.name}", *arguments]
         ros += [word for key, value in parameters.items() for word in ("-p", f"{key}:={json.dumps(value)}")]
-        return self._start(role, [executable(name, package), *ros])
+        return self._start(role, [*command, *ros])
 
 
 class BridgeSubject(Subject):
@@ -260,8 +266,7 @@ class BridgeSubject(Subject):
         super().__init__(f"{kind.name}_bridge", domain, scratch, [Vehicle(kind)])
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        parameters, package = self.vehicles[0].parameters, self.kind.package
-        self.program = self._start_node(self.role, f"{self.kind.name}_bridge", parameters, arguments, package=package)
+        self.program = self._start_side(self.kind, self.role, self.vehicles[0].parameters, arguments)
         return self.program
 
     def first_word_after(self, since_s: float) -> float:
@@ -293,20 +298,18 @@ class ServerSubject(Subject):
 
     def start_surroundings(self) -> None:
         elsewhere = [word for name in COMMAND_TOPICS for word in ("-r", f"{name}:=of_others/{name}")]
-        bridge, parameters = f"{self.kind.name}_bridge", self.vehicles[0].parameters
-        self._start_node("bridge", bridge, parameters, elsewhere, package=self.kind.package)
+        self._start_side(self.kind, "bridge", self.vehicles[0].parameters, elsewhere)
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        package = self.kind.package
-        self.program = self._start_node(
-            self.role, f"{self.kind.name}_server", self.parameters, arguments, package=package
-        )
+        self.program = self._start_side(self.kind, self.role, self.parameters, arguments)
         return self.program
 
     def command(self) -> None:
         self._is_commanded = True
         if self.operator is None or not self.operator.is_running:
             operator = self.kind.operator
+            assert operator, f"{self.kind.name} has no operator, so its server has nobody to follow."
+            assert self.kind.server
             options = {**operator.beside(self.kind.server, self.parameters), **operator.at_once, "plan": PLAN}
             command = [executable("drone-bridge"), "operate", operator.name, *operator.words(options)]
             self.operator = self._start("operator", command)

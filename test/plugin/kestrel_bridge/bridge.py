@@ -24,7 +24,7 @@ PARAMETERS = (
     ParameterDeclaration("answer_timeout", 20.0, "Seconds within which a request is answered.", range=(0.1, 120.0)),
     *limit_parameters(is_drone=True),
     *FULL_SCALE,
-    *frame_parameters("publish_tf", "publish_map_to_odom", "map_frame"),
+    *frame_parameters(without=("publish_tf", "publish_map_to_odom", "map_frame")),
 )
 
 

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot of your own in one class: see Robot, and docs/new_protocol.md. Importing this needs no ROS."""
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.robot_class.robot import Answer, Picture, Request, Robot, Step, Telemetry
+
+__all__ = ["Answer", "BodyVelocity", "Picture", "Request", "Robot", "Step", "Telemetry"]

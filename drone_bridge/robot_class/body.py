@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Body: a simulated robot that follows a velocity, on the ground or in the air. Its actuators lag, nothing else."""
+
+import math
+from dataclasses import astuple
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.robot_class.robot import Robot, Telemetry
+
+#: How long most of a change of velocity takes.
+RESPONSE_S = 0.3
+#: Below it the body stands, m/s or rad/s.
+STANDING = 0.01
+HOVER_HEIGHT, CLIMB = 1.0, 0.8  # of a take-off: m, m/s
+BATTERY_S = 3600.0
+FULL_V, EMPTY_V = 12.6, 9.6
+STANDS, RISES, FOLLOWS, LANDS = "standing", "rising", "following", "landing"
+
+
+class Body:
+    """One robot. x east, y north, z up, m; heading from east to the left, rad."""
+
+    def __init__(self, robot: type[Robot]) -> None:
+        """Begin on the ground; a robot that can take off stays there until it does."""
+        self.time_s = self.x = self.y = self.z = self.heading = 0.0
+        self.velocity = BodyVelocity()
+        self.wanted = BodyVelocity()
+        self._takes_off = "takeoff" in robot.requests
+        self.phase = STANDS if self._takes_off else FOLLOWS
+
+    @property
+    def is_moving(self) -> bool:
+        return any(abs(part) > STANDING for part in astuple(self.velocity))
+
+    def begin_in_the_air(self) -> None:
+        """Hover, as after a take-off."""
+        self.z, self.phase = HOVER_HEIGHT, FOLLOWS
+
+    def request(self, name: str) -> str:
+        """Take off or land; other requests have no effect on a body. Return why it can't, empty if it can."""
+        allowed, during = {"takeoff": (STANDS, RISES), "land": (FOLLOWS, LANDS)}.get(name, (self.phase, self.phase))
+        if self._takes_off and self.phase != allowed:
+            return f"it is {self.phase}"
+        self.phase = during if self._takes_off else self.phase
+        return ""
+
+    def step(self, seconds: float) -> None:
+        """Move on."""
+        self.time_s += seconds
+        wanted = self.wanted if self.phase == FOLLOWS else BodyVelocity()
+        if self.phase in (RISES, LANDS):
+            wanted = BodyVelocity(up=CLIMB if self.phase == RISES else -CLIMB)
+        share = min(1.0, seconds / RESPONSE_S)
+        pairs = zip(astuple(self.velocity), astuple(wanted), strict=True)
+        self.velocity = BodyVelocity(*(now + share * (then - now) for now, then in pairs))
+        cos, sin = math.cos(self.heading), math.sin(self.heading)
+        self.x += seconds * (cos * self.velocity.forward - sin * self.velocity.left)
+        self.y += seconds * (sin * self.velocity.forward + cos * self.velocity.left)
+        self.z = max(0.0, self.z + seconds * self.velocity.up)
+        self.heading = math.remainder(self.heading + seconds * self.velocity.turn, math.tau)
+        if self.phase == RISES and self.z >= HOVER_HEIGHT:
+            self.phase = FOLLOWS
+        elif self.phase == LANDS and self.z <= 0.0:
+            self.phase, self.velocity = STANDS, BodyVelocity()
+
+    def telemetry(self) -> Telemetry:
+        """Return what its sensors measure."""
+        charge = max(0.0, 1.0 - self.time_s / BATTERY_S)
+        voltage = EMPTY_V + charge * (FULL_V - EMPTY_V)
+        return Telemetry((self.x, self.y, self.z), self.heading, self.velocity, voltage, charge, self.z)

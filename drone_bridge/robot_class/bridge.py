@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotBridge: the node by which ROS drives a Robot."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar, NoReturn
+
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.link_loop import Link
+from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, ClientSession
+from drone_bridge.robot_class.connection import Told
+from drone_bridge.robot_class.links import client_link
+from drone_bridge.robot_class.robot import AXES, Robot, Telemetry, clamped
+from drone_bridge.robot_class.topics import Translation, make_rows
+from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
+from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.request_services import Request, RequestServices
+from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.session.session import Actions, Session
+from drone_bridge.wire.addresses import address_name
+
+
+def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
+    """Return the declarations of a robot's bridge."""
+    state_port: tuple[ParameterDeclaration, ...] = ()
+    serial: tuple[ParameterDeclaration, ...] = ()
+    if robot.state_port:
+        state_port = (
+            ParameterDeclaration("state_port", robot.state_port, "Our port for the robot's state.", range=(1, 65535)),
+        )
+    if robot.transport == "tcp":
+        serial = (
+            ParameterDeclaration(
+                "serial",
+                "",
+                "The serial line to the robot, such as /dev/ttyUSB0; empty: host and port.",
+            ),
+            ParameterDeclaration("baud", robot.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
+        )
+    return (
+        *common_parameters(robot.port, "The robot's port.", roles=("connect",), silence_warning_s=robot.silence_s),
+        *state_port,
+        *serial,
+        ParameterDeclaration("rate", robot.rate, "How often the robot is driven, Hz.", range=(1.0, 200.0), live=True),
+        ParameterDeclaration(
+            "link_timeout",
+            robot.silence_s,
+            "Seconds without telemetry after which the connection is made anew.",
+            range=(0.2, 600.0),
+            live=True,
+        ),
+        *limit_parameters(
+            is_drone=robot.model == "drone", can_climb="z" in robot.axes, tells_battery="battery_state" in robot.tells
+        ),
+        *frame_parameters(without=("publish_map_to_odom", "map_frame")),
+    )
+
+
+class RobotBridge(ProtocolNode):
+    """Topics and parameters of one Robot, its link, and the session of a client."""
+
+    robot: ClassVar[type[Robot]]
+    rates = (SENT, "commands", REPORTS)
+    problems = (*ProtocolNode.problems, UNSENT, "refused_commands")
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(f"{self.robot.name}_bridge", parameters(self.robot), **options)
+
+    def set_up(self) -> None:
+        robot = self.robot
+        self._topics = TopicPublishers(
+            self, make_rows(robot), Translation(frame_names(self.parameters, DroneFrameNames), robot.image)
+        )
+        self._commands: CommandTopics[NoReturn] = CommandTopics(
+            self, within_maxima=partial(clamped, robot), has_landing_button="land" in robot.requests
+        )
+        followed = {AXES[axis] for axis in robot.axes}
+        axes = [axis for axis, (field, _) in TWIST_AXES.items() if field in followed]
+        self._commands.take_velocities(axes)
+        RequestServices(self, robot.requests, self._ask)
+        if robot.watchdog_s is None:
+            self.get_logger().warning(
+                f"{robot.summary} has no watchdog: if this bridge is killed, it keeps moving until a bridge is there "
+                "again."
+            )
+
+    def make_transport(self) -> Link:
+        get = self.parameters
+        has_serial = self.robot.transport == "tcp"
+        return client_link(
+            self.robot,
+            get["host"],
+            get["port"],
+            self._connecting_failed,
+            state_port=get["state_port"] if self.robot.state_port else 0,
+            serial=get["serial"] if has_serial else "",
+            baud=get["baud"] if has_serial else 0,
+            wire_log=self.wire_log,
+        )
+
+    def make_session(self) -> Session:
+        self._topics.restart()
+        self._session = ClientSession(
+            self.robot,
+            self._commands.arbiter,
+            self.parameters.__getitem__,
+            address_name(self.parameters["host"], self.parameters["port"]),
+            is_stream=self.robot.transport == "tcp",
+        )
+        return self._session
+
+    def _ask(self, request: Request, now_s: float) -> Actions:
+        return self._session.ask(request, now_s)
+
+    def publish_event(self, message: Told) -> None:
+        self._observe(message.meaning)
+        self._topics.publish(message, self.now())
+
+    def _observe(self, telemetry: Telemetry) -> None:
+        yaw, velocity = telemetry.yaw, telemetry.velocity
+        if telemetry.charge is not None:
+            self._commands.arbiter.limits.charged(telemetry.charge, elapsed_s())
+        if yaw is None:
+            return
+        moving = None
+        if velocity is not None:
+            cos, sin = math.cos(yaw), math.sin(yaw)
+            x, y, z = velocity.linear
+            moving = (cos * x - sin * y, sin * x + cos * y, z)
+        self.observed.measured(yaw, telemetry.position, moving, telemetry.height)

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ClientSession: what a client of a Robot sends when. Pure.
+
+| state | begins | sends |
+|---|---|---|
+| waiting for a peer | at first; when the connection or the robot was lost | nothing |
+| greeting | with the connection, or a link for datagrams | the greeting, a step that is answered again after AGAIN_S, \
+and over datagrams neutral, as a robot may follow any sender |
+| connected | with the last answer | neutral, then at `rate` what the arbiter decides, or neutral |
+| closed | at the end | neutral and `leave`; datagrams FINAL_REPEATS times, as they get lost |
+
+Telemetry and answers are signs of life. Without one for `link_timeout` the connection is closed and made anew; over
+datagrams the robot is greeted anew. A robot whose description does not `hear` is never silent.
+
+Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn, Protocol
+
+from drone_bridge.kind import Side
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.robot_class.connection import Connection, Told
+from drone_bridge.robot_class.robot import SENSELESS, Answer, Robot, Step, clamped
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.clients import LOST
+from drone_bridge.session.session import (
+    FINAL_GAP_S,
+    FINAL_REPEATS,
+    Action,
+    Actions,
+    Close,
+    Note,
+    Outcome,
+    Publish,
+    Send,
+    Session,
+    next_due,
+)
+from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
+from drone_bridge.wire.outgoing import UNENCODABLE
+
+WAITING, GREETING, CONNECTED, CLOSED = "waiting for a peer", "greeting", "connected", "closed"
+AGAIN_S = 0.5
+#: How often a robot that has to land is told to.
+LAND_S = 1.0
+#: Names of counters.
+SENT, REPORTS, UNSENT = "sent_commands", "reports", "unsent_packets"
+
+
+class Decides(Protocol):
+    """An arbiter, as far as a client needs one."""
+
+    def decide(self, now_s: float) -> Decision[NoReturn]:
+        """Return the command to send now."""
+
+    def forget(self) -> None:
+        """Forget the newest command."""
+
+
+class RequestLike(Protocol):
+    """A request for one of the robot's `requests`; its Outcome comes later."""
+
+    name: str
+    asked_s: float
+
+
+class ClientSession(Session):
+    """A client's conversation with one robot."""
+
+    def __init__(
+        self, robot: type[Robot], arbiter: Decides, parameter: Callable[[str], float], peer: str, *, is_stream: bool
+    ) -> None:
+        """`parameter` returns `rate`, Hz, and `link_timeout`, s, which may change; `peer` is its name for logs."""
+        self.state, self.peer = WAITING, peer
+        self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
+        self._hears = robot.hear is not Robot.hear or robot.hear_state is not Robot.hear_state
+        self._end: Connection | None = None
+        self._to: Any = None
+        self._greeting: Iterator[Step] = iter(())
+        self._step: bytes = b""
+        self._test: Callable[[bytes], bool] | None = None
+        self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: what waits for an answer, and until when
+        self._began_s = self._land_s = -math.inf
+        self._final_left = 0
+
+    def opened(self, now_s: float) -> Actions:
+        return [] if self._is_stream else self.connected(None, now_s)
+
+    def connected(self, peer: Any, now_s: float) -> Actions:
+        self._end, self._to = Connection(self._robot, Side.OPERATOR), peer
+        if peer is not None:
+            self.peer = str(peer)
+        self._greeting, self._test = self._end.robot.greet(), None
+        self._arbiter.forget()
+        self._land_s = -math.inf
+        self.state, self.is_proven = GREETING, not self._hears
+        self.since_s, self.heard_s, self._began_s = now_s, None, now_s
+        began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
+        return [*self._neutral_of_datagrams(), *self._greet(now_s), began]
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        assert isinstance(data, bytes)
+        if self._end is None:
+            return []
+        actions: list[Action] = []
+        self._end.receive_data(data, is_state=source is STATE)
+        try:
+            while (packet := self._end.next_event()) is not NEED_DATA:
+                assert not isinstance(packet, ConnectionClosed)  # no end of the stream was handed on
+                if self._test is not None and self._test(packet.data):
+                    self.heard_s = now_s
+                    actions += self._greet(now_s)
+                if isinstance(packet, Told):
+                    self.heard_s = now_s
+                    if self.state == CONNECTED:
+                        self.is_proven = True
+                        actions += [Publish(packet), Note(REPORTS)]
+                elif isinstance(packet.meaning, Answer):
+                    self.heard_s = now_s
+                    actions += self._answered(packet.meaning)
+        except RemoteProtocolError as error:
+            actions.append(Note("rejected_input", str(error)))
+            if self._is_stream:
+                actions += self._ended()
+        return actions
+
+    def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        return [*self._ended(is_gone=True), Note(LOST, sentence)] if self._end else []
+
+    def tick(self, now_s: float) -> Actions:
+        if now_s < self.due_s:
+            return []
+        if self.state == CLOSED:
+            return self._final(now_s)
+        silent_s = now_s - (self._began_s if self.heard_s is None else self.heard_s)
+        if self._hears and silent_s > self._parameter("link_timeout"):
+            silence = Note(LOST, f"{self.peer} was silent for {silent_s:.1f} s.")
+            if self._is_stream:
+                return [*self._ended(), silence]
+            if self.state == CONNECTED:
+                return [*self._unanswered("The robot is silent."), *self.connected(None, now_s), silence]
+        if self.state == GREETING:
+            self.due_s = now_s + AGAIN_S
+            return [*self._neutral_of_datagrams(), *self._sent(self._step)]
+        self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
+        decision = self._arbiter.decide(now_s)
+        actions = [*self._drive(decision.command), *self._unanswered("There was no answer.", now_s)]
+        if decision.rank is Rank.LANDING and "land" in self._robot.requests and now_s >= self._land_s:
+            self._land_s = now_s + LAND_S
+            actions += self._sent(self._robot.requests["land"])
+        return actions
+
+    def ask(self, request: RequestLike, now_s: float) -> Actions:
+        """Send one of the robot's `requests`."""
+        if not self.is_open:
+            return [Outcome(request, False, "There is no link.")]
+        if request.asked_s < self.fresh_since_s and request.name != "land":
+            return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
+        if request.name in self._asked:
+            return [Outcome(request, False, f"{request.name} waits for its answer already.")]
+        sent = self._sent(self._robot.requests[request.name])
+        if not self._robot.answer_s:
+            return [*sent, Outcome(request, True, "sent")]
+        self._asked[request.name] = request, now_s + self._robot.answer_s
+        return sent
+
+    def resume(self, now_s: float) -> Actions:
+        if self._end is None:
+            return []
+        self._began_s = now_s
+        self.heard_s = None if self.heard_s is None else now_s
+        return self._drive(None) if self.state == CONNECTED else []
+
+    def lost(self, now_s: float) -> Actions:
+        return self._ended() if self._end else []
+
+    def end(self, now_s: float) -> Actions:
+        unanswered = self._unanswered("The link has ended before the answer.")
+        if self._is_stream or self._end is None:
+            ended = self._ended() if self._end else []
+            self.state, self.is_over = CLOSED, True
+            return [*ended, *unanswered]
+        self.state, self.is_open, self._final_left = CLOSED, False, FINAL_REPEATS
+        return [*self._final(now_s), *unanswered]
+
+    def _final(self, now_s: float) -> Actions:
+        self._final_left -= 1
+        self.is_over = not self._final_left
+        self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
+        return [*self._drive(None), *(self._left() if self.is_over else [])]
+
+    def _greet(self, now_s: float) -> Actions:
+        """Go on with the greeting to the next step that is answered, or to its end, which is neutral."""
+        actions: list[Action] = []
+        for step in self._greeting:
+            self._step, self._test = (step, None) if isinstance(step, bytes) else step
+            actions += self._sent(self._step)
+            if self._test is not None:
+                self.due_s = now_s + AGAIN_S
+                return actions
+        self._test, self.state, self.is_open = None, CONNECTED, True
+        self.due_s = now_s + 1 / self._parameter("rate")
+        return [*actions, *self._drive(None)]
+
+    def _ended(self, *, is_gone: bool = False) -> Actions:
+        """End the conversation, with neutral first unless nobody is there to get it."""
+        actions: list[Action] = []
+        if not is_gone and self.state == CONNECTED:
+            actions += [*self._drive(None), *self._left()]
+        if not is_gone and self._is_stream:
+            actions.append(Close(self._to))
+        self._end, self.state, self.is_open, self.due_s = None, WAITING, False, math.inf
+        self.heard_s = self.since_s = self._test = None
+        return [*actions, *self._unanswered("The link was lost before the answer.")]
+
+    def _answered(self, answer: Answer) -> Actions:
+        name = answer.name or next(iter(self._asked), "")
+        request, _ = self._asked.pop(name, (None, None))
+        sentence = answer.reason or ("ok" if answer.is_success else "It was refused.")
+        return [Outcome(request, answer.is_success, sentence)] if request else []
+
+    def _unanswered(self, sentence: str, now_s: float = math.inf) -> Actions:
+        late = [name for name, (_, until_s) in self._asked.items() if now_s > until_s]
+        return [Outcome(self._asked.pop(name)[0], False, sentence) for name in late]
+
+    def _neutral_of_datagrams(self) -> Actions:
+        return [] if self._is_stream else self._drive(None)
+
+    def _drive(self, velocity: BodyVelocity | None) -> Actions:
+        """Send a velocity, or neutral, which also replaces one that the description can't pack."""
+        assert self._end
+        faults: list[Action] = []
+        for each in (velocity, BodyVelocity()):
+            if each is None:
+                continue
+            try:
+                return [*self._sent(self._end.robot.drive(clamped(self._robot, each)), (SENT,)), *faults]
+            except SENSELESS as error:
+                faults.append(Note(UNENCODABLE, f"{each} can't be sent: {error}"))
+        return faults
+
+    def _left(self) -> Actions:
+        assert self._end
+        return self._sent(self._end.robot.leave())
+
+    def _sent(self, data: bytes, counters: tuple[str, ...] = ()) -> Actions:
+        return [Send(data, self._to, UNSENT, counters)] if data else []
+
+
+#: The source of datagrams that come to the state port.
+STATE = "state port"

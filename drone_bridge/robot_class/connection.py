@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connection: one end of a conversation with a Robot, as a codec has it: packets in, packets out.
+
+A stream is cut by the description's `split`; a datagram is a packet as it is. `hear` and `obey` give a packet its
+meaning. Any bytes give packets or RemoteProtocolError, whatever a description raises about them: of a stream nothing is
+read after that, of datagrams the next one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from drone_bridge.kind import Sent, Side
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.robot_class.robot import AXES, SENSELESS, Answer, Robot, Telemetry, clamped
+from drone_bridge.wire import (
+    NEED_DATA,
+    ConnectionClosed,
+    EventSource,
+    LocalProtocolError,
+    NeedData,
+    RemoteProtocolError,
+)
+from drone_bridge.wire.events import EventQueue
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """One packet, and what it means to the end that reads it."""
+
+    data: bytes
+    meaning: Any = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Packet):
+    """A packet that reports telemetry: what topics are made of."""
+
+
+def is_neutral(packets: Iterable[Packet | ConnectionClosed]) -> Iterator[bool]:
+    """Yield for each command among packets that a robot has read whether it is neutral."""
+    for packet in packets:
+        if isinstance(packet, Packet) and isinstance(packet.meaning, BodyVelocity):
+            yield packet.meaning == BodyVelocity()
+
+
+class Connection(EventSource[Packet | ConnectionClosed]):
+    """One end. `robot` is the description's instance, for what else is said at this end."""
+
+    def __init__(self, robot: type[Robot], side: Side) -> None:
+        self.robot, self._side = robot(), side
+        self._is_stream = robot.transport == "tcp"
+        self._buffer, self._queue = bytearray(), EventQueue[Packet]()
+        self._wanted = 1  # bytes in the buffer without which no packet is whole
+        self._failure, self._has_ended = "", False
+
+    @property
+    def inside_message(self) -> bool:
+        """Whether a packet of a stream has begun and is not whole."""
+        return bool(self._buffer)
+
+    def receive_data(self, data: bytes, *, is_state: bool | None = None) -> None:
+        """Take a piece of a stream, or a datagram; `is_state`: whether that came to the state port, if it is known."""
+        if not self._is_stream:
+            self._queue.put(self._outcome(bytes(data), is_state))
+        elif not (self._failure or self._has_ended):
+            self._buffer += data
+
+    def receive_eof(self) -> None:
+        """Take the end of the stream."""
+        self._has_ended = True
+
+    def next_event(self) -> Packet | ConnectionClosed | NeedData:
+        """See EventSource. Of a stream an error is raised again at each call."""
+        if not self._is_stream:
+            return self._queue.next_event()
+        if self._failure:
+            raise RemoteProtocolError(self._failure)
+        size = self._next_size()
+        if not size:
+            if not self._has_ended:
+                return NEED_DATA
+            if self._buffer:
+                raise self._failed("The stream ended inside a packet.")
+            return ConnectionClosed()
+        data = bytes(self._buffer[:size])
+        del self._buffer[:size]
+        outcome = self._outcome(data)
+        if isinstance(outcome, RemoteProtocolError):
+            raise self._failed(str(outcome))
+        return outcome
+
+    def send(self, packet: Packet) -> bytes:
+        """Return the bytes of one packet. Raises LocalProtocolError for what the other end would not read as one."""
+        try:
+            data = packet.data
+            is_one = type(data) is bytes and len(data) > 0 and isinstance(packet, Packet)
+            if is_one and self._is_stream:
+                is_one = self.robot.split(data) == len(data) <= self.robot.longest
+            if is_one and self._side is Side.OPERATOR:
+                type(self.robot)().obey(data)
+            elif is_one:
+                is_one = type(packet) is type(as_read(type(self.robot), data))
+        except SENSELESS:
+            is_one = False
+        if not is_one:
+            raise LocalProtocolError(f"{packet!r:.100} is no packet.")
+        return data
+
+    def _next_size(self) -> int:
+        """Return the size of the packet that the buffer begins with, 0 if none is whole. Raises RemoteProtocolError."""
+        while self._buffer:
+            try:
+                size = self.robot.split(bytes(self._buffer))
+            except SENSELESS as error:
+                raise self._failed(f"What was received is no packet: {_sentence(error)}") from None
+            if 0 < size <= min(len(self._buffer), self.robot.longest):
+                return size
+            if size >= 0:
+                if max(size, len(self._buffer)) > self.robot.longest:
+                    raise self._failed(f"A packet has more than {self.robot.longest} bytes.")
+                return 0
+            del self._buffer[:-size]
+        return 0
+
+    def _outcome(self, data: bytes, is_state: bool | None = None) -> Packet | RemoteProtocolError:
+        if is_state is None and self.robot.state_port and self._side is Side.OPERATOR:
+            outcome = self._outcome(data, is_state=True)
+            return outcome if isinstance(outcome, Told) else self._outcome(data, is_state=False)
+        try:
+            if self._side is Side.VEHICLE:
+                return Packet(data, self.robot.obey(data))
+            meaning = self.robot.hear_state(data) if is_state else self.robot.hear(data)
+        except SENSELESS as error:
+            return RemoteProtocolError(f"A packet makes no sense: {_sentence(error)}")
+        return Told(data, meaning) if isinstance(meaning, Telemetry) else Packet(data, meaning)
+
+    def _failed(self, sentence: str) -> RemoteProtocolError:
+        self._failure = sentence
+        self._buffer.clear()
+        return RemoteProtocolError(sentence)
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    return text if text.endswith(".") else f"{text}."
+
+
+def as_read(robot: type[Robot], data: bytes) -> Packet:
+    """Return a packet of a robot as a new client reads it."""
+    end = robot()
+    for hear in (end.hear, end.hear_state):
+        try:
+            meaning = hear(bytes(data))
+        except SENSELESS:
+            continue
+        if isinstance(meaning, Telemetry):
+            return Told(data, meaning)
+    return Packet(data)
+
+
+def packets(robot: Robot, data: bytes) -> Iterator[bytes]:
+    """Yield the packets of bytes of our own. Raises SENSELESS."""
+    while data:
+        size = robot.split(data) if robot.transport == "tcp" else len(data)
+        if size <= 0:
+            raise ValueError(f"what it sends is cut into no packets: {data[:40]!r}")
+        yield data[:size]
+        data = data[size:]
+
+
+def conversation(robot: type[Robot]) -> Sequence[Sent]:
+    """Return the greeting, a command, telemetry and each request, as both ends of a description have them."""
+    client, its_end = robot(), robot()
+    said: list[Sent] = []
+
+    def says(side: Side, data: bytes) -> None:
+        for packet in packets(client, data):
+            said.append(Sent(side, Packet(packet) if side is Side.OPERATOR else as_read(robot, packet)))
+            if side is Side.OPERATOR and isinstance(answer := its_end.obey(packet), bytes):
+                says(Side.VEHICLE, answer)
+
+    for step in client.greet():
+        says(Side.OPERATOR, step if isinstance(step, bytes) else step[0])
+    moving = clamped(robot, BodyVelocity(**dict.fromkeys(AXES.values(), 0.3)))
+    says(Side.OPERATOR, client.drive(moving))
+    says(Side.VEHICLE, its_end.tell(SAMPLE) or b"")
+    for name, request in robot.requests.items():
+        says(Side.OPERATOR, request)
+        says(Side.VEHICLE, its_end.answer(Answer(name)))
+    says(Side.OPERATOR, client.drive(BodyVelocity()))
+    says(Side.OPERATOR, client.leave())
+    return said
+
+
+#: What a robot may report.
+SAMPLE = Telemetry((1.0, -2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.5, 0.5, 1.0)

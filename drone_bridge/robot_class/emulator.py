@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated Robot behind its own description: `drone-bridge emulate <name>`.
+
+Two threads: the session runs in that of a LinkLoop and replaces the body's wanted velocity; this program's own steps
+the body.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from drone_bridge.kind import kinds, load
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation
+from drone_bridge.net.link_loop import LinkLoop
+from drone_bridge.programs.options import ProgramParser, add_run, port
+from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
+from drone_bridge.robot_class.body import Body
+from drone_bridge.robot_class.links import robots_link
+from drone_bridge.robot_class.output import SessionOutput
+from drone_bridge.robot_class.robot import Robot, Telemetry
+from drone_bridge.robot_class.robot_session import RobotSession
+from drone_bridge.wire.addresses import address_name
+
+STEP_S = 0.02
+COLUMNS = ("time", "x", "y", "z", "heading", "forward")
+#: Of a client that may lose its place to the next one.
+SILENCE_S = 5.0
+
+
+class _World(SessionOutput):
+    """The body, as its session sees it."""
+
+    def __init__(self, robot: type[Robot]) -> None:
+        self.body, self._robot = Body(robot), robot
+        self.loop: LinkLoop | None = None
+        self.session: RobotSession
+
+    def parameter(self, name: str) -> float:
+        if name == "silence_warning":
+            return SILENCE_S
+        return math.inf if self._robot.watchdog_s is None else self._robot.watchdog_s
+
+    def telemetry(self) -> Telemetry:
+        return self.body.telemetry()
+
+    def publish_event(self, message: BodyVelocity) -> None:
+        self.body.wanted = message
+
+    def call_service(self, name: str, tag: Any) -> None:
+        reason = self.body.request(name)
+        print_event(f"{name}: {reason or 'ok'}")
+        if self.loop:
+            self.loop.post(partial(self.session.answered, tag, not reason, reason), is_kept=True)
+
+
+def emulate(
+    robot: type[Robot], options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack
+) -> int:
+    """Run until cancelled, or for --duration. Raises LinkError and OSError."""
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    link = robots_link(robot, options.host, robot.port if options.port is None else options.port)
+    print_event(f"listening on {address_name(options.host, link.port)}")
+    world = _World(robot)
+    body = world.body
+    if getattr(options, "in_the_air", False):
+        body.begin_in_the_air()
+    state_port = options.state_port if robot.state_port else 0
+    world.session = RobotSession(robot, world.parameter, world.telemetry, state_port=state_port, is_body=True)
+    world.loop = LinkLoop(f"{robot.name} emulator", link, world.session, world)
+    world.loop.start()
+    stack.callback(world.loop.stop)
+    steps, due_s, was_moving = 0, elapsed_s(), False
+    while not cancellation.wait(max(0.0, due_s - elapsed_s())):
+        if options.duration is not None and steps * STEP_S >= options.duration:
+            break
+        body.step(STEP_S)
+        steps, due_s = steps + 1, max(due_s + STEP_S, elapsed_s() - STEP_S)
+        if body.is_moving is not was_moving:
+            was_moving = body.is_moving
+            print_event(f"{'moves' if was_moving else 'stands'} at {body.x:.2f} {body.y:.2f} {body.z:.2f} m")
+        if trajectory:
+            trajectory.write((body.time_s, body.x, body.y, body.z, body.heading, body.velocity.forward))
+    print_event(f"ended: at {body.x:.2f} {body.y:.2f} {body.z:.2f} m, heading {body.heading:.2f} rad")
+    return 0
+
+
+def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    parser = ProgramParser("emulate", robot.name, f"A simulation of {robot.summary}.", "after --duration")
+    link = parser.add_argument_group("link")
+    link.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
+    # A launch file has an empty port, unless it was given one.
+    link.add_argument(
+        "--port", type=lambda text: port(text) if text else None, help=f"0 picks a free one ({robot.port})"
+    )
+    if robot.state_port:
+        link.add_argument("--state-port", type=port, default=robot.state_port, help="of the client (%(default)s)")
+    if "takeoff" in robot.requests:
+        parser.add_argument("--in-the-air", action="store_true", help="begin in the air")
+    add_run(parser, duration="seconds")
+    return run_program(robot.name, partial(emulate, robot), parser.parse_args(arguments))
+
+
+def named() -> int:
+    """Run the emulator of the robot that the command line names first, as the executable of launch files."""
+    name, *arguments = sys.argv[1:] or [""]
+    kind = kinds().get(name)
+    if kind is None or kind.emulator is None:
+        print(f"There is no emulated robot {name!r}.", file=sys.stderr)
+        return CANNOT_START
+    status: int = load(kind.emulator.main)(arguments)
+    return status

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The links of both ends of a Robot: TCP, a serial line, and UDP, perhaps with a port of its own for the state."""
+
+from collections.abc import Callable, Sequence
+
+from drone_bridge.net.connector import Cancellation, LinkError, MakeTap, Selectable
+from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
+from drone_bridge.net.link_loop import Link, Received
+from drone_bridge.net.serial_line import SerialLine
+from drone_bridge.net.tcp_peer import TcpPeer
+from drone_bridge.net.tcp_port import TcpPort
+from drone_bridge.robot_class.client_session import STATE
+from drone_bridge.robot_class.robot import Robot
+from drone_bridge.wire.addresses import same_host
+
+
+class PeerWithStatePort(DatagramPeer):
+    """A peer that answers where commands come from, and sends its state to a port of its own at our address."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        state_port: int,
+        on_failure: Callable[[LinkError, float], None],
+        *,
+        wire_log: MakeTap | None = None,
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        """See DatagramPeer; `state_port` is ours."""
+        super().__init__(host, port, on_failure, wire_log, cancellation=cancellation)
+        self._state_port = state_port
+        self._state: DatagramPort | None = None
+
+    def open(self) -> None:
+        """See Link: both ports are retried until they can be had."""
+        super().open()
+        if self._state:
+            self._state.close()
+        self._state = self._retried(lambda: DatagramPort(self.own_host, self._state_port, self._wire_log))
+
+    def files(self) -> Sequence[Selectable]:
+        return (*super().files(), *(self._state.files() if self._state else ()))
+
+    def receive(self) -> Received | None:
+        """See Link; the source of the state is STATE. Of another host nothing is taken."""
+        if (received := super().receive()) or self._state is None:
+            return received
+        while received := self._state.receive():
+            if same_host(received.source, self.address):
+                return Received(received.data, STATE)
+        return None
+
+    def close(self) -> None:
+        if self._state:
+            self._state.close()
+        super().close()
+
+
+def client_link(
+    robot: type[Robot],
+    host: str,
+    port: int,
+    on_failure: Callable[[LinkError, float], None],
+    *,
+    state_port: int = 0,
+    serial: str = "",
+    baud: int = 0,
+    wire_log: MakeTap | None = None,
+    cancellation: Cancellation | None = None,
+) -> Link:
+    """Return the link to a robot; `serial` is the path of a serial line, used instead of host and port if given.
+
+    Raises ValueError for a serial line to a robot that speaks datagrams, and a baud rate that there is not.
+    """
+    if serial:
+        if robot.transport != "tcp":
+            raise ValueError(f"serial is {serial}, and {robot.name} speaks datagrams: leave it empty.")
+        return SerialLine(serial, baud or robot.baud, on_failure, wire_log=wire_log, cancellation=cancellation)
+    if robot.transport == "tcp":
+        return TcpPeer(host, port, on_failure, wire_log=wire_log, cancellation=cancellation)
+    if state_port:
+        return PeerWithStatePort(host, port, state_port, on_failure, wire_log=wire_log, cancellation=cancellation)
+    return DatagramPeer(host, port, on_failure, wire_log, cancellation=cancellation)
+
+
+def robots_link(robot: type[Robot], host: str, port: int, wire_log: MakeTap | None = None) -> TcpPort | DatagramPort:
+    """Return the link of a robot to its clients. Raises LinkError where the port is taken."""
+    if robot.transport == "tcp":
+        return TcpPort(host, port, wire_log=wire_log, has_small_buffers=True)
+    return DatagramPort(host, port, wire_log)

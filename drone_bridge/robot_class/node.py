@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The executables of the nodes of any Robot: robot_class_bridge and robot_class_server, see USAGE.
+
+A parameter with an empty value has its default, so that a launch file can pass on arguments that nobody has given.
+"""
+
+import sys
+
+from drone_bridge.kind import NodeKind, kinds
+from drone_bridge.ros.program import run
+
+USAGE = "usage: {} <robot> [parameter:=value ...] [--ros-args ...]"
+REFUSED = 2  # as argparse has it
+
+
+def bridge() -> int:
+    """Run the bridge of the robot that the command line names; return the exit status."""
+    return _run({name: kind.bridge for name, kind in kinds().items()})
+
+
+def server() -> int:
+    """Run the server of the robot that the command line names; return the exit status."""
+    return _run({name: kind.server for name, kind in kinds().items() if kind.server})
+
+
+def _run(nodes: dict[str, NodeKind]) -> int:
+    program, *words = sys.argv
+    name, *others = words or [""]
+    if name not in nodes:
+        print(f"There is no robot {name!r}. Installed: {', '.join(nodes)}.", file=sys.stderr)
+        print(USAGE.format(program.rpartition("/")[2]), file=sys.stderr)
+        return REFUSED
+    at = others.index("--ros-args") if "--ros-args" in others else len(others)
+    given = [word for each in others[:at] if not each.endswith(":=") for word in ("-p", each)]
+    sys.argv = [program, "--ros-args", *given, "--", *others[at:]]
+    return run(nodes[name].make)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parts: what the registry names of a Robot as text, each imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Sent, Side
+
+if TYPE_CHECKING:
+    from drone_bridge.robot_class.connection import Connection
+    from drone_bridge.robot_class.robot import Robot
+
+LAUNCH_FILE = "vehicle.launch.xml"
+
+
+class Parts:
+    """The parts of one Robot."""
+
+    def __init__(self, robot: type[Robot]) -> None:
+        self._robot = robot
+
+    def kind(self, *, has_robots_end: bool) -> ProtocolKind:
+        """Return what the registry has; a robot whose end is not described has only a bridge and an operator."""
+        robot, at = self._robot, f"{self._robot.__module__}:{self._robot.__qualname__}.parts"
+        agreed = {"host": "host", "port": "port"}
+        ports: tuple[Port, ...] = (Port("port", robot.port, Side.VEHICLE),)
+        if robot.state_port:
+            ports += (Port("state_port", robot.state_port, Side.OPERATOR),)
+            agreed["state_port"] = "state-port"
+        at_once = {"in-the-air": True} if "takeoff" in robot.requests else {}
+        emulator = Program(robot.name, robot.summary, f"{at}.emulate", agreed=agreed, at_once=at_once)
+
+        def node(role: str) -> NodeKind:
+            return NodeKind(f"{at}.{role}", f"{at}.{role}_parameters", f"robot_class_{role}", (robot.name,))
+
+        return ProtocolKind(
+            name=robot.name,
+            summary=robot.summary,
+            ports=ports,
+            operator_role=Role("client", f"{at}.client"),
+            vehicle_role=Role("robot", f"{at}.robots_end"),
+            is_stream=robot.transport == "tcp",
+            conversation=f"{at}.conversation" if has_robots_end else "",
+            commands=f"{at}.commands" if has_robots_end else "",
+            topics=f"{at}.table",
+            bridge=node("bridge"),
+            server=node("server") if has_robots_end else None,
+            emulator=emulator if has_robots_end else None,
+            operator=Program(
+                robot.name, f"a client of {robot.summary}", f"{at}.operate", agreed=agreed, at_once=at_once
+            ),
+            launch_file=LAUNCH_FILE,
+            launch_arguments={"robot": robot.name},
+            model=robot.model,
+            watchdog_s=robot.watchdog_s,
+        )
+
+    # Connections, and what tests and relays need.
+
+    def client(self) -> Connection:
+        """Return the client's end of a connection."""
+        from drone_bridge.robot_class.connection import Connection
+
+        return Connection(self._robot, Side.OPERATOR)
+
+    def robots_end(self) -> Connection:
+        """Return the robot's end of a connection."""
+        from drone_bridge.robot_class.connection import Connection
+
+        return Connection(self._robot, Side.VEHICLE)
+
+    def conversation(self) -> Sequence[Sent]:
+        """Return a conversation of both ends of the description."""
+        from drone_bridge.robot_class.connection import conversation
+
+        return conversation(self._robot)
+
+    def commands(self) -> Any:
+        """Return the reader of a client's commands, which yields for each whether it is neutral."""
+        from drone_bridge.robot_class.connection import is_neutral
+
+        end = self.robots_end()
+
+        def read(data: bytes) -> Iterator[bool]:
+            end.receive_data(data)
+            yield from is_neutral(end.events())
+
+        return read
+
+    # Nodes; they need ROS.
+
+    @cached_property
+    def bridge(self) -> type[Any]:
+        from drone_bridge.robot_class.bridge import RobotBridge
+
+        return type(f"{self._robot.__name__}Bridge", (RobotBridge,), {"robot": self._robot})
+
+    @property
+    def bridge_parameters(self) -> Sequence[Any]:
+        from drone_bridge.robot_class.bridge import parameters
+
+        return parameters(self._robot)
+
+    @cached_property
+    def server(self) -> type[Any]:
+        from drone_bridge.robot_class.server import RobotServer
+
+        return type(f"{self._robot.__name__}Server", (RobotServer,), {"robot": self._robot})
+
+    @property
+    def server_parameters(self) -> Sequence[Any]:
+        from drone_bridge.robot_class.server import parameters
+
+        return parameters(self._robot)
+
+    @cached_property
+    def table(self) -> Any:
+        from drone_bridge.robot_class.topics import make_table
+
+        return make_table(self._robot)
+
+    # Programs.
+
+    @property
+    def emulate(self) -> Any:
+        from drone_bridge.robot_class.emulator import main
+
+        return partial(main, self._robot)
+
+    @property
+    def operate(self) -> Any:
+        from drone_bridge.robot_class.operator import main
+
+        return partial(main, self._robot)

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotSession: a Robot's end of the conversation: what its clients command, and what it reports to them. Pure.
+
+One client has a place. Over TCP another one is refused, unless the first was silent for `silence_warning`; over
+datagrams whoever sends is one. A velocity is published at once and repeated while it is in force, for
+`command_timeout`; then, or when its client has gone, neutral is. A request is called as a service, and its answer goes
+back to the client that sent it. Telemetry goes out every TELL_S once the description wants it.
+
+The emulator uses it, too. A simulated robot does not know that a connection has ended: with `is_body` only the
+time-out, its watchdog, ends a command.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from drone_bridge.kind import Side
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.robot_class.connection import Connection
+from drone_bridge.robot_class.robot import SENSELESS, Answer, Request, Robot, Telemetry, clamped
+from drone_bridge.session import session
+from drone_bridge.session.clients import REFUSED, Clients
+from drone_bridge.session.operator_command import OperatorCommand
+from drone_bridge.session.session import (
+    AFTER_STALLS,
+    SETTLING_S,
+    Action,
+    Actions,
+    Call,
+    Close,
+    Note,
+    Send,
+    Session,
+    next_due,
+)
+from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
+from drone_bridge.wire.addresses import AllowedPeers, peer_name
+from drone_bridge.wire.outgoing import UNENCODABLE
+
+TELL_S = 0.1
+REPEAT_RATE = 20.0
+WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
+REPORTS = "reports"
+
+
+class RobotSession(Session):
+    """A robot's conversation with its client."""
+
+    def __init__(
+        self,
+        robot: type[Robot],
+        parameter: Callable[[str], float],
+        telemetry: Callable[[], Telemetry | None],
+        *,
+        state_port: int = 0,
+        allowed_peers: AllowedPeers | None = None,
+        is_body: bool = False,
+    ) -> None:
+        """Begin without a client.
+
+        Args:
+            robot: the description.
+            parameter: returns `command_timeout` and `silence_warning`, s, which may change.
+            telemetry: returns what there is to report now, None for nothing.
+            state_port: of the client, where telemetry goes over datagrams; 0 where commands come from.
+            allowed_peers: whose datagrams are taken; everybody's by default.
+            is_body: whether this is a simulated robot, and not the server of one.
+        """
+        self.state = WAITING
+        self._robot, self._telemetry, self._state_port = robot, telemetry, state_port
+        self._allowed, self._is_body = allowed_peers, is_body
+        self._is_stream = robot.transport == "tcp"
+        self._clients: Clients[Connection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
+        self._command = OperatorCommand(BodyVelocity(), lambda: parameter("command_timeout"), REPEAT_RATE)
+        self._tell_s = self._settled_s = -math.inf
+
+    def connected(self, peer: Any, now_s: float) -> Actions:
+        refusal, loser, reason = self._clients.admit(peer, now_s)
+        if refusal:
+            return refusal if self._is_stream else [each for each in refusal if isinstance(each, Note)]
+        left = [] if loser is None else self._left(loser, f"{_name(loser)} {reason}.")
+        self._clients.add(peer, Connection(self._robot, Side.VEHICLE), now_s)
+        self.state, self.peer, self.is_open = SERVING, _name(peer), True
+        self.since_s, self._tell_s = now_s, now_s
+        self._set_due()
+        return [*left, Note("connections", f"Serving {self.peer}.", is_expected=True)]
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        assert isinstance(data, bytes)
+        actions: list[Action] = []
+        if source not in self._clients and not self._is_stream:
+            if self._allowed and not self._allowed.allows(source[0]):
+                return [Note(REFUSED, f"{_name(source)} was refused: it is not in allowed_peers.")]
+            actions += self.connected(source, now_s)
+        if source not in self._clients:
+            return actions
+        client, has_spoken = self._clients[source], False
+        client.handler.receive_data(data)
+        try:
+            while (packet := client.handler.next_event()) is not NEED_DATA:
+                assert not isinstance(packet, ConnectionClosed)
+                has_spoken = True
+                actions += self._obeyed(packet.meaning, source, now_s)
+        except RemoteProtocolError as error:
+            actions.append(Note("rejected_input", str(error)))
+            if self._is_stream:
+                return [*self._left(source), *actions]
+        if has_spoken:
+            self.heard_s = now_s
+        inside = client.handler.inside_message
+        self._clients.heard(client, now_s, is_inside_message=inside, has_spoken=has_spoken)
+        self._set_due()
+        return actions
+
+    def answered(self, tag: Any, is_success: bool, reason: str, now_s: float) -> Actions:
+        """Send the outcome of a request that was called with this tag, to the client it came from."""
+        peer, name = tag
+        if peer not in self._clients:
+            return []
+        connection = self._clients[peer].handler
+        return self._packed(partial(connection.robot.answer, Answer(name, is_success, reason)), peer)
+
+    def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
+        return self._left(peer, sentence, is_gone=True) if peer in self._clients else []
+
+    def tick(self, now_s: float) -> Actions:
+        actions = list(self._command.tick(self.peer, now_s))
+        for client, failing in self._clients.overdue(now_s) if self._is_stream else ():
+            actions += self._left(client.peer, f"{_name(client.peer)} {failing}.")
+        if now_s >= self._tell_s:
+            self._tell_s = next_due(self._tell_s, TELL_S, now_s)
+            for client in self._clients.all():
+                if telemetry := self._telemetry():
+                    to = (client.peer[0], self._state_port, *client.peer[2:]) if self._state_port else client.peer
+                    actions += self._packed(partial(client.handler.robot.tell, telemetry), to, (REPORTS,))
+        self._set_due()
+        return actions
+
+    def resume(self, now_s: float) -> Actions:
+        self._settled_s = now_s + SETTLING_S
+        self._clients.resume(now_s)
+        return self._command.resume(self.peer, now_s)
+
+    def lost(self, now_s: float) -> Actions:
+        return self._command.end()
+
+    def end(self, now_s: float) -> Actions:
+        actions = list(self._command.end())
+        for client in self._clients.all():
+            actions += self._left(client.peer)
+        self.state, self.is_over = CLOSED, True
+        return actions
+
+    def _obeyed(self, meaning: Any, source: Any, now_s: float) -> Actions:
+        if isinstance(meaning, bytes):
+            return [Send(meaning, source)]
+        if isinstance(meaning, Request):
+            if now_s < self._settled_s and meaning.name != "land":
+                return [Note(AFTER_STALLS, session.MAY_HAVE_WAITED)]
+            return [Call(meaning.name, (source, meaning.name))]
+        if isinstance(meaning, BodyVelocity):
+            if now_s < self._settled_s and meaning != BodyVelocity():
+                return [Note(AFTER_STALLS)]
+            return self._command.command(clamped(self._robot, meaning), now_s)
+        return []
+
+    def _packed(self, pack: Callable[[], bytes | None], to: Any, counters: tuple[str, ...] = ()) -> Actions:
+        """Send what a description packs, if it does."""
+        try:
+            data = pack()
+        except SENSELESS as error:
+            return [Note(UNENCODABLE, f"A packet can't be sent: {error}")]
+        return [Send(data, to, if_sent=counters)] if data else []
+
+    def _left(self, peer: Any, sentence: str = "", *, is_gone: bool = False) -> Actions:
+        """End the conversation with a client; neutral comes first."""
+        self._clients.remove(peer)
+        self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
+        ended = [] if self._is_body else self._command.end()
+        self._set_due()
+        close = [Close(peer)] if self._is_stream and not is_gone else []
+        return [*ended, *close, *([Note("", sentence, is_expected=True)] if sentence else [])]
+
+    def _set_due(self) -> None:
+        tell_s = self._tell_s if self._clients else math.inf
+        self.due_s = min(self._command.due_s, self._clients.due_s if self._is_stream else math.inf, tell_s)
+
+
+def _name(peer: Any) -> str:
+    """Return a client's name: an address of sockets, or a stream's peer."""
+    return peer_name(peer) if isinstance(peer, tuple) else str(peer)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RobotServer: the node by which a client of a Robot drives a ROS vehicle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.net.link_loop import Link
+from drone_bridge.robot_class.links import robots_link
+from drone_bridge.robot_class.robot import Robot, Telemetry
+from drone_bridge.robot_class.robot_session import REPORTS, RobotSession
+from drone_bridge.robot_class.topics import Translation, assemble, make_rows
+from drone_bridge.ros.common_parameters import (
+    ALLOWED_PEERS,
+    NEUTRAL_TIME,
+    SOURCE_TIMEOUT,
+    common_parameters,
+    read_allowed_peers,
+)
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.service_caller import ServiceCaller
+from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
+from drone_bridge.ros.topics import MissingTopicError
+from drone_bridge.ros.velocity_publisher import VelocityPublisher
+from drone_bridge.session.operator_command import OPERATORS_LOST
+from drone_bridge.session.session import AFTER_STALLS, Answer, Session
+
+ANSWER_TIMEOUT_S = 15.0
+
+
+def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
+    """Return the declarations of a robot's server."""
+    datagrams: tuple[ParameterDeclaration, ...] = ()
+    if robot.transport == "udp":
+        datagrams = (ALLOWED_PEERS,)
+    if robot.state_port:
+        meaning = "The client's port for the robot's state."
+        datagrams += (ParameterDeclaration("state_port", robot.state_port, meaning, range=(1, 65535)),)
+    return (
+        *common_parameters(
+            robot.port,
+            "The port for clients; 0 picks a free one.",
+            roles=("listen",),
+            command_timeout_s=robot.watchdog_s or 0.5,
+        ),
+        SOURCE_TIMEOUT,
+        NEUTRAL_TIME,
+        *datagrams,
+        *(
+            ParameterDeclaration(f"target.{name}", f"{robot.name}_bridge/{name}", f"The service for {name}.")
+            for name in robot.requests
+        ),
+    )
+
+
+class RobotServer(ProtocolNode):
+    """One Robot, as its clients see it."""
+
+    robot: ClassVar[type[Robot]]
+    is_server = True
+    open_state = "serving"
+    rates = ("commands", REPORTS)
+    problems = (*ProtocolNode.problems, AFTER_STALLS, OPERATORS_LOST)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(f"{self.robot.name}_server", parameters(self.robot), **options)
+
+    def set_up(self) -> None:
+        get = self.parameters.__getitem__
+        self._allowed_peers = read_allowed_peers(self.parameters) if self.robot.transport == "udp" else None
+        self._translation = Translation(DroneFrameNames(get("frame_prefix")), self.robot.image)
+        self._sources = TopicSubscriptions(self, make_rows(self.robot), self._translation)
+        self._velocities = VelocityPublisher(self)
+        targets = {name: get(f"target.{name}") for name in self.robot.requests}
+        self._caller = ServiceCaller(self, targets, ANSWER_TIMEOUT_S)
+
+    def make_transport(self) -> Link:
+        return robots_link(self.robot, self.parameters["host"], self.parameters["port"], self.wire_log)
+
+    def make_session(self) -> Session:
+        state_port = self.parameters["state_port"] if self.robot.state_port else 0
+        self._session = RobotSession(
+            self.robot,
+            self.parameters.__getitem__,
+            self._telemetry,
+            state_port=state_port,
+            allowed_peers=self._allowed_peers,
+        )
+        return self._session
+
+    def link_ended(self) -> None:
+        super().link_ended()
+        self._velocities.wait_for_delivery()
+
+    def publish_event(self, message: BodyVelocity) -> None:
+        self._velocities.publish(message, Shares(), self.decided_s)
+
+    def call_service(self, name: str, tag: Any) -> None:
+        def finish(answer: Answer) -> None:
+            self.post(partial(self._session.answered, tag, answer.is_success, answer.sentence), is_kept=True)
+
+        self._caller.call(name, finish)
+
+    def _telemetry(self) -> Telemetry | None:
+        telemetry: Telemetry | None = None
+        missing: str | None = None
+        try:
+            telemetry = assemble(self.robot, self._translation, self._sources.value, self.now()).meaning
+        except MissingTopicError as error:
+            missing = f"no topic gives {error}, so no telemetry is sent"
+        self.report.update_condition("sources", missing, "outdated values are not sent")
+        return telemetry

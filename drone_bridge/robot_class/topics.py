@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics of a Robot: standard ones that its telemetry fills, its camera's, and its own."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PointStamped
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import BatteryState, CompressedImage, Image
+from tf2_msgs.msg import TFMessage
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
+from drone_bridge.robot_class.connection import Told
+from drone_bridge.robot_class.robot import Picture, Robot, Telemetry
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.images import Rgb8Image, rgb8_pixels, set_data
+from drone_bridge.ros.jpeg_images import JpegDecoder
+from drone_bridge.ros.qos import newest
+from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
+from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector
+
+RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
+
+
+class Translation:
+    """Telemetry to messages, and back to the fields of telemetry. For one thread."""
+
+    def __init__(self, names: DroneFrameNames, image: str) -> None:
+        """`image` is the description's."""
+        self.names = names
+        self._decoder = JpegDecoder(names.optical) if image == "jpeg" else None
+        self._pixels: Rgb8Image | None = None
+        self._size = (0, 0)
+
+    def odometry(self, told: Told, stamp: Time) -> Odometry | None:
+        telemetry: Telemetry = told.meaning
+        if telemetry.position is None or telemetry.yaw is None:
+            return None
+        message = Odometry(child_frame_id=self.names.base_link)
+        message.header.stamp, message.header.frame_id = stamp, self.names.odom
+        set_vector(message.pose.pose.position, telemetry.position)
+        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, telemetry.yaw))
+        velocity = telemetry.velocity or BodyVelocity()
+        set_vector(message.twist.twist.linear, velocity.linear)
+        set_vector(message.twist.twist.angular, velocity.angular)
+        return message
+
+    def wire_odometry(self, message: Odometry) -> dict[str, Any]:
+        q, p = message.pose.pose.orientation, message.pose.pose.position
+        linear, angular = message.twist.twist.linear, message.twist.twist.angular
+        velocity = BodyVelocity(linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
+        yaw = euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))[2]
+        return {"position": (p.x, p.y, p.z), "yaw": yaw, "velocity": velocity}
+
+    def transform(self, told: Told, stamp: Time) -> TFMessage | None:
+        odometry = self.odometry(told, stamp)
+        return TFMessage(transforms=[odometry_transform(odometry)]) if odometry else None
+
+    def battery(self, told: Told, stamp: Time) -> BatteryState | None:
+        known = (told.meaning.voltage, told.meaning.charge)
+        if known == (None, None):
+            return None
+        nan = math.nan
+        message = BatteryState(
+            temperature=nan, current=nan, charge=nan, capacity=nan, design_capacity=nan, present=True
+        )
+        message.header.stamp = stamp
+        message.voltage, message.percentage = (nan if value is None else value for value in known)
+        return message
+
+    def wire_battery(self, message: BatteryState) -> dict[str, Any]:
+        values = {"voltage": message.voltage, "charge": message.percentage}
+        return {name: value for name, value in values.items() if math.isfinite(value)}
+
+    def height(self, told: Told, stamp: Time) -> PointStamped | None:
+        if told.meaning.height is None:
+            return None
+        message = PointStamped()
+        message.header.stamp, message.header.frame_id = stamp, self.names.footprint
+        message.point.z = told.meaning.height
+        return message
+
+    def wire_height(self, message: PointStamped) -> dict[str, Any]:
+        return {"height": message.point.z}
+
+    def compressed(self, told: Told, stamp: Time) -> CompressedImage | None:
+        if not isinstance(told.meaning.image, bytes):
+            return None
+        message = CompressedImage(format="jpeg")
+        message.header.stamp, message.header.frame_id = stamp, self.names.optical
+        set_data(message, told.meaning.image)
+        return message
+
+    def wire_compressed(self, message: CompressedImage) -> dict[str, Any]:
+        return {"image": bytes(message.data)}
+
+    def raw(self, told: Told, stamp: Time) -> Image | None:
+        """Return an image, decoded if it is a JPEG. Valid until the next call."""
+        image = told.meaning.image
+        if isinstance(image, Picture):
+            size = image.width, image.height
+            if self._pixels is None or size != self._size:
+                self._size, self._pixels = size, Rgb8Image(*size, self.names.optical)
+            return self._pixels.filled(image.rgb8, stamp)
+        return self._decoder.image(image, stamp) if self._decoder and image else None
+
+    def wire_raw(self, message: Image) -> dict[str, Any]:
+        return {"image": Picture(message.width, message.height, bytes(rgb8_pixels(message)))}
+
+
+def _own(name: str, type_name: str) -> Topic:
+    """Return the row of an own topic. Raises ImportError and AttributeError for a type that is not installed."""
+    package, _, message_type = type_name.partition("/")
+
+    def make(translation: Translation, told: Told, stamp: Time) -> Any:
+        message = told.meaning.extra.get(name)
+        if hasattr(message, "header"):
+            message.header.stamp = stamp
+            message.header.frame_id = message.header.frame_id or translation.names.base_link
+        return message
+
+    def take(translation: Translation, message: Any) -> dict[str, Any]:
+        return {name: message}
+
+    kind = getattr(importlib.import_module(f"{package}.msg"), message_type)
+    return Topic(name, kind, Told, make, take, meaning="its own")
+
+
+#: By name in `Robot.tells`.
+_STANDARD = {
+    "odom": Topic(
+        "odom", Odometry, Told, Translation.odometry, Translation.wire_odometry, meaning="where it is and how it moves"
+    ),
+    "battery_state": Topic(
+        "battery_state", BatteryState, Told, Translation.battery, Translation.wire_battery, meaning="of its battery"
+    ),
+    "height": Topic(
+        "height", PointStamped, Told, Translation.height, Translation.wire_height, meaning="above the ground"
+    ),
+}
+_TF = Topic("/tf", TFMessage, Told, Translation.transform, if_parameter="publish_tf")
+#: By `Robot.image`. The decoded image of a JPEG is for its subscribers only, and made last.
+_IMAGES = {
+    "": (),
+    "rgb8": (Topic(RAW, Image, Told, Translation.raw, Translation.wire_raw, newest, meaning="of its camera"),),
+    "jpeg": (
+        Topic(
+            COMPRESSED, CompressedImage, Told, Translation.compressed, Translation.wire_compressed, meaning="as sent"
+        ),
+        Topic(RAW, Image, Told, Translation.raw, qos=newest, is_slow=True, meaning="decoded"),
+    ),
+}
+
+
+def make_rows(robot: type[Robot]) -> tuple[Topic, ...]:
+    """Return the rows of a robot's topics. Raises ImportError and AttributeError for a type that is not installed."""
+    standard = [_STANDARD[name] for name in robot.tells]
+    if "odom" in robot.tells:
+        standard.append(_TF)
+    return (*standard, *_IMAGES[robot.image], *(_own(*each) for each in robot.topics.items()))
+
+
+def assemble(robot: type[Robot], translation: Translation, value: Callable[[str], Any], stamp: Time) -> Told:
+    """Return what topics say, as telemetry. Raises MissingTopicError where odometry is missing."""
+    fields: dict[str, Any] = {}
+    for row in make_rows(robot):
+        if row.from_ros and row.name not in robot.topics:
+            fields |= value(row.name) or {}
+    if "odom" in robot.tells and "position" not in fields:
+        raise MissingTopicError("odom")
+    extra: dict[str, Any] = {}
+    for name in robot.topics:
+        extra |= value(name) or {}
+    return Told(b"", Telemetry(**fields, extra=extra))
+
+
+def make_table(robot: type[Robot]) -> TopicTable:
+    """Return the table of a robot's topics."""
+    return TopicTable(
+        make_rows(robot), lambda: Translation(DroneFrameNames(), robot.image), {Told: partial(assemble, robot)}
+    )

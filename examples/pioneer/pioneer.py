@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Pioneer 3 by ARCOS packets over TCP or a serial line, as the robot, serial servers and AMRISim speak them.
+
+FA FB, the number of bytes that follow, a type, a body, and a checksum. SYNC0 to SYNC2 are echoed; from then on the same
+types are PULSE, OPEN and CLOSE. After OPEN the robot sends its state ten times per second (SIP).
+"""
+
+import math
+import struct
+from collections.abc import Iterator
+from functools import partial
+
+from drone_bridge.robot_class import BodyVelocity, Robot, Step, Telemetry
+
+OPEN, CLOSE, ENABLE, VEL, RVEL, STOP, SIP, MOVING_SIP = 1, 2, 4, 11, 21, 29, 0x32, 0x33
+STATE = struct.Struct("<HHhhhBHhHBB")
+M_PER_UNIT, RAD_PER_UNIT, HALF_AXLE_M = 0.000485, math.tau / 4096, 0.18
+
+
+def checksum(content: bytes) -> bytes:
+    total: int = sum(struct.unpack(f">{len(content) // 2}H", content[: len(content) // 2 * 2])) & 0xFFFF
+    return (total ^ content[-1] if len(content) % 2 else total).to_bytes(2, "big")
+
+
+def packet(kind: int, body: bytes = b"") -> bytes:
+    content = bytes([kind]) + body
+    return struct.pack(">HB", 0xFAFB, len(content) + 2) + content + checksum(content)
+
+
+def command(kind: int, value: int) -> bytes:
+    return packet(kind, struct.pack("<BH", 0x3B if value >= 0 else 0x1B, abs(value)))
+
+
+def is_of_kind(kind: int, heard: bytes) -> bool:
+    return heard[3] == kind
+
+
+class Pioneer(Robot):
+    name, summary, port = "pioneer", "a Pioneer 3 robot", 8101
+    axes, fastest, watchdog_s = ("x", "yaw"), BodyVelocity(forward=2.2, turn=8.7), 2.0
+    topics = {"motors": "std_msgs/Bool", "stalled": "std_msgs/Bool"}
+
+    def __init__(self) -> None:
+        self.x = self.y = self.mm_s = self.deg_s = 0
+        self.is_synced = self.is_open = False
+
+    def split(self, data: bytes) -> int:
+        if not data.startswith(b"\xfa\xfb"[: len(data)]):
+            return -max(1, data.find(b"\xfa", 1))  # skip what is no packet, as the line may lose bytes
+        if len(data) < 3:
+            return 0
+        size = 3 + data[2]
+        if len(data) >= size and (size < 6 or data[size - 2 : size] != checksum(data[3 : size - 2])):
+            return -2
+        return size
+
+    def greet(self) -> Iterator[Step]:
+        for number in range(3):
+            yield packet(number), partial(is_of_kind, number)
+        yield packet(OPEN) + self.drive(BodyVelocity()) + command(ENABLE, 1)
+
+    def drive(self, velocity: BodyVelocity) -> bytes:
+        return command(VEL, round(1000 * velocity.forward)) + command(RVEL, round(math.degrees(velocity.turn)))
+
+    def leave(self) -> bytes:
+        return packet(CLOSE)
+
+    def hear(self, heard: bytes) -> Telemetry | None:
+        if heard[3] not in (SIP, MOVING_SIP):
+            return None
+        x, y, theta, left, right, battery, stalls, _, flags, _, _ = STATE.unpack_from(heard, 4)
+        self.x += (x - self.x + 0x4000) % 0x8000 - 0x4000  # 15 bits on the wire, which wrap
+        self.y += (y - self.y + 0x4000) % 0x8000 - 0x4000
+        speeds = BodyVelocity((left + right) / 2000, turn=(right - left) / 2000 / HALF_AXLE_M)
+        position = M_PER_UNIT * self.x, M_PER_UNIT * self.y, 0.0
+        extra = self.messages(motors=flags & 1, stalled=stalls & 0x101)
+        return Telemetry(position, theta * RAD_PER_UNIT, speeds, battery / 10, extra=extra)
+
+    def messages(self, **flags: int) -> dict[str, object]:
+        from std_msgs.msg import Bool  # ROS is there in the bridge only
+
+        return {name: Bool(data=bool(flag)) for name, flag in flags.items()}
+
+    # The robot's end.
+
+    def obey(self, said: bytes) -> BodyVelocity | bytes | None:
+        kind, value = said[3], 0
+        if kind in (VEL, RVEL, ENABLE):
+            sign, value = struct.unpack_from("<BH", said, 4)
+            value = {0x3B: value, 0x1B: -value}[sign]
+        if kind <= 2 and not self.is_synced:
+            self.is_synced = kind == 2
+            return packet(kind, b"pioneer\0Pioneer\0p3dx\0" if self.is_synced else b"")
+        if kind in (OPEN, CLOSE):
+            self.is_open = self.is_synced = kind == OPEN
+        if kind not in (VEL, RVEL, STOP, CLOSE):
+            return None
+        self.mm_s = value if kind == VEL else self.mm_s if kind == RVEL else 0
+        self.deg_s = value if kind == RVEL else self.deg_s if kind == VEL else 0
+        return BodyVelocity(self.mm_s / 1000, turn=math.radians(self.deg_s))
+
+    def tell(self, telemetry: Telemetry) -> bytes | None:
+        if not self.is_open or not telemetry.position:
+            return None
+        x, y = (round(each / M_PER_UNIT) % 0x8000 for each in telemetry.position[:2])
+        speeds, battery = telemetry.velocity or BodyVelocity(), round(10 * (telemetry.voltage or 0))
+        sides = (round(1000 * (speeds.forward + sign * speeds.turn * HALF_AXLE_M)) for sign in (-1, 1))
+        yaw = round((telemetry.yaw or 0.0) / RAD_PER_UNIT)
+        return packet(SIP, STATE.pack(x, y, yaw, *sides, min(255, battery), 0, 0, 1, 0, 0))

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robots of examples/ that are described in one class, with their modules."""
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDERS = {name: Path(__file__).parent.parent.parent / "examples" / name for name in ("pioneer", "tello")}
+sys.path += map(str, FOLDERS.values())
+pioneer, tello = map(importlib.import_module, FOLDERS)
+Pioneer, Tello = pioneer.Pioneer, tello.Tello
+
+
+def installed(folder, *sources):
+    """Install packages into a folder, as pip does, without a look at the network; return the environment with them."""
+    copies = [shutil.copytree(source, folder / "source" / source.name) for source in sources]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet", "install", "--no-deps"]
+    command = [*pip, "--no-build-isolation", "--no-index", "--target", folder / "site", *copies]
+    subprocess.run(command, check=True, timeout=300, env={**os.environ, "PYTHONPATH": ""})
+    return {"PYTHONPATH": os.pathsep.join([str(folder / "site"), os.environ.get("PYTHONPATH", "")])}

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`drone-bridge new`: what it writes is installed, tested and driven as it is."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from own_robots import installed
+from processes import executable
+
+from drone_bridge.tools import new
+
+NAME = "my_robot"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("new") / NAME
+    assert new.main([NAME, "--folder", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(folder, tmp_path_factory):
+    return installed(tmp_path_factory.mktemp("installed"), folder)
+
+
+def test_its_tests_pass(folder, environment):
+    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", folder]
+    subprocess.run(asked, check=True, timeout=280, env={**os.environ, **environment, "PYTEST_ADDOPTS": ""})
+
+
+def test_one_drives_the_other(start_child, environment):
+    def drone_bridge(*words):
+        return start_child(executable("drone-bridge"), *words, env=environment)
+
+    emulator = drone_bridge("emulate", NAME, "--port", "0")
+    port = emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
+    operator = drone_bridge("operate", NAME, "--port", port, "--plan", "2s forward 0.5, 1s")
+    assert operator.wait() == 0, operator.output
+    assert float(operator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
+    asked = drone_bridge("check", NAME, "-k", "test_messages or test_topics")
+    assert asked.wait(280) == 0, asked.output
+
+
+@pytest.mark.parametrize("name", ["My Robot", "7up", "robot", "json", "röbot"])
+def test_a_name_that_cannot_be_had_is_refused(tmp_path, name, capsys):
+    assert new.main([name, "--folder", str(tmp_path / "new")]) == new.REFUSED
+    assert name in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_nothing_is_overwritten(tmp_path, capsys):
+    assert new.main(["fresh_robot", "--folder", str(tmp_path)]) == new.REFUSED
+    assert str(tmp_path) in capsys.readouterr().err

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robots in examples/ as their owners run them: emulator, operator, bridge, server, launch file, serial line."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import threading
+import tty
+
+import pytest
+from composition import RUNNER
+from geometry_msgs.msg import PointStamped, Twist
+from nav_msgs.msg import Odometry
+from own_robots import FOLDERS, installed
+from ports import free_port, free_ports
+from processes import executable
+from ros_session import module_ros, repeating
+from std_msgs.msg import Bool, Float32
+from std_srvs.srv import Trigger
+from web_page import address_of
+from web_viewer import Pilot
+
+ros = module_ros()
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    return installed(tmp_path_factory.mktemp("robots"), *FOLDERS.values())
+
+
+@pytest.fixture
+def start(environment, start_child):
+    """start(*command) runs a program where the robots are installed."""
+    return lambda *command: start_child(*command, env=environment)
+
+
+@pytest.fixture
+def drone_bridge(start):
+    return lambda *words: start(executable("drone-bridge"), *words)
+
+
+@pytest.fixture
+def node(start):
+    def start_node(robot, role, *arguments, **parameters):
+        given = [f"{name}:={value}" for name, value in parameters.items()]
+        return start(executable(f"robot_class_{role}"), robot, *given, "--ros-args", *arguments)
+
+    return start_node
+
+
+def emulated(drone_bridge, name, *options):
+    """Start an emulated robot; return it and its port."""
+    child = drone_bridge("emulate", name, "--port", "0", *options)
+    return child, int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
+
+
+@contextlib.contextmanager
+def driven(ros, **motion):
+    """Command a velocity, again and again."""
+    publisher, twist = ros.publisher(Twist, "cmd_vel"), Twist()
+    twist.linear.x, twist.angular.z = motion.get("forward", 0.0), motion.get("turn", 0.0)
+    with repeating(lambda _: publisher.publish(twist)):
+        yield
+
+
+def call(ros, name):
+    response = ros.call_again(Trigger, name, Trigger.Request())
+    return response.success, response.message
+
+
+def test_an_operator_drives_an_emulated_robot(drone_bridge):
+    emulator, port = emulated(drone_bridge, "pioneer")
+    operator = drone_bridge("operate", "pioneer", "--port", port, "--plan", "2s forward 0.5, 1s")
+    assert operator.wait() == 0, operator.output
+    assert float(operator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
+    assert emulator.stop() == 0
+
+
+def test_ros_drives_a_robot_and_reads_its_own_topics(drone_bridge, node, ros):
+    _, port = emulated(drone_bridge, "pioneer")
+    bridge = node("pioneer", "bridge", port=port, serial="")
+    odometry, motors = ros.subscribe(Odometry, "odom"), ros.subscribe(Bool, "motors")
+    with driven(ros, forward=0.5, turn=0.2):
+        assert odometry.wait(lambda message: message.pose.pose.position.x > 0.2).twist.twist.angular.z > 0.0
+    assert motors.wait().data
+    assert bridge.stop() == 0
+
+
+def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
+    state_port = free_port()
+    _, port = emulated(drone_bridge, "tello", "--state-port", state_port)
+    node("tello", "bridge", port=port, state_port=state_port)
+    heights, temperature = ros.subscribe(PointStamped, "height"), ros.subscribe(Float32, "temperature")
+    assert temperature.wait().data == 62.0
+    assert call(ros, "/tello_bridge/takeoff") == (True, "ok")
+    assert heights.wait(lambda height: height.point.z > 0.9)
+    success, sentence = call(ros, "/tello_bridge/takeoff")
+    assert not success
+    assert sentence.startswith("error ")
+    assert call(ros, "/tello_bridge/land") == (True, "ok")
+    assert heights.wait(lambda height: height.point.z < 0.1)
+
+
+def test_through_the_relay_a_client_flies_the_drone_and_calls_its_services(drone_bridge, node):
+    state_port, server_port, client_port = free_ports(3)
+    emulator, port = emulated(drone_bridge, "tello", "--state-port", state_port)
+    node("tello", "bridge", port=port, state_port=state_port)
+    node("tello", "server", port=server_port, state_port=client_port)
+    plan = ("--plan", "2s forward 1, 1s", "--state-port", client_port)
+    operator = drone_bridge("operate", "tello", "--port", server_port, *plan)
+    assert operator.wait() == 0, operator.output
+    operator.wait_for_line("takeoff: ok")
+    assert operator.count_lines("height 1") > 0, "the state came through, too"
+    emulator.wait_for_line(r"moves at")
+    assert emulator.stop() == 0
+    assert float(emulator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
+
+
+class Line:
+    """A serial line: a pseudo-terminal on one side, and a robot's TCP port on the other."""
+
+    def __init__(self, port):
+        self._master, slave = os.openpty()
+        tty.setraw(slave)
+        self.path = os.ttyname(slave)
+        self._slave = slave  # kept open, so that the line is there while nobody has opened it
+        self._robot = socket.create_connection(("127.0.0.1", port))
+        self._woken, self._waking = os.pipe()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self):
+        while True:
+            readable, _, _ = select.select([self._master, self._robot, self._woken], [], [])
+            if self._woken in readable:
+                return
+            if self._master in readable:
+                self._robot.sendall(os.read(self._master, 4096))
+            if self._robot in readable:
+                if not (data := self._robot.recv(4096)):
+                    return
+                os.write(self._master, data)
+
+    def close(self):
+        os.write(self._waking, b"w")
+        self._thread.join()
+        self._robot.close()
+        for each in (self._master, self._slave, self._woken, self._waking):
+            os.close(each)
+
+
+def test_a_robot_at_a_serial_line_is_driven(drone_bridge, node, ros):
+    emulator, port = emulated(drone_bridge, "pioneer")
+    line = Line(port)
+    try:
+        bridge = node("pioneer", "bridge", serial=line.path)
+        odometry = ros.subscribe(Odometry, "odom")
+        with driven(ros, forward=0.5):
+            odometry.wait(lambda message: message.pose.pose.position.x > 0.2)
+        odometry.wait(lambda message: abs(message.twist.twist.linear.x) < 0.01)
+        assert bridge.stop() == 0
+        emulator.wait_for_line("stands at")
+    finally:
+        line.close()
+
+
+def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_read(start, drone_bridge, ros, tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text(f"/**/pioneer_bridge:\n  ros__parameters: {{wire_log: {tmp_path}/wire}}\n")
+    words = (
+        "robot:=pioneer",
+        f"robot_port:={free_port()}",
+        "emulate:=true",
+        "namespace:=launched",
+        f"params_file:={mine}",
+    )
+    launched = start(*RUNNER, "launch", "vehicle.launch.xml", *words, "view:=true", "view_port:=0")
+    ros.subscribe(Odometry, "/launched/odom").wait()
+    with Pilot(address_of(launched)) as pilot:
+        topic = "/launched/cmd_vel_stamped"
+        expected = {"axes": ["x", "yaw"], "holds": ["/launched/pioneer_bridge/hold"]}
+        pilot.wait_for(lambda: expected.items() <= pilot.vehicles.get(topic, {}).items(), "the robot on the page")
+    assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
+    shown = [drone_bridge("wire", "show", log) for log in tmp_path.glob("wire/*")]
+    assert [each.wait() for each in shown] == [0] * len(shown) != []
+    assert any(": pioneer over tcp, " in each.output and " Told " in each.output for each in shown)
+
+
+@pytest.mark.parametrize("role", ["bridge", "server", "emulator"])
+def test_a_robot_that_there_is_not_is_refused_with_a_sentence(start, role):
+    for words in (("nobody",), ()):
+        refused = start(executable(f"robot_class_{role}"), *words)
+        assert refused.wait() == 2
+        refused.wait_for_line("There is no .*robot '(nobody)?'")

@@ -1,0 +1,460 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot in one class: its connections and both sessions, in isolation, with a clock of the test's own."""
+
+from dataclasses import dataclass
+
+import pytest
+from own_robots import Pioneer, Tello, pioneer
+from session_talk import SessionTalk, published, sent
+
+from drone_bridge.kind import Side, load
+from drone_bridge.robot_class import Answer, BodyVelocity, Picture, Request, Robot, Telemetry
+from drone_bridge.robot_class.body import HOVER_HEIGHT, Body
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, ClientSession
+from drone_bridge.robot_class.client_session import STATE as STATE_PORT
+from drone_bridge.robot_class.connection import Connection, Packet, Told
+from drone_bridge.robot_class.robot_session import SERVING, RobotSession
+from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Close, Outcome
+from drone_bridge.wire import NEED_DATA, LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.addresses import AllowedPeers
+
+CLOSE, ENABLE, OPEN, RVEL, SIP, STATE, VEL = (
+    getattr(pioneer, name) for name in ("CLOSE", "ENABLE", "OPEN", "RVEL", "SIP", "STATE", "VEL")
+)
+command, packet = pioneer.command, pioneer.packet
+NEUTRAL = command(VEL, 0) + command(RVEL, 0)
+SIP_PACKET = packet(SIP, STATE.pack(0, 0, 0, 100, 100, 129, 0, 0, 1, 0, 0))
+PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5, "silence_warning": 5.0}
+TELLO_STATE = b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;h:70;bat:87;\r\n"
+ONE, OTHER = ("127.0.0.1", 9000), ("127.0.0.1", 9001)
+
+
+# The description.
+
+
+def described(**attributes):
+    return type("Wrong", (Robot,), {"name": "wrong", "port": 1, **attributes})
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"axes": ("x", "pitch")},
+        {"tells": ("odometry",)},
+        {"transport": "serial"},
+        {"image": "png"},
+        {"axes": ("x", "y"), "fastest": BodyVelocity(forward=1.0)},
+    ],
+    ids=", ".join,
+)
+def test_a_description_that_contradicts_itself_is_refused(attributes):
+    with pytest.raises(ValueError, match=next(iter(attributes))):
+        described(**attributes)
+
+
+def test_a_robot_whose_end_is_not_described_has_a_bridge_only():
+    kind = described().KIND
+    assert kind.server is kind.emulator is None
+    assert kind.conversation == kind.commands == ""
+    assert Pioneer.KIND.server
+    assert Pioneer.KIND.emulator
+
+
+def test_the_reader_of_commands_says_which_are_neutral():
+    read = load(Pioneer.KIND.commands)()
+    assert list(read(command(VEL, 300)[:5])) == []
+    assert list(read(command(VEL, 300)[5:] + NEUTRAL)) == [False, True, True]
+
+
+# Connections.
+
+
+def client():
+    return Connection(Pioneer, Side.OPERATOR)
+
+
+def test_a_stream_is_cut_by_split_however_it_arrives():
+    connection = client()
+    for byte in SIP_PACKET + packet(0):
+        connection.receive_data(bytes([byte]))
+    assert list(connection.events()) == [Told(SIP_PACKET), Packet(packet(0))]
+
+
+def test_a_negative_size_skips_to_the_next_packet():
+    connection = client()
+    broken = bytearray(SIP_PACKET)
+    broken[10] ^= 1
+    connection.receive_data(b"noise\xfa" + bytes(broken) + SIP_PACKET)
+    assert list(connection.events()) == [Told(SIP_PACKET)]
+    assert not connection.inside_message
+
+
+class Endless(Robot):
+    """Begins packets that never end, or makes no sense of them."""
+
+    name, port, longest = "endless", 1, 64
+
+    def split(self, data):
+        return {b"m"[0]: 1000, b"n"[0]: 0, b"e"[0]: 1 // 0 if data[:1] == b"e" else 1}[data[0]]
+
+
+@pytest.mark.parametrize("data", [b"m", b"n" * 100, b"e", b"?"])
+def test_what_is_no_packet_and_what_never_ends_closes_a_stream(data):
+    connection = Connection(Endless, Side.OPERATOR)
+    connection.receive_data(data)
+    for _ in range(2):
+        with pytest.raises(RemoteProtocolError):
+            connection.next_event()
+
+
+def test_a_datagram_that_makes_no_sense_spoils_no_other():
+    connection = Connection(Tello, Side.VEHICLE)
+    connection.receive_data(b"rc 1 2")
+    connection.receive_data(b"takeoff")
+    with pytest.raises(RemoteProtocolError):
+        connection.next_event()
+    assert connection.next_event().meaning == Request("takeoff")
+    assert connection.next_event() is NEED_DATA
+
+
+def test_the_state_port_has_a_reader_of_its_own():
+    connection = Connection(Tello, Side.OPERATOR)
+    connection.receive_data(TELLO_STATE, is_state=True)
+    connection.receive_data(TELLO_STATE)  # of a wire log, which does not say
+    connection.receive_data(b"ok", is_state=False)
+    assert [type(event.meaning) for event in connection.events()] == [Telemetry, Telemetry, Answer]
+
+
+def test_only_one_whole_packet_is_sent():
+    for wrong in (Packet(NEUTRAL), Packet(SIP_PACKET[:-1]), Packet(b""), Packet("text"), Told(packet(0))):
+        with pytest.raises(LocalProtocolError):
+            Connection(Pioneer, Side.VEHICLE).send(wrong)
+
+
+# The client's session.
+
+
+@dataclass
+class Asked:
+    """A request of a service."""
+
+    name: str
+    asked_s: float = 1e9
+
+
+class Arbiter:
+    """What is decided."""
+
+    command, rank, forgotten = None, Rank.NEUTRAL, 0
+
+    def decide(self, now_s):
+        return Decision(self.rank, self.command)
+
+    def forget(self):
+        self.forgotten += 1
+
+
+class ClientTalk(SessionTalk):
+    """A session with a robot that the test is."""
+
+    def __init__(self, robot):
+        self.arbiter = Arbiter()
+        stream = robot.transport == "tcp"
+        super().__init__(ClientSession(robot, self.arbiter, PARAMETERS.__getitem__, "robot", is_stream=stream))
+        self.peer = "robot" if stream else None
+
+    def connect(self):
+        return [*self.session.opened(self.now_s), *self.session.connected(self.peer, self.now_s)]
+
+    def hear(self, data, source="robot"):
+        return list(self.session.receive(data, source, self.now_s))
+
+
+def bytes_of(actions):
+    return b"".join(action.data for action in sent(actions))
+
+
+@pytest.fixture
+def talk():
+    return ClientTalk(Pioneer)
+
+
+@pytest.fixture
+def greeted(talk):
+    talk.connect()
+    for number in range(3):
+        talk.hear(packet(number))
+    return talk
+
+
+def test_a_greeting_waits_for_each_answer_and_ends_with_neutral(talk):
+    assert bytes_of(talk.connect()) == packet(0)
+    assert bytes_of(talk.run(0.6)) == packet(0), "again, as nobody has answered"
+    assert bytes_of(talk.hear(packet(0))) == packet(1)
+    talk.hear(packet(1))
+    assert not talk.session.is_open
+    greeted = talk.hear(packet(2))
+    assert bytes_of(greeted) == packet(OPEN) + NEUTRAL + command(ENABLE, 1) + NEUTRAL
+    assert talk.session.state == CONNECTED
+    assert talk.arbiter.forgotten == 1
+
+
+def test_what_is_decided_is_sent_at_a_steady_rate_and_clamped(greeted):
+    greeted.arbiter.command = BodyVelocity(forward=0.3, left=5.0, turn=-90.0)
+    actions = greeted.run(0.51)
+    assert len(sent(actions)) == 10
+    assert set(sent(actions)[1:]) == {sent(actions)[0]}
+    assert sent(actions)[0].data == command(VEL, 300) + command(RVEL, -498)
+
+
+def test_telemetry_is_published_and_a_silent_robot_is_left_with_neutral(greeted):
+    (told,) = published(greeted.hear(SIP_PACKET))
+    assert told.meaning.velocity.forward == pytest.approx(0.1)
+    assert greeted.session.is_proven
+    greeted.run(2.9)
+    assert greeted.session.state == CONNECTED
+    left = greeted.run(0.2)
+    assert [type(each) for each in left].count(Close) == 1
+    assert bytes_of(left).endswith(NEUTRAL + packet(CLOSE))
+    assert greeted.session.state == WAITING
+
+
+def test_neutral_comes_first_after_a_stall_and_last_of_all(greeted):
+    greeted.arbiter.command = BodyVelocity(forward=0.3)
+    greeted.run(0.5)
+    assert bytes_of(greeted.session.resume(greeted.now_s)) == NEUTRAL
+    for end in (greeted.session.lost, greeted.session.end):
+        greeted.connect()
+        for number in range(3):
+            greeted.hear(packet(number))
+        assert bytes_of(end(greeted.now_s)) == NEUTRAL + packet(CLOSE)
+    assert greeted.session.is_over
+
+
+def test_a_velocity_that_cannot_be_packed_becomes_neutral(greeted):
+    greeted.session._end.robot.drive = lambda velocity: b"stop" if velocity == BodyVelocity() else 1 // 0
+    greeted.arbiter.command = BodyVelocity(forward=0.3)
+    actions = greeted.run(0.06)
+    assert bytes_of(actions) == b"stop"
+    assert [each.counter for each in actions if hasattr(each, "counter")] == ["unencodable_messages"]
+
+
+def test_a_stream_that_makes_no_sense_is_closed(greeted):
+    assert any(isinstance(each, Close) for each in greeted.hear(packet(SIP, b"short")))
+
+
+class Mute(Robot):
+    """A robot that is only driven."""
+
+    name, port = "mute", 1
+
+    def drive(self, velocity):
+        return f"{velocity.forward:g}\n".encode()
+
+
+def test_a_robot_that_says_nothing_is_never_silent():
+    talk = ClientTalk(Mute)
+    assert bytes_of(talk.connect()) == b"0\n"
+    assert len(sent(talk.run(60.0))) in (1199, 1200)
+    assert talk.session.is_open
+
+
+@pytest.fixture
+def tello():
+    return ClientTalk(Tello)
+
+
+def test_over_datagrams_neutral_is_said_before_and_during_the_greeting(tello):
+    neutral = b"rc 0 0 0 0"
+    first = [each.data for each in tello.session.opened(tello.now_s) if hasattr(each, "data")]
+    assert first == [neutral, b"command"]
+    assert [each.data for each in sent(tello.run(0.51))] == [neutral, b"command"]
+    assert [each.data for each in sent(tello.hear(b"ok", ONE))] == [neutral]
+
+
+@pytest.fixture
+def flying(tello):
+    tello.session.opened(tello.now_s)
+    tello.hear(b"ok")
+    tello.hear(TELLO_STATE, STATE_PORT)
+    return tello
+
+
+def test_a_silent_robot_is_greeted_anew_over_datagrams(flying):
+    flying.session.ask(Asked("takeoff"), flying.now_s)
+    actions = flying.run(3.1)
+    assert b"command" in [each.data for each in sent(actions)]
+    assert flying.session.state == GREETING
+    assert [each.is_success for each in actions if isinstance(each, Outcome)] == [False]
+
+
+def outcomes(actions):
+    return [(each.request.name, each.is_success, each.sentence) for each in actions if isinstance(each, Outcome)]
+
+
+def test_requests_are_sent_once_and_answered_in_their_order(flying):
+    assert [each.data for each in sent(flying.session.ask(Asked("takeoff"), flying.now_s))] == [b"takeoff"]
+    assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False, "one at a time"
+    flying.session.ask(Asked("land"), flying.now_s)
+    assert outcomes(flying.hear(b"error Motor stop")) == [("takeoff", False, "error Motor stop")]
+    assert outcomes(flying.hear(b"ok")) == [("land", True, "ok")]
+
+
+def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
+    flying.session.fresh_since_s = flying.now_s
+    assert outcomes(flying.session.ask(Asked("takeoff", 0.0), flying.now_s))[0][1] is False
+    flying.session.ask(Asked("land", 0.0), flying.now_s)
+    late = []
+    for _ in range(21):
+        late += flying.run(1.0)
+        flying.hear(TELLO_STATE, STATE_PORT)
+    assert [name for name, is_success, _ in outcomes(late) if not is_success] == ["land"]
+    flying.session.lost(flying.now_s)
+    assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False
+
+
+def test_a_robot_that_has_to_land_is_told_each_second(flying):
+    flying.arbiter.rank = Rank.LANDING
+    actions = flying.run(2.5)
+    assert [each.data for each in sent(actions)].count(b"land") == 3
+
+
+def test_datagrams_end_with_neutral_several_times(flying):
+    actions = [*flying.session.end(flying.now_s), *flying.run(1.0)]
+    assert [each.data for each in sent(actions)] == [b"rc 0 0 0 0"] * FINAL_REPEATS
+    assert flying.session.is_over
+
+
+# The robot's session.
+
+
+class RobotTalk(SessionTalk):
+    """A server, or an emulated robot, with clients that the test is."""
+
+    def __init__(self, robot, **options):
+        self.telemetry = Telemetry((1.0, 2.0, 0.0), 0.5, BodyVelocity(0.2), 12.0, 0.8, 0.7)
+        super().__init__(RobotSession(robot, PARAMETERS.__getitem__, lambda: self.telemetry, **options))
+
+    def hear(self, data, source=ONE):
+        return list(self.session.receive(data, source, self.now_s))
+
+
+@pytest.fixture
+def server():
+    talk = RobotTalk(Pioneer)
+    talk.session.connected("one", talk.now_s)
+    return talk
+
+
+def test_a_command_is_published_repeated_and_ends_with_neutral(server):
+    assert published(server.hear(command(VEL, 300), "one")) == [BodyVelocity(0.3)]
+    commands = published(server.run(2.0))
+    assert commands[-1] == BodyVelocity()
+    assert set(commands[:-1]) == {BodyVelocity(0.3)}
+    assert not published(server.run(5.0)), "neutral is repeated by the publisher"
+
+
+def test_a_client_that_leaves_leaves_neutral(server):
+    server.hear(command(VEL, 300), "one")
+    assert published(server.session.disconnected("one", "It has closed.", server.now_s)) == [BodyVelocity()]
+
+
+def test_a_simulated_robot_goes_on_until_its_watchdog_stops_it():
+    talk = RobotTalk(Pioneer, is_body=True)
+    talk.session.connected("one", talk.now_s)
+    talk.hear(command(VEL, 300), "one")
+    assert not published(talk.session.disconnected("one", "It was killed.", talk.now_s))
+    assert published(talk.run(1.0))[-1] == BodyVelocity()
+
+
+def test_the_greeting_is_answered_and_telemetry_follows_it(server):
+    assert bytes_of(server.run(0.5)) == b""
+    assert bytes_of(server.hear(packet(0), "one")) == packet(0)
+    server.hear(packet(1) + packet(2) + packet(OPEN), "one")
+    told = sent(server.run(0.5))
+    assert len(told) in (5, 6)
+    heard = Pioneer().hear(told[0].data)
+    assert heard.position == pytest.approx((1.0, 2.0, 0.0), abs=1e-3)
+
+
+def test_another_client_is_refused_until_the_first_was_silent_for_long(server):
+    server.hear(command(VEL, 300), "one")
+    assert any(isinstance(each, Close) and each.peer == "two" for each in server.session.connected("two", 100.0))
+    server.run(6.0)
+    taken = server.session.connected("three", server.now_s)
+    assert [each.peer for each in taken if isinstance(each, Close)] == ["one"]
+    assert (server.session.state, server.session.peer) == (SERVING, "three")
+
+
+def test_after_a_stall_only_neutral_is_followed(server):
+    server.hear(command(VEL, 300), "one")
+    server.now_s += 5.0
+    assert published(server.session.resume(server.now_s)) == [BodyVelocity()]
+    assert not published(server.hear(command(VEL, 300), "one"))
+    assert published(server.hear(command(VEL, 0), "one")) == [BodyVelocity()]
+    server.now_s += SETTLING_S
+    assert published(server.hear(command(VEL, 300), "one")) == [BodyVelocity(0.3)]
+
+
+def test_a_request_is_called_and_answered_to_its_client():
+    talk = RobotTalk(Tello, state_port=8890, allowed_peers=AllowedPeers(["127.0.0.1"]))
+    (call,) = [each for each in talk.hear(b"takeoff") if isinstance(each, Call)]
+    assert call.name == "takeoff"
+    (answer,) = sent(talk.session.answered(call.tag, False, "it is flying", talk.now_s))
+    assert (answer.data, answer.to) == (b"error it is flying", ONE)
+    assert not sent(talk.session.answered((OTHER, "takeoff"), True, "", talk.now_s)), "it has left"
+
+
+def test_the_state_goes_to_the_state_port_of_who_has_greeted():
+    talk = RobotTalk(Tello, state_port=8890)
+    assert not sent(talk.hear(b"rc 0 0 0 0") + talk.run(0.5))
+    assert sent(talk.hear(b"command"))[0].data == b"ok"
+    assert {each.to for each in sent(talk.run(0.5))} == {("127.0.0.1", 8890)}
+
+
+def test_datagrams_of_others_are_refused():
+    talk = RobotTalk(Tello, allowed_peers=AllowedPeers(["10.0.0.0/8"]))
+    assert not published(talk.hear(b"rc 100 0 0 0"))
+    allowed = RobotTalk(Tello)
+    allowed.hear(b"rc 100 0 0 0")
+    assert not published(allowed.hear(b"rc 0 100 0 0", OTHER)), "one client at a time"
+
+
+# The emulator's body.
+
+
+def run(body, seconds):
+    for _ in range(round(seconds / 0.02)):
+        body.step(0.02)
+
+
+def test_a_body_on_wheels_follows_at_once():
+    body = Body(Pioneer)
+    body.wanted = BodyVelocity(0.5, turn=0.1)
+    run(body, 3.0)
+    assert body.is_moving
+    assert 1.0 < body.x < 1.5
+    assert body.y > 0.0 < body.heading
+    body.wanted = BodyVelocity()
+    run(body, 3.0)
+    assert not body.is_moving
+
+
+def test_a_body_that_flies_takes_off_first():
+    body = Body(Tello)
+    body.wanted = BodyVelocity(0.5)
+    run(body, 3.0)
+    assert body.x == body.z == 0.0
+    assert body.request("takeoff") == ""
+    run(body, 5.0)
+    assert body.z >= HOVER_HEIGHT
+    assert body.x > 0.5
+    assert body.request("takeoff") != ""
+    assert body.request("land") == ""
+    run(body, 5.0)
+    assert body.telemetry().height == 0.0
+
+
+def test_pictures_are_values():
+    assert Picture(1, 1, b"rgb") == Picture(1, 1, b"rgb")

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The topics of a robot in one class: images, own topics, and what the robot does not report."""
+
+import pytest
+from builtin_interfaces.msg import Time
+from own_robots import Pioneer, Tello
+
+from drone_bridge.robot_class import BodyVelocity, Picture, Robot, Telemetry
+from drone_bridge.robot_class.connection import Told
+from drone_bridge.robot_class.topics import Translation, assemble, make_rows
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.jpeg_images import encoded
+from drone_bridge.ros.topics import MissingTopicError
+
+STAMP = Time(sec=3)
+PIXELS = Picture(4, 2, bytes(range(24)))
+
+
+class Camera(Robot):
+    """A robot with a camera of either sort, and a topic of its own."""
+
+    name, port, tells, image, topics = "camera", 1, (), "rgb8", {"heard": "geometry_msgs/PointStamped"}
+
+
+class JpegCamera(Camera):
+    """The same, whose images are JPEGs."""
+
+    name, image = "jpeg_camera", "jpeg"
+
+
+def made(robot, telemetry):
+    """Return the messages of telemetry by topic."""
+    translation = Translation(DroneFrameNames("own/"), robot.image)
+    rows = [(row.name, row.to_ros(translation, Told(b"", telemetry), STAMP)) for row in make_rows(robot)]
+    return {name: message for name, message in rows if message is not None}
+
+
+def hop(robot, messages):
+    """Return the telemetry that a server makes of messages."""
+    translation = Translation(DroneFrameNames(), robot.image)
+    rows = {row.name: row for row in make_rows(robot) if row.from_ros}
+
+    def value(name):
+        return rows[name].from_ros(translation, messages[name]) if name in messages else None
+
+    return assemble(robot, translation, value, STAMP).meaning
+
+
+def test_pixels_become_an_image_in_the_optical_frame_and_come_back():
+    messages = made(Camera, Telemetry(image=PIXELS))
+    image = messages["camera/image_raw"]
+    assert (image.width, image.height, image.encoding, image.header.stamp) == (4, 2, "rgb8", STAMP)
+    assert image.header.frame_id == "own/camera_optical_frame"
+    assert hop(Camera, messages).image == PIXELS
+
+
+def test_pixels_that_are_too_few_are_refused():
+    with pytest.raises(ValueError, match="bytes"):
+        made(Camera, Telemetry(image=Picture(4, 2, b"short")))
+
+
+def test_a_jpeg_is_published_untouched_and_decoded_for_who_wants_that():
+    jpeg = encoded(made(Camera, Telemetry(image=PIXELS))["camera/image_raw"], 4, 90)
+    messages = made(JpegCamera, Telemetry(image=jpeg))
+    assert bytes(messages["camera/image_raw/compressed"].data) == jpeg
+    assert (messages["camera/image_raw"].width, messages["camera/image_raw"].height) == (4, 2)
+    assert hop(JpegCamera, messages).image == jpeg
+
+
+def test_own_topics_get_stamp_and_frame():
+    from geometry_msgs.msg import PointStamped
+
+    messages = made(Camera, Telemetry(extra={"heard": PointStamped()}))
+    assert messages["heard"].header.frame_id == "own/base_link"
+    assert messages["heard"].header.stamp == STAMP
+    assert hop(Camera, messages).extra["heard"] == messages["heard"]
+
+
+def test_what_is_not_reported_is_not_published():
+    assert made(Pioneer, Telemetry()) == {}
+    messages = made(Tello, Telemetry(charge=0.5))
+    assert list(messages) == ["battery_state"]
+    assert messages["battery_state"].voltage != messages["battery_state"].voltage, "unknown"
+
+
+def test_odometry_has_pose_and_velocity_and_is_needed_by_a_server():
+    told = Telemetry((1.0, 2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.0)
+    messages = made(Pioneer, told)
+    assert hop(Pioneer, messages).position == told.position
+    assert hop(Pioneer, messages).yaw == pytest.approx(0.5)
+    assert hop(Pioneer, messages).velocity == told.velocity
+    assert messages["/tf"].transforms[0].child_frame_id == "own/base_link"
+    with pytest.raises(MissingTopicError):
+        hop(Pioneer, {})
+
+
+def test_a_type_that_is_not_installed_is_an_error_of_the_description():
+    class Wrong(Robot):
+        name, port, topics = "wrong", 1, {"heard": "geometry_msgs/Nothing"}
+
+    with pytest.raises(AttributeError):
+        make_rows(Wrong)
