@@ -248,6 +248,7 @@ def test_a_helm_locks_out_others_and_its_end_holds(node):
     for topic in (CMD_VEL, STAMPED):
         assert node.send(topic, ago_s=0.1, forward=1.0) == (Rank.HELM, UP)
     assert node.counts["commands_refused_on_hold"] == 2
+    assert node.warned == []  # whoever took the helm knows
     node.now_s += TIMEOUT_S + 0.01
     assert node.decided() == (Rank.HELM, None)
     assert node.send(CMD_VEL, forward=1.0) == (Rank.HELM, None)

@@ -298,7 +298,7 @@ def test_a_phone_on_its_side_is_the_pilot_s_view(browser, server, camera):
     grows(browser, ".camera", "frames")
     take_the_helm(browser)
     assert fills(browser, width, height)
-    browser.wait("document.querySelector('[data-hud=Altitude]').innerText.includes('2.5 m')")
+    browser.wait("document.querySelector('[data-hud=\"Above start\"]').innerText.includes('2.5 m')")
     browser.wait("document.querySelector('.horizon').dataset.roll === '30'")
     assert faults(browser, width, height) == []
     assert len(boxes(browser, ".stick")) == 2

@@ -84,7 +84,7 @@ def test_stop_by_button_and_keys_holds_the_vehicle_until_it_is_resumed_whoever_c
         stop()
         page.wait(HOLDS)
         nothing_moves(peer)
-        assert "the autopilot is paused" in page.text(".banner")
+        assert "is ignored" in page.text(".banner")
         page.evaluate("document.querySelector('.resume').focus()")
         press(page, "Space")  # is STOP, whatever has the focus
         nothing_moves(peer)

@@ -105,9 +105,11 @@ class Hold:
         """Return whether a command is to be followed; a refused one is counted. For the executor."""
         if self._take_helm() if is_helm else self.state.is_free:
             return True
-        reason = self.state.reason(elapsed_s())
-        why = f"it is held ({reason}): {_ADVICE}" if reason else "it is steered manually (helm)"
-        self._report.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
+        if reason := self.state.reason(elapsed_s()):
+            why = f"it is held ({reason}): {_ADVICE}"
+            self._report.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
+        else:
+            self._report.counts[REFUSED] += 1  # a person has taken the helm, and that was logged
         return False
 
     def finish(self) -> None:

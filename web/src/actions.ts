@@ -14,8 +14,8 @@ const MOVES = new Set(["takeoff", "land on pad"]);
 const GRAVE = new Set(["takeoff", "land on pad", "reset"]);
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
 export const SWITCH = "std_srvs/srv/SetBool";
-/** STOP and Resume are for that. */
-const HOLD = "hold";
+/** STOP and Resume are for the first one; the others are for whoever has read what they do, under Services. */
+const APART = new Set(["hold", "assume_flying", "hover"]);
 
 export class Actions {
   #emergencies = h("div.emergencies");
@@ -30,7 +30,7 @@ export class Actions {
 
   #show(): void {
     const buttons = BUTTONS.flatMap((name) => this.#servicesOf((last, type) => last === name && WITHOUT_REQUEST.has(type))[0] ?? []);
-    const switches = this.#servicesOf((last, type) => last !== HOLD && type === SWITCH);
+    const switches = this.#servicesOf((last, type) => !APART.has(last) && type === SWITCH);
     const known = this.fleet.subject.vehicle?.emergencies ?? {};
     const emergencies = buttons.filter((service) => service in known);
     const shown = [...buttons, ...switches, "emergencies", ...emergencies].join();

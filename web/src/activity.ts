@@ -60,9 +60,10 @@ export class Activity {
   /** How it moves, in few words; empty where that is not known. */
   get movement(): string {
     const speed = this.#speed.of("Speed");
-    const verb = this.#isOnGround ? "Driving" : this.#isFlying ? "Flying" : this.#isFlying === false ? "Landed, moving" : "Moving";
+    if (this.#isFlying === false) return "Landed"; // its speed may be that of the rover below it
+    const verb = this.#isOnGround ? "Driving" : this.#isFlying ? "Flying" : "Moving";
     if (speed && !speed.silentS && speed.value > LEAST_SPEED) return `${verb} at ${decimal(speed.value, 1)} m/s`;
-    if (this.#isFlying !== undefined) return this.#isFlying ? "Flying" : "Landed";
+    if (this.#isFlying) return "Flying";
     return speed && !speed.silentS ? "Standing still" : "";
   }
 

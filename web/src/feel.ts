@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How sticks feel: trim, expo and limit of each axis, and which axis of a gamepad is which. Kept in the browser.
 
+import type { Alarm } from "./alarm";
 import { gamepads, storage } from "./browser_features";
 import { h, setText } from "./dom";
 import type { Fleet } from "./fleet";
@@ -49,13 +50,14 @@ export class Feel {
   #shownPads = "";
   #node = "";
 
-  constructor(helm: Helm, fleet: Fleet) {
-    const reset = h("button.small", { onclick: () => this.#reset() }, "As they were");
+  constructor(helm: Helm, fleet: Fleet, alarm: Alarm) {
+    const reset = h("button.small", { onclick: () => this.#reset() }, "Reset");
     this.element = h("div.tab-body", {}, h("div.scroll.feel", { tabindex: 0 },
       h("label.field", {}, h("span", {}, "Your name, as others see it"), this.#name),
       h("table", {}, h("caption", {}, "Sticks, keys and gamepad, in %"), head("", "trim", "expo", "limit"), this.#shapes),
+      h("p.hint", {}, "Trim is added to each push, against a drift. Expo makes a stick gentler near its middle. Limit is what a full push commands."),
       h("table", {}, h("caption", {}, "Gamepad"), head("", "axis", "reversed", "now"), this.#mapping),
-      this.#choice, this.#pad, reset));
+      this.#choice, this.#pad, alarm.element, reset));
     this.#name.value = storage.get("name") ?? "";
     this.#name.addEventListener("change", () => {
       storage.set("name", this.#name.value);

@@ -14,6 +14,8 @@ export interface Vehicle {
   node: string;
   /** What it looks like; empty where that is not known. */
   model: string;
+  /** What its owner calls it, as "tracked robot"; empty where that is not known. */
+  title: string;
   /** Whether its yaw of 0 is east, and so north is known. */
   has_north: boolean;
   axes: Axis[];

@@ -13,7 +13,7 @@ import { summary } from "./stop";
 import type { Arrival, Stream } from "./stream";
 
 const PERIOD_MS = 500;
-const SHOWN = ["Battery", "Altitude", "Depth"];
+const SHOWN = ["Battery", "Altitude", "Above start", "Depth"];
 
 export class Overview {
   readonly element = h("section.overview", { role: "main", "aria-label": "All vehicles", hidden: true });
@@ -70,6 +70,7 @@ class Card {
   #who = h("span.card-who");
   #values = new Map(SHOWN.map((name) => [name, h("dd")]));
   #picture = h("canvas", { width: 4, height: 3, role: "img", "aria-label": "Its camera", hidden: true });
+  #noImage = h("span.no-image", { hidden: true }, "no image yet");
   #resume = h("button.primary.resume-one", { onclick: () => this.helm.resume(this.subject.vehicle?.topic) }, "Resume");
   #readings: Readings;
   #activity: Activity;
@@ -82,9 +83,9 @@ class Card {
     this.#readings = new Readings(stream, SHOWN, PERIOD_MS);
     this.#activity = new Activity(stream);
     const values = [...this.#values].map(([name, value]) => h("div", { hidden: true }, h("dt", {}, name), value));
-    this.element = h("article.card", { "data-card": subject.name }, this.#picture,
+    this.element = h("article.card", { "data-card": subject.name }, this.#picture, this.#noImage,
       h("button.card-open", { "aria-label": `Go to ${subject.name}`, onclick: onChoose }),
-      h("span.card-head", {}, this.#lamp, h("strong", {}, subject.name), this.#resume), this.#state, this.#who, h("dl.card-values", {}, ...values));
+      h("span.card-head", {}, this.#lamp, h("strong", {}, subject.name), h("span.card-title", {}, subject.vehicle?.title ?? ""), this.#resume), this.#state, this.#who, h("dl.card-values", {}, ...values));
   }
 
   follow(subject: Subject, topics: Map<string, string>): void {
@@ -121,7 +122,10 @@ class Card {
       element.parentElement!.hidden = !reading;
       if (reading) setValue(element, reading.text, reading.silentS);
     }
-    this.element.classList.toggle("stale", this.#drawn !== undefined && this.stream.silentS(this.#drawn) > 0);
+    const silentS = this.#drawn ? this.stream.silentS(this.#drawn) : 0;
+    this.#noImage.hidden = this.#picture.hidden || (this.#drawn !== undefined && silentS === 0);
+    setText(this.#noImage, this.#drawn ? `no image for ${Math.floor(silentS)} s` : "no image yet");
+    this.element.classList.toggle("stale", silentS > 0);
   }
 
   /** A picture now and then: subscribed only until it has come. */

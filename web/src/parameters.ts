@@ -11,6 +11,8 @@ const FIELDS = [
   "", "bool_value", "integer_value", "double_value", "string_value", "byte_array_value", "bool_array_value",
   "integer_array_value", "double_array_value", "string_array_value",
 ];
+/** What begins the names of parameters that a node has for each of its topics. */
+const FOLDED = "qos_overrides";
 const EMPTY_VALUE: Message = {
   type: NOT_SET, bool_value: false, integer_value: 0n, double_value: 0, string_value: "", byte_array_value: [],
   bool_array_value: [], integer_array_value: [], double_array_value: [], string_array_value: [],
@@ -20,12 +22,13 @@ export class Parameters {
   readonly element: HTMLElement;
   #node = h("select", { "aria-label": "Node", onchange: () => void this.#load() });
   #list = h("div.parameters");
+  #filter = h("input", { type: "search", placeholder: "Filter parameters", "aria-label": "Filter parameters", oninput: () => this.#hide() });
   #nodes = "";
 
   constructor(private stream: Stream) {
     const reload = h("button.small", { onclick: () => void this.#load() }, "Reload");
     const save = h("button.small", { title: "All parameters of all nodes, as a file for params_file:=", onclick: () => void this.#save(save) }, "YAML of all");
-    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#node, reload, save), h("div.scroll", { tabindex: 0 }, this.#list));
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#node, reload, save), h("div.tab-tools", {}, this.#filter), h("div.scroll", { tabindex: 0 }, this.#list));
     stream.addEventListener("graph", () => this.#arrange());
     new IntersectionObserver((entries) => {
       if (entries.some((entry) => entry.isIntersecting) && !this.#list.hasChildNodes()) void this.#load();
@@ -50,10 +53,24 @@ export class Parameters {
     try {
       const parameters = await this.#read(node);
       if (this.#node.value !== node) return;
-      this.#list.replaceChildren(...parameters.map(([name, descriptor, value]) => this.#row(node, name, descriptor, value)));
+      const rows = parameters.map(([name, descriptor, value]): [string, HTMLElement] => [name, this.#row(node, name, descriptor, value)]);
+      const folded = rows.filter(([name]) => name.startsWith(FOLDED)).map(([, row]) => row);
+      this.#list.replaceChildren(...rows.filter(([name]) => !name.startsWith(FOLDED)).map(([, row]) => row));
+      if (folded.length > 0) this.#list.append(h("details.folded", {}, h("summary", {}, `${FOLDED} (${folded.length})`), ...folded));
+      this.#hide();
     } catch (error) {
       this.#list.replaceChildren(h("p.hint.error", {}, (error as Error).message));
     }
+  }
+
+  /** Hide the parameters in whose name or description the filter is not found, and the folded ones if none of them is left. */
+  #hide(): void {
+    const filter = this.#filter.value.trim().toLowerCase();
+    for (const row of this.#list.querySelectorAll<HTMLElement>(".parameter")) row.hidden = !row.textContent!.toLowerCase().includes(filter);
+    const folded = this.#list.querySelector<HTMLDetailsElement>(".folded");
+    if (!folded) return;
+    folded.hidden = ![...folded.querySelectorAll<HTMLElement>(".parameter")].some((row) => !row.hidden);
+    folded.open = filter !== "" && !folded.hidden;
   }
 
   /** The name, the descriptor and the value of each parameter of a node. */

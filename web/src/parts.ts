@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page's parts below STOP. One that fails leaves a line in its place, and the others work.
 
+import { Alarm } from "./alarm";
 import { missing, reasonOf, storage } from "./browser_features";
 import { Cameras } from "./cameras";
 import { h } from "./dom";
@@ -81,7 +82,7 @@ function vehicleSwitch(fleet: Fleet): HTMLElement {
     if (wanted === shown) return;
     shown = wanted;
     element.replaceChildren(...subjects.map((each) =>
-      h("button", { "aria-pressed": String(each.prefix === subject.prefix), "data-vehicle": each.name, onclick: () => fleet.choose(each.prefix) }, each.name)));
+      h("button", { "aria-pressed": String(each.prefix === subject.prefix), "data-vehicle": each.name, title: each.vehicle?.title || undefined, onclick: () => fleet.choose(each.prefix) }, each.name)));
     element.parentElement?.classList.toggle("several", subjects.length > 1);
     element.querySelector("[aria-pressed=true]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
     document.title = subject.name ? `${subject.name} · drone_bridge` : "drone_bridge";
@@ -129,7 +130,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
   const health = new Health(stream);
   const links = new Links(stream, helm, fleet);
   const cameras = new Cameras(stream, fleet);
-  const feel = new Feel(helm, fleet);
+  const feel = new Feel(helm, fleet, new Alarm(helm, links));
   let addPlot: (topic: string, path: string) => void = () => say("There are no plots.");
   const plots = part("Plots", () => {
     const made = new Plots(stream, fleet);

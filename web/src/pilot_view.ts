@@ -9,7 +9,7 @@ import type { Fleet } from "./fleet";
 import { Readings } from "./readings";
 import type { Message, Stream } from "./stream";
 
-const LEFT = ["Speed", "Battery"], RIGHT = ["Altitude", "Depth", "Heading", "Yaw"];
+const LEFT = ["Speed", "Battery"], RIGHT = ["Altitude", "Above start", "Depth", "Heading", "Yaw"];
 const PERIOD_MS = 100;
 const STALE_MS = 1_500;
 const DEGREES = 180 / Math.PI;
@@ -33,7 +33,7 @@ export class PilotView {
   constructor(private stream: Stream, private fleet: Fleet, private cameras: Cameras) {
     this.#readings = new Readings(stream, [...LEFT, ...RIGHT], PERIOD_MS);
     const column = (side: string, names: string[], ...more: Node[]): HTMLElement => h(`div.hud-side.${side}`, {},
-      ...names.map((name) => h("div.hud-value", { "data-hud": name }, h("span", {}, name), this.#values.get(name)!)), ...more);
+      ...names.map((name) => h("div.hud-value", { "data-hud": name, hidden: true }, h("span", {}, name), this.#values.get(name)!)), ...more);
     this.element = h("section.hud", { "aria-label": "Head-up display" }, column("left", LEFT),
       this.#horizon, column("right", RIGHT), h("div.camera-tools", {}, this.#back, this.#next, this.#whole));
     for (const [source, event] of [[this.#sideways, "change"], [cameras, "change"], [fleet, "change"]] as const) source.addEventListener(event, () => this.#arrange());

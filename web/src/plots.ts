@@ -7,7 +7,7 @@ import { decimal, h, icon, panel, setText, setValue } from "./dom";
 import { drawing } from "./drawing_budget";
 import { numericPaths } from "./fields";
 import type { Fleet } from "./fleet";
-import { QUANTITIES, fieldQuantity, type Entry, type Quantity } from "./quantities";
+import { QUANTITIES, fieldQuantity, quantitiesOf, type Entry, type Quantity } from "./quantities";
 import type { Stream, When } from "./stream";
 
 const SPAN_S = 60;
@@ -141,7 +141,7 @@ export class Plots {
     const topics = this.fleet.topics();
     const { prefix, vehicle } = this.fleet.subject;
     this.#layout = this.#stored();
-    const entries = this.#layout ?? QUANTITIES.filter(({ isOf }) => isOf?.(vehicle) !== false).map(({ name }): Entry => ({ quantity: name }));
+    const entries = this.#layout ?? quantitiesOf(vehicle, topics).map(({ name }): Entry => ({ quantity: name }));
     const chosen = entries.flatMap((entry): { entry: Entry; quantity: Quantity; sources: string[] }[] => {
       if ("topic" in entry) return this.stream.topics.has(entry.topic) ? [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }] : [];
       const quantity = QUANTITIES.find(({ name }) => name === entry.quantity);

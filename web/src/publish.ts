@@ -63,7 +63,9 @@ export class Publisher {
     const names = [...this.#takers.keys()].sort();
     this.#topic.replaceChildren(...names.map((name) => h("option", { value: name }, name)));
     const isKept = chosen !== "" && (topic || chosen) === chosen && this.#takers.has(chosen);
-    if (isKept || topic) this.#topic.value = isKept ? chosen : topic;
+    const allowed = names.find((name) => this.#refusalOf(this.#takers.get(name)) === "");
+    const first = isKept ? chosen : topic || allowed;
+    if (first) this.#topic.value = first;
     void this.#readLimits();
     this.element.hidden = false;
     this.element.scrollIntoView({ block: "nearest" });
@@ -94,9 +96,8 @@ export class Publisher {
     this.#show();
   }
 
-  /** Why it may not be published; empty if it may. */
-  get #refusal(): string {
-    const taker = this.#taker;
+  /** Why a message may not be published; empty if it may. */
+  #refusalOf(taker: Taker | undefined): string {
     if (!taker) return "Choose a topic.";
     const emergency = this.helm.emergencyOn(taker.topic);
     if (emergency) return `In flight ${emergency.effect}: press its button beside the sticks.`;
@@ -110,7 +111,7 @@ export class Publisher {
     const may = this.stream.capabilities.includes("clientPublish");
     this.button.hidden = !may;
     document.body.classList.toggle("may-publish", may);
-    const refusal = this.#refusal;
+    const refusal = this.#refusalOf(this.#taker);
     this.#once.disabled = this.#repeat.disabled = refusal !== "";
     setText(this.#repeat, this.#timer ? "End publishing" : "Publish repeatedly");
     if (refusal) this.#stop();

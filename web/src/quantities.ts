@@ -19,6 +19,8 @@ export interface Quantity {
   span: number;
   /** Whether it means anything for a vehicle; of a recording's, nothing is known. */
   isOf?: (vehicle: Vehicle | undefined) => boolean;
+  /** A topic that says it better: a vehicle that has it has no such quantity. */
+  unless?: string;
   /** Of an angle in degrees: the least one, to which it goes back after a turn. */
   turnsAt?: number;
   /** The first one that exists, and says something, is plotted. */
@@ -50,9 +52,18 @@ function speed({ twist, vector }: Message): number | undefined {
   return isKnown(twist.covariance) ? norm(linear) : undefined;
 }
 
+function flies(vehicle: Vehicle | undefined): boolean {
+  return !vehicle || (vehicle.axes.includes("z") && vehicle.model !== DIVES);
+}
+
+/** Return the quantities that a vehicle with these topics may have. */
+export function quantitiesOf(vehicle: Vehicle | undefined, topics: ReadonlyMap<string, string>): Quantity[] {
+  return QUANTITIES.filter(({ isOf, unless }) => isOf?.(vehicle) !== false && !(unless && topics.has(unless)));
+}
+
 export const QUANTITIES: Quantity[] = [
-  { name: "Altitude", unit: "m", places: 2, span: 1, isOf: (vehicle) => !vehicle || (vehicle.axes.includes("z") && vehicle.model !== DIVES), sources: [
-    { topic: "height", read: (m) => m.point?.z ?? m.pose?.pose.position.z },
+  { name: "Altitude", unit: "m", places: 2, span: 1, isOf: flies, sources: [{ topic: "height", read: (m) => m.point?.z ?? m.pose?.pose.position.z }] },
+  { name: "Above start", unit: "m", places: 2, span: 1, isOf: flies, unless: "height", sources: [
     { topic: "odom", read: ({ pose }) => (isKnown(pose.covariance) ? pose.pose.position.z : undefined) },
   ] },
   { name: "Depth", unit: "m", places: 2, span: 1, isOf: (vehicle) => vehicle?.model === DIVES, sources: [

@@ -3,7 +3,7 @@
 
 import { decimal } from "./dom";
 import type { Subject } from "./fleet";
-import { QUANTITIES } from "./quantities";
+import { quantitiesOf } from "./quantities";
 import type { Stream, When } from "./stream";
 
 export class Readings {
@@ -16,7 +16,7 @@ export class Readings {
 
   /** Subscribe to what the vehicle has of the quantities, if that is not so already. */
   follow({ prefix, vehicle }: Subject, topics: Map<string, string>): void {
-    const chosen = QUANTITIES.filter(({ name, isOf }) => this.names.includes(name) && isOf?.(vehicle) !== false)
+    const chosen = quantitiesOf(vehicle, topics).filter(({ name }) => this.names.includes(name))
       .flatMap((quantity) => quantity.sources.filter(({ topic }) => topics.has(topic)).map((source) => ({ quantity, source })));
     const followed = [prefix, ...chosen.map(({ source }) => source.topic)].join();
     if (followed === this.#followed) return;

@@ -139,7 +139,7 @@ function stateOf({ held, holds, commanders }: Vehicle): string {
   if (held!.problem) return `NOT STOPPED YET: ${held!.problem}`;
   if (!held!.is_sure) return "Stopping …";
   if (holds.length === 0) return `Stopped${sinceOf(held!)}; zero commands are sent repeatedly`;
-  return `Holding${sinceOf(held!)}, ${commanders.length > 0 ? "the autopilot is paused" : "no command moves it"}`;
+  return `Holding${sinceOf(held!)}, ${commanders.length > 0 ? `${commanders.join(" and ")} is ignored` : "no command moves it"}`;
 }
 
 function reasons({ held, holds }: Vehicle): string[] {

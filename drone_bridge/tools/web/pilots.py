@@ -512,6 +512,7 @@ class Pilots:
                 "name": vehicle.name,
                 "node": vehicle.node,
                 "model": vehicle.model,
+                "title": vehicle.title,
                 "has_north": vehicle.has_north,
                 "axes": [axis for axis in AXES if axis in vehicle.axes],
                 "pilot": self._whose(vehicle.topic, pilot),

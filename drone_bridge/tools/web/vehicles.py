@@ -56,6 +56,12 @@ class Vehicle:
         return kind.model if kind else ""
 
     @property
+    def title(self) -> str:
+        """What its owner calls it, where it is one of the bridges'."""
+        kind = _kind_of(self.node)
+        return kind.title if kind else ""
+
+    @property
     def has_north(self) -> bool:
         """Whether a yaw of 0 is east."""
         kind = _kind_of(self.node)
