@@ -21,9 +21,10 @@ setup:
 setup_tests:
 	@$(PYTHON) env/make_environment.py --tests
 
-# The landing, live in a browser, as soon as somebody looks, until Ctrl-C. The page's "land on pad" lands once more.
+# The landing, live in a browser, as soon as somebody looks, until Ctrl-C, which is a good end: bash -m has it sent to the
+# launch alone, and not to make. The page's "land on pad" lands once more.
 view: setup
-	@$(ACTIVATE) && drone-bridge launch landing.launch.xml emulate:=true control:=true rover_pattern:=circular landing_start:=ground view:=true wait_for_viewer:=true
+	@$(ACTIVATE) && bash -mc 'drone-bridge launch telemetry.launch.xml emulate:=true control:=true rover_pattern:=circular landing_start:=ground view:=true wait_for_viewer:=true; status=$$?; [ $$status = 130 ] || exit $$status'
 
 demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing

@@ -117,7 +117,7 @@ VEHICLES = {
     "dronegui": Vehicle(takeoff="dronegui_bridge/takeoff"),
     "simulator": Vehicle(_pose_of_simulator, reports=frozenset({"gyroscope", "odom"})),
     "robot": Vehicle(_pose_of_robot),
-    "landing": Vehicle(arguments={"gusts": 0.0}, reports=frozenset({"gyroscope"})),
+    "telemetry": Vehicle(arguments={"gusts": 0.0}, reports=frozenset({"gyroscope"})),
 }
 OPERATORS = {
     "testbed": Operator(
@@ -280,7 +280,7 @@ def main(short: bool, operators: Collection[str] = (), vehicles: Collection[str]
     """Fly all pairs of those named, by default of all; return 1 where a vehicle did not stop or a pair did not fly."""
     isolate_ros_graph()
     if short:
-        operators, vehicles = operators or ("dronegui",), vehicles or ("robot", "landing")
+        operators, vehicles = operators or ("dronegui",), vehicles or ("robot", "telemetry")
     print(f"commanded: {PLAN}; that is {displacement_of_plan(PLAN)}")
     outcomes = []
     for pair in itertools.product(operators or OPERATORS, vehicles or VEHICLES):

@@ -57,7 +57,7 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     ),
     "dronegui": (("dronegui_port", "navdata_port", "video_port"), {}),
     "robot": (("robot_port", "discovery_port"), {}),
-    "landing": (("telemetry_port",), {"control": "true", "rover_pattern": "circular"}),
+    "telemetry": (("telemetry_port",), {"control": "true", "rover_pattern": "circular"}),
 }
 
 

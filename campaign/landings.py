@@ -22,8 +22,8 @@ def landings(*, use_camera: bool) -> Flights:
         )
 
     return Flights(
-        launch_file="landing.launch.xml",
-        emulator="landing",
+        launch_file="telemetry.launch.xml",
+        emulator="telemetry",
         conditions={pattern: condition(pattern) for pattern in PATTERNS},
         ended=re.compile(
             r"touchdown on the (?P<where>rover|ground) at t=(?P<time>[\d.]+) s: position error (?P<error>[\d.]+) m, "

@@ -29,8 +29,8 @@ from drone_bridge.tools.demo.composition import ports_of
 SIZES = [(1400, 900), (1366, 650), (1280, 720), (820, 1180), (390, 844), (844, 390)]
 SCHEMES = ("light", "dark")
 SECTIONS = ("look", "steer", "plots", "more")
-VEHICLES = ("testbed", "dronegui", "simulator", "robot", "landing")
-VEHICLE = "landing"
+VEHICLES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
+VEHICLE = "telemetry"
 #: What asks for a second press.
 GRAVE = ".emergency, .emergencies button, [data-call$=takeoff], [data-call$=land_on_pad]"
 LONG_NAME = "W" * 24

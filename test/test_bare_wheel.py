@@ -113,7 +113,7 @@ def test_a_codec_needs_nothing_else(installation, codec):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("emulator", ["testbed", "dronegui", "robot", "simulator", "landing"])
+@pytest.mark.parametrize("emulator", ["testbed", "dronegui", "robot", "simulator", "telemetry"])
 def test_an_emulator_runs_or_says_what_it_lacks(installation, emulator):
     done = installation.run("drone-bridge", "emulate", emulator, "--duration", "0", "--port", "0")
     if emulator in BARE_EMULATORS:

@@ -65,7 +65,9 @@ def test_a_folder_that_can_t_be_created_is_refused_with_the_reason(name, monkeyp
 @pytest.mark.parametrize(("on_rover", "error_m"), [(True, 0.1), (True, 0.9), (False, 0.1)])
 def test_a_touchdown_ends_the_landing_and_a_bad_one_is_known(on_rover, error_m):
     landed = Touchdown(12.34, on_rover=on_rover, position_error=error_m, vertical_speed=0.56, relative_speed=0.07)
-    (found,) = re.finditer(FLIGHTS["landing"].ended, f"[landing-2] {landed.describe()}\n[landing-2] t=13.0 s, landed\n")
+    (found,) = re.finditer(
+        FLIGHTS["landing"].ended, f"[telemetry-2] {landed.describe()}\n[telemetry-2] t=13.0 s, landed\n"
+    )
     assert found[0] == landed.describe()
     assert bool(found["bad"]) == (not landed.is_good)
 

@@ -38,7 +38,7 @@ REFUSED = {
         (["--discovery-interface", "lo"], "has to be an IPv4 address"),
         (["--name", ""], "from 1 to 255 bytes"),
     ],
-    "landing": [
+    "telemetry": [
         (["--port", "0"], "above 0"),
         (["--rover", "triangular"], "must be stationary, linear, circular, square, random or follow, not 'triangular'"),
         (["--height", "0.3"], "from 1 to 50"),
@@ -50,7 +50,7 @@ BESIDE = {
     "dronegui": ["--port", "0"],
     "simulator": ["--port", "0"],
     "robot": ["--port", "0", "--discovery-port", "0"],
-    "landing": [],
+    "telemetry": [],
 }
 
 

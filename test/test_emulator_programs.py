@@ -21,11 +21,11 @@ each_listening = pytest.mark.parametrize("name", LISTENING)
 
 def options(name, port=0):
     """What keeps it from ports of its own choice."""
-    return ["--port", port or (1 if name == "landing" else 0), *(["--no-discovery"] if name == "robot" else [])]
+    return ["--port", port or (1 if name == "telemetry" else 0), *(["--no-discovery"] if name == "robot" else [])]
 
 
 @pytest.mark.parametrize(
-    ("name", "how"), [("robot", "executable"), ("landing", "command"), ("testbed", "module"), ("dronegui", "module")]
+    ("name", "how"), [("robot", "executable"), ("telemetry", "command"), ("testbed", "module"), ("dronegui", "module")]
 )
 def test_help_names_the_command_that_started_it(name, how):
     module = MAINS[name].partition(":")[0].removesuffix(".__main__")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""landing.launch.xml, all of it: an emulated drone is landed on an emulated rover, recorded, and left alone."""
+"""telemetry.launch.xml, all of it: an emulated drone is landed on an emulated rover, recorded, and left alone."""
 
 import signal
 
@@ -12,7 +12,7 @@ from web_viewer import Viewer
 from drone_bridge.msg import ControllerState
 
 LANDING_S = 120  # at most, on a busy machine
-TOUCHDOWN = r"\[landing-\d\] touchdown on the"  # how well is measured in the campaign
+TOUCHDOWN = r"\[telemetry-\d\] touchdown on the"  # how well is measured in the campaign
 #: What a landing consists of, in its namespace.
 RECORDED = {
     *("imu/data", "velocity", "height", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),
@@ -24,7 +24,7 @@ def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(tmp_path, free_po
     """In a namespace, with frames of its own."""
     bag = tmp_path / "flight"
     with launch(
-        "landing.launch.xml",
+        "telemetry.launch.xml",
         emulate=True,
         control=True,
         record=True,
@@ -58,7 +58,7 @@ def test_the_rover_controller_leads_the_emulated_rover(ros, free_port):
     states = ros.subscribe(ControllerState, "drone_controller/state")
     told = ros.subscribe(Odometry, "rover/odom")
     with launch(
-        "landing.launch.xml",
+        "telemetry.launch.xml",
         emulate=True,
         control=True,
         rover=True,
@@ -75,7 +75,7 @@ def test_the_rover_controller_leads_the_emulated_rover(ros, free_port):
 def test_the_landing_begins_when_somebody_looks(ros, free_port):
     states = ros.subscribe(ControllerState, "drone_controller/state")
     options = {"emulate": True, "control": True, "view": True, "view_port": 0, "landing_start": "ground"}
-    with launch("landing.launch.xml", wait_for_viewer=True, telemetry_port=free_port, **options) as composition:
+    with launch("telemetry.launch.xml", wait_for_viewer=True, telemetry_port=free_port, **options) as composition:
         address = address_of(composition)
         states.wait(lambda state: state.reason.startswith("for a call of land_on_pad"))
         with Viewer(address):

@@ -43,7 +43,7 @@ def test_time_is_the_machine_s_where_nobody_publishes_clock(tmp_path, path):
     assert not any("use_sim_time: true" in text or "publish_clock: true" in text for text in texts)
 
 
-@pytest.mark.parametrize("name", ["testbed", "simulator", "landing"])
+@pytest.mark.parametrize("name", ["testbed", "simulator", "telemetry"])
 def test_a_composition_that_publishes_clock_goes_by_it(tmp_path, name):
     for process in nodes(SHARE / "launch" / f"{name}.launch.xml", tmp_path, publish_clock="true"):
         assert any("use_sim_time: true" in text for text in process.files.values()), process.label

@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 def composition(folder):
     options = {"emulate": True, "control": True, "rover_pattern": "circular", "view": True, "view_port": 0}
     with launch(
-        "landing.launch.xml", telemetry_port=free_ports(1)[0], env={"HOME": str(folder)}, **options
+        "telemetry.launch.xml", telemetry_port=free_ports(1)[0], env={"HOME": str(folder)}, **options
     ) as composition:
         composition.address = address_of(composition)
         yield composition
@@ -48,7 +48,7 @@ def page(browser, composition):
 
 
 def test_a_silent_vehicle_is_red_and_cannot_be_steered(page, composition):
-    emulator = int(composition.wait_for_line(r"\[launch\] landing-\d+ started \(pid (\d+)\)")[1])
+    emulator = int(composition.wait_for_line(r"\[launch\] telemetry-\d+ started \(pid (\d+)\)")[1])
     page.wait("!document.querySelector('.take').disabled")
     page.wait("/server .* s · telemetry_bridge .* s · vehicle .* s/.test(document.body.innerText)")
     page.wait("document.querySelector('[data-cell=doing]').innerText.includes('drone_controller')")

@@ -30,7 +30,7 @@ KIND = ProtocolKind(
     bridge=NodeKind("drone_bridge.telemetry.bridge:TelemetryBridge"),
     server=NodeKind("drone_bridge.telemetry.server:TelemetryServer"),
     emulator=Program(
-        "landing",
+        "telemetry",
         "a drone without GPS above a rover, and its telemetry",
         "drone_bridge.telemetry.emulator.__main__:main",
         agreed={"host": "host", "port": "port"},
@@ -43,7 +43,7 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port"},
         agree=_operator_options,
     ),
-    launch_file="landing.launch.xml",
+    launch_file="telemetry.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
     emulated={"transport": "udp"},
 )

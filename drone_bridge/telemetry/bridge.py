@@ -111,7 +111,7 @@ PARAMETERS = (
         False,
         f"Publish /rover/telemetry for a rover whose odometry comes on {WHEEL_ODOMETRY}.",
     ),
-    ParameterDeclaration("rover_pattern", "unknown", "The name of its pattern in them; no topic carries it."),
+    ParameterDeclaration("rover_pattern", "unknown", "The name of the rover's pattern in /rover/telemetry."),
     DEFAULT_FOV,
 )
 

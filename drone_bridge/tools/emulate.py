@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from drone_bridge.kind import Program, kinds, load
 from drone_bridge.programs.options import known
 
+#: Names of programs before this release, until the next one.
+OLD_NAMES = {"landing": "telemetry"}
+
 
 def emulate(argv: Sequence[str]) -> int:
     """Run the emulator that `argv` names with the options after it; returns its exit status."""
@@ -27,7 +30,11 @@ def _run(command: str, what: str, programs: Sequence[Program], argv: Sequence[st
         description=what,
         epilog="programs:\n" + "\n".join(f"  {each.name:10} {each.summary}" for each in programs),
     )
-    parser.add_argument("program", type=known(by_name), help=f"'drone-bridge {command} <program> --help' explains")
+    parser.add_argument(
+        "program",
+        type=lambda name: known(by_name)(OLD_NAMES.get(name, name)),
+        help=f"'drone-bridge {command} <program> --help' explains",
+    )
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="options of the program")
     chosen = parser.parse_args(argv or ["--help"])
     status: int = load(by_name[chosen.program].main)(chosen.options)

@@ -292,14 +292,14 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
-    return run_program("landing", fly, parse(arguments))
+    return run_program("telemetry", fly, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line. Exits with a message when it is wrong."""
     parser = ProgramParser(
         "emulate",
-        "landing",
+        "telemetry",
         "A simulated drone without GPS above a rover with a landing pad.",
         "after --duration",
     )
