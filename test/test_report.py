@@ -16,14 +16,25 @@ from sensor_msgs.msg import BatteryState, CompressedImage, Image, Imu
 from std_msgs.msg import Bool, Float64
 from written_bags import write_bag
 
+from drone_bridge.msg import ControllerState
 from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage, BagTopic
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.reporting.command import write_report
-from drone_bridge.tools.reporting.story import MAX_POINTS, PICTURES, Picture, numbers_in, read_story, thinned
+from drone_bridge.tools.reporting.story import (
+    MAX_POINTS,
+    PICTURES,
+    Picture,
+    Story,
+    _note_controller,
+    _note_state,
+    numbers_in,
+    read_story,
+    thinned,
+)
 
 pytest.importorskip("plotly", reason="rosdep has no key for it")
 from drone_bridge.tools.reporting import figures
-from drone_bridge.tools.reporting.page import data_uri
+from drone_bridge.tools.reporting.page import data_uri, outcomes
 
 SECOND = 10**9
 START = 1_700_000_000 * SECOND
@@ -77,6 +88,18 @@ def test_states_become_intervals(story):
         ("False", 0.0, 2.0),
         ("True", 2.0, pytest.approx(10.0)),
     ]
+
+
+def test_a_report_begins_with_who_flew_how_long_and_how_far_off():
+    story = Story()
+    states = [("searching", "no pad yet", math.nan), ("landing", "above it", 0.04), ("landed", "touchdown", math.nan)]
+    for number, (name, reason, distance) in enumerate(states):
+        message = ControllerState(behaviour="land_on_pad", state=name, reason=reason, distance=distance)
+        _note_controller(story, "/drone/drone_controller/state", message)
+        _note_state(story.states.setdefault("/drone/drone_controller/state", []), 4.0 * number, name, reason)
+    (sentence,) = outcomes(story)
+    for part in ("drone_controller", "land on pad", "8 s", "landed", "touchdown", "0.04 m"):
+        assert part in sentence
 
 
 def test_diagnostics_are_merged_while_they_say_the_same(story):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may connect to the page, and what waits for a viewer who is slow."""
 
+import re
 from unittest.mock import Mock
 
 import pytest
@@ -211,3 +212,15 @@ def test_a_recording_where_nothing_can_be_written_is_refused_with_the_folder(mon
     response = record(SetBool.Request(data=True), SetBool.Response())
     assert not response.success
     assert str(tmp_path) in response.message
+
+
+def test_of_an_image_that_is_there_compressed_as_well_only_that_is_recorded():
+    node = Mock()
+    node.get_topic_names_and_types.return_value = [
+        (name, []) for name in ("/a/image", "/a/image/compressed", "/b/image", "/a/image_info")
+    ]
+    pattern = re.compile(Recording(node)._raw_images())
+    found = [name for name, _ in node.get_topic_names_and_types() if pattern.search(name)]
+    assert found == ["/a/image"]
+    node.get_topic_names_and_types.return_value = [("/b/image", [])]
+    assert Recording(node)._raw_images() == ""

@@ -36,9 +36,10 @@ def draw(file: Path, bag_folder: Path) -> None:
         states = [message for message in bag.deserialized(STATES) if stamp_s(message) <= end_s]
     height.plot(*zip(*heights, strict=True), lw=1.6)
     distance.plot([stamp_s(state) for state in states], [state.distance for state in states], lw=1.6)
-    height.set(title="height", xlabel="time (s)", ylabel="up (m)")
-    distance.set(title="distance", xlabel="time (s)", ylabel="to where the controller wants to be (m)", ylim=(0, None))
+    height.set(title="height", xlabel="time (s)", ylabel="height (m)")
+    distance.set(title="distance to the goal", xlabel="time (s)", ylabel="distance to the goal (m)", ylim=(0, None))
     named = [(stamp_s(state), state.state) for state in states]
+    figure.suptitle(f"{states[-1].behaviour.replace('_', ' ')}: what the cameras saw, and what the controller did")
     for panel in (height, distance):
         panel.set(xlim=(heights[0][0], end_s))
         panel.grid(color=GRID, lw=0.8)

@@ -3,6 +3,7 @@
 
 import base64
 import html
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,6 +82,7 @@ def _sections(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) ->
         f'<p class="facts">{beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
         f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
     )
+    yield "".join(f"<p>{html.escape(sentence)}</p>" for sentence in outcomes(story))
     if story.tracks:
         yield "<h2>Track</h2>" + _plot(figures.track(story.tracks))
     if story.states:
@@ -94,6 +96,20 @@ def _sections(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) ->
     plots = [(topic, figures.lines(series)) for topic, series in sorted(story.series.items())]
     yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
     yield "<h2>Topics</h2>" + _topics(bag, topic_rates) + _illegible(story)
+
+
+def outcomes(story: Story) -> Iterator[str]:
+    """Yield a sentence about each controller: what it did, for how long, how that ended, and how far from its goal."""
+    for topic, (behaviour, distance_m) in sorted(story.controllers.items()):
+        if not (intervals := story.states.get(topic)):
+            continue
+        first, last = intervals[0], intervals[-1]
+        off = f", {distance_m:.2f} m from its goal" if math.isfinite(distance_m) else ""
+        because = f" ({last.reason})" if last.reason else ""
+        yield (
+            f"{topic.strip('/').removesuffix('/state')}: {behaviour.replace('_', ' ')} for "
+            f"{last.from_s - first.from_s:.0f} s, until it was {last.state}{because}{off}."
+        )
 
 
 def _plot(figure: Any, has_tools: bool = True) -> str:

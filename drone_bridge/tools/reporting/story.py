@@ -22,7 +22,8 @@ WARNING = 30  # in rcl_interfaces/msg/Log
 _IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
 _COMPRESSED = "/compressed"  # as image_transport calls them
 _TRACKED = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped")
-_STATES = ("drone_bridge/msg/ControllerState", "std_msgs/msg/Bool", "std_msgs/msg/String")
+_CONTROLLER = "drone_bridge/msg/ControllerState"
+_STATES = (_CONTROLLER, "std_msgs/msg/Bool", "std_msgs/msg/String")
 _DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
 _LOG = "rcl_interfaces/msg/Log"
 #: Has numbers, and none that a plot over time would explain.
@@ -138,6 +139,8 @@ class Story:
     tracks: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
     """Time and x, y, z in m, by topic"""
     states: dict[str, list[StateInterval]] = field(default_factory=dict)
+    controllers: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """Behaviour, and the last known distance to the goal (m, NaN: unknown), by topic"""
     diagnostics: dict[str, list[StateInterval]] = field(default_factory=dict)
     """Level, with the message that gives the reason, by status"""
     pictures: dict[str, list[Picture]] = field(default_factory=dict)
@@ -197,11 +200,20 @@ def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any)
             state = str(getattr(message, "state", getattr(message, "data", "")))[:60]
             reason = str(getattr(message, "reason", ""))[:120]
             _note_state(story.states.setdefault(topic, []), time_s, state, reason)
+        if type_name == _CONTROLLER:
+            _note_controller(story, topic, message)
         if type_name in _TRACKED:
             pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
             point = pose.position
             story.tracks.setdefault(topic, []).append((time_s, point.x, point.y, point.z))
         story.series.setdefault(topic, Series(type_name=type_name)).add(time_s, message)
+
+
+def _note_controller(story: Story, topic: str, message: Any) -> None:
+    """Keep the behaviour, and the newest distance that is known."""
+    before = story.controllers.get(topic, ("", math.nan))[1]
+    distance = float(message.distance)
+    story.controllers[topic] = (message.behaviour, distance if math.isfinite(distance) else before)
 
 
 def _note_state(
