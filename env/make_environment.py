@@ -79,6 +79,8 @@ UV = CACHE / f"uv-{UV_VERSION}"
 LAYOUT = "links to folders"
 STEP_TIMEOUT_S = 1800
 PROGRESS_PERIOD_S = 10.0
+#: From an empty cache, on an idle machine of two cores.
+EXPECTED_S, EXPECTED_WITH_TESTS_S = 75.0, 150.0
 
 
 class StepError(Exception):
@@ -131,19 +133,24 @@ class Progress:
     def __init__(self) -> None:
         self._began_s = time.monotonic()
         self._running: list[str] = []
+        #: How many groups of steps there are, and which one runs.
+        self.total, self._number = 0, 0
+        #: On an idle machine of two cores with an empty cache.
+        self.expected_s = 0.0
 
     @contextlib.contextmanager
     def step(self, what: str) -> Iterator[None]:
         """Note a step that takes a while, in any thread."""
         self._running.append(what)
-        say(what)
+        say(f"step {self._number} of {self.total}: {what}")
         try:
             yield
         finally:
             self._running.remove(what)
 
     def wait_for(self, *works: Callable[[], object]) -> None:
-        """Do several things beside each other; raise the first error of theirs."""
+        """Do several things beside each other, as the next group; raise the first error of theirs."""
+        self._number += 1
         with ThreadPoolExecutor() as pool:
             left = {pool.submit(work) for work in works}
             while left:
@@ -151,7 +158,9 @@ class Progress:
                 for each in done:
                     each.result()
                 if left and not done:
-                    say(f"  {time.monotonic() - self._began_s:.0f} s: {', '.join(self._running)}")
+                    passed_s = time.monotonic() - self._began_s
+                    expected = f" of about {self.expected_s:.0f}" if passed_s < self.expected_s else ""
+                    say(f"step {self._number} of {self.total}, {passed_s:.0f}{expected} s: {', '.join(self._running)}")
 
 
 PROGRESS = Progress()
@@ -415,6 +424,7 @@ def main() -> int:
     """Run the steps; print a failed step's error and what to do."""
     options = set(sys.argv[1:])
     os.environ["PIP_USER"] = "0"  # as a virtual environment is no place for --user, which may be pip's default here
+    PROGRESS.total, PROGRESS.expected_s = (3, EXPECTED_WITH_TESTS_S) if options else (2, EXPECTED_S)
     try:
         check_machine()
         with REQUIREMENTS.open() as lock:
