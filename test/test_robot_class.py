@@ -132,6 +132,12 @@ def test_only_one_whole_packet_is_sent():
             Connection(Pioneer, Side.VEHICLE).send(wrong)
 
 
+def test_what_a_client_could_not_read_is_not_sent():
+    assert Connection(Tello, Side.VEHICLE).send(Packet(b"ok")) == b"ok"
+    with pytest.raises(LocalProtocolError):
+        Connection(Tello, Side.VEHICLE).send(Packet(b"\x86"))
+
+
 # The client's session.
 
 

@@ -102,7 +102,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
             if is_one and self._side is Side.OPERATOR:
                 type(self.robot)().obey(data)
             elif is_one:
-                is_one = type(packet) is type(as_read(type(self.robot), data))
+                is_one = type(packet) is type(Connection(type(self.robot), Side.OPERATOR)._outcome(data))
         except SENSELESS:
             is_one = False
         if not is_one:
