@@ -94,6 +94,11 @@ def test_odometry_has_pose_and_velocity_and_is_needed_by_a_server():
         hop(Pioneer, {})
 
 
+def test_a_server_that_knows_nothing_reports_nothing():
+    with pytest.raises(MissingTopicError):
+        hop(Tello, {})
+
+
 def test_a_type_that_is_not_installed_is_an_error_of_the_description():
     class Wrong(Robot):
         name, port, topics = "wrong", 1, {"heard": "geometry_msgs/Nothing"}

@@ -168,7 +168,7 @@ def make_rows(robot: type[Robot]) -> tuple[Topic, ...]:
 
 
 def assemble(robot: type[Robot], translation: Translation, value: Callable[[str], Any], stamp: Time) -> Told:
-    """Return what topics say, as telemetry. Raises MissingTopicError where odometry is missing."""
+    """Return what topics say, as telemetry. Raises MissingTopicError without odometry, and if nothing is known."""
     fields: dict[str, Any] = {}
     for row in make_rows(robot):
         if row.from_ros and row.name not in robot.topics:
@@ -178,6 +178,8 @@ def assemble(robot: type[Robot], translation: Translation, value: Callable[[str]
     extra: dict[str, Any] = {}
     for name in robot.topics:
         extra |= value(name) or {}
+    if not (fields or extra) and (robot.tells or robot.topics):
+        raise MissingTopicError(" or ".join((*robot.tells, *robot.topics)))
     return Told(b"", Telemetry(**fields, extra=extra))
 
 
