@@ -2,6 +2,7 @@
 """What holds for the whole tree: who may import whom, and what every file has."""
 
 import ast
+import graphlib
 import re
 
 import pytest
@@ -110,6 +111,29 @@ def test_imports_point_one_way(path):
     ours = {name for name in imported_names(path) if name.startswith("drone_bridge.")}
     ours -= {f"drone_bridge.{protocol}" for protocol in PROTOCOLS}  # of `from drone_bridge.robot import codec`
     assert not {name for name in ours if not f"{name}.".startswith(allowed_prefixes(path))}
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Imports for type checking alone count, too: who reads one of them has to read all."""
+    names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in MODULES}
+    imports = {names[path]: set(names_in_imports(path)) & set(names.values()) - {names[path]} for path in MODULES}
+    order = graphlib.TopologicalSorter(imports)
+    order.prepare()  # raises CycleError, which names a circle
+
+
+def names_in_imports(path):
+    """Every module that may be meant by the imports of a file, the package of a module only where it is used itself."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            modules = {f"{node.module}.{alias.name}" for alias in node.names}
+            yield from modules if any(is_module(name) for name in modules) else {node.module}
+
+
+def is_module(name):
+    place = ROOT.joinpath(*name.split("."))
+    return place.is_dir() or place.with_suffix(".py").is_file()
 
 
 def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
