@@ -21,7 +21,7 @@ each_system = pytest.mark.parametrize("system", NAMES)
 def test_each_launch_file_is_a_system():
     names = {path.name.removesuffix(".launch.xml") for path in ROOT.joinpath("launch").glob("*.launch.xml")}
     of_servers = {name for name in names if name.endswith("_server")}
-    assert names - {"all"} - of_servers == set(NAMES)
+    assert names - {"all", "landing", "vehicle"} - of_servers == set(NAMES)  # an old name, and a robot in one class
 
 
 @each_system

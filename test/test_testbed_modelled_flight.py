@@ -5,6 +5,7 @@ import contextlib
 import io
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -154,10 +155,32 @@ def test_a_vehicle_that_was_told_to_stop_begins_at_rest():
 PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 
 
+class Autopilot(Pilot):
+    """The scripted autopilot, given frame after frame without a connection."""
+
+    def __init__(self):
+        self._answers = []
+        super().__init__(
+            SimpleNamespace(send=self._answers.append), SimpleNamespace(plan=PLAN, layout=AttitudeLayout.POSE), None
+        )
+        self._connection = SimpleNamespace(send=lambda motion: motion)
+        self._begin(CONSTANTS)
+
+    @property
+    def is_over(self):
+        return self.elapsed_s >= self.plan.duration_s
+
+    def answer(self, frame):
+        self._first_s = self._first_s if self._frame else frame.time
+        self._frame = frame
+        self.steer(self.plan.leg_at(self.elapsed_s))
+        return self._answers.pop()
+
+
 def fly(flown):
     """Have the scripted autopilot fly its plan; return how far it was ahead at most."""
     with contextlib.redirect_stdout(io.StringIO()):
-        pilot = Pilot(CONSTANTS, PLAN)
+        pilot = Autopilot()
         frame = flown.told()
         farthest = 0.0
         while not pilot.is_over:
@@ -193,7 +216,7 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
         yaw = quadrotor.yaw
         flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, layout, LIMITS)
         with contextlib.redirect_stdout(io.StringIO()):
-            pilot = Pilot(CONSTANTS, PLAN)
+            pilot = Autopilot()
             for step in range(round(PLAN.duration_s * rate_hz)):
                 (x, y, z), seen_yaw = quadrotor.measured()
                 frame = flight.observe(
