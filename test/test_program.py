@@ -119,7 +119,7 @@ def without_dds(output):
 
 def test_a_failure_to_start_is_reported_in_a_sentence():
     done = run_program(FAULTY_NODE)
-    assert (done.stdout.strip(), done.stderr, done.returncode) == ("left", "-c: no such thing\n", 1)
+    assert (done.stdout.strip(), done.stderr, done.returncode) == ("left", "-c: no such thing\n", 2)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -205,7 +205,7 @@ def test_a_parameter_file_that_ros_refuses_is_named_in_a_sentence(start_child, t
     began_s = time.monotonic()
     process = start_child(executable("vehicle_model"), "--ros-args", "--params-file", file)
     process.wait_for_line(f"^vehicle_model: .*params file: .*{file}.*ros__parameters at line")
-    assert process.wait() == 1
+    assert process.wait() == 2
     assert time.monotonic() - began_s > 5.0
     assert "Traceback" not in process.output
 
