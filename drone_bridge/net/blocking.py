@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""receive: waits for what arrives on a link, for programs that do one thing at a time; nodes run a LinkLoop."""
+"""receive: blocking reception from a link, for single-threaded programs. Nodes run a LinkLoop instead."""
 
 import math
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from typing import Protocol, TypeVar
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkTimeoutError, Selectable, wait_readable
 
-#: How often a link is looked at in any case: it may let peers leave, or accept again.
+#: Longest time between two polls of a link: it may have peers to disconnect, or accept connections again.
 TURN_S = 0.1
 ArrivedT_co = TypeVar("ArrivedT_co", covariant=True)
 
 
 class Receiving(Protocol[ArrivedT_co]):
-    """What of a Link receives."""
+    """Receiving half of a Link."""
 
     def files(self) -> Sequence[Selectable]:
         """See Link."""
@@ -24,9 +24,9 @@ class Receiving(Protocol[ArrivedT_co]):
 
 
 def receive(link: Receiving[ArrivedT_co], cancellation: Cancellation, timeout_s: float = math.inf) -> ArrivedT_co:
-    """Return what arrives next, or has arrived already.
+    """Return the next event of a link, waiting for it if necessary.
 
-    Raises LinkCancelledError, LinkTimeoutError, and what the link raises.
+    Raises LinkCancelledError, LinkTimeoutError, and the errors of `link.receive`.
     """
     until_s = elapsed_s() + timeout_s
     while not cancellation.is_set:

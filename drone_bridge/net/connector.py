@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connector: connects to a peer by name, with retries; what it waits and is cancelled with, and the errors of links."""
+"""Connector: connects to a peer by host name, with retries; cancellation, backoff, taps, and the errors of links."""
 
 import contextlib
 import os
@@ -16,27 +16,27 @@ from drone_bridge.wire.addresses import address_name
 
 
 class LinkError(Exception):
-    """The link is no longer usable; the text is a human-readable sentence."""
+    """Base class for link failures. The text is a human-readable sentence."""
 
 
 class UnknownHostError(LinkError):
-    """No address is known for the peer's name."""
+    """Failed look-up: the host name has no address."""
 
 
 class LinkTimeoutError(LinkError):
-    """The peer did not respond in time."""
+    """Timeout: the peer did not respond in time."""
 
 
 class LinkCancelledError(LinkError):
-    """Waiting was cancelled by our own side."""
+    """Cancellation of a wait by our own side."""
 
 
 class LinkClosedError(LinkError):
-    """The one peer of a link has gone, as its session knows."""
+    """End of a link to a single peer, after its session has been notified of the disconnect."""
 
 
 class LinkRefusedError(LinkError):
-    """Nobody listens at the datagram's destination. The link stays usable, as the peer may still come up."""
+    """Refused datagram: nothing listens at its destination. The link stays usable, since the peer may still come up."""
 
 
 def reason(error: Exception) -> str:
@@ -47,43 +47,43 @@ def reason(error: Exception) -> str:
 
 
 class Selectable(Protocol):
-    """Anything with a descriptor for `select.poll`."""
+    """Object with a file descriptor for `select.poll`."""
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable."""
 
 
-# Taps, which get a copy of what links read and send. wire_log.py makes those that write it down.
+# Taps, which get a copy of the bytes that links receive and send. wire_log.py creates the taps that record them.
 
 
-#: The directions.
+#: Directions.
 RECEIVED = "received"
 SENT = "sent"
 
 
 class Tap(Protocol):
-    """Gets the bytes of one connection, from any thread. It neither blocks nor raises."""
+    """Callback for the bytes of one connection. Called from any thread; it neither blocks nor raises."""
 
     def __call__(self, direction: str, data: bytes | memoryview, who: str = ..., /) -> None:
-        """Take a piece of a stream, empty at its end, or a datagram, of this peer where there may be several."""
+        """Handle a chunk of a stream (empty at its end) or a datagram. `who` is the peer, on a link with several."""
 
 
-#: Makes the tap of a connection: of tcp or udp, our address, and the peer's, empty for a port that serves anybody.
+#: Factory of taps: transport, our address, and the peer's address (empty for a port that serves several peers).
 MakeTap = Callable[[str, str, str], Tap]
 
 
-# Ways to interrupt another thread's wait, to cancel it or to give it work.
+# Interruptible waiting.
 
 
 class Cancellation:
-    """A flag that is set once, and that `select.poll` can wait for together with sockets.
+    """One-shot flag that `select.poll` can wait for together with sockets.
 
     `cancel` may be called from any thread and more than once.
     """
 
     def __init__(self) -> None:
         self.is_set = False
-        # Closing one end of the pair makes the other readable forever: no byte to write, and none to lose.
+        # Closing one end makes the other readable forever, without a byte that could be lost.
         self._watched, self._trigger = socket.socketpair()
 
     def cancel(self) -> None:
@@ -92,21 +92,21 @@ class Cancellation:
         self._trigger.close()
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable with the flag."""
+        """Return the descriptor that becomes readable when the flag is set."""
         return self._watched.fileno()
 
     def wait(self, timeout_s: float | None) -> bool:
-        """Wait until the flag is set or the timeout has passed; return whether it is set."""
+        """Wait for the flag or the timeout. Return True if the flag is set."""
         return wait_readable([self], timeout_s)[0]
 
     def close(self) -> None:
-        """Close the descriptors, when no thread waits any more."""
+        """Close the descriptors. No thread may be waiting."""
         self.cancel()
         self._watched.close()
 
 
 def wait_readable(files: Sequence[Selectable], timeout_s: float | None) -> list[bool]:
-    """Wait until a file is readable or has failed, or for the timeout; return for each whether it is."""
+    """Wait until a file is readable or has failed, or for the timeout. Return for each file whether it is ready."""
     poll = select.poll()
     for file in files:
         poll.register(file, select.POLLIN)
@@ -114,16 +114,16 @@ def wait_readable(files: Sequence[Selectable], timeout_s: float | None) -> list[
     return [file.fileno() in ready for file in files]
 
 
-# How long to wait before trying again.
+# Backoff between retries.
 
 
 FIRST_DELAY_S = 0.2
 LONGEST_DELAY_S = 5.0
-JITTER = 0.25  # of the delay, to both sides: machines that lost one peer together do not come back together
+JITTER = 0.25  # of the delay, plus or minus: clients that lost the same peer do not reconnect at the same time
 
 
 class Backoff:
-    """Delays that double from attempt to attempt, with jitter, from FIRST_DELAY_S to the longest."""
+    """Exponential backoff with jitter, from FIRST_DELAY_S to the longest delay."""
 
     def __init__(self, source: random.Random | None = None, longest_s: float = LONGEST_DELAY_S) -> None:
         self._random = source or random.Random()
@@ -132,21 +132,21 @@ class Backoff:
 
     def next_delay_s(self) -> float:
         """Return the delay before the next attempt, and increase the one after it."""
-        # Cutting a jittered delay off at the bounds would give half of all machines the very same first delay.
+        # Clamping the jittered delay instead would give half of all clients the same first delay.
         shortest_s = max((1 - JITTER) * self._delay_s, FIRST_DELAY_S)
         longest_s = min((1 + JITTER) * self._delay_s, self._longest_s)
         self._delay_s = min(2 * self._delay_s, self._longest_s)
         return self._random.uniform(shortest_s, longest_s)
 
     def reset(self) -> None:
-        """Start over. To be called once the peer has proved useful, not merely reachable."""
+        """Start over at FIRST_DELAY_S. Call this once the peer has proved useful, not merely reachable."""
         self._delay_s = FIRST_DELAY_S
 
 
-# Connects to a host by name, with retries, for a thread that can be cancelled.
+# Connecting with retries.
 
 
-#: The longest delay after a port refused: its machine is there, its program may be about to be, and a vehicle waits.
+#: Longest delay after a refused connection: the machine is up, its program may be starting, and a vehicle waits.
 LONGEST_REFUSED_DELAY_S = 1.0
 
 
@@ -154,7 +154,7 @@ ConnectedT = TypeVar("ConnectedT")
 
 
 class Retrying:
-    """Opens something again and again, for a thread that can be cancelled."""
+    """Base class for links that are opened with retries, and whose retries can be cancelled."""
 
     def __init__(
         self,
@@ -162,9 +162,9 @@ class Retrying:
         backoff: Backoff | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`on_failure` gets the error of each attempt that failed and the seconds until the next one.
+        """`on_failure` gets the error of each failed attempt and the delay until the next one, s.
 
-        `cancellation` ends all waiting, by default one that only `cancel` sets.
+        `cancellation` ends all waiting. The default is a private one that only `cancel` sets.
         """
         self._cancellation = cancellation or Cancellation()
         self._owns_cancellation = cancellation is None
@@ -172,16 +172,16 @@ class Retrying:
         self.backoff = backoff or Backoff()
 
     def cancel(self) -> None:
-        """End all waiting, now and later."""
+        """Cancel the current wait and all later ones."""
         self._cancellation.cancel()
 
     def close(self) -> None:
-        """Close what is waited with."""
+        """Close the cancellation if this object owns it."""
         if self._owns_cancellation:
             self._cancellation.close()
 
     def _retried(self, connect: Callable[[], ConnectedT]) -> ConnectedT:
-        """Return what a function returns once it raises no LinkError. Raises LinkCancelledError."""
+        """Call `connect` until it succeeds, and return its result. Raises LinkCancelledError."""
         while True:
             try:
                 return connect()
@@ -197,7 +197,7 @@ class Retrying:
 
 
 class Connector(Retrying, ABC):
-    """Connects a socket to a peer, retrying forever. How depends on the transport."""
+    """Base class that connects a socket to a peer, with unlimited retries. Subclasses implement the transport."""
 
     kind: ClassVar[socket.SocketKind]
 
@@ -219,7 +219,7 @@ class Connector(Retrying, ABC):
         return self._port
 
     def _connect_once(self) -> socket.socket:
-        """Try every address once, without delay. Raises LinkError and LinkCancelledError."""
+        """Try each address once, without delay. Raises LinkError and LinkCancelledError."""
         try:
             return self._connect_to_any(self._resolve())
         except OSError as error:
@@ -236,7 +236,7 @@ class Connector(Retrying, ABC):
         for family, kind, protocol, _, address in addresses:
             try:
                 connecting = socket.socket(family, kind, protocol)
-            except OSError as error:  # IPv6 may be turned off, whatever the name stands for
+            except OSError as error:  # IPv6 may be disabled on this machine
                 failure = error
                 continue
             try:
@@ -252,8 +252,8 @@ class Connector(Retrying, ABC):
         raise failure
 
     def _resolve(self) -> list[Any]:
-        """Look the host up; a name in a thread, as the system's resolver can't be cancelled and may take long."""
-        with contextlib.suppress(OSError, ValueError, OverflowError):  # the answer about what is no address is below
+        """Resolve the host. A name is resolved in a thread: the system's resolver is slow and can't be cancelled."""
+        with contextlib.suppress(OSError, ValueError, OverflowError):  # not a numeric address: resolved below
             return socket.getaddrinfo(self._host, self._port, type=self.kind, flags=socket.AI_NUMERICHOST)
         answers: queue.SimpleQueue[list[Any] | OSError] = queue.SimpleQueue()
         done = Cancellation()
@@ -263,7 +263,7 @@ class Connector(Retrying, ABC):
                 answers.put(list(socket.getaddrinfo(self._host, self._port, type=self.kind)))
             except OSError as error:
                 answers.put(error)
-            except (ValueError, OverflowError) as error:  # no name at all, 'a..b' for instance, or no port
+            except (ValueError, OverflowError) as error:  # an invalid name, such as 'a..b', or an invalid port
                 answers.put(OSError(str(error)))
             done.cancel()
 

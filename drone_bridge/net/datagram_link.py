@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DatagramPort, DatagramPeer, DatagramCaller: UDP as a link for a LinkLoop.
+"""DatagramPort, DatagramPeer, DatagramCaller: UDP links for a LinkLoop.
 
-From anybody to a port, with one peer, and to one port of a host that may answer from another port.
+A DatagramPort serves several peers. A DatagramPeer exchanges datagrams with one host and port. A DatagramCaller sends
+to one port of a host, which may answer from another port.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ from drone_bridge.wire.addresses import address_name, peer_name
 
 
 class _Reader:
-    """Reads a socket that does not block."""
+    """Reader of a non-blocking socket."""
 
     def __init__(self) -> None:
         self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
@@ -52,10 +53,10 @@ class _Reader:
 
 
 class DatagramPort:
-    """One port of this machine, for datagrams from and to anybody; peers are addresses as sockets have them."""
+    """UDP port of this machine that serves several peers. A peer is a socket address."""
 
     def __init__(self, host: str, port: int, wire_log: MakeTap | None = None) -> None:
-        """Bind; port 0 takes a free one. Raises LinkError when the address is not available."""
+        """Bind the socket; port 0 picks a free one. Raises LinkError if the address is not available."""
         self._socket = bound_socket(host, port)
         self._socket.setblocking(False)
         self._reader = _Reader()
@@ -67,16 +68,16 @@ class DatagramPort:
 
     @property
     def loopback_host(self) -> str:
-        """This machine's own address as the socket sends to it: IPv4, as legacy programs have it, where it can."""
+        """Loopback address that the socket can send to: IPv4 if possible, since legacy programs use it."""
         if self._socket.family != socket.AF_INET6:
             return "127.0.0.1"
         return "::ffff:127.0.0.1" if self._socket.getsockname()[0] == "::" else "::1"
 
     def open(self) -> None:
-        """Do nothing: it is open from the beginning."""
+        """Do nothing: the port is open from the beginning."""
 
     def cancel(self) -> None:
-        """Do nothing: nothing waits."""
+        """Do nothing: `open` never waits."""
 
     def files(self) -> Sequence[Selectable]:
         return (self._socket,)
@@ -85,7 +86,7 @@ class DatagramPort:
         return self._reader.read(self._socket, "anybody", self._tap)
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
-        """Send to an address. Whether anybody listens there is not known."""
+        """Send to an address. A closed port at the destination is not reported."""
         try:
             self._socket.sendto(data, to)
         except OSError as error:
@@ -97,15 +98,15 @@ class DatagramPort:
         self._socket.close()
 
 
-#: For how long sending may fail before the link is opened again.
+#: How long sending may fail before the link is reopened.
 FAILING_S = 1.0
 
 
 class DatagramPeer(Connector):
-    """Datagrams to and from one host and port. Whether anybody is there is known only after sending.
+    """UDP link to one host and port. A closed port is detected only after sending.
 
-    When the address of this machine changes, sending fails until the link is opened again: that is what `receive` asks
-    for once it has failed for FAILING_S.
+    When the address of this machine changes, sending fails until the link is reopened. `receive` raises LinkError to
+    request that, once sending has failed for FAILING_S.
     """
 
     kind = socket.SOCK_DGRAM
@@ -119,23 +120,23 @@ class DatagramPeer(Connector):
         *,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`on_failure` gets the error of each attempt to open that failed, and the seconds until the next one."""
+        """`on_failure` gets the error of each failed attempt to open, and the delay until the next one, s."""
         super().__init__(host, port, on_failure, Backoff(longest_s=LONGEST_DELAY_S), cancellation)
         self._wire_log = wire_log
         self._name = address_name(host, port)
         self._socket: socket.socket | None = None
-        #: The peer's address, as sockets have it, once it is known.
+        #: The peer's socket address, once it is known.
         self.address: Any = None
         self._reader = _Reader()
         self._tap: Tap | None = None
-        self._failing_since_s = math.inf  # since when nothing could be sent
+        self._failing_since_s = math.inf  # when sending began to fail
 
     def open(self) -> None:
-        """Look the host up, and connect; retry until that works. Raises LinkCancelledError."""
+        """Resolve the host and connect, with retries. Raises LinkCancelledError."""
         opened = self._retried(self._connect_once)
         self.backoff.reset()
         if self._socket:
-            self._socket.close()  # until now there was something to send the last command by
+            self._socket.close()  # only now: until then the last command could still be sent
         self._socket = opened
         self._failing_since_s = math.inf
         self._socket.setblocking(False)
@@ -145,7 +146,7 @@ class DatagramPeer(Connector):
 
     @property
     def peer(self) -> str:
-        """The peer's address and port; before it is known, what the host is called."""
+        """The peer's address and port; the configured host and port before the address is known."""
         return self._name
 
     @property
@@ -155,7 +156,7 @@ class DatagramPeer(Connector):
 
     @property
     def own_host(self) -> str:
-        """The address of our side, once it is open."""
+        """Our own address, once the link is open."""
         assert self._socket
         return str(self._socket.getsockname()[0])
 
@@ -169,14 +170,14 @@ class DatagramPeer(Connector):
         return self._reader.read(self._socket, self._name, self._tap) if self._socket else None
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
-        """Send to the peer. Raises LinkRefusedError about an earlier one: this one is sent all the same."""
+        """Send to the peer. A LinkRefusedError is about an earlier datagram: this one is sent all the same."""
         if not self._socket:
             raise LinkError(f"Nothing can be sent to {self._name}: there is no link.")
         try:
             self._send(self._socket, data)
         except ConnectionRefusedError as error:
             self._forget_refusals(self._socket)
-            with contextlib.suppress(OSError):  # once more, as this was the earlier one's failure
+            with contextlib.suppress(OSError):  # resend: the error was of an earlier datagram
                 self._send(self._socket, data)
             raise LinkRefusedError(f"Nobody listens at {self._name}.") from error
         except OSError as error:
@@ -198,7 +199,7 @@ class DatagramPeer(Connector):
         opened.send(data)
 
     def _forget_refusals(self, opened: socket.socket) -> None:
-        """Drop what the system keeps of refusals beside the error that was raised."""
+        """Discard refusals that the system still reports after the one that was raised."""
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
         connecting.connect(address)
@@ -209,16 +210,16 @@ class DatagramPeer(Connector):
         return ipv4_first(super()._resolve())
 
 
-# Of Linux, as Python has no names for them: report refusals on a socket that is not connected.
+# Linux socket options that report refusals on an unconnected socket. Python has no names for them.
 _IP_RECVERR, _IPV6_RECVERR = 11, 25
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN)
 
 
 class DatagramCaller(DatagramPeer):
-    """Datagrams to one host and port, which may be answered from any port, for peers that wait to be called.
+    """UDP link to one host and port that may answer from any port, for peers that wait for a first datagram.
 
-    The socket is not connected, as a connected one receives nothing from other ports. Whose datagrams are taken is for
-    the session to decide, which has their source. Refused ports are reported on Linux only.
+    The socket is not connected, since a connected one receives nothing from other ports. The session gets the source of
+    each datagram, and decides which ones to accept. Refused ports are reported on Linux only.
     """
 
     def receive(self) -> Received | None:
@@ -229,19 +230,19 @@ class DatagramCaller(DatagramPeer):
             if self._socket:
                 self._forget_refusals(self._socket)
             cause = error.__cause__
-            if isinstance(cause, OSError) and cause.errno in _UNREACHABLE:  # which routers report of single datagrams
+            if isinstance(cause, OSError) and cause.errno in _UNREACHABLE:  # reported by routers for single datagrams
                 raise LinkRefusedError(str(error)) from error
             raise
 
     def _connect_to(self, connecting: socket.socket, address: Any) -> None:
-        """Bind to our own address on the way to the peer, so that what stays on this machine is reached from it only.
+        """Bind to our own address on the route to the peer: a peer on loopback is then reachable from loopback only.
 
-        Raises OSError where there is no way.
+        Raises OSError if there is no route.
         """
         with socket.socket(connecting.family, socket.SOCK_DGRAM) as probe:
             probe.connect(address)
             own, *rest = probe.getsockname()
-            self.address = probe.getpeername()  # that of this machine for 0.0.0.0
+            self.address = probe.getpeername()  # for 0.0.0.0 it is an address of this machine
         connecting.bind((own, 0, *rest[1:]))
         if sys.platform == "linux":
             is_ipv4 = connecting.family == socket.AF_INET
@@ -253,6 +254,6 @@ class DatagramCaller(DatagramPeer):
 
     def _forget_refusals(self, opened: socket.socket) -> None:
         if sys.platform == "linux":
-            with contextlib.suppress(OSError):  # none is left
+            with contextlib.suppress(OSError):  # the queue is empty
                 while True:
                     opened.recvmsg(1, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bound_socket: UDP sockets on a port, and in which order the addresses of a host are tried."""
+"""bound_socket: creation of UDP sockets on a port, and the order in which a host's addresses are tried."""
 
 import socket
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from typing import Any
 from drone_bridge.net.connector import LinkError, reason
 from drone_bridge.wire.addresses import address_name
 
-MAX_DATAGRAM_BYTES = 65535  # no datagram is larger, so none is ever cut off
-#: Opening a UDP link sends nothing and so storms nobody, while a vehicle may be waiting for its next command.
+MAX_DATAGRAM_BYTES = 65535  # the largest possible datagram, so none is truncated
+#: Short, since opening a UDP link sends nothing, and a vehicle may be waiting for its next command.
 LONGEST_DELAY_S = 1.0
 
 
 def bound_socket(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound; port 0 takes a free one. Raises LinkError when the address is not available."""
+    """Return a bound socket; port 0 picks a free one. Raises LinkError if the address is not available."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = ipv4_first(found)[0]
@@ -30,5 +30,5 @@ def bound_socket(host: str, port: int) -> socket.socket:
 
 
 def ipv4_first(found: Iterable[Any]) -> list[Any]:
-    """Return what getaddrinfo found, IPv4 first: legacy programs have it, and an unused address can't be noticed."""
+    """Sort results of getaddrinfo, IPv4 first: legacy programs use it, and UDP can't detect an unused address."""
     return sorted(found, key=lambda each: bool(each[0] == socket.AF_INET6))

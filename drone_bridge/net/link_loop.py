@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LinkLoop: the one thread that runs a session on a link.
+"""LinkLoop: the single thread that runs a session on a link.
 
-Each turn: has the process stood still? Then what waited in the loop, and on a link of datagrams, is dropped, and the
-session resumes. Otherwise work that other threads have posted, what has arrived on the link, and the session's tick
-when it is due. The actions that the session returns are done at once, by the same thread: `Send` and `Close` by the
-link, the others by a `Stage`. Only notes come after all others, and sentences for the log have a thread of their own
-(`net.note_queue`): whatever blocks that, the link's thread goes on, and neutral is sent. Other threads only append to a
-deque and wake the thread by a pipe, whose end is the one thing that is locked.
+Each turn first checks for a stall of the process. After a stall, posted work and waiting datagrams are dropped, and the
+session resumes. Otherwise the turn executes the work posted by other threads, handles received data, and ticks the
+session if it is due. The session's actions are executed at once, in the same thread: `Send` and `Close` by the link,
+the others by a `Stage`. Notes are handled after all other actions. Their sentences are logged by a separate thread
+(`net.note_queue`), so a log that blocks never delays the link's thread, or the neutral command. Other threads only
+append to a deque, and wake the thread through a pipe. The only lock guards the closing of that pipe.
 
-A turn begins when something arrives or is posted, when the session is due, and at least every StallDetector.PERIOD_S. A
-peer that floods the link delays a tick by one datagram at most.
+A turn begins when data arrive, when work is posted, when the session is due, and at least every StallDetector.PERIOD_S.
+A peer that floods the link delays a tick by one datagram at most.
 """
 
 import contextlib
@@ -36,17 +36,17 @@ from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.session.session import Actions, Call, Close, Note, Outcome, Publish, Send, Session
 from drone_bridge.session.stall_detector import StallDetector
 
-#: Work that waits for the thread; of more, the oldest is dropped.
+#: Capacity of the queue of posted work. If it is full, the oldest work is dropped.
 MAX_POSTED = 64
-#: Datagrams that are read in a turn, until posted work is looked at again.
+#: Reads per turn, before posted work is handled again.
 MAX_READ = 32
-#: More than that can't wait in a socket.
+#: Upper bound of the datagrams that can wait in a socket.
 MAX_DRAINED = 1000
-#: Before a link that has failed is opened again: a vehicle may be waiting for its next command.
+#: Longest pause before a failed link is reopened: a vehicle may be waiting for its next command.
 LONGEST_PAUSE_S = 1.0
-#: How long a session may take to leave.
+#: How long a session may take to end.
 END_S = 1.0
-#: Counters of what the loop itself notices.
+#: Counters of the loop itself.
 INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
     "internal_errors",
     "lost_connections",
@@ -54,95 +54,95 @@ INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
     "dropped_after_a_stall",
 )
 
-#: Why what was decided is not sent.
+#: Reason for a packet that was dropped after a stall.
 OUTDATED = "This process stood still after it was decided what to send: it was left out."
 
-#: What another thread wants done: gets the time, and returns actions.
+#: Callback posted by another thread: gets the time, s, and returns actions.
 Work = Callable[[float], Actions]
 
 
 class Received(NamedTuple):
-    """What has arrived."""
+    """Received datagram, document, or chunk of a stream."""
 
     data: bytes
-    source: Any  # as the session gets it
+    source: Any  # as passed to the session
 
 
 class Filled(NamedTuple):
-    """How much has arrived, in memory that was handed out for it."""
+    """Received bytes of a stream, in a buffer that the session has provided."""
 
     size: int
     source: Any
 
 
 class Connected(NamedTuple):
-    """A stream has begun."""
+    """Start of a stream."""
 
     source: Any
 
 
 class Disconnected(NamedTuple):
-    """A stream has ended."""
+    """End of a stream."""
 
     source: Any
     sentence: str
-    is_regular: bool = False  # the peer has announced that it will send no more
+    is_regular: bool = False  # the peer has closed for writing
 
 
 class Link(Protocol):
-    """A transport. All but `cancel` are for the loop's thread; nothing blocks but `open`."""
+    """Transport. For the loop's thread, except `cancel`. Only `open` may block for long."""
 
     @property
     def port(self) -> int:
         """The port in use, 0 if there is none."""
 
     def open(self) -> None:
-        """Open, or open again, however long that takes. Raises LinkCancelledError."""
+        """Open or reopen, without a timeout. Raises LinkCancelledError."""
 
     def cancel(self) -> None:
-        """End `open`, now and later."""
+        """Cancel `open`, now and later."""
 
     def files(self) -> Sequence[Selectable]:
-        """Return what becomes readable when something has arrived."""
+        """Return the files that become readable when data arrive."""
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
-        """Return what has arrived first, None if nothing has.
+        """Return the oldest event that has not been returned yet, or None.
 
-        Raises LinkRefusedError if nobody listened to what was sent, LinkError if the link has to be opened again.
+        Raises LinkRefusedError if a sent datagram was refused, and LinkError if the link has to be reopened.
         """
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
-        """Send. Raises LinkRefusedError about what was sent before, and LinkError."""
+        """Send. Raises LinkRefusedError about an earlier datagram, and LinkError."""
 
     def close(self) -> None:
-        """Close, once what was sent has been taken or had its time."""
+        """Close, after the peers have read the sent data, or after a timeout."""
 
 
 @runtime_checkable
 class StreamLink(Link, Protocol):
-    """A link of streams, whose bytes are never dropped."""
+    """Link of byte streams, whose bytes are never dropped."""
 
-    #: The pauses before it is opened again.
+    #: Delays before the link is reopened.
     backoff: Backoff
 
     def disconnect(self, peer: Any) -> None:
-        """End the stream to a peer, once it has taken what it was sent; nothing of it is received any more."""
+        """End the stream to a peer once it has read the sent data. Its later data are discarded."""
 
     def disconnect_all(self) -> None:
-        """End all streams alike, and wait until their peers have taken what they were sent, or had their time."""
+        """End all streams in the same way, and wait until their peers have read the sent data, or for a timeout."""
 
 
 class Stage(Protocol):
-    """The node of a session: it executes the actions beside sending, in the loop's thread."""
+    """Node of a session, which executes all actions but sending, in the loop's thread."""
 
     def publish_event(self, message: Any) -> None:
         """Publish a wire message on its topics."""
 
     def note(self, note: Note) -> None:
-        """Count and log; notes with a sentence in a thread of their own, as a log may block."""
+        """Count and log a note. Notes with a sentence come from a separate thread, since a log may block."""
 
     def call_service(self, name: str, tag: Any) -> None:
-        """Call a service, see `session.Call`."""
+        """Call a service. See `session.Call`."""
 
     def resolve(self, outcome: Outcome) -> None:
         """Answer a request."""
@@ -151,29 +151,29 @@ class Stage(Protocol):
         """Handle the opening of the link."""
 
     def link_turned(self, session: Session) -> None:
-        """Follow the session's state, after each turn of the loop."""
+        """Update the node from the session's state. Called at the end of each turn of the loop."""
 
 
 class Intake:
-    """Commands that wait until the loop's thread takes them. This one never has any."""
+    """Queue of commands for the loop's thread. This base class is an empty one."""
 
     @property
     def due_s(self) -> float:
-        """When `look` has to be called next, s."""
+        """Time of the next call of `look`, s."""
         return math.inf
 
     def opened(self) -> None:
-        """Note that the link has been opened."""
+        """Handle the opening of the link."""
 
     def look(self, now_s: float) -> None:
-        """Take what has come, and report, at the end of each turn."""
+        """Handle waiting commands and report, at the end of each turn."""
 
     def closed(self) -> None:
-        """Note that the link has ended, or is to be opened again."""
+        """Handle the end of the link, which may be reopened later."""
 
 
 class LinkLoop:
-    """Runs a session on a link until it is stopped; the session is left with its last action done."""
+    """Event loop of a session on a link. `stop` returns after the session's last action, or after a timeout."""
 
     def __init__(
         self,
@@ -185,25 +185,25 @@ class LinkLoop:
         *,
         intake: Intake | None = None,
     ) -> None:
-        """`name` is the thread's, `clock` has the time that the session is given, and `intake` has its commands."""
+        """`name` names the thread, `clock` is the session's time source, and `intake` queues its commands."""
         self.link, self.session = link, session
         self._stage, self._clock, self._intake = stage, clock or Clock(), intake or Intake()
         self._stalls = StallDetector()
-        #: When it was decided what is being done now, by the session's clock.
+        #: Decision time of the actions that are being executed, by the session's clock, s.
         self.decided_s = -math.inf
         self._streams = link if isinstance(link, StreamLink) else None
         self._backoff = self._streams.backoff if self._streams else Backoff(longest_s=LONGEST_PAUSE_S)
         self._posted: deque[Work] = deque()
         self._kept: deque[Work] = deque()
         self._notes = NoteQueue(stage.note, f"{name} log")
-        self._noted: list[Note] = []  # of the actions that are being done
-        self._depth = 0  # of actions within actions
+        self._noted: list[Note] = []  # by the actions that are being executed
+        self._depth = 0  # nesting of actions
         self._is_stopping = self._is_closed = self._has_ended = self._was_lost = False
-        self._closing = threading.Lock()  # of the pipe, while others may wake
+        self._closing = threading.Lock()  # guards the pipe against a concurrent wake-up
         self._woken, self._waking = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(self._waking, False)
-        # It is waited for, but must not keep a process alive should it ever hang.
+        # `stop` joins it. A daemon, so that it can't keep the process alive if it hangs.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     @property
@@ -215,20 +215,20 @@ class LinkLoop:
         self._thread.start()
 
     def post(self, work: Work, *, is_kept: bool = False) -> bool:
-        """Have the thread call a function with the time, and do the actions that it returns. Thread-safe.
+        """Queue a callback for the loop's thread, which executes the actions that it returns. Thread-safe.
 
-        A caller waits for what is kept: it outlives stalls and lost links, and the session decides whether it is stale.
-        Return whether the work was accepted; False once the loop has ended.
+        Kept work is a request with a waiting caller. It survives stalls and lost links, and the session decides whether
+        it is stale. Return True if the work was accepted, False once the loop has ended.
         """
         if is_kept:
             self._kept.append(work)
-            if self._has_ended:  # it may have been answered in that moment, and is gone then
+            if self._has_ended:  # it may just have been answered, and removed
                 with contextlib.suppress(ValueError):
                     self._kept.remove(work)
                     return False
         else:
             if len(self._posted) >= MAX_POSTED:
-                with contextlib.suppress(IndexError):  # the thread has just taken them
+                with contextlib.suppress(IndexError):  # the thread has just emptied the queue
                     self._posted.popleft()
                     self._stage.note(Note(DROPPED_WORK))
             self._posted.append(work)
@@ -236,7 +236,7 @@ class LinkLoop:
         return not self._has_ended or is_kept
 
     def stop(self) -> bool:
-        """End the session and join the thread. Return whether that finished in time. For any other thread."""
+        """End the session and join the thread. Return True if it finished in time. Call this from another thread."""
         self._is_stopping = True
         self.link.cancel()
         self._wake()
@@ -249,7 +249,7 @@ class LinkLoop:
         self._notes.finish()
         return True
 
-    # The thread.
+    # For the loop's thread.
 
     def _run(self) -> None:
         try:
@@ -263,7 +263,7 @@ class LinkLoop:
                     break
                 except Exception as error:
                     self._was_lost = True
-                    self._lose()  # first: a traceback's lines are read from the disk
+                    self._lose()  # before formatting a traceback, which reads from the disk
                     if not isinstance(error, LinkError):
                         self._notes.put(_internal(error))
                     elif not isinstance(error, LinkClosedError):
@@ -276,7 +276,7 @@ class LinkLoop:
                 self.link.close()
 
     def _begin(self) -> None:
-        """Begin on an open link: what was posted while there was none is old, and that time was no stall."""
+        """Begin on an open link. Work posted without a link is stale, and the time without a link is not a stall."""
         self._stalls = StallDetector()
         self._posted.clear()
         if self._was_lost:
@@ -288,12 +288,12 @@ class LinkLoop:
         self._stage.link_turned(self.session)
 
     def _serve(self) -> None:
-        """Run the session until it is to end. Raises LinkError when the link has to be opened again."""
+        """Run the session until `stop`. Raises LinkError if the link has to be reopened."""
         files = tuple(self.link.files())
         poll = self._poll(*files)
-        self.turn()  # what was connected while the link was opened makes no file readable
+        self.turn()  # connections made by `open` make no file readable
         while not self._is_stopping:
-            if files != (files := tuple(self.link.files())):  # one may come later, or be replaced
+            if files != (files := tuple(self.link.files())):  # files may be added or replaced
                 poll = self._poll(*files)
             due_s = min(self.session.due_s, self._intake.due_s)
             wait_s = min(due_s - self._clock.now_s(), StallDetector.PERIOD_S)
@@ -304,7 +304,7 @@ class LinkLoop:
                 self.turn()
 
     def turn(self) -> None:
-        """Do what there is to do now. Raises LinkError, and whatever a fault raises: the link is opened again then."""
+        """Execute one turn. After a LinkError, or an exception from a fault, the link is reopened."""
         self._now()
         self._do_posted()
         self._read()
@@ -315,7 +315,7 @@ class LinkLoop:
     def _do_posted(self) -> None:
         for posted in (self._kept, self._posted):
             for _ in range(len(posted)):
-                if (now_s := self._now()) is None or not posted:  # dropped, as it stood still during the one before
+                if (now_s := self._now()) is None or not posted:  # dropped after a stall during the previous one
                     return
                 self._act(posted.popleft()(now_s), now_s)
                 self._tick()
@@ -331,13 +331,13 @@ class LinkLoop:
                 return
             if (now_s := self._now()) is None:
                 if not self._streams:
-                    return  # what was just read is as old as what still waits
+                    return  # the datagram is as stale as those still waiting
                 now_s = self.session.fresh_since_s
             self._act(self._taken(received, now_s), now_s)
             self._tick()
 
     def _taken(self, received: Received | Filled | Connected | Disconnected, now_s: float) -> Actions:
-        """Have the session take what has arrived."""
+        """Pass a received event to the session."""
         if isinstance(received, Connected):
             return self.session.connected(received.source, now_s)
         if isinstance(received, Disconnected):
@@ -356,7 +356,7 @@ class LinkLoop:
             self._act(self.session.tick(now_s), now_s)
 
     def _now(self) -> float | None:
-        """Return the time; None if the process has stood still just now, and the session has resumed."""
+        """Return the time, or None after a stall, from which the session has been resumed."""
         now_s = self._clock.now_s()
         if not self._stalls.has_stalled(now_s):
             return now_s
@@ -364,7 +364,7 @@ class LinkLoop:
         return None
 
     def _resume(self, now_s: float) -> None:
-        """Drop stale work and datagrams, and resume the session, in one step, whatever the link reports meanwhile."""
+        """Drop stale work and datagrams, and resume the session, regardless of errors that the link reports."""
         dropped = len(self._posted)
         self._posted.clear()
         dropped += self._drain()
@@ -375,7 +375,7 @@ class LinkLoop:
             self._notes.put(Note(DROPPED_BY_STALL, sentence))
 
     def _drain(self) -> int:
-        """Drop what waits on a link of datagrams; return how many."""
+        """Drop waiting datagrams, and return their number. Streams keep their bytes."""
         if self._streams:
             return 0
         dropped = 0
@@ -384,12 +384,12 @@ class LinkLoop:
                 if self.link.receive() is None:
                     break
                 dropped += 1
-            except LinkError:  # of what was sent; or the link is broken, which the next reading raises again
+            except LinkError:  # a refusal, or a broken link, which the next read reports again
                 continue
         return dropped
 
     def _lose(self) -> None:
-        """Have the session leave the vehicle neutral, and answer who waits; whatever goes wrong is only counted."""
+        """Command neutral, answer waiting callers, and disconnect all streams. Session errors are only reported."""
         now_s = self.session.fresh_since_s = self._clock.now_s()
         self._try(self.session.lost, now_s)
         self._answer_all(now_s)
@@ -399,19 +399,19 @@ class LinkLoop:
             self._streams.disconnect_all()
 
     def _answer_all(self, now_s: float) -> None:
-        """Have the session answer who waits."""
+        """Answer waiting callers, through the session."""
         while self._kept:
             self._try(self._kept.popleft(), now_s)
 
     def _try(self, work: Work, now_s: float) -> None:
-        """Do some work and its actions; whatever goes wrong is only counted."""
+        """Execute work and its actions. Errors are only counted and logged."""
         try:
             self._act(work(now_s), now_s)
         except Exception as error:
             self._notes.put(_internal(error))
 
     def end(self) -> None:
-        """Have the session say its last, which may take some repeats."""
+        """End the session: send its last packets, with repeats, for END_S at most."""
         now_s = self._clock.now_s()
         until_s = now_s + END_S
         self._try(self.session.end, now_s)
@@ -421,7 +421,7 @@ class LinkLoop:
             self._try(self.session.tick, now_s)
         self._intake.closed()
         self._stage.link_turned(self.session)
-        self._has_ended = True  # whoever posts from now on is told
+        self._has_ended = True  # later calls of `post` return False
         self._answer_all(now_s)
 
     def _refused(self, error: LinkRefusedError) -> None:
@@ -429,13 +429,13 @@ class LinkLoop:
         self._act(self.session.refused(str(error), now_s), now_s)
 
     def _act(self, actions: Actions, now_s: float) -> None:
-        """Do what was decided at a time. Nothing is sent if the process has been stalled since, except at the end.
+        """Execute actions that were decided at `now_s`. After a stall datagrams are not sent, except at the end.
 
-        Of a stream everything is sent, as the rest could not be read: the session resumes right after that. Notes come
-        after all other actions, those of actions within actions too: only after neutral is anything logged.
+        Streams send everything, since a gap would make the rest unreadable. The session resumes right afterwards. Notes
+        are handled after all other actions, nested ones included: logging never precedes the neutral command.
 
-        What is published has the time at which it was decided with it, `decided_s`: an old command is left out there,
-        and a neutral one is not. Raises the first error after all actions were tried.
+        Publishers read the decision time from `decided_s`. They skip a stale command, but never a neutral one. Raises
+        the first error, after all actions were tried.
         """
         outer_s, self.decided_s = self.decided_s, now_s
         self._depth += 1
@@ -457,7 +457,7 @@ class LinkLoop:
                     self._stage.resolve(action)
             except Exception as error:
                 failure = failure or error
-        self.decided_s = outer_s  # of the actions among which these were
+        self.decided_s = outer_s  # of the enclosing actions
         self._depth -= 1
         if self._noted and not self._depth:
             noted, self._noted = self._noted, []
@@ -491,7 +491,7 @@ class LinkLoop:
         return poll
 
     def _pause(self) -> None:
-        """Wait before the link is opened again, but not for longer than until it is to end."""
+        """Wait before the link is reopened. `stop` ends the wait."""
         end_s = self._clock.now_s() + self._backoff.next_delay_s()
         poll = self._poll()
         while not self._is_stopping and (left_s := end_s - self._clock.now_s()) > 0:
@@ -509,5 +509,5 @@ class LinkLoop:
 
 
 def _internal(error: Exception) -> Note:
-    """Return the note of a fault of ours, with its traceback."""
+    """Return the note of an internal error, with its traceback."""
     return Note(INTERNAL_ERRORS, "".join(traceback.format_exception(error)))

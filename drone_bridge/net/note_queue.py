@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NoteQueue: hands sentences for the log to a thread of their own, so that a log that blocks delays no command."""
+"""NoteQueue: logging in a separate thread, so that a log that blocks never delays a command."""
 
 import contextlib
 import threading
@@ -8,17 +8,17 @@ from collections.abc import Callable
 
 from drone_bridge.session.session import Note
 
-#: Notes that wait while the log blocks; of more, the oldest are only counted.
+#: Capacity of the queue while the log blocks. If it is full, the oldest notes are only counted.
 MAX_WAITING = 200
-#: How long the end of a link waits for its last notes.
+#: How long `finish` waits for the last notes.
 FINISH_S = 0.5
 
 
 class NoteQueue:
-    """Logs in a thread; before `start`, at once. For one thread that puts."""
+    """Queue of notes with a logging thread. Single producer; before `start`, `put` logs at once."""
 
     def __init__(self, do: Callable[[Note], None], name: str) -> None:
-        """`do` counts and logs a note. `name` is the thread's."""
+        """`do` counts and logs a note. `name` names the thread."""
         self._do = do
         self._waiting: deque[Note] = deque()
         self._changed = threading.Semaphore(0)
@@ -26,14 +26,14 @@ class NoteQueue:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Log in a thread from now on."""
+        """Start the logging thread."""
         self._thread.start()
 
     def put(self, note: Note) -> None:
-        """Count and log soon; never waits."""
+        """Queue a note, without waiting."""
         if self._thread.is_alive():
             if len(self._waiting) >= MAX_WAITING:
-                with contextlib.suppress(IndexError):  # the thread has just taken them
+                with contextlib.suppress(IndexError):  # the thread has just emptied the queue
                     self._do(Note(self._waiting.popleft().counter))
             self._waiting.append(note)
             self._changed.release()
@@ -41,7 +41,7 @@ class NoteQueue:
             self._do(note)
 
     def finish(self) -> None:
-        """Wait until the last notes are logged, for FINISH_S at most."""
+        """Log the last notes and join the thread, for FINISH_S at most."""
         self._is_finishing = True
         self._changed.release()
         self._thread.join(FINISH_S)
@@ -50,9 +50,9 @@ class NoteQueue:
         while self._changed.acquire():
             try:
                 note = self._waiting.popleft()
-            except IndexError:  # counted already, or there is nothing more to come
+            except IndexError:  # the note was only counted, or `finish` was called
                 if self._is_finishing:
                     return
                 continue
-            with contextlib.suppress(Exception):  # of a log there is nowhere to complain
+            with contextlib.suppress(Exception):  # a log that fails has nowhere to report to
                 self._do(note)

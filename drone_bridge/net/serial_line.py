@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SerialLine: a serial line as a link for a LinkLoop, opened again whenever its device has gone. POSIX only."""
+"""SerialLine: serial link for a LinkLoop, reopened when its device has disappeared. POSIX only."""
 
 import contextlib
 import os
@@ -25,14 +25,14 @@ from drone_bridge.net.connector import (
 from drone_bridge.net.link_loop import Connected, Disconnected, Received
 
 READ_BYTES = 65536
-#: What waits for a line that is slower than what is sent: more is dropped, packet by packet.
+#: Capacity of the send queue of a slow line. Packets beyond it are dropped.
 MAX_UNSENT_BYTES = 16384
-#: How long the last packets of a session may take.
+#: How long sending the last packets of a session may take.
 LEAVING_S = 0.5
 
 
 class _Device(NamedTuple):
-    """An open device."""
+    """Open device."""
 
     descriptor: int
 
@@ -41,7 +41,7 @@ class _Device(NamedTuple):
 
 
 class SerialLine(Retrying):
-    """One peer at the other end of a line, connected once the device is open. Eight bits, no parity, one stop bit."""
+    """Serial link to one peer, connected while the device is open. Eight data bits, no parity, one stop bit."""
 
     port = 0
 
@@ -54,9 +54,9 @@ class SerialLine(Retrying):
         wire_log: MakeTap | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`on_failure` gets the error of each attempt to open it that failed, and the seconds until the next one.
+        """`on_failure` gets the error of each failed attempt to open, and the delay until the next one, s.
 
-        Raises ValueError for a baud rate that the system does not have.
+        Raises ValueError for a baud rate that the system does not support.
         """
         super().__init__(on_failure, cancellation=cancellation)
         self._path, self._wire_log = path, wire_log
@@ -67,10 +67,10 @@ class SerialLine(Retrying):
         self._device: _Device | None = None
         self._tap: Tap | None = None
         self._is_new = False
-        self._unsent: deque[bytes] = deque()  # packets, of which the first may have gone in part
+        self._unsent: deque[bytes] = deque()  # packets, the first perhaps sent in part
 
     def open(self) -> None:
-        """Open the device; retry until that works. Raises LinkCancelledError."""
+        """Open the device, with retries. Raises LinkCancelledError."""
         self._device, self._is_new = self._retried(self._opened), True
         self._tap = self._wire_log("serial", self._path, self._path) if self._wire_log else None
 
@@ -78,7 +78,7 @@ class SerialLine(Retrying):
         return (self._device,) if self._device else ()
 
     def receive(self) -> Received | Connected | Disconnected | None:
-        """See Link. Raises LinkClosedError once the device has gone, or was closed."""
+        """See Link. Raises LinkClosedError once the device has disappeared or was closed."""
         if self._device is None:
             raise LinkClosedError(f"{self._path} is closed.")
         if self._is_new:
@@ -100,7 +100,7 @@ class SerialLine(Retrying):
         return Received(data, self._path)
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
-        """Send a packet. Raises LinkError where there is no device, or no room as the line is too slow."""
+        """Queue a packet. Raises LinkError if the device is closed, or if the queue of a slow line is full."""
         if self._device is None:
             raise LinkError(f"Nothing can be sent to {self._path}: it is closed.")
         if sum(map(len, self._unsent)) + len(data) > MAX_UNSENT_BYTES:
@@ -108,11 +108,11 @@ class SerialLine(Retrying):
         self._unsent.append(bytes(data))
         if self._tap:
             self._tap(SENT, data)
-        with contextlib.suppress(OSError):  # which reading reports
+        with contextlib.suppress(OSError):  # reported by the next read
             self._flush()
 
     def disconnect(self, peer: Any) -> None:
-        """Close the device once it has taken what was sent, or had its time."""
+        """Close the device after the queue is sent, or after LEAVING_S."""
         end_s = elapsed_s() + LEAVING_S
         with contextlib.suppress(OSError):
             while self._device and self._unsent and (left_s := end_s - elapsed_s()) > 0:
@@ -140,14 +140,14 @@ class SerialLine(Retrying):
             attributes[2] |= termios.CLOCAL | termios.CREAD
             attributes[4] = attributes[5] = self._speed
             termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
-            termios.tcflush(descriptor, termios.TCIFLUSH)  # what came before is old
+            termios.tcflush(descriptor, termios.TCIFLUSH)  # earlier input is stale
         except termios.error as error:
             os.close(descriptor)
             raise LinkError(f"{self._path} is no serial line: {error.args[-1]}.") from error
         return _Device(descriptor)
 
     def _flush(self) -> None:
-        """Write what the device takes. Raises OSError."""
+        """Write as much of the queue as the device accepts. Raises OSError."""
         with contextlib.suppress(BlockingIOError):
             while self._device and self._unsent:
                 written = os.write(self._device.descriptor, self._unsent[0])

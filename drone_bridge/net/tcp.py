@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all TCP sockets have: small messages sent at once, vanished peers noticed, how to connect and to listen."""
+"""TCP sockets: options (no delay, keepalive), connecting with cancellation, and listening."""
 
 import contextlib
 import os
@@ -16,13 +16,13 @@ KEEPALIVE_PROBES = 3
 
 
 def vanished_after_s() -> int:
-    """Return how long after its last sign of life a peer that lost power or its cable is given up."""
+    """Return the keepalive timeout, s, after which a peer without power or cable is considered disconnected."""
     return KEEPALIVE_IDLE_S + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL_S
 
 
 def set_options(connected: socket.socket) -> None:
-    """Send small messages at once, and probe a peer that is silent."""
-    # The protocols are made of small requests and answers, which must not wait for each other.
+    """Disable Nagle's algorithm, and enable keepalive probes of a silent peer."""
+    # The protocols consist of small requests and responses, which must not wait for each other.
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in (
@@ -35,9 +35,10 @@ def set_options(connected: socket.socket) -> None:
 
 
 def expect_acknowledgements(connected: socket.socket) -> None:
-    """Also give up a peer that acknowledges nothing, which is otherwise not probed for 15 minutes.
+    """Time out a peer that does not acknowledge sent data. Otherwise TCP retransmits for about 15 minutes.
 
-    To Linux a peer that reads nothing looks the same, so this is not for peers that may be stopped inside a message.
+    Linux can't distinguish it from a peer that does not read. Don't use this for peers that may be stopped inside a
+    message.
     """
     if hasattr(socket, "TCP_USER_TIMEOUT"):
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, vanished_after_s() * 1000)
@@ -47,7 +48,7 @@ CONNECT_TIMEOUT_S = 5.0
 
 
 def connect(connecting: socket.socket, address: Any, cancellation: Cancellation) -> None:
-    """Connect a new socket, which does not block from then on. Raises OSError and LinkCancelledError."""
+    """Connect a new socket and make it non-blocking. Raises OSError and LinkCancelledError."""
     connecting.setblocking(False)
     with contextlib.suppress(BlockingIOError):
         connecting.connect(address)
@@ -62,16 +63,16 @@ def connect(connecting: socket.socket, address: Any, cancellation: Cancellation)
     if code := connecting.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
         raise OSError(code, os.strerror(code))
     if connecting.getsockname() == connecting.getpeername():
-        # A port from the range for clients, on this machine, with nobody listening, can meet itself.
+        # TCP self-connection: on this machine, a closed port in the ephemeral range can connect to itself.
         raise ConnectionRefusedError("nobody listens there")
 
 
 def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
     """Return a listening socket; port 0 picks a free one. Raises LinkError if the address is not available.
 
-    :: stands for all interfaces with IPv4 as well, whatever the system's default.
+    :: listens on all interfaces, IPv4 included, regardless of the system's default.
     """
-    if not host:  # which sockets take for all interfaces
+    if not host:  # sockets would listen on all interfaces
         raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
     if not 0 <= port <= 65535:
         raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")

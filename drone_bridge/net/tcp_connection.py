@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TcpConnection: one TCP connection that never blocks, for links of a LinkLoop."""
+"""TcpConnection: non-blocking TCP connection, for links of a LinkLoop."""
 
 import contextlib
 import socket
@@ -12,47 +12,47 @@ from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reaso
 from drone_bridge.net.link_loop import Filled, Received
 from drone_bridge.wire.addresses import peer_name
 
-#: What a peer may leave unread, beside what the system keeps for it.
+#: Limit of the send buffer of a peer, beside the system's own buffer.
 MAX_UNREAD_BYTES = 256 * 1024
-#: How long a peer has, by default and at most when the link is closed, to read the last bytes and close as well.
+#: Default linger time, in which a peer can read the last bytes and close. Also the longest when a link is closed.
 LEAVE_S = 0.3
 _DRAIN_BYTES = 65536
-_MAX_DRAINS = 16  # at once
+_MAX_DRAINS = 16  # per call
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """How the connections of a link are read and watched."""
+    """Options of the connections of a link."""
 
     chunk_bytes: int = 65536
-    """What is read of one at a time, so what a session parses before another peer has its turn."""
+    """Size of one read, and so of the data that a session parses before the next peer's turn."""
     expects_acknowledgements: bool = False
-    """Whether a peer that acknowledges nothing is given up, see `tcp.expect_acknowledgements`."""
+    """Whether a peer that does not acknowledge times out. See `tcp.expect_acknowledgements`."""
     acknowledges_at_once: bool = False
-    """Whether acknowledgements are sent without delay, where the system can.
+    """Whether acknowledgements are sent without delay, if the system supports that.
 
-    For peers that send a message in pieces with Nagle's algorithm on: each piece waits for the acknowledgement of the
-    previous one, which is otherwise delayed by 40 ms. Not when all that was asked for has come: then the message is
-    whole, and its answer acknowledges it.
+    For peers that send a message in pieces with Nagle's algorithm enabled: each piece waits for the acknowledgement of
+    the previous one, which is otherwise delayed by 40 ms. Skipped after a read that fills its buffer: the message is
+    then complete, and the response acknowledges it.
     """
     waits_for_acknowledgements: bool = False
-    """Whether small pieces wait until what was sent is acknowledged (Nagle's algorithm), as by default elsewhere."""
+    """Whether Nagle's algorithm is enabled: small pieces wait until earlier ones are acknowledged."""
     max_unread_bytes: int = MAX_UNREAD_BYTES
-    """What a peer may leave unread before it is given up."""
+    """Limit of the send buffer of a peer, beyond which it is disconnected."""
     linger_s: float = LEAVE_S
-    """How long a peer that was disconnected has to read to the end and close as well."""
+    """How long a disconnected peer has to read to the end and close, s."""
     max_lingering: int = 32
-    """How many of those there may be; of more, the oldest is closed."""
+    """Limit of such lingering peers. Beyond it the oldest is closed."""
     memory: "Callable[[StreamPeer], Sequence[memoryview]] | None" = None
-    """Hands out the memory into which a peer's next bytes are read, piece by piece; new bytes by default."""
+    """Returns the buffers into which a peer's next bytes are read. By default each read allocates new bytes."""
 
 
 class StreamEndedError(LinkError):
-    """The peer has ended its stream regularly."""
+    """Regular end of a stream by the peer."""
 
 
 class StreamPeer:
-    """One connection's peer, as sessions have it."""
+    """Peer of a connection, as sessions refer to it."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -62,13 +62,13 @@ class StreamPeer:
 
 
 class TcpConnection:
-    """Reads chunks, and sends each piece as one, as soon as the system takes it.
+    """Non-blocking TCP connection with a send queue, which is written as fast as the system accepts it.
 
-    A failure to send is raised by `read`, once it has returned what the peer had sent before.
+    A failure to send is raised by `read`, after it has returned the data that the peer had sent before.
     """
 
     def __init__(self, connected: socket.socket, options: StreamOptions, wire_log: MakeTap | None = None) -> None:
-        """Take over a connected socket. Raises OSError and closes it if the peer has gone already."""
+        """Take ownership of a connected socket. Closes it and raises OSError if the peer has already disconnected."""
         try:
             connected.setblocking(False)
             tcp.set_options(connected)
@@ -85,23 +85,23 @@ class TcpConnection:
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
         self._unsent: deque[memoryview] = deque()
-        #: What the peer has not taken.
+        #: Size of the send queue.
         self.unsent_bytes = 0
         self._failure = ""  # of sending
         self._is_shut = False
-        #: Whether the peer has closed for writing, while it is left.
+        #: Whether the peer has closed for writing too, while this side leaves.
         self.has_ended = False
 
     @property
     def has_unsent(self) -> bool:
-        """Whether the peer has not taken everything."""
+        """Whether the send queue holds data."""
         return bool(self._unsent)
 
     def fileno(self) -> int:
         return self._socket.fileno()
 
     def read(self) -> Received | Filled | None:
-        """Return the next chunk, None if nothing has arrived. Raises LinkError with the reason when it is over."""
+        """Return the next chunk, or None if nothing has arrived. Raises LinkError when the connection has ended."""
         buffers = self._memory(self.peer) if self._memory else ()
         try:
             data = b"" if buffers else self._socket.recv(self._chunk_bytes)
@@ -117,11 +117,11 @@ class TcpConnection:
                 raise LinkError(f"The connection to {self.peer} was lost: {self._failure}.")
             raise StreamEndedError(f"{self.peer} has closed the connection.")
         if self._quickacks and count < (sum(map(len, buffers)) if buffers else self._chunk_bytes):
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux goes back to delays by itself
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux resets it by itself
         return Filled(count, self.peer) if buffers else Received(data, self.peer)
 
     def flush(self, piece: bytes | memoryview = b"") -> None:
-        """Send what waits, then a further piece, as far as the system takes them; the rest waits."""
+        """Append a piece to the send queue, and write as much of the queue as the system accepts."""
         if piece and not self._failure:
             self._unsent.append(memoryview(piece))
             self.unsent_bytes += len(piece)
@@ -144,7 +144,7 @@ class TcpConnection:
                 self._unsent.popleft()
 
     def has_left(self) -> bool:
-        """Send the rest, close for writing, discard received bytes, and return whether the peer has closed as well."""
+        """Send the rest, close for writing, and discard received bytes. Return True once the peer has closed too."""
         self.flush()
         try:
             if not self._unsent and not self._is_shut:

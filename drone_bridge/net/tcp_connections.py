@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TcpConnections: any number of TCP connections as what a link receives from and sends to.
+"""TcpConnections: base class for links with any number of TCP connections.
 
-None of them can hold up the others: each has a chunk read in its turn, what it does not take is bounded, and when it is
-disconnected it gets some time to read to the end.
+No connection can block the others. They are read in turn, chunk by chunk. The send queue of each is bounded. A peer
+that is disconnected gets some time to read to the end.
 """
 
 import selectors
@@ -16,23 +16,23 @@ from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import LEAVE_S, StreamEndedError, StreamOptions, StreamPeer, TcpConnection
 from drone_bridge.net.tcp_leaving import LeavingConnections
 
-#: Chunks of one that are read on before others are accepted.
+#: Chunks that are read before waiting connections are accepted.
 MAX_READ_BEFORE = 16
 
 
 class TcpConnections:
-    """For the loop's thread."""
+    """TCP connections with one selector. For the loop's thread only."""
 
     def __init__(self, options: StreamOptions | None = None, wire_log: MakeTap | None = None) -> None:
         self._options, self._wire_log = options or StreamOptions(), wire_log
         self._selector = selectors.DefaultSelector()
         self._by_peer: dict[StreamPeer, TcpConnection] = {}
-        self._ready: deque[TcpConnection] = deque()  # which have something to be read
-        self._calls: list[Callable[[], None]] = []  # what else is to be done
+        self._ready: deque[TcpConnection] = deque()  # connections that are readable
+        self._calls: list[Callable[[], None]] = []  # pending callbacks of other watched files
         self._events: deque[Received | Filled | Connected | Disconnected] = deque()
         self._leaving = LeavingConnections(self._options.linger_s, self._options.max_lingering)
-        self._has_looked = False  # since `receive` has last returned None
-        self._read_before = 0  # chunks that were read since something else was to be done
+        self._has_looked = False  # since the last None of `receive`
+        self._read_before = 0  # chunks read while a callback was pending
 
     @property
     def has_peers(self) -> bool:
@@ -40,18 +40,18 @@ class TcpConnections:
         return bool(self._by_peer)
 
     def files(self) -> Sequence[Selectable]:
-        """Return what becomes readable when one of them does, or takes more of what it was sent."""
+        """Return the selector, which becomes readable when a connection is readable, or writable with data queued."""
         return (self._selector,)
 
     def watch(self, file: Selectable, call: Callable[[], None]) -> None:
-        """Have a function called when another file is readable."""
+        """Register a callback for when another file is readable."""
         self._selector.register(file.fileno(), selectors.EVENT_READ, lambda mask: self._calls.append(call))
 
     def unwatch(self, file: Selectable) -> None:
         self._selector.unregister(file.fileno())
 
     def add(self, connected: socket.socket) -> StreamPeer | None:
-        """Take over a connected socket, and return its peer; None if that has gone again."""
+        """Take ownership of a connected socket. Return its peer, or None if it has already disconnected."""
         try:
             connection = TcpConnection(connected, self._options, self._wire_log)
         except OSError:
@@ -64,7 +64,7 @@ class TcpConnections:
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link."""
         if not self._events and not self._ready and not self._calls:
-            if self._has_looked:  # what has come since wakes the loop again, and to look twice costs as much as to read
+            if self._has_looked:  # later data wake the loop again, and a second select would cost as much as a read
                 self._has_looked = False
                 return None
             self._has_looked = True
@@ -72,7 +72,7 @@ class TcpConnections:
                 key.data(mask)
         while not self._events and self._ready:
             self._read(self._ready.popleft())
-        if not self._events and self._calls:  # last, as a peer that has gone leaves its place to the next
+        if not self._events and self._calls:  # last, so that a disconnect frees its place first
             self._read_before = 0
             self._calls.pop()()
         if self._events:
@@ -81,7 +81,7 @@ class TcpConnections:
         return None
 
     def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
-        """Send a piece, or keep it until the peer takes it. Disconnects a peer that has left too much unread.
+        """Send to a peer, or queue the rest. Disconnects a peer whose send queue exceeds `max_unread_bytes`.
 
         Ignored if the peer has disconnected: the session receives that event next.
         """
@@ -99,7 +99,7 @@ class TcpConnections:
             self._select(connection)
 
     def has_unsent(self, peer: StreamPeer) -> bool:
-        """Return whether a peer has not taken everything; for one that has gone nothing waits."""
+        """Return whether data are queued for a peer. Always False for a disconnected one."""
         connection = self._by_peer.get(peer)
         return connection is not None and connection.has_unsent
 
@@ -111,7 +111,7 @@ class TcpConnections:
         self._events = deque(event for event in self._events if event.source is not peer)
 
     def disconnect_all(self) -> None:
-        """See StreamLink. What was received is forgotten."""
+        """See StreamLink. Also drops received events."""
         for peer in tuple(self._by_peer):
             self.disconnect(peer)
         self._events.clear()
@@ -119,7 +119,7 @@ class TcpConnections:
         self._leaving.wait(LEAVE_S)
 
     def close(self) -> None:
-        """Disconnect everybody, wait until they have left or had LEAVE_S, and close."""
+        """Disconnect all peers, wait for them to close for LEAVE_S at most, and close."""
         self.disconnect_all()
         self._leaving.close()
         self._selector.close()
@@ -146,7 +146,7 @@ class TcpConnections:
         if event is None:
             return
         self._events.append(event)
-        if self._calls and self._read_before < MAX_READ_BEFORE:  # its end may be behind that
+        if self._calls and self._read_before < MAX_READ_BEFORE:  # the end of the stream may follow
             self._read_before += 1
             self._ready.append(connection)
 

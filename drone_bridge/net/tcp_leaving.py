@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LeavingConnections: TCP connections that were closed for writing, and are drained until their peers close as well.
+"""LeavingConnections: lingering TCP connections, closed for writing and drained until their peers close too.
 
-Closing a connection while received bytes are unread resets it, which can overtake data, and can end a peer that writes
-to it. They are drained in a thread of its own, as a peer may stream on while the link's thread opens the next
-connection, or waits before it does.
+Closing a connection with unread bytes resets it. The reset can overtake sent data, and can terminate a peer that still
+writes. A separate thread drains the connections, since a peer may keep streaming while the link's thread opens the next
+connection or waits before it does.
 """
 
 import contextlib
@@ -17,27 +17,27 @@ from drone_bridge.net.tcp_connection import TcpConnection
 
 
 class LeavingConnections:
-    """Bounded in number and time. `add`, `wait` and `close` are for one thread."""
+    """Set of lingering connections, bounded in number and time. `add`, `wait` and `close` are for one thread."""
 
     def __init__(self, linger_s: float, most: int) -> None:
-        """Begin with none.
+        """Start empty.
 
         Args:
-            linger_s: how long a peer has to read to the end and close as well.
-            most: connections at once; of more, the oldest is closed.
+            linger_s: how long a peer has to read to the end and close.
+            most: limit of lingering connections; beyond it the oldest is closed.
         """
         self._linger_s, self._most = linger_s, most
         self._added: deque[TcpConnection] = deque()
-        self._count = 0  # added and not closed
+        self._count = 0  # connections added and not closed yet
         self._changed = threading.Condition()  # guards the count
         self._is_closing = False
         self._woken, self._waking = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(self._waking, False)
-        self._thread: threading.Thread | None = None  # until a peer does not close at once
+        self._thread: threading.Thread | None = None  # started with the first peer that does not close at once
 
     def add(self, connection: TcpConnection) -> None:
-        """Send the rest, close for writing, and close once the peer has."""
+        """Send the rest, close for writing, and close once the peer does."""
         if connection.has_left():
             connection.close()
             return
@@ -50,12 +50,12 @@ class LeavingConnections:
         self._wake()
 
     def wait(self, timeout_s: float) -> None:
-        """Wait until all have been closed, or for the timeout."""
+        """Wait until all connections are closed, or for the timeout."""
         with self._changed:
             self._changed.wait_for(lambda: not self._count, timeout_s)
 
     def close(self) -> None:
-        """Close all at once. May be called again."""
+        """Close all connections at once. Idempotent."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -70,7 +70,7 @@ class LeavingConnections:
             os.write(self._waking, b"w")
 
     def _run(self) -> None:
-        leaving: dict[TcpConnection, float] = {}  # and until when, the oldest first
+        leaving: dict[TcpConnection, float] = {}  # to deadlines, the oldest first
         while not self._is_closing:
             self._poll(leaving)
             while self._added:
@@ -87,7 +87,7 @@ class LeavingConnections:
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         for connection in leaving:
-            events = 0 if connection.has_ended else select.POLLIN  # the end stays readable
+            events = 0 if connection.has_ended else select.POLLIN  # a stream at its end stays readable
             poll.register(connection, events | (select.POLLOUT if connection.has_unsent else 0))
         wait_s = min(leaving.values()) - elapsed_s() if leaving else None
         poll.poll(None if wait_s is None else max(0.0, wait_s) * 1000)

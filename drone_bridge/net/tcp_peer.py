@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TcpPeer: TCP connections to one host and port, mostly one, as a link for a LinkLoop that opens it again and again."""
+"""TcpPeer: TCP link to one host and port, by one or several connections, reopened by its LinkLoop."""
 
 import socket
 from collections.abc import Callable
@@ -14,10 +14,10 @@ from drone_bridge.wire.addresses import address_name
 
 
 class TcpPeer(Connector, TcpConnections):
-    """The session hears that it is connected, its bytes, and that it is disconnected; then the link is opened again.
+    """TCP client link, which is reopened after its session has handled the disconnect.
 
-    Of several connections the session hears once there are all of them, in the order in which they were opened. When
-    all have gone they are opened again: a session that needs all of them closes the others when it loses one.
+    The session is notified of several connections once all of them are open, in the order in which they were opened.
+    They are reopened when all have ended: a session that needs all of them closes the others when it loses one.
     """
 
     kind = socket.SOCK_STREAM
@@ -33,17 +33,17 @@ class TcpPeer(Connector, TcpConnections):
         wire_log: MakeTap | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`on_failure` gets the error of each attempt to connect that failed, and the seconds until the next."""
+        """`on_failure` gets the error of each failed attempt to connect, and the delay until the next one, s."""
         Connector.__init__(self, host, port, on_failure, cancellation=cancellation)
         TcpConnections.__init__(self, options, wire_log)
         self._count = connections
 
     def open(self) -> None:
-        """Connect, and retry until that works. Raises LinkCancelledError."""
+        """Connect, with retries. Raises LinkCancelledError."""
         self._retried(self._connect_all)
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
-        """See Link. Raises LinkClosedError once the peer has gone, or was disconnected."""
+        """See Link. Raises LinkClosedError once the peer has disconnected or was disconnected."""
         received = super().receive()
         if received is None and not self.has_peers:
             raise LinkClosedError(f"The connection to {address_name(self._host, self._port)} is closed.")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TcpPort: a TCP port of this machine as a link for a LinkLoop, for any number of peers at once.
+"""TcpPort: TCP listener as a link for a LinkLoop, for any number of peers.
 
-Who may stay is for the session to say, see `session.clients`.
+The session decides which peers stay connected. See `session.clients`.
 """
 
 import errno
@@ -15,17 +15,17 @@ from drone_bridge.net.tcp import listening_socket
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_connections import TcpConnections
 
-#: What of a peer may wait in the system, where it grows old, and of what it does not read.
+#: Sizes of small system buffers: received data go stale there, and unread sent data are not counted there.
 RECEIVE_BUFFER_BYTES = 64 * 1024
 SEND_BUFFER_BYTES = 64 * 1024
-#: When there is no room for another connection in this process, until that is tried again.
+#: Delay before accepting again after running out of descriptors or memory.
 ACCEPT_RETRY_S = 0.5
 _OUT_OF_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BACKLOG = 16
 
 
 class TcpPort(TcpConnections):
-    """Listens from the beginning."""
+    """TCP listener, open from its creation."""
 
     def __init__(
         self,
@@ -36,23 +36,23 @@ class TcpPort(TcpConnections):
         wire_log: MakeTap | None = None,
         has_small_buffers: bool = False,
     ) -> None:
-        """Bind and listen; port 0 takes a free one. Raises LinkError when the address is not available.
+        """Bind and listen; port 0 picks a free one. Raises LinkError if the address is not available.
 
         Args:
-            host: the address of our own side; :: is all interfaces, with IPv4.
-            port: where to listen.
-            options: of each connection.
-            wire_log: where to log the bytes of each connection.
-            has_small_buffers: keep little in the system of what either side does not read: for small messages.
+            host: our own address; :: listens on all interfaces, IPv4 included.
+            port: the port to listen on.
+            options: options of each connection.
+            wire_log: factory of the taps that log the bytes of each connection.
+            has_small_buffers: limit the system's buffers of unread data, for protocols with small messages.
         """
         self._listening = listening_socket(host, port, backlog=_BACKLOG)
         super().__init__(options, wire_log)
         self.backoff = Backoff()
         self._has_small_buffers = has_small_buffers
         self._listening.setblocking(False)
-        if has_small_buffers:  # connections inherit it
+        if has_small_buffers:  # inherited by accepted connections
             self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-        self._accepts_from_s = math.inf  # when it accepts none
+        self._accepts_from_s = math.inf  # retry time while accepting is suspended
         self.watch(self._listening, self._accept)
 
     @property
@@ -60,10 +60,10 @@ class TcpPort(TcpConnections):
         return int(self._listening.getsockname()[1])
 
     def open(self) -> None:
-        """Do nothing: it is open."""
+        """Do nothing: the port is open from the beginning."""
 
     def cancel(self) -> None:
-        """Do nothing: nothing waits."""
+        """Do nothing: `open` never waits."""
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """See Link."""
@@ -82,10 +82,10 @@ class TcpPort(TcpConnections):
             try:
                 connected, _ = self._listening.accept()
             except OSError as error:
-                if error.errno in _OUT_OF_RESOURCES:  # the peer stays in the queue: asking at once would not help
+                if error.errno in _OUT_OF_RESOURCES:  # the peer stays in the backlog: an immediate retry would fail too
                     self._accepts_from_s = elapsed_s() + ACCEPT_RETRY_S
                     self.unwatch(self._listening)
                 return
-            if self._has_small_buffers:  # what nobody reads piles up here, where it is counted
+            if self._has_small_buffers:  # unread data then queue up in this process, where they are counted
                 connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
             self.add(connected)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wire log: the bytes of every connection, with directions and times, in an MCAP file. See docs/bags.md.
+"""WireLog: the bytes of every connection, with directions and times, in an MCAP file. See docs/bags.md.
 
-It makes the taps of a node's links, which copy what they read and send. A thread of its own writes, so that a disk that
-is slow, full or gone ends the log, with a sentence, and holds no link up.
+The log creates the taps of a node's links, which copy the bytes that they receive and send. A separate thread writes
+the file. A disk that is slow, full or missing therefore blocks no link: it ends the log, with a sentence.
 """
 
 import json
@@ -20,28 +20,28 @@ try:
 except ImportError:  # rosdep has no key for it
     Writer = None  # type: ignore[assignment,misc]
 
-#: The name of the metadata record that says whose bytes these are.
+#: Name of the metadata record about the node.
 FACTS = "drone_bridge.wire_log"
-#: The topic of the connections: of each its number, transport and addresses, as JSON, before its first bytes. RECEIVED
-#: and SENT have the bytes, with that number in the place of MCAP's sequence number.
+#: Topic of the connections: number, transport and addresses of each, as JSON, before its first bytes. The topics
+#: RECEIVED and SENT hold the bytes, with that number in place of MCAP's sequence number.
 CONNECTIONS = "connections"
-#: The peer of those at a UDP port who came after MAX_PEERS.
+#: Common name of the peers of a UDP port beyond MAX_PEERS.
 OTHERS = "others"
 MAX_PEERS = 64
 
 FLUSH_PERIOD_S = 0.75
-#: Of all files of one node.
+#: Size limit of all files of one node.
 TOTAL_BYTES = 1 << 30
-#: By which a disk may lag behind.
+#: Limit of the bytes that wait for the disk.
 QUEUED_BYTES = 32 << 20
-#: After so many, the thread writes before the period is over.
+#: Queue size that wakes the thread before the period has passed.
 _WAKING_BYTES = 1 << 20
-_ENTRY_BYTES = 256  # what waits with each message, beside its bytes
+_ENTRY_BYTES = 256  # overhead of each queued message
 STOP_TIMEOUT_S = 2.0
 
 
 class _Entry(NamedTuple):
-    """What is to be written."""
+    """Queued entry of the log."""
 
     topic: str
     connection: int
@@ -50,7 +50,7 @@ class _Entry(NamedTuple):
 
 
 class WireLog:
-    """The log of one node, from one activation to the end of it. It and its taps are thread-safe."""
+    """Log of one node, from its activation to its deactivation. The log and its taps are thread-safe."""
 
     def __init__(
         self,
@@ -60,19 +60,19 @@ class WireLog:
         on_end: Callable[[str], None],
         total_bytes: int = TOTAL_BYTES,
     ) -> None:
-        """Begin a file in `folder`, which is created if necessary.
+        """Create a file in `folder`, which is created if necessary.
 
         Args:
-            folder: where the files go.
-            name: what their names begin with.
-            facts: what the file says of itself, see `facts_of`.
-            on_end: gets a sentence when the log ends before it is closed. Called in the log's thread.
-            total_bytes: of all files of this name. The file ends at half of it, and the oldest others are removed.
+            folder: the folder of the files.
+            name: the prefix of their names.
+            facts: metadata of the file, see `facts_of`.
+            on_end: callback with a sentence if the log ends before it is closed. Called in the log's thread.
+            total_bytes: size limit of all files of this name. A file ends at half of it; the oldest ones are removed.
 
         Raises:
-            LinkError: there is no mcap, or the folder can't be written to.
+            LinkError: the package mcap is missing or too old, or the folder is not writable.
         """
-        if not hasattr(Writer, "flush"):  # not there, or from before 1.5
+        if not hasattr(Writer, "flush"):  # missing, or older than 1.5
             raise LinkError("The wire log needs the Python package mcap, 1.5 or later: pip install mcap.")
         self._most_bytes = total_bytes // 2
         self._on_end = on_end
@@ -93,16 +93,16 @@ class WireLog:
             raise LinkError(f"The wire log can't be written to {folder}: {error.strerror}.") from error
         self._lock = threading.Lock()
         self._queue: list[_Entry] = []
-        self._queued_bytes = 0  # until they are written
-        self._connections = 0  # so far
+        self._queued_bytes = 0  # including those being written
+        self._connections = 0  # number of the last one
         self._is_over = False
-        self._reason = ""  # why it ends before it is closed
+        self._reason = ""  # why the log ended before it was closed
         self._wakeup = threading.Event()
         self._thread = threading.Thread(target=self._run, name="wire log", daemon=True)
         self._thread.start()
 
     def __call__(self, transport: str, own: str, peer: str) -> Tap:
-        """Return the tap of a connection between two addresses; `peer` is empty for a port that serves anybody."""
+        """Return the tap of a connection between two addresses. `peer` is empty for a port with several peers."""
         numbers: dict[str, int] = {}  # by peer
 
         def tap(direction: str, data: bytes | memoryview, who: str = peer) -> None:
@@ -119,7 +119,7 @@ class WireLog:
         return tap
 
     def close(self) -> bool:
-        """Write what is queued and end the file; return whether that took less than STOP_TIMEOUT_S."""
+        """Write the queue and end the file. Return True if that took less than STOP_TIMEOUT_S."""
         with self._lock:
             self._is_over = True
         self._wakeup.set()
@@ -127,7 +127,7 @@ class WireLog:
         return not self._thread.is_alive()
 
     def _put(self, topic: str, connection: int, data: bytes) -> None:
-        """Queue an entry; with the lock held."""
+        """Queue an entry. The caller holds the lock."""
         if self._is_over:
             return
         self._queue.append(_Entry(topic, connection, time.time_ns(), data))
@@ -140,7 +140,7 @@ class WireLog:
     def _end(self, reason: str) -> None:
         self._is_over, self._reason = True, reason
 
-    # The writer's thread.
+    # For the writer's thread.
 
     def _run(self) -> None:
         try:
@@ -163,7 +163,7 @@ class WireLog:
             self._on_end(f"The wire log {self._path} ends here. {self._reason}")
 
     def _write(self, entries: list[_Entry]) -> bool:
-        """Write entries; return whether there is room for more. Raises OSError."""
+        """Write entries. Return False once the file has reached its size limit. Raises OSError."""
         for entry in entries:
             if self._file.tell() >= self._most_bytes:
                 with self._lock:
@@ -177,22 +177,22 @@ class WireLog:
 
 
 def _writer(file: IO[bytes]) -> Any:
-    """Return mcap's writer, whose methods have no types."""
-    # No index: nobody looks for a time in it, and it is as readable without an end.
+    """Return an MCAP writer. The package has no type annotations."""
+    # No index: no reader seeks in it, and a file without an end stays as readable.
     return Writer(file, compression=CompressionType.LZ4, index_types=IndexType.NONE, use_statistics=False)
 
 
 def _make_room(folder: Path, name: str, most_bytes: int) -> None:
-    """Remove the oldest files of a name until they occupy no more than that. Raises OSError."""
+    """Remove the oldest files of a name until the rest occupy `most_bytes` at most. Raises OSError."""
     kept_bytes = 0
-    for path in sorted(folder.glob(f"{name}-*.mcap"), reverse=True):  # their names are times
+    for path in sorted(folder.glob(f"{name}-*.mcap"), reverse=True):  # the names contain the times
         kept_bytes += path.stat().st_size
         if kept_bytes > most_bytes:
             path.unlink()
 
 
 def facts_of(protocol: str, side: str, name: str, parameters: Mapping[str, object]) -> dict[str, str]:
-    """Return what a file says of itself: the protocol, the node's side and name, and its parameters as JSON.
+    """Return the metadata of a file: the protocol, the node's side and name, and its parameters as JSON.
 
     `side` is "operator" for the end that steers and "vehicle" for the end that is steered.
     """
