@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all codecs share: declared layouts, connections, events and errors. No I/O, no clock, no ROS.
+"""Common base of all codecs: declared layouts, connections, events and errors. No I/O, no clock, no ROS.
 
-A codec turns bytes into events and back. Each of its connections is one role of a conversation: `receive_data` takes
-what arrived in whatever pieces, `next_event` gives what it means until it returns NEED_DATA, `send` gives the bytes of
-a message. Any bytes give events or RemoteProtocolError; `send` raises LocalProtocolError, whatever it is given.
+A codec converts bytes to events and back. Each of its connections is one role of a conversation. `receive_data` accepts
+bytes, cut anywhere. `next_event` returns their events, then NEED_DATA. `send` returns the bytes of a message. No input
+raises other errors: received bytes give events or RemoteProtocolError, and `send` raises LocalProtocolError only.
 """
 
 from drone_bridge.wire.events import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AllowedPeers, the addresses that a listener accepts, and how addresses are written. No I/O."""
+"""AllowedPeers: access list of a listener, and the formatting of addresses. No I/O."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ ANY = "any"
 
 
 class AllowedPeers:
-    """Addresses and networks, such as 10.0.7.1, 192.168.1.0/24 or fd00::/8; ANY allows all."""
+    """Access list of addresses and networks, such as 10.0.7.1, 192.168.1.0/24 or fd00::/8. ANY allows all."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        """Raise ValueError with a sentence for no names, and for what is neither an address nor a network."""
+        """Parse addresses and networks. Raises ValueError, with a sentence, for an invalid one or an empty list."""
         self._networks: list[ipaddress.IPv4Network | ipaddress.IPv6Network] = []
         self._allows_all = False
         for name in names:
@@ -27,28 +27,28 @@ class AllowedPeers:
             raise ValueError(f"it names nobody, and nothing would be received: write {ANY!r}, addresses or networks.")
 
     def allows(self, host: str) -> bool:
-        """Return whether a host is allowed, by its numeric address."""
+        """Return whether the numeric address of a host is allowed."""
         if self._allows_all:
             return True
-        address = ipaddress.ip_address(host.partition("%")[0])  # a link-local one has its interface behind it
+        address = ipaddress.ip_address(host.partition("%")[0])  # without the zone of a link-local address
         if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
             address = address.ipv4_mapped
         return any(address in network for network in self._networks)
 
 
 def same_host(one: Any, other: Any) -> bool:
-    """Return whether two addresses as sockets have them, tuples that begin with the host, are of one host."""
+    """Return whether two socket addresses, tuples that begin with the host, belong to the same host."""
     hosts = {address[0].partition("%")[0] for address in (one, other)}
-    return len(hosts) == 1 or all(host.startswith("127.") for host in hosts)  # this machine, by whatever name
+    return len(hosts) == 1 or all(host.startswith("127.") for host in hosts)  # all of them loopback
 
 
 def address_name(host: str, port: int) -> str:
-    """Return a human-readable address; an IPv4 one without the prefix that a socket for both versions gives it."""
+    """Return a human-readable address. An IPv4-mapped IPv6 address is written as IPv4."""
     if "." in host:
         host = host.removeprefix("::ffff:")
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def peer_name(address: Any) -> str:
-    """Return a human-readable address of one that sockets have, a tuple that begins with host and port."""
+    """Return a human-readable form of a socket address, a tuple that begins with host and port."""
     return address_name(*address[:2])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of connections, and the errors of a conversation, by the end that caused them."""
+"""EventSource: base class for connections; events, and the protocol errors of either end."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -10,15 +10,15 @@ from typing import Generic, Literal, TypeVar
 
 
 class ProtocolError(Exception):
-    """A violation of the protocol; the text is a human-readable sentence."""
+    """Violation of the protocol. The text is a human-readable sentence."""
 
 
 class LocalProtocolError(ProtocolError):
-    """Our side tried to send what the protocol does not allow. Nothing was sent."""
+    """Violation by our own side: the message is not allowed. Nothing was sent."""
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer sent what the protocol does not allow. Its later bytes can't be trusted."""
+    """Violation by the peer. Its later bytes can't be trusted."""
 
 
 EventT = TypeVar("EventT")
@@ -32,26 +32,26 @@ class _Signal(Enum):
 
 
 NeedData = Literal[_Signal.NEED_DATA]
-#: Everything received has been turned into events; more bytes are needed for the next one.
+#: All received bytes have been converted to events. The next event needs more bytes.
 NEED_DATA = _Signal.NEED_DATA
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """The peer closed the connection where the protocol allows it."""
+    """Regular end of the connection: the peer closed it where the protocol allows that."""
 
 
 class EventSource(ABC, Generic[EventT]):
-    """The event interface of a connection."""
+    """Base class for the event interface of a connection."""
 
     @abstractmethod
     def next_event(self) -> EventT | NeedData:
         """Return the next event, or NEED_DATA. Raises RemoteProtocolError."""
 
     def events(self) -> Iterator[EventT]:
-        """Return the available events, until more data are needed or the connection has closed.
+        """Iterate over the available events, until more data are needed or the connection has closed.
 
-        Raises what `next_event` does; of documents and datagrams, those after a refused one are left for another call.
+        Raises the errors of `next_event`. Datagrams or documents after a malformed one remain for the next call.
         """
         while (event := self.next_event()) is not NEED_DATA:
             yield event
@@ -60,7 +60,7 @@ class EventSource(ABC, Generic[EventT]):
 
 
 class EventQueue(Generic[EventT]):
-    """The events of whole datagrams or documents, in order; errors are raised when their turn comes."""
+    """Queue of events of whole datagrams or documents. Errors are queued too, and raised in order."""
 
     def __init__(self) -> None:
         self._outcomes: deque[EventT | RemoteProtocolError] = deque()
@@ -79,4 +79,4 @@ class EventQueue(Generic[EventT]):
                 raise outcome
             return outcome
         finally:
-            del outcome  # whose traceback holds this frame: each would keep the other, and the whole document
+            del outcome  # breaks the reference cycle with the traceback, which would keep the whole document alive

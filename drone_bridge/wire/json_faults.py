@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a text that is not JSON, in a sentence: parsers say where they stopped, not what stands there."""
+"""Error sentences for invalid JSON. They name the cause, while parsers report only the position of the error."""
 
 import re
 
-#: What parsers skip at both ends; some programs send the NUL after their text, and some a mark before it.
+#: Whitespace that parsers skip at both ends. Some programs append a NUL, and some prepend a byte order mark.
 _BLANK = " \t\r\n"
 _MARK = "\ufeff"
-# A string, closed or not; and where it is a key, what C, Python and JavaScript write for no number.
+# A string, terminated or not. After a key, also NaN or infinity as C, Python and JavaScript write them.
 _STRING = re.compile(
     r'"(?P<key>(?:[^"\\]|\\.)*)"?(?:\s*:\s*(?P<number>[-+]?(?:nan|inf(?:inity)?))(?!\w))?', re.DOTALL | re.IGNORECASE
 )
 
 
 def fault_in(text: str, reason: str, position: int) -> str:
-    """Return what is wrong with a text that a parser has refused at a position, for this reason.
+    """Return an error about a text that a parser has rejected at `position`, for `reason`.
 
-    It goes on where its subject, as in "The packet", is missing.
+    The sentence lacks its subject, such as "The packet".
     """
     end = len(text.rstrip(_BLANK + "\0"))
     if "\0" in text[end:]:

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JsonObject: reads and writes a JSON object by the annotated fields of a message, each of which is declared once.
+"""JsonObject: reads and writes JSON objects according to the annotated fields of a message.
 
-A message is a dataclass or a NamedTuple, and its fields say what the document has:
+A message is a dataclass or a NamedTuple. Its fields declare the document:
 
-    altitude: float                                   a number of at most MAX_MAGNITUDE
-    thrust: Annotated[float, Range(-1.0, 1.0)]        within a range
-    velocity: Vector                                  an object, by the fields of that message
-    landed: bool | None = None                        may be missing, or null
-    landing_pad: Annotated[LandingPad | None, NULL]   the same; where it is None, null is written
-    pattern: Annotated[str, Name()]                   read and written by a Field of the protocol's own
+    altitude: float                                   a number, MAX_MAGNITUDE at most
+    thrust: Annotated[float, Range(-1.0, 1.0)]        a number within a range
+    velocity: Vector                                  an object with the fields of that message
+    landed: bool | None = None                        optional: may be missing or null
+    landing_pad: Annotated[LandingPad | None, NULL]   optional: None is written as null
+    pattern: Annotated[str, Name()]                   read and written by a Field of the protocol
 
     problem: Annotated[str, NOT_SENT] = ""            neither read nor written here; such fields come last
 
-What can't be read is named by its path: `imu.orientation.roll is 'x', and has to be a number from -1e+06 to 1e+06.`
+Errors name the path of the value: `imu.orientation.roll is 'x', and has to be a number from -1e+06 to 1e+06.`
 """
 
 import reprlib
@@ -27,52 +27,52 @@ from drone_bridge.wire.outgoing import Range
 Object = dict[str, Any]
 MessageT = TypeVar("MessageT")
 
-#: No measurement of a vehicle is beyond it: m, m/s, m/s^2, rad, rad/s.
+#: Largest plausible measurement of a vehicle: m, m/s, m/s^2, rad, rad/s.
 MAX_MAGNITUDE = 1e6
-#: Of a field that is written as null where it is None; and of one that is neither read nor written.
+#: Markers of a field: None is written as null; the field is neither read nor written.
 NULL, NOT_SENT = object(), object()
 
 
 class RefusedValueError(ValueError):
-    """A value that a field does not take; the text goes on where its name and `is` or `has` are missing."""
+    """Invalid value of a field. The text is a sentence without its subject, the path of the field."""
 
 
 def shown(value: Any) -> str:
-    """Return a value for a sentence, shortened."""
+    """Return a shortened representation of a value for an error sentence."""
     return reprlib.repr(value)
 
 
 class Field(Protocol):
-    """How one value is read and written. Both raise RefusedValueError."""
+    """Reader and writer of one value. Both methods raise RefusedValueError."""
 
     def read(self, value: Any) -> Any:
-        """Return what a value of a document means."""
+        """Convert a value of a document."""
 
     def write(self, value: Any) -> Any:
-        """Return a value of a message for a document."""
+        """Convert a value of a message for a document."""
 
 
 class Number:
-    """A number within a range; NaN is not between anything."""
+    """Number within a range. NaN is outside of any range."""
 
     def __init__(self, least: float, most: float) -> None:
         self._least, self._most = least, most
 
     def read(self, value: Any) -> float:
         if type(value) is float and self._least <= value <= self._most:
-            return value  # as nearly all of them are
+            return value  # fast path
         if is_number(value) and self._least <= value <= self._most:
             return float(value)
         raise RefusedValueError(f" is {shown(value)}, and has to be a number from {self._least:g} to {self._most:g}.")
 
     def write(self, value: Any) -> Any:
-        """Return the number, a whole one without a point."""
+        """Return the number. An int is written without a decimal point."""
         number = self.read(value)
         return value if type(value) is int else number
 
 
 class Flag:
-    """True or false."""
+    """Boolean."""
 
     def read(self, value: Any) -> bool:
         if not isinstance(value, bool):
@@ -83,16 +83,16 @@ class Flag:
 
 
 class JsonObject(Generic[MessageT]):
-    """A message as an object of JSON. It is a Field itself, of messages that hold such a one."""
+    """Message as a JSON object. It is a Field itself, so messages can be nested."""
 
     def __init__(self, kind: type[MessageT]) -> None:
-        """Prepare to read and write messages of this kind, by its annotations."""
+        """Build the reader and writer of a message class from its annotations."""
         self._kind = kind
         hints = get_type_hints(kind, include_extras=True)
         self._fields = [_Entry(name, hint) for name, hint in hints.items() if NOT_SENT not in get_args(hint)]
 
     def read(self, value: Any) -> MessageT:
-        """Return the message of an object. Raises RefusedValueError, whose text begins with the path of a value."""
+        """Return the message of a JSON object. Raises RefusedValueError, whose text begins with a path."""
         if not isinstance(value, dict):
             raise RefusedValueError(f" is {shown(value)}, and has to be an object.")
         return self._kind(*[entry.read(value) for entry in self._fields])
@@ -105,7 +105,7 @@ class JsonObject(Generic[MessageT]):
             raise RemoteProtocolError(str(error).removeprefix(".")) from error
 
     def write(self, message: MessageT) -> Object:
-        """Return the object of a message. Raises RefusedValueError for what no reader would take."""
+        """Return the JSON object of a message. Raises RefusedValueError for values that `read` would refuse."""
         document: Object = {}
         for entry in self._fields:
             entry.write(getattr(message, entry.name), document)
@@ -113,7 +113,7 @@ class JsonObject(Generic[MessageT]):
 
 
 class _Entry:
-    """One field of a message, where it may be missing or null."""
+    """Field of a message, with its name, and whether it may be missing or null."""
 
     def __init__(self, name: str, hint: Any) -> None:
         self.name = name
@@ -150,7 +150,7 @@ class _Entry:
 
 
 def _field_of(kind: Any, extras: tuple[Any, ...]) -> Field:
-    """Return what reads and writes values of a kind: one of the extras, or what the kind itself says."""
+    """Return the Field of a type: from its annotation, or the default one of the type."""
     for extra in extras:
         if isinstance(extra, Range):
             return Number(*extra)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON and base64, by orjson and pybase64 where they are installed, and by Python's own modules where they are not.
+"""JSON and base64, by orjson and pybase64 if they are installed, else by the standard library.
 
-Both accept and refuse the same, but for half a surrogate pair, which Python's own accept; these take several times as
-long.
+Both variants accept and refuse the same input, except for a lone surrogate, which the standard library accepts. The
+standard library is several times slower.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 try:
     import orjson
 
-    # Older ones take documents that are nested without end.
+    # Older versions don't limit the nesting depth.
     HAS_ORJSON = tuple(map(int, orjson.__version__.split(".")[:3])) >= (3, 9, 15)
 except ImportError:
     HAS_ORJSON = False
@@ -21,15 +21,14 @@ try:
 except ImportError:
     import base64  # type: ignore[no-redef]
 
-#: A document as it came: a datagram, in UTF-8, or the text of a topic.
+#: Undecoded document: a datagram in UTF-8, or the text of a topic.
 Document = bytes | bytearray | memoryview | str
 
 
 def from_json(text: Document) -> Any:
     """Return the value of a JSON text.
 
-    Raises json.JSONDecodeError; NaN, Infinity, numbers too large for a float, and what is nested too deep are refused
-    as well.
+    Raises json.JSONDecodeError, also for NaN, Infinity, numbers too large for a float, and excessive nesting.
     """
     if HAS_ORJSON:
         return orjson.loads(text)
@@ -49,9 +48,9 @@ def to_json(value: Any) -> bytes:
 
 
 def from_base64(text: str) -> bytes:
-    """Return the bytes that base64 stands for; line ends, which many encoders write, and blanks are skipped.
+    """Decode base64. Whitespace is skipped, since many encoders insert line breaks.
 
-    Raises ValueError for any other letter that does not belong there, and for padding that is missing or too much.
+    Raises ValueError for any other invalid character, and for missing or excess padding.
     """
     letters = text.encode("ascii")
     try:
@@ -61,12 +60,12 @@ def from_base64(text: str) -> bytes:
 
 
 def to_base64(data: bytes) -> str:
-    """Return bytes as base64."""
+    """Encode bytes as base64."""
     return base64.b64encode(data).decode("ascii")
 
 
 def _decoded(letters: bytes) -> bytes:
-    if len(letters) % 4 or letters.endswith(b"==="):  # Python's own module takes any number of them at the end
+    if len(letters) % 4 or letters.endswith(b"==="):  # the standard library accepts any number of = at the end
         raise ValueError("padding is missing, or there is too much")
     return base64.b64decode(letters, validate=True)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts: how the fields of binary messages are packed, and read by a Reader. messages.py makes messages of them.
+"""Layouts: packing and reading of the fields of binary messages. messages.py composes messages of them.
 
-Numbers are big-endian, unless a message says otherwise (`Message.ORDER`). Packing raises LocalProtocolError for a value
-that would not be read back as it is, reading MisfitError. `meaning` is what to call the value in an error.
+Numbers are big-endian, unless a message declares another order (`Message.ORDER`). Packing raises LocalProtocolError for
+a value that would not be read back unchanged. Reading raises MisfitError. `meaning` names the value in an error.
 """
 
 import copy
@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 from drone_bridge.wire.events import LocalProtocolError
 
-#: What packing raises for numbers out of range, and for what is not a number.
+#: Errors of packing a number out of range, or a value that is not a number.
 UNPACKABLE = (struct.error, OverflowError, TypeError, ValueError)
 BIG_ENDIAN, LITTLE_ENDIAN = ">", "<"
 
@@ -22,11 +22,11 @@ LayoutT = TypeVar("LayoutT", bound="Layout")
 
 
 class MisfitError(Exception):
-    """The bytes do not fit the expected layout; the text says where, as the end of a sentence."""
+    """Mismatch between the bytes and the expected layout. The text is the end of a sentence, with the position."""
 
 
 class Reader:
-    """Reads one payload from its start. Every method raises MisfitError when bytes are missing."""
+    """Sequential reader of one payload. Every method raises MisfitError if bytes are missing."""
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload
@@ -58,13 +58,13 @@ class Reader:
         return len(self._payload) - self._position
 
     def expect_end(self) -> None:
-        """Raise MisfitError unless everything has been read."""
+        """Raise MisfitError if bytes are left."""
         if self.remaining:
             raise MisfitError(f"it should end at byte {self._position}, and {self.remaining} more follow")
 
 
 def is_one_of(value: Any, allowed: Collection[Any]) -> bool:
-    """Return whether a value is allowed; an array, which compares element by element, never is."""
+    """Return whether a value is allowed. An array never is, since it compares element by element."""
     try:
         return value in allowed
     except ValueError:
@@ -72,10 +72,10 @@ def is_one_of(value: Any, allowed: Collection[Any]) -> bool:
 
 
 class Layout:
-    """How the value of a field is laid out."""
+    """Base class for layouts of one field."""
 
     def ordered(self: LayoutT, order: str) -> LayoutT:
-        """Return the same layout with the numbers in it in this byte order."""
+        """Return a copy of the layout with this byte order."""
         changed = copy.copy(self)
         for name, part in vars(self).items():
             if isinstance(part, struct.Struct):
@@ -92,11 +92,11 @@ class Layout:
 
     @abstractmethod
     def read(self, reader: Reader, meaning: str) -> Any:
-        """Return the value that comes next."""
+        """Read the next value."""
 
 
 class Numbers(Layout):
-    """One number, or a tuple of `width` numbers, as the module struct writes them."""
+    """Number, or tuple of `width` numbers, in a format of the module struct."""
 
     def __init__(self, form: str, width: int = 1) -> None:
         self.form = form if width == 1 else f"{width}{form}"
@@ -127,10 +127,10 @@ class Numbers(Layout):
 
 
 class Bytes(Layout):
-    """Bytes with their length in front, or without one up to the end of the message."""
+    """Bytes with a length prefix, or without one up to the end of the message."""
 
     def __init__(self, length: str | None = None) -> None:
-        """`length`: the format of the length."""
+        """`length` is the struct format of the length prefix."""
         self._length = struct.Struct(f">{length}") if length else None
 
     def pack(self, value: Any, meaning: str) -> bytes:
@@ -148,14 +148,14 @@ class Bytes(Layout):
         return self.read_bytes(reader, meaning)
 
     def read_bytes(self, reader: Reader, meaning: str) -> bytes:
-        """Return the next bytes, whatever they mean."""
+        """Read the next bytes, undecoded."""
         if self._length is None:
             return reader.take(reader.remaining, meaning)
         return reader.take(reader.numbers(self._length)[0], meaning)
 
 
 class Text(Bytes):
-    """A UTF-8 string with its length in front; `errors` is how to decode invalid bytes."""
+    """UTF-8 string with a length prefix. `errors` is the error handler for invalid bytes."""
 
     def __init__(self, length: str, errors: str) -> None:
         super().__init__(length)
@@ -166,7 +166,7 @@ class Text(Bytes):
             raw = value.encode(errors=self._errors)
         except (AttributeError, UnicodeEncodeError) as error:
             raise LocalProtocolError(f"The {meaning} is {value!r:.200}, which UTF-8 can't carry.") from error
-        if raw.decode(errors=self._errors) != value:  # surrogates for bytes that together are a letter
+        if raw.decode(errors=self._errors) != value:  # escaped surrogates that form a valid character
             raise LocalProtocolError(f"The {meaning} is {value!r:.200}, which would be read as something else.")
         return super().pack(raw, meaning)
 
@@ -175,10 +175,10 @@ class Text(Bytes):
 
 
 class ListOf(Layout):
-    """A tuple of items with their number in front."""
+    """Tuple of items with a count prefix."""
 
     def __init__(self, count: str, item: Any) -> None:
-        """`count`: the format of the number; `item`: what a field of it would be annotated with."""
+        """`count` is the struct format of the prefix, and `item` the annotation of an item."""
         self._count = struct.Struct(f">{count}")
         self._item = layout_of(item)
 
@@ -191,7 +191,7 @@ class ListOf(Layout):
 
     def read(self, reader: Reader, meaning: str) -> Any:
         (count,) = reader.numbers(self._count)
-        if isinstance(self._item, Numbers):  # at once: lists of IDs are long
+        if isinstance(self._item, Numbers):  # in one go: lists of IDs are long
             numbers = self._item.layout
             raw = reader.take(count * numbers.size, meaning)
             return tuple([number for (number,) in numbers.iter_unpack(raw)])
@@ -199,7 +199,7 @@ class ListOf(Layout):
 
 
 class Choice(Layout):
-    """A value whose layout depends on the value of an earlier field, `tag`."""
+    """Tagged union: the layout depends on the value of an earlier field, `tag`."""
 
     def __init__(self, tag: str, layouts: Mapping[int, Layout], otherwise: Layout) -> None:
         self.tag = tag
@@ -212,13 +212,13 @@ class Choice(Layout):
 
 
 def check_items(items: Any, kind: type, meaning: str) -> None:
-    """Raise LocalProtocolError unless it is a tuple or list of such items; `meaning` is their plural."""
+    """Raise LocalProtocolError unless `items` is a tuple or list of `kind`. `meaning` names them, in plural."""
     if not isinstance(items, tuple | list) or not all(isinstance(item, kind) for item in items):
         raise LocalProtocolError(f"The {meaning} are {items!r:.200}, and have to be a tuple of {kind.__name__}.")
 
 
 class Nestable:
-    """What has several fields and can be a field itself: a message."""
+    """Base class for messages, which can be fields of other messages."""
 
     __slots__ = ()
 
@@ -229,7 +229,7 @@ class Nestable:
     @classmethod
     @abstractmethod
     def read(cls, reader: Reader) -> Any:
-        """Return the value that comes next."""
+        """Read the next value."""
 
 
 class _Nested(Layout):
@@ -246,7 +246,7 @@ class _Nested(Layout):
 
 
 def layout_of(annotation: Any) -> Layout:
-    """Return the layout of an annotation: given in Annotated, or that of a nested message."""
+    """Return the layout of an annotation: the one in Annotated, or that of a nested message. Raises TypeError."""
     if isinstance(annotation, type) and issubclass(annotation, Nestable):
         return _Nested(annotation)
     for extra in getattr(annotation, "__metadata__", ()):

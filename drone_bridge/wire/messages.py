@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message: the base of binary messages, which are declared as dataclasses whose annotations are layouts."""
+"""Message: base class for binary messages, declared as dataclasses whose annotations are layouts."""
 
 import inspect
 import struct
@@ -12,14 +12,14 @@ MessageT = TypeVar("MessageT", bound="Message")
 
 
 class Message(Nestable):
-    """A message, or a part of one, without its header."""
+    """Base class for messages, or parts of them, without the header."""
 
     __slots__ = ()
-    #: The type in the header. What either side sends counts on its own.
+    #: Message type in the header. Each direction has its own numbering.
     ID: ClassVar[int]
-    #: The byte order of its numbers; a nested message has its own.
+    #: Byte order of the numbers. A nested message has its own.
     ORDER: ClassVar[str] = BIG_ENDIAN
-    #: How many bytes the body has, where that does not depend on what it says.
+    #: Size of the body if it is constant, else None.
     BODY_BYTES: ClassVar[int | None] = None
     _PARTS: ClassVar[tuple["_Part", ...]] = ()
 
@@ -31,12 +31,12 @@ class Message(Nestable):
         cls.BODY_BYTES = sum(size for size in sizes if size) if is_flat else None
 
     def encode(self) -> bytes:
-        """Return the body. Raises LocalProtocolError for values that would not be decoded to themselves."""
+        """Encode the body. Raises LocalProtocolError for values that would not be decoded unchanged."""
         return b"".join([part.pack(self) for part in self._PARTS])
 
     @classmethod
     def read(cls: type[MessageT], reader: Reader) -> MessageT:
-        """Decode from a reader, which may have more bytes left. Raises MisfitError."""
+        """Decode from a reader, which may keep further bytes. Raises MisfitError."""
         values: list[Any] = []
         for part in cls._PARTS:
             part.read(reader, values)
@@ -52,7 +52,7 @@ class Message(Nestable):
 
 
 class _Part:
-    """Adjacent fields of a message."""
+    """One or several adjacent fields of a message."""
 
     size: int | None = None
 
@@ -61,7 +61,7 @@ class _Part:
 
     @abstractmethod
     def read(self, reader: Reader, values: list[Any]) -> None:
-        """Append the values of the fields to those of the fields before."""
+        """Read the fields, and append their values to those of earlier fields."""
 
 
 class _Field(_Part):
@@ -88,7 +88,7 @@ class _ChosenField(_Part):
 
 
 class _NumberFields(_Part):
-    """Adjacent numbers, which one struct packs and reads."""
+    """Adjacent number fields, packed and read by one struct."""
 
     def __init__(self, order: str) -> None:
         self._fields: list[tuple[str, str, Numbers]] = []
@@ -105,7 +105,7 @@ class _NumberFields(_Part):
         ]
         try:
             return self._layout.pack(*values)
-        except UNPACKABLE:  # one by one, of which one says what is wrong with it
+        except UNPACKABLE:  # one by one, so that the error names the field
             return b"".join([field.pack(getattr(message, name), meaning) for name, meaning, field in self._fields])
 
     def read(self, reader: Reader, values: list[Any]) -> None:

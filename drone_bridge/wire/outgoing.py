@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes out: messages whose numbers are brought into the wire's range, and neutral in place of what has none.
+"""Outgoing messages: clamp numbers to the wire's range, and fall back to neutral if a message can't be encoded.
 
-A number that is computed may miss the end of its range by a rounding error: a tilt of 1.0000000000000002 is full tilt,
-and no reason to lose a link. So bridges and servers send what they have computed by `encoded`. The codecs themselves
-clamp nothing: they refuse what the wire can't carry, without exception.
+A computed number may exceed its range by a rounding error: a tilt of 1.0000000000000002 is full tilt, and no reason to
+lose a link. Therefore bridges and servers send computed messages through `encoded`. The codecs never clamp: they refuse
+every value that the wire can't carry.
 """
 
 import math
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from drone_bridge.wire.events import LocalProtocolError
 
-#: The count of messages of our own that the wire can't carry.
+#: Counter of our own messages that the wire can't carry.
 UNENCODABLE = "unencodable_messages"
 
 MessageT = TypeVar("MessageT")
@@ -22,26 +22,26 @@ EncodedT = TypeVar("EncodedT")
 
 
 class Range(NamedTuple):
-    """The range of a command's number, beyond which its end is meant. A field is annotated with it.
+    """Range of a command's number, as an annotation of its field. A value beyond it is clamped.
 
-    Not for what is measured, nor for numbers that name something: out of range they mean nothing, and are refused.
+    Not for measurements or identifiers: out of range these are meaningless, and are refused.
     """
 
     least: float
     most: float
 
     def holds(self, value: float) -> bool:
-        """Return whether a number is within; NaN never is."""
+        """Return whether a number is within the range. NaN never is."""
         return self.least <= value <= self.most
 
     def clamped(self, value: Any) -> Any:
-        """Return the nearest number within. What is not finite, and what is no number, is for the codec to refuse."""
+        """Return the nearest number in the range. Other values, such as NaN, are returned for the codec to refuse."""
         is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
         return min(max(value, self.least), self.most) if is_number else value
 
 
 def fitted(message: MessageT) -> MessageT:
-    """Return a message with each number that has a Range within it; itself if all are."""
+    """Return a copy of a message with its numbers clamped to their ranges, or itself if all are within."""
     kind: Any = type(message)
     changed = {}
     for name, allowed in _ranges(kind):
@@ -57,13 +57,13 @@ def encoded(
     neutral: MessageT | None,
     refuse: Callable[[str], None],
 ) -> EncodedT | None:
-    """Return what `send` makes of a message of our own that was brought into the wire's range; None if nothing.
+    """Encode a message of our own, clamped to the wire's range. Return None if there is nothing to send.
 
     Args:
         send: encodes a message; raises LocalProtocolError.
-        message: to be sent.
-        neutral: what goes out instead of a message that can't be encoded all the same, as one with NaN; if any.
-        refuse: gets a sentence about such a message.
+        message: the message to send.
+        neutral: fallback for a message that still can't be encoded, such as one with NaN; None for no fallback.
+        refuse: callback with a sentence about such a message.
     """
     try:
         return send(fitted(message))
@@ -75,7 +75,7 @@ def encoded(
 
 @cache
 def _ranges(kind: type) -> tuple[tuple[str, Range], ...]:
-    """Return the fields of a message that have a range, with it."""
+    """Return the fields of a message class that have a Range, as pairs of name and range."""
     if not is_dataclass(kind):
         return ()
     hints = get_type_hints(kind, include_extras=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Untrusted text, made safe to print: `printable`."""
+"""printable: sanitizes untrusted text for terminals and logs."""
 
 LONGEST = 1000  # characters
 
@@ -7,7 +7,7 @@ LONGEST = 1000  # characters
 def printable(text: str, longest: int = LONGEST) -> str:
     r"""Return text that can't move a cursor, change colours or fill a screen.
 
-    Characters that can't be printed become escapes such as \x1b, and what is beyond `longest` characters is cut off.
+    Unprintable characters become escapes such as \x1b. Text beyond `longest` characters is truncated.
     """
     shown = "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape", "backslashreplace").decode("ascii")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits the rate at which messages that arrive irregularly are forwarded."""
+"""RateLimit: throttles messages that arrive irregularly."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 
 
 class RateLimit:
-    """A rate limit that tolerates jitter of half a period."""
+    """Rate limit that tolerates a jitter of half a period."""
 
     def __init__(self) -> None:
         self._due_s = -math.inf
 
     def is_due(self, now_s: float, rate: float) -> bool:
-        """Return whether the next message is due at `rate` per second; true once per period."""
+        """Return whether the next message is due at `rate`, Hz. True once per period."""
         period_s = 1 / rate
         if now_s < self._due_s - period_s / 2:
             return False

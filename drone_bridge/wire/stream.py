@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of connections whose stream is divided into messages."""
+"""StreamConnection: base class for connections that frame messages in a byte stream."""
 
 import struct
 from abc import abstractmethod
@@ -10,29 +10,29 @@ from drone_bridge.wire.layouts import MisfitError
 
 
 class StreamConnection(EventSource[EventT]):
-    """One end of a stream of messages, each with a header that contains its type and length."""
+    """One end of a stream of messages, each with a header that contains its type and length. Sans-IO."""
 
     _header: ClassVar[struct.Struct]
-    _peer: ClassVar[str]  # what to call the other side
+    _peer: ClassVar[str]  # name of the other side in errors
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._start = 0  # of the first message in the buffer that has not been read
+        self._start = 0  # position of the first unread message in the buffer
         self._has_ended = False
-        self._failure = ""  # the sentence: an exception would keep the frames it went through, and all they hold
+        self._failure = ""  # a sentence: an exception would keep the frames of its traceback alive
 
     @property
     def inside_message(self) -> bool:
-        """Whether part of a message was received, after `next_event` has returned NEED_DATA."""
+        """Whether an incomplete message is buffered. Valid after `next_event` has returned NEED_DATA."""
         return self.unread_bytes > 0
 
     @property
     def unread_bytes(self) -> int:
-        """How much was received that `next_event` has not returned yet."""
+        """Number of received bytes that `next_event` has not consumed."""
         return len(self._buffer) - self._start
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Receive bytes. Those after a broken message are ignored."""
+        """Append received bytes. Bytes after a malformed message are ignored."""
         if self._failure or self._has_ended:
             return
         if self._start:
@@ -45,7 +45,7 @@ class StreamConnection(EventSource[EventT]):
         self._has_ended = True
 
     def next_event(self) -> EventT | NeedData:
-        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, again at each call."""
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError, and repeats it at each later call."""
         if self._failure:
             raise RemoteProtocolError(self._failure)
         available = len(self._buffer) - self._start
@@ -64,14 +64,14 @@ class StreamConnection(EventSource[EventT]):
 
     @abstractmethod
     def _measure(self, *header: int) -> tuple[str, int]:
-        """Return a message's name and the length of its body. Raises what `_fail` returns to refuse it."""
+        """Return a message's name and the length of its body. Raises the error from `_fail` to reject it."""
 
     @abstractmethod
     def _read_message(self, header: tuple[int, ...], body: bytes) -> EventT:
         """Decode a body. Raises MisfitError."""
 
     def _fail(self, deed: str) -> RemoteProtocolError:
-        """Refuse all further data; return the error to raise."""
+        """Reject all further data. Return the error to raise."""
         self._failure = f"The {self._peer} {deed}."
         self._buffer.clear()
         self._start = 0
@@ -82,4 +82,4 @@ class StreamConnection(EventSource[EventT]):
             return NEED_DATA
         if got := self.unread_bytes:
             raise self._fail(f"closed inside {inside}, after {got} of {needed} bytes")
-        return ConnectionClosed()  # type: ignore[return-value] # which is among the events of each connection
+        return ConnectionClosed()  # type: ignore[return-value] # an event of every connection
