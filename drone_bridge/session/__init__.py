@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent when: sessions and what they share, pure, with the time handed in."""
+"""Protocol sessions and their common parts: pure state machines, with the time as an input."""

@@ -1,35 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arbiter: who decides what a vehicle is commanded, and what of that it gets. Pure, with the time handed in.
+"""Arbiter: selects the command that a vehicle gets, and bounds it. Pure, with the time as an input.
 
 Theory of operation:
 
-- Commands that are admitted are `put` with the time of their arrival, by the executor or by the link's thread. Only the
-  newest is kept, for as long as `command_timeout`. After one of a source that overrules others, those are not admitted
-  for that long.
-- The link's thread calls `decide`, which takes the newest command that waits and returns what to send now by one of
-  these rows, the first that applies:
+- Admitted commands are `put` with their arrival time, by the executor or by the link's thread. Only the newest is kept,
+  for `command_timeout`. A source that overrules the others excludes them for the same time after each of its commands.
+- The link's thread calls `decide`, which takes the newest waiting command and returns the command to send now. The
+  first row that applies decides:
 
-| rank | applies when | what is sent |
+| rank | applies when | command sent |
 |---|---|---|
 | HOLD | the vehicle is held, or its helm has ended | the neutral command |
-| HELM | somebody is at the helm | its newest command, within the limits; without one the neutral command |
-| LANDING | a battery is low and that lands it, or odometry has been missing for long | the command that sinks; where \
-there is none the neutral command, and the session presses the button |
+| HELM | a person is at the helm | its newest command, within the limits; without one the neutral command |
+| LANDING | the battery is low and this triggers a landing, or odometry has been missing for long | a sinking \
+velocity; with a landing button the neutral command, and the session presses the button |
 | BLIND | a velocity is commanded, and a limit needs odometry that is missing | the neutral command |
-| COMMAND | there is a newest command | a velocity within the limits, a raw command as it is |
+| COMMAND | there is a newest command | a velocity within the limits, a raw command unchanged |
 | NEUTRAL | | the neutral command |
 
-- LANDING is below the helm: a person sees the vehicle, and brings it back where it does not know itself. It goes on
-  when nobody commands, and begins again when a person lets go without holding the vehicle.
-- A command is a BodyVelocity, or raw: in terms of the wire. A raw one has no limits, and needs no odometry.
+- LANDING ranks below the helm: a person who sees the vehicle can bring it back when it has lost its position. A landing
+  continues without commands, and begins again when a person releases the helm without holding the vehicle.
+- A command is a BodyVelocity, or raw, in units of the wire. Raw commands are not limited, and need no odometry.
 - A decision is bounded twice: a velocity by the user's limits (`Limits`), then any command by the vehicle's maxima
-  (`within_maxima`). Each counts a command once, when it is first followed. The wire's range is the protocol's.
-- All times are seconds of one clock that is never set and goes on while the machine is suspended: what was commanded
-  before a suspension is old after it.
+  (`within_maxima`). Each step counts a command once, when it is first followed. The protocol checks the wire's range.
+- All times are seconds of one clock that is never set and that counts the time of a suspended machine. A command from
+  before a suspension is therefore stale after it.
 
-Fields are replaced as a whole, so nothing is locked: `newest` by whoever puts or forgets, what is in `HoldState` by the
-executor, and what is in `ObservedMotion` by the thread that observes the vehicle. A command that was put by one thread
-while another gave the helm to a person is not followed, as only the helm's are then.
+There are no locks, since fields are replaced as a whole: `newest` by any thread that puts or forgets a command, the
+state of `HoldState` by the executor, and that of `ObservedMotion` by the thread that observes the vehicle. If one
+thread puts a command while another gives the helm to a person, the command is not followed: only the helm's are then.
 """
 
 import math
@@ -45,17 +44,17 @@ from drone_bridge.session.hold_state import HoldState
 
 RawT = TypeVar("RawT")
 
-# Counts of commands that were followed only within the user's limits, or the vehicle's maxima.
+# Counters of commands that were reduced to the user's limits, or to the vehicle's maxima.
 LIMITED, CLAMPED = "limited_commands", "clamped_commands"
-#: The time from the arrival of a command until it is first followed.
+#: Duration from the arrival of a command until it is first followed.
 WAITED = "command_received_to_sent"
-#: How fast a vehicle sinks that has to land and has no button for it, m/s.
+#: Sink rate of a landing vehicle without a landing button, m/s.
 LANDING_SPEED = 0.5
 SINKING = BodyVelocity(up=-LANDING_SPEED)
 
 
 class Rank(Enum):
-    """Who decides what the vehicle does: the first of these that is there. The value is the line in the docs."""
+    """Source of the vehicle's command, in descending priority. The value is the line in the docs."""
 
     HOLD = "hold: the neutral command, until a person says otherwise"
     HELM = "a person at the helm, within the limits"
@@ -67,53 +66,53 @@ class Rank(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrival(Generic[RawT]):
-    """A command as it was given, and when."""
+    """Received command, with its arrival time."""
 
     command: BodyVelocity | RawT
     arrived_s: float
     stamp: tuple[int, int] | None = None
-    """The (sec, nanosec) of what it answers, if it says that."""
+    """Stamp (sec, nanosec) of the message that the command responds to, or None."""
     is_helm: bool = False
     """Whether it comes from the helm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision(Generic[RawT]):
-    """What is to be sent now, and by which rank."""
+    """Command to send now, and its rank."""
 
     rank: Rank
     command: BodyVelocity | RawT | None = None
-    """Within limits and maxima; None is the neutral command."""
+    """Command within limits and maxima; None for the neutral command."""
     arrived_s: float | None = None
-    """When what is followed arrived."""
+    """Arrival time of the followed command, s."""
 
 
 class Statistics(Protocol):
-    """Where an arbiter counts, as LinkStatistics."""
+    """Counters and durations of an arbiter. LinkReport implements it."""
 
     @property
     def counts(self) -> Counter[str]:
-        """What grows."""
+        """Counters."""
 
     def took(self, name: str, seconds: float) -> None:
-        """Add a duration."""
+        """Record a duration, s."""
 
 
 class Arbiter(Generic[RawT]):
-    """What a vehicle is commanded, of all that it is given."""
+    """Selection of a vehicle's command among the given ones."""
 
     def __init__(
         self, hold: HoldState, limits: Limits, command_timeout: Callable[[], float], statistics: Statistics
     ) -> None:
-        """`command_timeout` returns for how long a command holds, s, which may change."""
+        """`command_timeout` returns the lifetime of a command, s, which may change."""
         self.limits = limits
-        #: Whether the vehicle lands by a velocity, and not by a button.
+        #: Whether the vehicle lands by a sinking velocity, not by a button.
         self.sinks = False
         #: Returns the part of a command that the vehicle can follow.
         self.within_maxima: Callable[[BodyVelocity | RawT], BodyVelocity | RawT] = lambda command: command
-        #: Takes what waits, in the link's thread.
+        #: Callback that puts the waiting commands. Called in the link's thread.
         self.take: Callable[[float], object] = lambda now_s: None
-        #: The newest command, fresh or not.
+        #: The newest command, perhaps stale.
         self.newest: Arrival[RawT] | None = None
         self._hold, self._command_timeout, self._statistics = hold, command_timeout, statistics
         self._overruled_until_s = -math.inf
@@ -122,7 +121,7 @@ class Arbiter(Generic[RawT]):
     # For any thread.
 
     def admits(self, now_s: float, *, overrules: bool = False) -> bool:
-        """Return whether a command that has just arrived counts; one that `overrules` does, and others do not then."""
+        """Return whether to accept a new command. One that `overrules` excludes the others for `command_timeout`."""
         if overrules:
             self._overruled_until_s = now_s + self._command_timeout()
             return True
@@ -139,7 +138,7 @@ class Arbiter(Generic[RawT]):
     # For the link's thread.
 
     def decide(self, now_s: float, answer: Arrival[RawT] | None = None) -> Decision[RawT]:
-        """Return what to send now; of `answer`, instead of the newest command, if that is given."""
+        """Return the decision for now. `answer` replaces the newest command, unless it is None."""
         self.take(now_s)
         arrival = answer or self._fresh(now_s)
         rank = self.rank(now_s, arrival)
@@ -160,7 +159,7 @@ class Arbiter(Generic[RawT]):
         return Decision(rank, followed, arrival.arrived_s)
 
     def rank(self, now_s: float, arrival: Arrival[RawT] | None = None) -> Rank:
-        """Return who decides, if that is the newest command that is fresh. For any thread."""
+        """Return the rank that decides, where `arrival` is the newest fresh command. For any thread."""
         is_held, is_at_helm = self._hold.look(now_s)
         if is_held:
             return Rank.HOLD

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients: who of several peers on streams has a place, and by when each has to have completed a message.
+"""Clients: admission of several stream peers, and their message timeouts.
 
-A place is not kept for nothing: a client that has sent nothing whole for a while loses its place to the next one, and
-one that takes too long for a message loses it by itself, however its bytes trickle.
+The number of places is limited. A client that has completed no message for a while loses its place to the next peer.
+One that takes too long for a message loses it in any case, even if its bytes trickle in.
 """
 
 import math
@@ -14,11 +14,11 @@ from drone_bridge.session.session import Actions, Close, Note
 
 HandlerT = TypeVar("HandlerT")
 
-#: From the connection to the end of the first message, unless a server allows less.
+#: Timeout of the first message, from the connection to its last byte, unless a server sets a shorter one.
 FIRST_MESSAGE_S = 60.0
-#: From the first byte of a message to its last.
+#: Timeout of a message, from its first byte to its last.
 WHOLE_MESSAGE_S = 10.0
-#: Who has completed a message within this time keeps its place when more come than there is room for.
+#: If all places are taken, a client keeps its place for this time after a complete message.
 KEEPS_PLACE_S = 1.0
 #: Counters.
 LOST, REFUSED = "lost_connections", "refused_peers"
@@ -26,31 +26,31 @@ LOST, REFUSED = "lost_connections", "refused_peers"
 
 @dataclass(slots=True, eq=False)
 class Client(Generic[HandlerT]):
-    """One client. Times are seconds of the session's clock."""
+    """Connected client. Times are seconds of the session's clock."""
 
     peer: Any
     handler: HandlerT
     heard_s: float
-    """When its last message was complete; before the first one, since when it is connected."""
+    """Time of its last complete message; before the first one, the time of its connection."""
     deadline_s: float
-    """When the message that it has begun, or the first one, has to be complete; infinity for never."""
+    """Deadline of the current message, or of the first one; infinity for none."""
     has_spoken: bool = False
     """Whether it has ever completed a message."""
 
 
 class Admission(NamedTuple):
-    """Whether one more peer gets a place, and at whose cost."""
+    """Decision about a further peer: admitted, admitted in place of another one, or refused."""
 
     refusal: Actions = ()
-    """What is done if it gets none, else nothing."""
+    """Actions of a refusal; empty if the peer is admitted."""
     loser: Any = None
-    """The peer whose conversation has to be ended first, None for nobody."""
+    """Peer to disconnect first, or None."""
     reason: str = ""
-    """Why that one: half a sentence, whose subject is the loser."""
+    """Reason for the choice: a sentence without its subject, the loser."""
 
 
 class Clients(Generic[HandlerT]):
-    """The clients of one session, by their peers."""
+    """Clients of one session, by peer."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class Clients(Generic[HandlerT]):
         keeps_place_s: Callable[[], float] = lambda: KEEPS_PLACE_S,
         mute_keeps_place_s: float = 0.0,
     ) -> None:
-        """Begin with none.
+        """Start empty.
 
         Args:
-            most: clients at once.
-            first_message_s: how long one may take for its first message.
-            whole_message_s: and for each message that it has begun.
-            keeps_place_s: returns for how long one may be silent without losing its place to the next one.
-            mute_keeps_place_s: the same for one that has never completed a message.
+            most: the number of places.
+            first_message_s: the timeout of a client's first message, s.
+            whole_message_s: the timeout of each message that has begun, s.
+            keeps_place_s: returns how long a client may be silent without losing its place to the next peer, s.
+            mute_keeps_place_s: the same for a client that has never completed a message.
         """
         self._most, self._first_message_s, self._whole_message_s = most, first_message_s, whole_message_s
         self._keeps_place_s, self._mute_keeps_place_s = keeps_place_s, mute_keeps_place_s
@@ -85,11 +85,11 @@ class Clients(Generic[HandlerT]):
         return self._by_peer[peer]
 
     def all(self) -> tuple[Client[HandlerT], ...]:
-        """Return all, in the order of their connections."""
+        """Return all clients, in the order of their connections."""
         return tuple(self._by_peer.values())
 
     def admit(self, peer: Any, now_s: float) -> Admission:
-        """Return whether one more peer gets a place; the caller removes the loser, then adds the peer."""
+        """Decide whether to admit a further peer. The caller removes the loser, then adds the peer."""
         if len(self._by_peer) < self._most:
             return Admission()
         idle = min(self._by_peer.values(), key=lambda each: (each.has_spoken, each.heard_s))
@@ -102,23 +102,23 @@ class Clients(Generic[HandlerT]):
         return Admission([Note(REFUSED, f"{peer} was refused: {full}", is_ongoing=True), Close(peer)])
 
     def add(self, peer: Any, handler: HandlerT, now_s: float) -> Client[HandlerT]:
-        """Give a peer a place."""
+        """Add a client for a peer."""
         self._by_peer[peer] = client = Client(peer, handler, now_s, now_s + self._first_message_s)
         return client
 
     def remove(self, peer: Any) -> Client[HandlerT] | None:
-        """Take a peer's place away; return who that was, None for nobody."""
+        """Remove the client of a peer, and return it. Return None for an unknown peer."""
         return self._by_peer.pop(peer, None)
 
     def heard(self, client: Client[HandlerT], now_s: float, *, is_inside_message: bool, has_spoken: bool) -> None:
-        """Note, after a chunk, whether it completed a message, and whether another one has begun."""
+        """Update the timeouts after a chunk: whether it completed a message, and whether another one has begun."""
         if has_spoken:
             client.has_spoken, client.heard_s, client.deadline_s = True, now_s, math.inf
         if is_inside_message:
             client.deadline_s = min(client.deadline_s, now_s + self._whole_message_s)
 
     def resume(self, now_s: float) -> None:
-        """Give all of them their time anew, as this process stood still."""
+        """Restart all timeouts after a stall of this process."""
         for client in self._by_peer.values():
             client.heard_s = now_s
             if math.isfinite(client.deadline_s):
@@ -127,11 +127,11 @@ class Clients(Generic[HandlerT]):
 
     @property
     def due_s(self) -> float:
-        """When `overdue` is to be looked at."""
+        """Time of the next call of `overdue`, s."""
         return min((client.deadline_s for client in self._by_peer.values()), default=math.inf)
 
     def overdue(self, now_s: float) -> list[tuple[Client[HandlerT], str]]:
-        """Return whose time is up, each with what it has not done."""
+        """Return the clients whose timeout has passed, each with the reason: a sentence without its subject."""
         late = [client for client in self._by_peer.values() if now_s >= client.deadline_s]
         return [(client, f"has not completed {self._expected(client)}") for client in late]
 

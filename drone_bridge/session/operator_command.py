@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OperatorCommand: an operator's command for as long as it is in force, for the sessions of servers."""
+"""OperatorCommand: the command in force of an operator, with repeats and timeout, for the sessions of servers."""
 
 import math
 from collections.abc import Callable
@@ -7,42 +7,42 @@ from typing import Any
 
 from drone_bridge.session.session import AFTER_STALLS, Actions, Note, Publish, next_due
 
-#: The counter of operators that fell silent while commanding a motion.
+#: Counter of operators that went silent while commanding a motion.
 OPERATORS_LOST = "operators_gone"
-#: How soon after its time-out a command ends.
+#: Delay after the timeout at which `tick` ends a command.
 _AFTER_S = 1e-3
 
 
 class OperatorCommand:
-    """Publishes each command at once, repeats it while it is in force, and then publishes the neutral one.
+    """Command of an operator: published at once, repeated while it is in force, and followed by the neutral command.
 
-    A command is in force for `timeout_s` after it arrived. The neutral one that follows is repeated by the publisher of
-    velocities, for as long as nobody else commands the vehicle.
+    A command is in force for `timeout_s` after its arrival. The publisher of velocities repeats the neutral command
+    afterwards, until another source commands the vehicle.
     """
 
     def __init__(self, neutral: Any, timeout_s: Callable[[], float], rate: float) -> None:
-        """`neutral` is the message that moves nothing, and `rate` that of repeats, Hz; `timeout_s` may change."""
+        """`neutral` is the neutral message, and `rate` the rate of repeats, Hz. `timeout_s` may return new values."""
         self._neutral, self._timeout_s = neutral, timeout_s
-        #: Of repeats, Hz.
+        #: Rate of repeats, Hz.
         self.rate = rate
         self._command: Any = None
         self._commanded_s = -math.inf
-        #: When `tick` is wanted.
+        #: Time of the next `tick`, s.
         self.due_s = math.inf
 
     @property
     def is_in_force(self) -> bool:
-        """Whether there is a command that was not ended."""
+        """Whether a command is in force."""
         return self._command is not None
 
     def command(self, command: Any, now_s: float) -> Actions:
-        """Take a command that has just arrived."""
+        """Handle a new command."""
         self._command, self._commanded_s = command, now_s
         self.due_s = now_s + 1 / self.rate
         return [Publish(command)]
 
     def tick(self, operator: str, now_s: float) -> Actions:
-        """Repeat the command, or end it when `operator` has been silent for too long."""
+        """Repeat the command, or end it when `operator` has timed out."""
         if self._command is None or now_s < self.due_s:
             return []
         silent_s, timeout_s = now_s - self._commanded_s, self._timeout_s()
@@ -52,20 +52,20 @@ class OperatorCommand:
         return self._ended(Note(OPERATORS_LOST, f"{operator} was silent for {silent_s:.1f} s: zero was commanded."))
 
     def resume(self, operator: str, now_s: float) -> Actions:
-        """End a command that is too old after this process stood still, which is no silence of `operator`."""
+        """End a command that is stale after a stall of this process. This does not count as silence of `operator`."""
         if self._command is None or now_s - self._commanded_s <= self._timeout_s():
             return []
         sentence = f"This process stood still: zero was commanded instead of what {operator} wanted before."
         return self._ended(Note(AFTER_STALLS, sentence))
 
     def end(self) -> Actions:
-        """Publish the neutral command if another one is in force."""
+        """End the command in force, and publish the neutral one."""
         if self._command is None:
             return []
         self._command, self.due_s = None, math.inf
         return [Publish(self._neutral)]
 
     def _ended(self, note: Note) -> Actions:
-        """End the command in force; the note is about one that moved something."""
+        """End the command in force, with a note unless it was neutral."""
         notes = [] if self._command == self._neutral else [note]
         return [*self.end(), *notes]

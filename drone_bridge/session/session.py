@@ -1,36 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Session: what is sent when in one direction of a protocol, without socket, thread or clock.
+"""Session: state machine of one direction of a protocol, without socket, thread or clock.
 
-Theory of operation, as in h11, with time as one more input:
+Theory of operation, as in h11, with time as a further input:
 
-- A session is given what has happened, each with the time at which it happened: the link was `opened`, `receive` a
-  datagram or document, `tick` when `due_s` has come, `refused` when nobody listens at the other end, `resume` after
-  this process stood still, `end` when it has to leave. Each returns a list of actions, in the order in which they are
-  to be done: `Send`, `Publish`, `Note`, `Call`, `Outcome`, `Close`. What a protocol adds, as the state that a server
-  has to send, is a method of the same kind.
-- All of it happens in one thread, that of `net.link_loop.LinkLoop`, which waits on the link, hands over the time, and
-  does the actions. No lock is needed, and none is between the neutral command and the wire.
-- `due_s` is when `tick` is wanted at the latest; an earlier tick does nothing that is not due. Repeats, pauses between
-  two last packets, silence: all of them are states and times in here, never a sleep.
-- When the link fails, or a fault raises in here or in what publishes, the session is `lost`: it says neutral if it can,
-  forgets commands, and answers requests. Then the link is `opened` again.
-- After a stall whatever waited, on the link and in the loop, has been dropped before `resume` is called. What is heard
-  from then on is new, and the silence before was this process's own.
-- After `end` nothing is received any more; the session goes on being ticked until it `is_over`.
+- A session gets events, each with its time: `opened` for the link, `receive` for a datagram or document, `tick` at
+  `due_s`, `refused` if nothing listens at the other end, `resume` after a stall of this process, and `end` to shut
+  down. Each returns a list of actions in the order of their execution: `Send`, `Publish`, `Note`, `Call`, `Outcome`,
+  `Close`. A protocol adds methods of the same kind, such as one for the state that a server has to send.
+- All of this happens in one thread, that of `net.link_loop.LinkLoop`, which waits on the link, passes the time, and
+  executes the actions. No lock is needed, and none delays the neutral command on its way to the wire.
+- `due_s` is the latest time of the next `tick`. An earlier tick does nothing that is not due. Repeats, pauses between
+  last packets, and silence are states and times of the session, never a sleep.
+- When the link fails, or when the session or a publisher raises, the session is `lost`: it sends neutral if it can,
+  drops commands, and answers requests. Then the link is `opened` again.
+- After a stall, data that waited on the link and in the loop are dropped before `resume` is called. Data received from
+  then on are fresh, and the silence before is not the peer's.
+- After `end` nothing more is received. The session is ticked until it `is_over`.
 
-Over a stream, as TCP, there may be several peers, and connections come and go while the link stays open:
+A stream link, such as TCP, may have several peers, and connections come and go while the link stays open:
 
-- `connected` and `disconnected` are things received, in order with the bytes. The session has a connection of its codec
-  for each peer, to which `receive` gives chunks of its stream, cut anywhere; `send` goes to one peer, and `Close` ends
-  one after what it was sent. Of a peer that was closed nothing is heard any more. Who may have a place, and by when a
-  message has to be whole, is for the session to decide: `session.clients` has it.
-- Nothing of a stream is dropped after a stall, as the rest would be unreadable: what was to be sent is sent, so that
-  what moves a vehicle has to be stopped by `resume`. It is parsed on, and what is received within SETTLING_S after
-  that may be old. `connected` and `disconnected` always count.
-- A link that connects out has one peer. When that has gone, or was closed, the session is `lost`, and the next link is
-  opened after a pause that grows until the peer `is_proven`.
+- `connected` and `disconnected` are received in order with the bytes. The session has a codec connection for each peer,
+  which gets the chunks of the stream from `receive`, cut anywhere. `Send` goes to one peer. `Close` ends the connection
+  to a peer after its queued data are sent; nothing more is received from it. The session decides which peers are
+  admitted, and when a message times out: see `session.clients`.
+- After a stall no part of a stream is dropped, since the rest would be unreadable. Pending data are sent, so `resume`
+  has to stop a moving vehicle. Received data are parsed, and may be stale if they arrive within SETTLING_S after the
+  stall. `connected` and `disconnected` are always valid.
+- An outgoing link has one peer. When that peer has disconnected or was closed, the session is `lost`. The link is
+  reopened after a pause that grows until the peer `is_proven`.
 
-Attributes are written by that thread and read by any: each is replaced as a whole.
+Attributes are written by that thread and read by any thread: each is replaced as a whole.
 """
 
 import math
@@ -42,15 +41,15 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
-#: How often a last packet is sent, as datagrams get lost, and how far apart, so that they don't share one fate.
+#: Number of repeats of a last packet, since datagrams get lost, and the gap between them, s, to survive a short outage.
 FINAL_REPEATS = 3
 FINAL_GAP_S = 0.02
-#: For how long after a stall of this process commands are refused: what had waited elsewhere is read by then, or who
-#: reads it has stood still once more.
+#: How long commands are refused after a stall of this process. By then data that waited elsewhere have been read, or
+#: their reader has stalled again.
 SETTLING_S = StallDetector.STALL_S
-#: The counter of datagrams that nobody listened to.
+#: Counter of refused datagrams.
 REFUSED_DATAGRAMS = "refused_datagrams"
-#: The counter of commands right after a stall.
+#: Counter of commands that were refused after a stall.
 AFTER_STALLS = "commands_after_a_stall"
 MAY_HAVE_WAITED = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
 
@@ -59,41 +58,41 @@ MessageT = TypeVar("MessageT")
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Bytes for the wire."""
+    """Packet for the wire."""
 
     data: bytes | memoryview
-    """Over a stream without a copy: it has to stay as it is until the peer has taken it."""
+    """Payload. A stream does not copy it: it must not change until the peer has read it."""
     to: Any = None
-    """Where, as the link names its peers; None where there is only one."""
+    """Destination, as the link identifies its peers; None if there is only one."""
     if_lost: str = "unsent_datagrams"
-    """The counter of those that could not be sent."""
+    """Counter to increase if the packet can't be sent."""
     if_sent: tuple[str, ...] = ()
-    """The counters of those that were."""
+    """Counters to increase if the packet is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A wire message whose topics are to be published."""
+    """Wire message to publish on its topics."""
 
     message: Any
 
 
 class Note(NamedTuple):
-    """Something to count, unless the counter is empty, and with a sentence to log."""
+    """Report: a counter to increase, unless empty, and a sentence to log, unless empty."""
 
     counter: str
     sentence: str = ""
     is_expected: bool = False
-    """Whether the sentence is no warning."""
+    """Whether the sentence is information, not a warning."""
     is_ongoing: bool = False
-    """Whether it is logged ever less often while it goes on."""
+    """Whether repeats of the sentence are throttled, with growing intervals."""
     is_usual_at_start: bool = False
-    """Whether what goes on is no warning right after the start, when others are not there yet."""
+    """Whether an ongoing report is only information right after the start, when peers may not be up yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A service of the vehicle in ROS that is to be called by its name here; what comes of it is posted with `tag`."""
+    """Service of the vehicle in ROS to call, by its name in this session. The Answer is posted with `tag`."""
 
     name: str
     tag: Any
@@ -101,43 +100,43 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of a Call, with a clause about it."""
+    """Result of a Call, with a clause about it."""
 
     is_success: bool
     sentence: str
     was_called: bool = True
-    """Whether there was somebody to call, and nothing against it."""
+    """Whether the service was called: it was available, and the call was permitted."""
     has_come: bool = True
-    """Whether the vehicle has answered in time."""
+    """Whether the vehicle responded in time."""
     was_displaced: bool = False
-    """Whether it was given up for a newer call of the same service."""
+    """Whether a newer call of the same service has replaced it."""
     response: Any = None
-    """The service's, where it says more than that."""
+    """Response of the service, if it has further fields."""
 
 
 class Request(Protocol):
-    """What somebody here asks for, and waits for the outcome of."""
+    """Request of a local caller, who waits for its Outcome."""
 
     asked_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a request that somebody here waits for."""
+    """Result of a request, for the waiting caller."""
 
     request: Any
     is_success: bool
     sentence: str
     result: Any = None
-    """What else it brought."""
+    """Further result, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The end of the connection to a peer, once it has what it was sent; it is not heard of again."""
+    """End of the connection to a peer, after its queued data are sent. The session gets no more events of it."""
 
     peer: Any = None
-    """Which, as the link names its peers."""
+    """Peer, as the link identifies it."""
 
 
 Action = Send | Publish | Note | Call | Outcome | Close
@@ -145,79 +144,79 @@ Actions = Sequence[Action]
 
 
 class Session(ABC):
-    """One direction of a protocol, with one peer at a time. Times are seconds of one clock that goes on in suspension.
+    """Base class for one direction of a protocol. Times are seconds of a clock that counts a suspended machine's time.
 
-    `state` is for people, in logs and diagnostics.
+    `state` is human-readable text for logs and diagnostics.
     """
 
     state: str = ""
     peer: str = ""
-    #: Whether what is sent can reach a peer.
+    #: Whether packets can reach a peer.
     is_open: bool = False
-    #: When `tick` is wanted at the latest.
+    #: Latest time of the next `tick`, s.
     due_s: float = math.inf
-    #: When the peer was last heard, and since when it is to be heard; None without a peer.
+    #: Time of the last packet of the peer, and the time from which packets are expected; None without a peer.
     heard_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
-    #: Whether the peer has proved useful: one that comes and goes without that is waited for ever longer.
+    #: Whether the peer has proved useful. Reconnecting to one that has not backs off further.
     is_proven: bool = True
-    #: What was requested before is old: the process stood still then, or there was no link. Set by the loop.
+    #: Requests from before this time are stale: the process was stalled, or there was no link. Set by the loop.
     fresh_since_s: float = -math.inf
 
     def opened(self, now_s: float) -> Actions:
-        """Begin on a link that has just been opened, perhaps again."""
+        """Begin on a link that was just opened or reopened."""
         return []
 
     def filled(self, size: int, peer: Any, now_s: float) -> Actions:
-        """Take so many bytes of a stream, which are in the memory that the session has handed out for them."""
+        """Handle bytes of a stream that were read into the session's own buffers. `size` is their number."""
         raise NotImplementedError(f"{type(self).__name__} hands out no memory.")
 
     @abstractmethod
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a whole datagram or document, or the next chunk of a stream.
+        """Handle a whole datagram or document, or the next chunk of a stream.
 
-        `source` is an address as sockets have it, a topic, or the stream's peer, whose name is its text.
+        `source` is a socket address, a topic, or the peer of the stream, whose `str` is its name.
         """
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        """Take that a stream to a peer has begun."""
+        """Handle the start of a stream to a peer."""
         return []
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Take that a stream has ended, for another reason than `Close`; `sentence` says which."""
+        """Handle the end of a stream that was not caused by `Close`. `sentence` is the reason."""
         return []
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Take that a peer has ended its stream regularly; by default no other end than any."""
+        """Handle the regular end of a stream by the peer. By default the same as `disconnected`."""
         return self.disconnected(peer, sentence, now_s)
 
     @abstractmethod
     def tick(self, now_s: float) -> Actions:
-        """Do what is due."""
+        """Execute everything that is due."""
 
     @abstractmethod
     def resume(self, now_s: float) -> Actions:
-        """Go on after this process stood still."""
+        """Resume after a stall of this process."""
 
     def lost(self, now_s: float) -> Actions:
-        """Leave the vehicle neutral, as far as that can be, after the link or something here has failed."""
+        """Handle a failure of the link, or an internal error: command neutral if that is still possible."""
         return []
 
     @abstractmethod
     def end(self, now_s: float) -> Actions:
-        """Begin to leave, with the neutral command first."""
+        """Begin the shutdown, with the neutral command first."""
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        """Take that nobody listened to what was sent; `sentence` says where."""
+        """Handle a refused datagram. `sentence` names the destination."""
         return [Note(REFUSED_DATAGRAMS, sentence, is_ongoing=True, is_usual_at_start=True)]
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
-        """Take that what was to be sent was not, as the link refuses it, or this process stood still meanwhile."""
+        """Handle a packet that was not sent, after a link error or a stall of this process; `sentence` names it."""
         return [Note(action.if_lost, sentence)]
 
     def silent_s(self, now_s: float) -> float:
-        """Return for how long the peer has been silent; 0 without one."""
+        """Return how long the peer has been silent, s; 0 without a peer."""
         since_s = self.heard_s if self.heard_s is not None else self.since_s
         return 0.0 if since_s is None else max(0.0, now_s - since_s)
 
@@ -225,11 +224,11 @@ class Session(ABC):
 def encode(
     send: Callable[[MessageT], bytes], message: MessageT, neutral: MessageT | None, notes: list[Action]
 ) -> bytes | None:
-    """Return what `send` makes of a message, or of the neutral one, see `encoded`; append what is wrong to `notes`."""
+    """Encode a message, or fall back to the neutral one, see `encoded`. Appends errors to `notes`."""
     return encoded(send, message, neutral, lambda sentence: notes.append(Note(UNENCODABLE, sentence)))
 
 
 def next_due(due_s: float, period_s: float, now_s: float) -> float:
-    """Return when something periodic that was due is due again; what a delay has cost is not made up for."""
+    """Return the next time of a periodic action that was due, s. Missed periods are skipped."""
     next_s = due_s + period_s
     return next_s if next_s > now_s else now_s + period_s

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StallDetector: whether the process stood still between two looks of a session's loop. Pure."""
+"""StallDetector: detects stalls of the process, by gaps between two polls of a session's loop. Pure."""
 
 
 class StallDetector:
-    """Recognizes that the process that looks stood still, by a gap between two looks."""
+    """Detector of stalls, in which the process got no CPU or was suspended."""
 
-    #: A longer gap is a stall: a busy machine delays a thread by a few hundredths of a second, seldom by two tenths.
+    #: A longer gap is a stall, s. A busy machine delays a thread by a few 10 ms, rarely by 200 ms.
     STALL_S = 0.3
-    #: It has to look at least that often.
+    #: Longest time between two polls, s.
     PERIOD_S = 0.1
 
     def __init__(self) -> None:
-        self._looked_s: float | None = None  # None: the first look says nothing, whenever it comes
+        self._looked_s: float | None = None  # time of the last poll; None before the first one
 
     def has_stalled(self, now_s: float) -> bool:
-        """Return whether the process stood still since the last look."""
+        """Return whether the process has stalled since the last call."""
         before_s, self._looked_s = self._looked_s, now_s
         return before_s is not None and now_s - before_s > self.STALL_S

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TiltPilot: flies what an arbiter decides with a drone that is steered by tilt. Pure, with the time handed in.
+"""TiltPilot: flies an arbiter's decisions with a drone that is steered by tilt. Pure, with the time as an input.
 
-Velocities are held by the drone's feedback, raw shares are sent as they are. What is measured on the ground, or before
-FEEDBACK_TIMEOUT_S, is not flown by: then velocities are flown by an estimate, and `is_estimating` says so. Neither are
-measurements that can't be right (see MotionObserver): `doubts` has the reasons. References begin anew with each flight,
-and whenever something else than a velocity was sent.
+Velocities are controlled by the drone's feedback, and raw shares are sent unchanged. Feedback from the ground, or older
+than FEEDBACK_TIMEOUT_S, is not used: velocities are then flown by an estimate, and `is_estimating` is set. Implausible
+measurements are not used either (see MotionObserver), and `doubts` has the reasons. The references restart with each
+flight, and whenever another command than a velocity was sent.
 
-Neutral is the drone's own hover where it has one. A drone without flies a velocity of zero while it is in the air and
-its feedback is fresh and believed, so that it stops and holds its place; otherwise it is kept level, and `is_drifting`
-says so.
+Neutral is the drone's own hover if it has one. Another drone flies zero velocity while it is in the air and its
+feedback is fresh and believed, so that it stops and holds its position. Otherwise it is kept level, and `is_drifting`
+is set.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
 from drone_bridge.session.arbiter import Arbiter
 
-#: What was measured before that is not flown by.
+#: Feedback older than this is stale, s.
 FEEDBACK_TIMEOUT_S = 0.2
-#: The count of velocities that were flown without feedback, and the sentence about them.
+#: Counter of velocities that were flown without feedback, and the sentence about them.
 ESTIMATED = "commands_flown_by_an_estimate"
 ESTIMATES = (
     f"The drone has not reported how it moves for {FEEDBACK_TIMEOUT_S:g} s: velocities are estimated from the "
@@ -33,25 +33,25 @@ _SHORTEST_STEP_S = 1e-3
 
 
 class TiltPilot:
-    """Turns what is decided into shares, for one thread."""
+    """Converter of an arbiter's decisions to shares. For one thread."""
 
     def __init__(self, arbiter: Arbiter[Shares], drone: TiltedDrone, *, hovers: bool) -> None:
-        """`hovers` says whether the drone stops by itself when it gets its neutral command."""
+        """`hovers`: whether the drone stops by itself on its neutral command."""
         self.arbiter = arbiter
-        #: Whether what was sent last is a velocity that is flown without feedback.
+        #: Whether the last command is a velocity that is flown without feedback.
         self.is_estimating = False
-        #: Whether what was sent last is a neutral command that leaves the flying drone level, and drifting.
+        #: Whether the last command is a neutral one that keeps the flying drone level, so that it drifts.
         self.is_drifting = False
         self._hovers = hovers
         self._control, self._observer = TiltControl(drone), MotionObserver(drone)
         self._was_believed = True
-        self._newest: tuple[Motion, float] | None = None  # with the time of its arrival
-        self._seen: tuple[Motion, float] | None = None  # which the control has taken
+        self._newest: tuple[Motion, float] | None = None  # with its arrival time, s
+        self._seen: tuple[Motion, float] | None = None  # last one passed to the control
         self._stepped_s = -math.inf
         self._is_on_ground = False
 
     def restart(self, now_s: float) -> None:
-        """Forget the drone, which may be another one, and the commands for it."""
+        """Reset for a new connection: the drone may be another one. Drops its commands."""
         self.arbiter.forget()
         self._control.restart()
         self._observer.restart()
@@ -60,24 +60,24 @@ class TiltPilot:
 
     @property
     def doubts(self) -> list[str]:
-        """Why measurements are not believed, as sentences without full stop. For any thread."""
+        """Reasons why measurements are doubted, as sentences without a full stop. For any thread."""
         return self._observer.reasons
 
     def measured(self, motion: Motion, now_s: float) -> None:
-        """Take what the drone in the air measures of itself."""
+        """Handle a measurement of the drone in flight."""
         self._is_on_ground = False
         self._observer.observe(motion, now_s)
         self._newest = self._observer.believed(motion), now_s
 
     def stands(self) -> None:
-        """Note that the drone is on the ground, or not in flight yet: references begin when it flies."""
+        """Handle a report that the drone is not in flight. The references restart when it flies."""
         if not self._is_on_ground:
             self._observer.restart()
         self._is_on_ground = True
         self._newest = None
 
     def shares(self, now_s: float, *, is_overruled: bool = False) -> Shares | None:
-        """Return what to send now. None is the drone's own neutral command, which `is_overruled` asks for."""
+        """Return the shares to send now. None is the drone's own neutral command, which `is_overruled` forces."""
         step_s, self._stepped_s = max(now_s - self._stepped_s, _SHORTEST_STEP_S), now_s
         newest, trust = self._newest, self._observer.trust
         is_stale = newest is None or now_s - newest[1] > FEEDBACK_TIMEOUT_S
@@ -97,7 +97,7 @@ class TiltPilot:
                 self._control.restart()
             shares = self._control.command(wanted, step_s, is_blind=is_stale, held_up_in=self._observer.held_up_in)
             if self._is_on_ground and wanted.up < 0.0 and not self._hovers:
-                shares = Shares(thrust=-1.0)  # for it to stop its motors
+                shares = Shares(thrust=-1.0)  # so that it stops its motors
             self.is_estimating = is_stale and not self._is_on_ground
         if not isinstance(wanted, BodyVelocity) or (is_blind and self._hovers and wanted == STILL):
             self._control.restart()
