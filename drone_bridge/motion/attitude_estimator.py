@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attitude from those angles that are measured, and from the commanded rates for the one that is not."""
+"""AttitudeEstimator: attitude from the measured angles, and from the commanded rates for unmeasured ones."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from drone_bridge.motion.quaternions import (
 )
 
 ANGLE_DEVIATION = 1e-4  # rad; testbeds round to a hundredth of a degree, or to the wire's floats
-FIRST_ROLL_DEVIATION = 0.05  # rad; where roll is not measured, the drone is taken to start level
-RATE_DEVIATION = 0.01  # rad/s, of what was done from what was commanded
+FIRST_ROLL_DEVIATION = 0.05  # rad; if roll is not measured, the drone is assumed to start level
+RATE_DEVIATION = 0.01  # rad/s, of actual from commanded rates
 MAX_DRIFT = 1.0  # rad/s; more can't be wind
-DRIFT_TIME = 1.0  # s over which is averaged how the drone turns without a command
-RATE_CHANGE_DEVIATION = 0.1  # share of a change of the commanded rates: it may have come a frame sooner or later
+DRIFT_TIME = 1.0  # s, averaging time of the uncommanded rotation
+RATE_CHANGE_DEVIATION = 0.1  # share of a change of the commanded rates, which may act a frame sooner or later
 
 
 class AttitudeEstimator:
-    """The attitude that has the measured angles, and otherwise follows the commanded rates.
+    """Attitude with the measured angles, which otherwise follows the commanded rates.
 
-    Measured angles are the truth: wind turns a drone, too, and nothing but they shows it. With roll and pitch the
-    direction of the thrust is known, and what turns it without a command (`drift`); yaw is relative to the start,
-    which is harmless. With pitch and yaw the nose is known, and the roll about it is estimated (a Kalman filter of one
-    dimension), as the roll decides which way commanded rates turn the nose.
+    Measured angles override the prediction, since only they show the rotation by wind. With measured roll and pitch,
+    the thrust direction and its uncommanded rotation (`drift`) are known; yaw is then relative to the start, which is
+    harmless. With measured pitch and yaw, the nose direction is known. The roll about the nose is then estimated by a
+    one-dimensional Kalman filter, since it determines the direction in which commanded rates turn the nose.
     """
 
     def __init__(self, measured: MeasuredAttitude) -> None:
         self.attitude = quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, measured.yaw or 0.0)
-        #: How fast the drone turns without a command, rad/s about the axes of the levelled frame.
+        #: Uncommanded rotation rate, rad/s about the axes of the levelled frame.
         self.drift: Triple = (0.0, 0.0, 0.0)
         self._step = 1.0  # s
         self._roll_variance = FIRST_ROLL_DEVIATION**2
@@ -49,18 +49,18 @@ class AttitudeEstimator:
 
     @property
     def rotation(self) -> Matrix:
-        """The rotation from the body to the levelled frame."""
+        """Rotation from the body to the levelled frame."""
         return np.column_stack([rotated(self.attitude, *axis) for axis in np.eye(3).tolist()])
 
-    def turned(self, rates: Triple, step: float) -> Quaternion:
-        """Return the attitude after turning with these body rates (rad/s about x, y, z) for step seconds."""
+    def attitude_after(self, rates: Triple, step: float) -> Quaternion:
+        """Return the attitude after a rotation with body rates (rad/s about x, y, z) for `step` seconds."""
         drift = rotated_back(self.attitude, *self.drift)
         x, y, z = ((rate + also) * step for rate, also in zip(rates, drift, strict=True))
         return multiplied(self.attitude, quaternion_from_vector(x, y, z))
 
     def predict(self, rates: Triple, step: float) -> None:
-        """Turn with these body rates (rad/s about x, y, z) for step seconds."""
-        self.attitude = self.turned(rates, step)
+        """Predict the attitude for body rates (rad/s about x, y, z) that act for `step` seconds."""
+        self.attitude = self.attitude_after(rates, step)
         self._step = step
         deviation = RATE_DEVIATION + RATE_CHANGE_DEVIATION * math.dist(rates, self._rates)
         self._turn_variance = (deviation * step) ** 2
@@ -68,9 +68,9 @@ class AttitudeEstimator:
         self._rates = rates
 
     def correct(self, measured: MeasuredAttitude) -> None:
-        """Take over measured angles."""
+        """Correct the attitude by measured angles."""
         roll, pitch, yaw = measured.roll, measured.pitch, measured.yaw
-        if pitch is None or (roll is None and yaw is None):  # on no wire, but an Imu message may have it
+        if pitch is None or (roll is None and yaw is None):  # no protocol does this, but an Imu message may
             _, own_pitch, own_yaw = euler_from_quaternion(self.attitude)
             pitch = own_pitch if pitch is None else pitch
             yaw = own_yaw if roll is None and yaw is None else yaw
@@ -85,13 +85,13 @@ class AttitudeEstimator:
             self._point(pitch, yaw)
 
     def replace(self, measured: MeasuredAttitude) -> None:
-        """Take over measured angles between which no time has passed, so that they say nothing of drift."""
+        """Correct the attitude by measured angles at an unchanged time, without an update of `drift`."""
         drift = self.drift
         self.correct(measured)
         self.drift = drift
 
     def residuals(self, measured: MeasuredAttitude, attitude: Quaternion) -> list[float]:
-        """Return by how much an attitude misses each measured angle, rad."""
+        """Return the error of an attitude for each measured angle, rad."""
         values = (measured.roll, measured.pitch, measured.yaw)
         return [
             math.remainder(value - angle, math.tau)
@@ -100,7 +100,7 @@ class AttitudeEstimator:
         ]
 
     def _level(self, roll: float, pitch: float) -> None:
-        """Turn by the shortest way to where up is in the direction that roll and pitch say."""
+        """Rotate the attitude by the smallest angle to the measured roll and pitch."""
         level = math.cos(pitch)
         x, y, z = -math.sin(pitch), level * math.sin(roll), level * math.cos(roll)
         ux, uy, uz = rotated_back(self.attitude, 0.0, 0.0, 1.0)
@@ -109,13 +109,13 @@ class AttitudeEstimator:
         )
 
     def _point(self, pitch: float, yaw: float) -> None:
-        """Turn the nose by the shortest way to pitch and yaw, and about the nose by what that says about the roll."""
+        """Rotate the nose by the smallest angle to pitch and yaw, and correct the roll estimate by that rotation."""
         level = math.cos(pitch)
         ahead, left, up = rotated_back(
             self.attitude, level * math.cos(yaw), level * math.sin(yaw), -math.sin(pitch)
-        )  # of where the nose was expected
+        )  # measured nose direction, in the predicted body axes
         self._turn_by(0.0, -up, left, 1.0 + ahead)
-        # A roll that is larger by a small angle turns the nose by that angle times these, to the left and up.
+        # Sensitivity: a small roll error turns the nose by that angle times these factors, to the left and up.
         to_left, to_up = self._rates[1] * self._step, self._rates[2] * self._step
         seen = to_left * to_left + to_up * to_up
         gain = self._roll_variance / (self._roll_variance * seen + self._turn_variance + 2 * ANGLE_DEVIATION**2)
@@ -124,7 +124,7 @@ class AttitudeEstimator:
         self.attitude = multiplied(self.attitude, quaternion_from_vector(roll, 0.0, 0.0))
 
     def _turn_by(self, x: float, y: float, z: float, w: float) -> Quaternion:
-        """Turn by a quaternion of any length, in the body, and return it. Half a turn has no shortest way: not made."""
+        """Rotate in body axes by a quaternion of any length, and return it normalized. Skips an ambiguous half turn."""
         length = math.sqrt(x * x + y * y + z * z + w * w)
         if length < 1e-6:
             return IDENTITY
@@ -133,7 +133,7 @@ class AttitudeEstimator:
         return turn
 
     def _note_drift(self, missed: Quaternion) -> None:
-        """Note a small turn, in the body, that was measured beside the predicted one."""
+        """Update `drift` by a small measured rotation, in body axes, beyond the predicted one."""
         share = math.copysign(2.0, missed.w) * -math.expm1(-self._step / DRIFT_TIME) / self._step
         missed_rates = rotated(self.attitude, missed.x, missed.y, missed.z)
         x, y, z = (drift + share * rate for drift, rate in zip(self.drift, missed_rates, strict=True))

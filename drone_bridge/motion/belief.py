@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Belief: whether a measured quantity is believed, by how long it has contradicted the model, or agreed with it."""
+"""Belief: trust in a measured quantity, by how long it has contradicted the model or agreed with it."""
 
-#: What contradicts the model for longer is doubted, s.
+#: A quantity that contradicts the model for longer is doubted, s.
 DOUBT_S = 0.3
-#: A doubted quantity is believed again after it has agreed for this long, s. A relapse within RELAPSE_S doubles it.
+#: A doubted quantity is believed again after this time of agreement, s. A relapse within RELAPSE_S doubles it.
 AGREEMENT_S, LONGEST_AGREEMENT_S, RELAPSE_S = 1.0, 16.0, 10.0
 
 
 class Belief:
-    """One quantity, believed at first. Pure; call `judge` for each measurement."""
+    """Trust in one quantity, which is believed at first. Pure; call `judge` for each measurement."""
 
     def __init__(self) -> None:
-        #: Why the quantity is doubted, as a sentence without full stop; empty while it is believed.
+        #: Reason for the doubt, a sentence without a full stop; empty while the quantity is believed.
         self.reason = ""
         self._contradicted_s = self._agreed_s = 0.0
         self._believed_s = RELAPSE_S
@@ -19,11 +19,11 @@ class Belief:
 
     @property
     def is_relapse_likely(self) -> bool:
-        """Whether it has been believed again for a short time only."""
+        """Whether the quantity has been believed again for less than RELAPSE_S."""
         return self._believed_s < RELAPSE_S
 
     def judge(self, problem: str, step_s: float) -> None:
-        """Take a measurement, `step_s` after the last one, that has a problem or agrees with the model ('')."""
+        """Handle a measurement, `step_s` after the last one. `problem` is empty if it agrees with the model."""
         if problem:
             self._agreed_s = 0.0
             self._contradicted_s += step_s
@@ -32,7 +32,7 @@ class Belief:
                 self._needed_s = min(needed_s, LONGEST_AGREEMENT_S)
                 self.reason = problem
             return
-        self._contradicted_s = max(0.0, self._contradicted_s - step_s / 2)  # every second one wrong is doubted, too
+        self._contradicted_s = max(0.0, self._contradicted_s - step_s / 2)  # every second one wrong: doubted too
         if not self.reason:
             self._believed_s += step_s
             return

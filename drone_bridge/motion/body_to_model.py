@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BodyToModel: the rotation between a rigid body's principal axes and its model, with quaternions as w, x, y, z."""
+"""BodyToModel: rotation between a rigid body's principal axes and its model. Quaternions are w, x, y, z."""
 
 import math
 from collections.abc import Sequence
 
 from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion, conjugate, multiply, rotate
 
-_LARGEST_NORM_ERROR = 0.01  # of a quaternion that still counts as a rotation
+_LARGEST_NORM_ERROR = 0.01  # tolerance for the length of a rotation's quaternion
 
 
 class BodyToModel:
-    """The rotation from an entity's principal axes, which q on the wire refers to, to its model, which ROS uses.
+    """Rotation from an entity's principal axes, the reference of q on the wire, to its model, the reference in ROS.
 
-    On the wire w, ESET q and cameras are about the model already.
+    On the wire, w, ESET q and cameras refer to the model already.
     """
 
     def __init__(self, rotation: Sequence[float] = IDENTITY) -> None:
-        """`rotation` is btom: w, x, y, z. Raises ValueError unless it is a rotation."""
+        """`rotation` is btom of the protocol: w, x, y, z. Raises ValueError unless it is a rotation."""
         self.rotation = unit_rotation(rotation)
-        self.is_identity = max(map(abs, self.rotation[1:])) < 1e-12  # w alone could not tell below 1e-6 rad
+        self.is_identity = max(map(abs, self.rotation[1:])) < 1e-12  # w alone can't resolve angles below 1e-6 rad
 
     def model(self, q: Sequence[float]) -> WxyzQuaternion:
         """Return the orientation of the model for q on the wire: w, x, y, z. Raises ValueError."""
@@ -44,9 +44,9 @@ class BodyToModel:
 
 
 def unit_rotation(q: Sequence[float]) -> WxyzQuaternion:
-    """Return a quaternion (w, x, y, z) with length 1. Raises ValueError unless it is a rotation but for rounding."""
+    """Normalize a quaternion (w, x, y, z). Raises ValueError if its length is not 1 within the tolerance."""
     w, x, y, z = q
     norm = math.sqrt(w * w + x * x + y * y + z * z)
-    if not abs(norm - 1.0) <= _LARGEST_NORM_ERROR:  # so that NaN is refused, too
+    if not abs(norm - 1.0) <= _LARGEST_NORM_ERROR:  # written so that NaN is refused too
         raise ValueError(f"The quaternion {w:g}, {x:g}, {y:g}, {z:g} has the length {norm:g}, and has to have 1.")
     return w / norm, x / norm, y / norm, z / norm

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BodyVelocity: a commanded velocity of a vehicle, in its body axes. Pure, and immutable."""
+"""BodyVelocity: commanded velocity of a vehicle, in its body axes. Pure and immutable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from drone_bridge.motion.observed_motion import Triple
 
 @dataclass(frozen=True, slots=True)
 class BodyVelocity:
-    """Velocity along and about the body axes of REP 103; for a drone levelled axes with its heading. All zero stops."""
+    """Velocity along and about the body axes of REP 103; for a drone, levelled axes with its heading. Zero stops."""
 
     forward: float = 0.0
     """Along x, m/s."""
@@ -40,5 +40,5 @@ class BodyVelocity:
         return BodyVelocity(*linear, self.roll, self.pitch, self.turn)
 
 
-#: Moves nothing.
+#: Zero velocity.
 STILL = BodyVelocity()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a wanted force of thrust to body rates and thrust."""
+"""FlightControl: body rates and thrust for a wanted thrust vector."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import NamedTuple
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.quaternions import Quaternion, rotated_back
 
-LEAST_UPWARD_SHARE = 0.3  # of gravity: thrust never gets weaker, as it could not steer then
+LEAST_UPWARD_SHARE = 0.3  # of gravity: minimum upward thrust, since the drone can't steer without thrust
 
 
 @dataclass(frozen=True, slots=True)
 class DroneModel:
-    """What the testbed announces about the drone, in SI units. Raises ValueError for a drone that can't fly."""
+    """Drone properties as announced by the testbed, in SI units. Raises ValueError for a drone that can't fly."""
 
     mass: float  # kg
     gravity: float  # m/s^2, positive downwards
-    drag: float  # kg/s, the air's force per unit of air speed
+    drag: float  # kg/s, drag force per air speed
     max_thrust: float  # N
     max_roll_rate: float  # rad/s
     max_pitch_rate: float  # rad/s
@@ -27,7 +27,7 @@ class DroneModel:
 
     @classmethod
     def of(cls, properties: object) -> DroneModel:
-        """Return the model of a drone whose properties have these names, as those of a DroneProperties."""
+        """Return the model for an object with properties of the same names, such as a DroneProperties message."""
         return cls(**{each.name: getattr(properties, each.name) for each in fields(cls)})
 
     def __post_init__(self) -> None:
@@ -42,7 +42,7 @@ class DroneModel:
 
     @property
     def decay(self) -> float:
-        """How fast drag takes speed away, 1/s."""
+        """Decay rate of the speed by drag, 1/s."""
         return self.drag / self.mass
 
 
@@ -56,7 +56,7 @@ class Command(NamedTuple):
 
     @property
     def rates(self) -> Triple:
-        """The body rates about x, y, z."""
+        """Body rates about x, y, z, rad/s."""
         return self.roll_rate, self.pitch_rate, self.yaw_rate
 
     @property
@@ -65,13 +65,13 @@ class Command(NamedTuple):
 
 
 def hover(drone: DroneModel) -> Command:
-    """Return what keeps a level drone where it is in calm air."""
+    """Return the command that keeps a level drone in place in calm air."""
     return Command(0.0, 0.0, 0.0, min(drone.mass * drone.gravity, drone.max_thrust))
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of what is commanded."""
+    """Limits of the commands."""
 
     max_tilt: float  # rad
     max_turn_rate: float  # rad/s, about body x and y
@@ -79,14 +79,14 @@ class Limits:
 
 
 class FlightControl:
-    """Points the thrust in the desired direction, and the nose likewise.
+    """Attitude controller: aligns the thrust vector with the wanted direction, and controls the heading.
 
-    The body's z axis turns towards the wanted direction of thrust by the shortest way, with a rate proportional to
-    the angle between them. Turning about the z axis itself does not move it, so heading is controlled separately.
+    The body's z axis turns towards the wanted thrust direction along the shortest path, at a rate proportional to the
+    angle. A rotation about z does not move that axis, so the heading is controlled separately.
     """
 
     def __init__(self, drone: DroneModel, limits: Limits, attitude_gain: float, yaw_gain: float) -> None:
-        """Gains are in 1/s."""
+        """Gains in 1/s."""
         self._drone = drone
         self._limits = limits
         self._attitude_gain = attitude_gain
@@ -100,9 +100,9 @@ class FlightControl:
         step: float,
         drift: Triple,
     ) -> Command:
-        """Return the command for a wanted force of thrust per mass (levelled frame, m/s^2) and a turn left by rad.
+        """Return the command for a wanted thrust per mass (levelled frame, m/s^2) and a turn to the left, rad.
 
-        `step` is how long it will act, s, and `drift` what else turns the drone, rad/s about the levelled axes.
+        `step` is the duration of the command, s. `drift` is the uncommanded rotation, rad/s about the levelled axes.
         """
         drone, limits = self._drone, self._limits
         x, y, z = rotated_back(attitude, *self._feasible(*specific_force))
@@ -119,11 +119,11 @@ class FlightControl:
         )
 
     def yaw_turn(self, yaw_rate: float, step: float) -> float:
-        """Return the turn, rad, to ask `command` for in order to yaw with this rate during a step, s."""
+        """Return the `yaw_error` of `command`, rad, that results in a yaw rate, rad/s, during a step, s."""
         return yaw_rate / _share(self._yaw_gain, step)
 
     def _feasible(self, x: float, y: float, z: float) -> Triple:
-        """Limit thrust and tilt; height has priority over lateral acceleration."""
+        """Limit thrust and tilt. Height has priority over lateral acceleration."""
         strongest = self._drone.max_thrust / self._drone.mass
         upward = min(max(z, LEAST_UPWARD_SHARE * self._drone.gravity), strongest)
         allowed = min(upward * math.tan(self._limits.max_tilt), math.sqrt(max(strongest**2 - upward**2, 0.0)))
@@ -132,9 +132,9 @@ class FlightControl:
 
 
 def braking_profile(distance: float, gain: float, deceleration: float) -> tuple[float, float]:
-    """Return the speed at a distance from the goal, and by how much it falls for each metre, 1/s.
+    """Return the speed at a distance from the goal, and its decrease per metre, 1/s.
 
-    It is proportional to the distance close to the goal; farther away as fast as constant deceleration can stop.
+    Close to the goal the speed is proportional to the distance. Farther away it allows a stop by constant deceleration.
     """
     bend = deceleration / gain**2
     if distance < bend:
@@ -144,7 +144,7 @@ def braking_profile(distance: float, gain: float, deceleration: float) -> tuple[
 
 
 def _share(gain: float, step: float) -> float:
-    """Return the rate that, held for a step, has the effect of a continuous gain in that time."""
+    """Return the discrete gain, 1/s, that has the effect of a continuous gain over one step."""
     return -math.expm1(-gain * step) / step
 
 

@@ -1,53 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JudgedLevel: a measured height or heading, judged by the rate that is commanded. Pure."""
+"""JudgedLevel: plausibility check of a measured height or heading, by the commanded rate. Pure."""
 
 import math
 
 from drone_bridge.motion.belief import Belief
 
-#: A jump that lasts for so long is a new level: a table below the drone. Shorter than DOUBT_S, so it raises no doubt.
+#: A jump that lasts this long, s, is a new level, such as a table below the drone. Shorter than DOUBT_S: no doubt.
 PERSISTS_S = 0.2
-#: Over how long movement is compared with what was commanded, s.
+#: Time over which movement is compared with commands, s.
 MEMORY_S = 3.0
-#: Below this share of the commanded movement it does not respond; above the other it has shown that it does.
+#: Shares of the commanded movement: below the first a level does not respond, above the second it has responded.
 UNRESPONSIVE, RESPONSIVE = 0.25, 0.5
-#: For how long a level that has responded before may be held up by an obstacle, s.
+#: How long an obstacle may block a level that has responded before, s.
 HELD_UP_S = 3.0
 
 
 class JudgedLevel:
-    """A level and its Belief.
+    """Level with its Belief.
 
-    A measurement that is farther than `jump` from the last level moved on by the commanded rate is refused: the level
-    moves on by that rate, until the measurement is back, or the jump persists; then the level goes on from there, so
-    `value` never jumps. A level that does not move is not followed once half of `least` was commanded, and doubted
-    after all of it.
+    The last level, moved by the commanded rate, is the prediction. A measurement farther than `jump` from it is
+    refused, and the level follows the prediction until the measurement returns or the jump persists. After a persistent
+    jump the level continues from the prediction, so `value` never jumps. A level that does not move is not followed
+    once half of `least` was commanded, and doubted after all of it.
     """
 
     def __init__(self, name: str, jump: float, least: float) -> None:
-        """`jump` and `least` are in the level's unit."""
+        """`jump` and `least` are in the unit of the level."""
         self.belief = Belief()
         self._name, self._jump, self._least = name, jump, least
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew with the next measurement."""
-        #: The continuous level: measured, without its jumps.
+        """Restart with the next measurement."""
+        #: Continuous level: the measurement without its jumps.
         self.value = 0.0
         self._measured: float | None = None
-        self._pending: float | None = None  # a level that was jumped to
+        self._pending: float | None = None  # level after a jump
         self._pending_s = self._held_up_s = 0.0
         self._expected = self._moved = 0.0
         self._has_responded = False
 
     @property
     def is_known(self) -> bool:
-        """Whether it was measured since it began."""
+        """Whether there was a measurement since the restart."""
         return self._measured is not None
 
     @property
     def is_followed(self) -> bool:
-        """Whether the level may be flown by: it is neither doubted nor held up."""
+        """Whether the level may be used for control: it is neither doubted nor blocked."""
         return not self.belief.reason and not self._held_up_s
 
     def observe(
@@ -56,11 +56,11 @@ class JudgedLevel:
         """Judge a measurement, `step_s` after the last one.
 
         Args:
-            measured: the level now.
-            rate: of the level at present, by command.
-            expected_rate: the rate that a late command has by now at the latest.
-            step_s: since the last measurement.
-            is_free: whether something else than commands moves it, as a hand does; any movement is right then.
+            measured: the measured level.
+            rate: the commanded rate now.
+            expected_rate: the commanded rate that must have taken effect by now, even if commands are late.
+            step_s: time since the last measurement, s.
+            is_free: whether something other than commands moves it, such as a hand; any movement is plausible then.
         """
         if self._measured is None:
             self.value = self._measured = measured
@@ -88,14 +88,14 @@ class JudgedLevel:
         self._moved = kept * self._moved + moved
 
     def _persists(self, measured: float, step_s: float) -> bool:
-        """Return whether a jump has lasted for so long that it is a new level."""
+        """Return whether a jump has lasted for PERSISTS_S, and so is a new level."""
         is_steady = self._pending is not None and abs(measured - self._pending) <= 2 * self._jump
         self._pending_s = self._pending_s + step_s if is_steady else 0.0
         self._pending = measured
         return self._pending_s >= PERSISTS_S
 
     def _response(self, step_s: float) -> str:
-        """Return why it does not respond to what is commanded, if so."""
+        """Return the problem of a level that does not respond to commands; empty if it does."""
         expected = abs(self._expected)
         moved = math.copysign(self._moved, self._moved * self._expected)
         if expected < self._least / 2 or moved > UNRESPONSIVE * expected:

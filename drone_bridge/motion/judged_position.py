@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JudgedPosition: a measured position, judged by the thrust, drag and wind of the body that flies it. Pure."""
+"""JudgedPosition: plausibility check of a measured position, by the thrust, drag and wind of the body. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -8,56 +8,57 @@ from drone_bridge.motion.belief import Belief
 from drone_bridge.motion.judged_level import PERSISTS_S
 from drone_bridge.motion.judged_speed import JudgedSpeed
 
-#: A position that is farther from the predicted one is refused, m.
+#: A position farther than this from the predicted one is refused, m.
 JUMP_M = 1.0
-#: Over how long positions make a velocity, s: their errors count less.
+#: Time over which positions give a velocity, s; longer reduces the effect of their errors.
 WINDOW_S = 0.1
 
 
 class JudgedPosition:
-    """A position, its Belief, and the JudgedSpeed of its horizontal changes. z is up.
+    """Position with its Belief, and the JudgedSpeed of its horizontal changes. z is up.
 
-    A jump is refused, until it is undone, or has lasted for PERSISTS_S: then positions go on from the predicted one.
+    A jump is refused until the position returns, or until it has lasted for PERSISTS_S. Positions then continue from
+    the predicted one.
     """
 
     def __init__(self, decay: float) -> None:
-        """`decay` is how fast drag takes speed away, 1/s."""
+        """`decay` is the decay rate of the speed by drag, 1/s."""
         self._jumps, self._speed = Belief(), JudgedSpeed(decay)
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew with the next measurement."""
+        """Restart with the next measurement."""
         self._speed.begin()
-        self._offset = [0.0, 0.0, 0.0]  # of jumps that have lasted
+        self._offset = [0.0, 0.0, 0.0]  # sum of the persistent jumps, m
         self._pending: Sequence[float] | None = None
         self._pending_s = self._window_s = 0.0
         self._pushed = 0j  # m/s, within the window
         self._window_began: complex | None = None  # m
-        self._velocity: complex | None = None  # m/s, of the window before
+        self._velocity: complex | None = None  # m/s, of the last window
         self._repeated_s = self._pulled = 0.0
 
     @property
     def reasons(self) -> list[str]:
-        """Why positions are doubted, as sentences without full stop; none while they are believed."""
+        """Reasons for a doubt, as sentences without a full stop; empty while positions are believed."""
         reason = self._jumps.reason or self._speed.belief.reason.replace("speed", "position")
         return [reason] if reason else []
 
     @property
     def velocity(self) -> complex:
-        """The horizontal velocity that was believed last, x + jy, m/s."""
+        """Last believed horizontal velocity, x + jy, m/s."""
         return self._speed.velocity
 
     @property
     def wind(self) -> complex:
-        """The acceleration by wind that was believed last, x + jy, m/s^2."""
+        """Last believed acceleration by wind, x + jy, m/s^2."""
         return self._speed.wind
 
     def believed(
         self, measured: Sequence[float], predicted: Sequence[float], pull: complex, step_s: float
     ) -> list[float] | None:
-        """Judge a position (m), measured `step_s` after the last one; return where that is, None if it is not believed.
+        """Judge a position (m), measured `step_s` after the last one. Return it without jumps, or None if doubted.
 
-        `predicted` is by the model, and `pull` how thrust has pulled meanwhile, x + jy, m/s^2.
+        `predicted` is the model's position, and `pull` the acceleration by thrust since then, x + jy, m/s^2.
         """
         was_doubted = bool(self.reasons)
         here = [value - offset for value, offset in zip(measured, self._offset, strict=True)]
@@ -74,7 +75,7 @@ class JudgedPosition:
         return None if is_jump or self.reasons else here
 
     def _judge_speed(self, here: complex, pull: complex, step_s: float, *, is_jump: bool) -> None:
-        """Judge the velocity of each window."""
+        """Judge the velocity at the end of each window."""
         if self._window_began is None or is_jump:
             self._window_began, self._window_s, self._pushed = here, 0.0, 0j
             return

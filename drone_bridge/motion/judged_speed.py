@@ -1,39 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JudgedSpeed: a measured velocity, judged by the tilt, drag and wind of the body that flies it. Pure."""
+"""JudgedSpeed: plausibility check of a measured velocity, by the tilt, drag and wind of the body. Pure."""
 
 import math
 
 from drone_bridge.motion.belief import Belief
 from drone_bridge.motion.judged_level import HELD_UP_S, PERSISTS_S
 
-#: A velocity that differs by more from one measurement to the next, beyond what moves the drone, is refused, m/s.
+#: A velocity that changes by more between measurements, beyond the modelled acceleration, is refused, m/s.
 JUMP_M_S = 0.45
-#: How fast wind is learned, rad/s. A slower model tells wind from a wrong speed better, a faster one sooner.
+#: Bandwidth of the wind estimate, rad/s. A slower model separates wind from a wrong speed better, but later.
 BANDWIDTH = 0.8
-#: For how long it is learned fast at first, and how long it takes until a drone has to have moved, s.
+#: Initial time of fast learning, and time after which a drone must have moved, s.
 LEARNED_S, UNMOVED_S = 0.5, 1.0
-#: The strongest wind that is believed, m/s, in the air drag of the model: 5 m/s, at a drag that is larger by 30 %.
+#: Strongest plausible wind, m/s, by the drag of the model: 5 m/s, with a real drag that is 30 % larger.
 MOST_WIND_M_S = 6.5
-#: How far model and measurement may be apart, m/s: a multiple of how far gusts have driven them apart lately.
+#: Allowed difference between model and measurement, m/s: a multiple of the recent effect of gusts.
 LEAST_MISSED_M_S, MOST_MISSED_M_S, SPREADS, FEWER_SPREADS = 0.3, 1.0, 3.5, 2.5
 TURBULENCE_TIME_S, NOISE_TIME_S = 10.0, 0.15
-#: No drone that begins to be observed is faster, m/s.
+#: Largest plausible speed of the first measurement, m/s.
 FASTEST_START_M_S = 8.0
-#: A drone slower than this, the way it is pushed, has stopped; one that was faster than the other measures motion, m/s.
+#: A drone slower than the first, in the direction of the push, has stopped. One faster than the second moves, m/s.
 STOPPED_M_S, MOVING_M_S = 0.3, 0.25
-#: Of its speed, what a drone has left at most after it has hit something.
+#: Largest share of its speed that a drone keeps after a collision.
 LEFT_BY_COLLISION = 0.7
-#: A push that has to move a free body, m/s^2.
+#: Acceleration that must move an unblocked body, m/s^2.
 PUSH = 0.2
 FROZEN = "its own speed can't be right: the same numbers are repeated although its tilt changes"
 
 
 class JudgedSpeed:
-    """A velocity, its Belief, and a model of the body: dv/dt = pull + wind - drag v. Vectors are complex: x + jy.
+    """Velocity with its Belief, and a model of the body: dv/dt = pull + wind - drag v. Vectors are complex: x + jy.
 
-    The model is corrected by the measurements, but only as fast as wind changes: a measurement that does not respond to
-    the pull soon contradicts it. While the velocity is doubted, the model begins anew with each measurement that
-    contradicts it, until one agrees for long enough.
+    Measurements correct the model only as fast as wind changes, so a measurement that does not respond to the pull soon
+    contradicts it. While the velocity is doubted, the model restarts with each contradicting measurement, until the
+    measurements have agreed for long enough.
     """
 
     def __init__(self, drag: float) -> None:
@@ -43,16 +43,16 @@ class JudgedSpeed:
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew with the next measurement."""
+        """Restart with the next measurement."""
         self._age_s: float | None = None
-        #: The velocity, m/s, and the air's push beyond drag, m/s^2, as believed last.
+        #: Last believed velocity, m/s, and acceleration by wind, m/s^2.
         self.velocity = self.wind = 0j
-        #: Whether the drone is pushed and stands still: it touches something, unless its velocity is wrong.
+        #: Whether the drone does not move although it is pushed: it touches an obstacle, or its velocity is wrong.
         self.is_held_up = False
         #: Whether the newest measurement was refused.
         self.is_refused = False
         self._held_up_s = 0.0
-        self._way = 0j  # in which it is held up
+        self._way = 0j  # direction of the blocked motion
         self._pending: complex | None = None
         self._pending_s = 0.0
         self._has_moved = False
@@ -67,9 +67,9 @@ class JudgedSpeed:
 
         Args:
             measured: the velocity, m/s.
-            pull: how tilt has pulled the body since the last measurement, m/s^2.
-            step_s: how long ago that was.
-            is_free: whether something else moves it, as a hand does; any movement is right then.
+            pull: the mean acceleration by tilt since the last measurement, m/s^2.
+            step_s: time since the last measurement, s.
+            is_free: whether something else moves the drone, such as a hand; any movement is plausible then.
             is_frozen: whether the same numbers are repeated although the tilt changes.
         """
         if self._age_s is None:
@@ -112,7 +112,7 @@ class JudgedSpeed:
         self._model += (pull + self._model_wind - self._drag * self._model) * step_s
 
     def _correct(self, measured: complex, step_s: float) -> None:
-        """Correct velocity and wind by a critically damped filter, fast at first."""
+        """Correct the velocity and wind of the model by a critically damped filter, fast at first."""
         assert self._age_s is not None
         missed = measured - self._model
         bandwidth = 1.0 / (self._age_s + 0.1) if self._age_s < LEARNED_S else BANDWIDTH
@@ -129,7 +129,7 @@ class JudgedSpeed:
         was_doubted = bool(self.belief.reason)
         self.belief.judge(problem, step_s)
         if self.belief.reason and not was_doubted:
-            self.velocity = self._model  # which has followed the wrong measurements less
+            self.velocity = self._model  # less affected by the wrong measurements
             self._model_wind = self.wind
             self.is_held_up = self._has_moved = False
         if problem and self.belief.reason:
@@ -144,7 +144,7 @@ class JudgedSpeed:
         return self._pending_s >= PERSISTS_S
 
     def _contradiction(self, measured: complex, pull: complex, step_s: float) -> str:
-        """Return how the measurement contradicts the model, if so."""
+        """Return how the measurement contradicts the model; empty if it does not."""
         if self.is_held_up:
             self._model, self._missed = measured, 0j
             push = ((pull + self.wind) * self._way.conjugate()).real / abs(self._way)
@@ -165,13 +165,13 @@ class JudgedSpeed:
         return "its own speed can't be right: it does not follow from its tilt"
 
     def _is_stopped(self, way: complex, speed: float) -> bool:
-        """Return whether it is slower than a speed (m/s) both ways along a direction."""
+        """Return whether the speed along a direction is below `speed`, m/s, either way."""
         return abs((self._seen * way.conjugate()).real) < speed * abs(way)
 
     def _allowed(self) -> float:
-        """Return how far model and measurement may be apart, m/s."""
+        """Return the allowed difference between model and measurement, m/s."""
         is_suspect = bool(self.belief.reason) or self.belief.is_relapse_likely
         if not self._has_moved and (is_suspect or (self._age_s or 0.0) > UNMOVED_S):
-            return LEAST_MISSED_M_S  # as it has shown nothing of gusts either
+            return LEAST_MISSED_M_S  # the effect of gusts is unknown as well
         spreads = FEWER_SPREADS if is_suspect else SPREADS
         return max(LEAST_MISSED_M_S, min(MOST_MISSED_M_S, spreads * math.sqrt(self._turbulence)))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of commanded velocities, by how the vehicle moves as it has reported. Times are passed in.
+"""Limits: bounds commanded velocities by the vehicle's reported motion. The time is an input.
 
-Velocities are in level axes with the vehicle's heading, positions in the world's. The vehicle follows with a lag that
-nobody knows exactly, so the speed towards an edge is what can still be braked: after a reaction time, at a deceleration
-that every vehicle here reaches, from where it is by now if it flew on as measured, or commanded. So the older
-the last position, the slower.
+Velocities are in level axes with the vehicle's heading, positions in world axes. The vehicle follows commands with an
+unknown lag. The speed towards an edge is therefore bounded by the braking distance: after a reaction time, at a
+deceleration that every supported vehicle reaches, from the position extrapolated by the measured or the commanded
+velocity. The older the last position, the lower the speed.
 """
 
 import math
@@ -18,7 +18,7 @@ from drone_bridge.motion.observed_motion import ObservedMotion, Triple
 
 @dataclass(frozen=True, slots=True)
 class LimitParameters:
-    """What a vehicle may do; zero is no limit."""
+    """Limits of a vehicle. Zero means no limit."""
 
     max_speed: float = described(0.0, "Maximum speed that cmd_vel may ask for, m/s; 0: no limit.", 0.0, 1000.0)
     max_height: float = described(
@@ -40,47 +40,47 @@ class LimitParameters:
 
     @property
     def of_places(self) -> tuple[str, ...]:
-        """The names of the limits of places that are set."""
+        """Names of the active position limits."""
         return tuple(name for name in ("max_height", "fence_radius") if getattr(self, name) > 0.0)
 
     @property
     def need_odometry(self) -> bool:
-        """Whether there is a limit of places."""
+        """Whether a position limit is active."""
         return max(self.max_height, self.fence_radius) > 0.0
 
 
-#: For how long each report has to be of a low battery, s: under load the voltage sags for moments.
+#: Debounce time of a low battery, s: under load the voltage drops briefly.
 LOW_BATTERY_S = 2.0
-#: What a vehicle brakes with at least, m/s², and how long it takes to begin, s.
+#: Minimum deceleration of a vehicle, m/s², and its reaction time, s.
 BRAKING = 1.0
 REACTION_S = 0.8
-#: How fast a vehicle that is outside is turned back while it is commanded to move, m/s.
+#: Largest speed towards the inside that is imposed on a command outside a limit, m/s.
 RETURN_SPEED = 1.0
 _STILL = (0.0, 0.0, 0.0)
 _FENCE_CORNERS = 72
 
 
 class Edge(NamedTuple):
-    """The nearest part of a limit: the way to it, m, and its direction outwards in the world's axes, a unit vector."""
+    """Nearest point of a limit: the distance, m, and the outward direction in world axes, a unit vector."""
 
     distance: float
     outward: Triple
 
 
 class Limits:
-    """The limits of one vehicle. For one thread, but for what only looks. Times are those of what was observed."""
+    """Limits of one vehicle. For one thread, except for the queries. Times are by the clock of ObservedMotion."""
 
     def __init__(self, parameters: LimitParameters, observed: ObservedMotion) -> None:
         self.parameters = parameters
         self._needs_odometry = parameters.need_odometry
         self._observed = observed
         self._allowed: Triple = _STILL  # m/s
-        self._charge = 1.0  # share of the battery's charge, as reported last
-        self._low_since_s: float | None = None  # when the first of the reports of a low battery came
+        self._charge = 1.0  # last reported share of the battery's charge
+        self._low_since_s: float | None = None  # time of the first report of a low battery, s
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The measurements that a limit of places needs, and that the vehicle has not reported: position, heading."""
+        """Measurements that a position limit needs and the vehicle has not reported: position, heading."""
         if not self._needs_odometry:
             return ()
         motion = self._observed.newest
@@ -98,7 +98,7 @@ class Limits:
 
     @property
     def fence(self) -> list[tuple[float, float]]:
-        """The corners of the fence in the world, m, counterclockwise; none without one, or before the first place."""
+        """Corners of the fence in world axes, m, counterclockwise; empty without a fence or a first position."""
         radius, start = self.parameters.fence_radius, self._observed.start
         if start is None or not radius:
             return []
@@ -106,9 +106,9 @@ class Limits:
         return [(start[0] + radius * math.cos(angle), start[1] + radius * math.sin(angle)) for angle in angles]
 
     def must_land(self, now_s: float) -> bool:
-        """Return whether a drone that can has to land; never before it has reported its position, or its battery.
+        """Return whether a drone that can land has to land. False until it has reported its motion or its battery.
 
-        Odometry that is only doubted is no reason.
+        Doubted odometry is not a reason to land.
         """
         parameters, motion = self.parameters, self._observed.newest
         if parameters.land_on_low_battery and self.is_battery_low(now_s):
@@ -118,7 +118,7 @@ class Limits:
         return now_s - motion.measured_s > parameters.odometry_timeout + parameters.land_after
 
     def charged(self, charge: float, now_s: float) -> None:
-        """Note the share of the battery's charge that the vehicle reports."""
+        """Handle a report of the battery's charge, a share."""
         self._charge = charge
         if charge >= self.parameters.low_battery:
             self._low_since_s = None
@@ -126,13 +126,13 @@ class Limits:
             self._low_since_s = now_s
 
     def is_battery_low(self, now_s: float) -> bool:
-        """Return whether the vehicle has reported less charge than allowed for LOW_BATTERY_S."""
+        """Return whether the reported charge has been below `low_battery` for LOW_BATTERY_S."""
         since_s = self._low_since_s
         return since_s is not None and now_s - since_s >= LOW_BATTERY_S
 
     @property
     def takeoff_refusal(self) -> str:
-        """Why a drone must not take off, in a sentence, as it would land at once; empty if it may."""
+        """Reason, a sentence, why a take-off is refused: the drone would land again. Empty if it may take off."""
         if not self.parameters.land_on_low_battery or self._low_since_s is None:
             return ""
         return (
@@ -141,9 +141,9 @@ class Limits:
         )
 
     def limited(self, velocity: BodyVelocity, now_s: float) -> BodyVelocity:
-        """Return the velocity that is allowed now: slower, or elsewhere, and turning as before. Zero stays zero.
+        """Return the velocity within the limits. Its rotation is unchanged, and zero stays zero.
 
-        Limits of places count only where the vehicle is not blind.
+        Position limits apply only while the vehicle is not blind.
         """
         asked = velocity.linear
         allowed = self._slowed(asked)
@@ -153,27 +153,27 @@ class Limits:
         return velocity if allowed == asked else velocity.with_linear(allowed)
 
     def _inside(self, velocity: Triple, now_s: float) -> Triple:
-        """Return the velocity without what would leave the fence or the height."""
+        """Return the velocity without the components that would leave the fence or the maximum height."""
         motion, start = self._observed.newest, self._observed.start
         if motion is None or motion.position is None or motion.yaw is None or start is None:
-            return velocity  # as of this moment: it would be blind
+            return velocity  # only if the state has just changed: otherwise blind
         position, yaw = motion.position, motion.yaw
         ahead_s = now_s - motion.measured_s + REACTION_S
         world = _turned(velocity, yaw)
-        # Since it was measured it may have flown on, as it did then or as commanded since.
+        # Extrapolate the position by the measured and by the commanded velocity.
         for flown in (motion.velocity or _STILL, _turned(self._allowed, yaw)):
             place = _sum(_difference(position, start), _scaled(flown, ahead_s))
             for distance, outward in self._edges(place, 0.0 if motion.ground is None else motion.ground - start[2]):
                 if (excess := _dot(world, outward) - allowed_speed(distance)) > 0.0:
                     world = _sum(world, _scaled(outward, -excess))
-        return self._slowed(_turned(world, -yaw))  # the way back adds to it
+        return self._slowed(_turned(world, -yaw))  # the return velocity was added
 
     def _slowed(self, velocity: Triple) -> Triple:
         most = self.parameters.max_speed
         return shortened(velocity, most) if most else velocity
 
     def _edges(self, place: Triple, ground: float) -> list[Edge]:
-        """Return the edges that count at a place, m; it and `ground`, the ground's z, are relative to the start."""
+        """Return the edges of the active limits. `place` and `ground`, the ground's z, are relative to the start, m."""
         parameters, (x, y, z) = self.parameters, place
         edges = []
         if parameters.fence_radius and (way := math.hypot(x, y)):
@@ -184,13 +184,13 @@ class Limits:
 
 
 def shortened(vector: Triple, longest: float) -> Triple:
-    """Return a vector of the same direction that is no longer than that; zeros if its length is beyond numbers."""
+    """Scale a vector down to a maximum length. Returns zeros if its length overflows."""
     length = math.hypot(*vector)
     return vector if length <= longest else _scaled(vector, longest / length)
 
 
 def allowed_speed(distance: float) -> float:
-    """Return how fast an edge so far ahead (m) may be approached, m/s; negative beyond it."""
+    """Return the largest speed towards an edge at a distance, m, in m/s; negative beyond the edge."""
     if distance <= 0.0:
         return max(distance, -RETURN_SPEED)
     return math.sqrt(2.0 * BRAKING * distance)

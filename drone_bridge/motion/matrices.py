@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors, and rotations as matrices from body axes to levelled ones, by default those of REP 103."""
+"""Vectors, and rotation matrices from body axes to levelled axes, by default those of REP 103."""
 
 import math
 
@@ -10,15 +10,15 @@ Vector = npt.NDArray[np.float64]  # 2 or 3
 Matrix = npt.NDArray[np.float64]  # 3 x 3
 Triple = tuple[float, float, float]
 
-#: What computations with invalid numbers raise. In humble's NumPy, LinAlgError is not a ValueError yet.
+#: Errors of computations with invalid numbers. In Humble's NumPy, LinAlgError is not a ValueError yet.
 NOT_COMPUTABLE = (ValueError, ArithmeticError, np.linalg.LinAlgError)
 
 
 def rotation_from_vector(vector: Vector) -> Matrix:
-    """Return the rotation about the vector by its length, rad."""
+    """Return the rotation of a rotation vector, whose length is the angle, rad."""
     x, y, z = vector.tolist()
     angle = math.sqrt(x * x + y * y + z * z)
-    # Rodrigues' formula. Written out, as NumPy takes ten times as long for matrices of this size.
+    # Rodrigues' formula, written out: NumPy is ten times slower for matrices of this size.
     sinc = math.sin(angle) / angle if angle > 1e-9 else 1.0
     half_sinc = math.sin(angle / 2) / (angle / 2) if angle > 1e-9 else 1.0
     versine = half_sinc**2 / 2
@@ -51,6 +51,6 @@ def angles_from_rotation(rotation: Matrix) -> tuple[float, float, float]:
 
 
 def limited(vector: Vector, longest: float) -> Vector:
-    """Return a vector of the same direction that is not longer than that."""
+    """Scale a vector down to a maximum length."""
     shortened: Vector = vector * min(1.0, longest / max(float(np.linalg.norm(vector)), 1e-9))
     return shortened

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MotionObserver: what is believed of the motion that a drone steered by tilt reports. Pure, with the time handed in.
+"""MotionObserver: plausibility check of the motion reported by a tilt-controlled drone. Pure, with time as an input.
 
 Theory of operation:
 
-A drone's reports are believed only as far as a body with its tilt, drag and wind can move like that. Four quantities
-are judged, each by its Belief: it is *believed*; *doubted*, once it has contradicted the model for DOUBT_S, until it
-has agreed with it for AGREEMENT_S, longer after a relapse; or a single measurement is *refused*, and the model's value
-is used instead.
+Reports are believed only if a body with the drone's tilt, drag and wind can move like that. Four quantities are judged,
+each by its Belief. A quantity is *believed*, or *doubted* once it has contradicted the model for DOUBT_S, until it has
+agreed for AGREEMENT_S, or longer after a relapse. A single measurement can be *refused*; the model's value then
+replaces it.
 
-| quantity | the model | contradicts it |
+| quantity | model | contradiction |
 |---|---|---|
-| speed (JudgedSpeed) | the reported tilt pulls, the air drags, wind changes slowly | a jump; a velocity that does not \
-follow from the tilt, as one of the wrong sign or unit; one that is repeated to the last digit |
+| speed (JudgedSpeed) | acceleration by the reported tilt, drag, slowly changing wind | a jump; a velocity that does \
+not follow from the tilt, such as one of the wrong sign or unit; one that is repeated to the last digit |
 | height, heading (JudgedLevel) | the commanded rate | a jump, unless it persists: then it is a new level; no movement \
-although it was commanded |
+in spite of a command |
 | time | the reported tilt follows the commanded one | it follows more than LATE_S later |
 
-Three things look like wrong measurements and are none. *Gusts* move a drone beside its tilt: they change over seconds,
-and how strong they were sets how far model and measurement may be apart. *An obstacle* stops a drone: one that has
-measured its motion before, and stands still although it is pushed, is held up for HELD_UP_S without being doubted; its
-tilt is bounded meanwhile. *A hand* carries it: then its tilt is not the commanded one, as while it hovers by itself,
-and any movement is right.
+Three situations resemble wrong measurements. *Gusts* accelerate a drone independently of its tilt. They change over
+seconds, and their recent strength sets the allowed difference between model and measurement. *An obstacle* stops a
+drone. A drone that has reported motion before, and does not move although it is pushed, counts as blocked for HELD_UP_S
+without a doubt; its tilt is bounded meanwhile. *A hand* carries the drone. Its tilt then differs from the commanded
+one, as in autonomous hover, and any movement is plausible.
 
-The tilt is compared with the commands of the last seconds, at each of DELAYS_S: it follows them within LATE_S, or at a
-longer delay, or something else tilts the drone. Where the tilt is not reported, the commanded one is taken for it.
+The tilt is compared with the commands of the last seconds, at each of DELAYS_S. Either it follows them within LATE_S,
+or with a longer delay, or something else tilts the drone. If the tilt is not reported, the commanded one replaces it.
 
-Doubted speed is not flown by: the tilt is bounded, and the velocity is the model's. Doubted height and heading are not
-held. Neither begins a landing.
+A doubted speed is not used for control: the tilt is bounded, and the model's velocity is used. A doubted height or
+heading is not held. Neither triggers a landing.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ from drone_bridge.motion.judged_level import MEMORY_S, JudgedLevel
 from drone_bridge.motion.judged_speed import JudgedSpeed
 from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone, pull_of
 
-#: After a longer gap between measurements all is observed anew, s.
+#: A longer gap between measurements restarts the observer, s.
 LONGEST_GAP_S = 1.0
-#: Jumps, and movements that have to show, of height, m, and heading, rad.
+#: Jumps, and commanded movements that must show, of height, m, and heading, rad.
 HEIGHT_JUMP_M, LEAST_CLIMB_M = 0.2, 0.4
 YAW_JUMP_RAD, LEAST_TURN_RAD = 0.15, 0.5
-#: By how much two ways to measure a climb may differ, m.
+#: Allowed difference between the climb by height and by vertical speed, m.
 CLIMBS_APART_M = 0.6
-#: The latest measurement that is flown by, s; and between commands and their effect in tilt, for which they are kept.
+#: Largest usable delay of measurements, s; and the delays between commands and tilt that are compared, s.
 LATE_S = 0.45
 DELAYS_S = tuple(0.1 * number for number in range(31))
 KEPT_EVERY_S = 0.03
-#: A command has its effect within this, or its measurements are late, s.
+#: Time within which a command takes effect, unless measurements are late, s.
 EFFECT_S = 0.6
-#: A velocity that is repeated for longer, s, although tilt pulls otherwise by this, m/s^2, is frozen.
+#: A velocity is frozen if it repeats for longer, s, while the acceleration by tilt changes by this, m/s^2.
 FROZEN_S, FROZEN_PULL = 0.4, 0.3
-#: What is reported beyond that is taken for it, m and m/s, as squares of larger numbers are infinite.
+#: Reports are clamped to this, m and m/s, since squares of larger numbers may overflow.
 BEYOND_ALL = 1e6
-#: Over how long tilts are compared, s.
+#: Time over which tilts are compared, s.
 COMPARED_S = 0.6
-#: For how long a drone counts as carried after its tilt was not the commanded one, s.
+#: How long a drone counts as carried after its tilt differed from the commanded one, s.
 STRANGE_S = 2.0
-#: Differences of tilts, as shares of the full one: those that tell a delay; the largest of tilts that are the same; of
-#: those that are not. And how much better a delay has to explain the tilt than none, as a share of mean squares.
+#: Differences of tilts, as shares of the full tilt: the least that reveals a delay; the largest of equal tilts; the
+#: least of different ones. And the largest ratio of mean squares, with and without a delay, that proves the delay.
 TELLING_SHARE, SAME_SHARE, STRANGE_SHARE, BETTER_SHARE = 0.1, 0.2, 0.35, 0.3
 
 
 class Trust(NamedTuple):
-    """Which measurements may be flown by."""
+    """Measurements that may be used for control."""
 
     speed: bool = True
     height: bool = True
@@ -77,16 +77,16 @@ class Trust(NamedTuple):
 
 
 class _Commanded(NamedTuple):
-    """What was commanded at a time."""
+    """Command at a time."""
 
     at_s: float
-    pull: complex | None  # by the tilt after its lag, forward + j left, m/s^2; None where it hovers by itself
+    pull: complex | None  # by the lagged tilt, forward + j left, m/s^2; None in autonomous hover
     climb: float  # m/s
     yaw_rate: float  # rad/s
 
 
 class MotionObserver:
-    """Judges the measurements of one drone. Call `commanded` for each command, and `observe` for each measurement."""
+    """Observer of one drone. Call `commanded` for each command, and `observe` for each measurement."""
 
     def __init__(self, drone: TiltedDrone) -> None:
         self._drone = drone
@@ -94,7 +94,7 @@ class MotionObserver:
         self.restart()
 
     def restart(self) -> None:
-        """Begin with another drone."""
+        """Reset for another drone."""
         self.speed = JudgedSpeed(self._drone.drag)
         self.height = JudgedLevel("height", HEIGHT_JUMP_M, LEAST_CLIMB_M)
         self.heading = JudgedLevel("heading", YAW_JUMP_RAD, LEAST_TURN_RAD)
@@ -105,22 +105,22 @@ class MotionObserver:
 
     def _begin(self) -> None:
         self._measured_s: float | None = None
-        self._yaw = 0.0  # reported last, rad
+        self._yaw = 0.0  # last reported, continuous, rad
         self._pull = 0j  # m/s^2
-        self._strange_until_s = -math.inf  # its tilt is not the commanded one
+        self._strange_until_s = -math.inf  # until then its tilt counts as not commanded
         self._repeated: tuple[float, float] | None = None  # velocity
         self._repeated_since_s = self._tilted = 0.0
         self._pulled = 0j
-        self._apart_m = 0.0  # climbed by its vertical speed, but not by its height
+        self._apart_m = 0.0  # climb by vertical speed minus climb by height
         self._errors = [0.0] * len(DELAYS_S)  # mean squares, (m/s^2)^2
         for judged in (self.speed, self.height, self.heading):
             judged.begin()
 
-    # What is believed.
+    # Beliefs.
 
     @property
     def reasons(self) -> list[str]:
-        """Why measurements are doubted, as sentences without full stop; none while all are believed."""
+        """Reasons for doubts, as sentences without a full stop; empty while all measurements are believed."""
         beliefs = (self.speed.belief, self._time, self.height.belief, self._climb, self.heading.belief)
         return [belief.reason for belief in beliefs if belief.reason]
 
@@ -136,15 +136,15 @@ class MotionObserver:
 
     @property
     def held_up_in(self) -> float | None:
-        """The acceleration by wind, m/s^2, in which an obstacle or a hand holds the drone up, or its reports are late.
+        """Acceleration by wind, m/s^2, while an obstacle blocks the drone, a hand carries it, or its reports are late.
 
-        None if nothing does.
+        None otherwise.
         """
         is_strange = self._measured_s is not None and self._measured_s < self._strange_until_s
         return abs(self.speed.wind) if is_strange or self.speed.is_held_up else None
 
     def believed(self, motion: Motion) -> Motion:
-        """Return the motion that was just observed, continuous, and with the model's velocity for a refused one."""
+        """Return the motion that was just observed, without jumps. The model's velocity replaces a refused one."""
         velocity = complex(motion.forward, motion.left)
         if self.speed.is_refused:
             velocity = self.speed.velocity / _direction(self.heading.value)
@@ -152,10 +152,10 @@ class MotionObserver:
             forward=velocity.real, left=velocity.imag, height=self.height.value, yaw=self.heading.value
         )
 
-    # What happens.
+    # Inputs.
 
     def commanded(self, shares: Shares | None, wanted: BodyVelocity | Shares | None, now_s: float) -> None:
-        """Take what is sent now, None where the drone hovers by itself, and what was wanted; None is to stop."""
+        """Handle a sent command. `shares` is None in autonomous hover; `wanted` is None for a stop."""
         pull, before, drone = None, self._newest, self._drone
         climb = yaw_rate = 0.0
         if isinstance(wanted, BodyVelocity):
@@ -171,7 +171,7 @@ class MotionObserver:
             self._history.append(self._newest)
 
     def observe(self, motion: Motion, now_s: float) -> None:
-        """Judge a measurement that has just arrived."""
+        """Judge a new measurement."""
         if self._measured_s is None or now_s - self._measured_s > LONGEST_GAP_S:
             self._begin()
             self._measured_s, self._yaw = now_s, motion.yaw
@@ -191,16 +191,16 @@ class MotionObserver:
         pull, is_frozen = 0.5 * (before + self._pull) * direction, self._is_frozen(motion, now_s)
         self.speed.observe(velocity, pull, step_s, is_free=is_free, is_frozen=is_frozen)
 
-    # How it is judged.
+    # Judgement.
 
     def _compare_tilts(self, now_s: float, step_s: float, *, is_reported: bool) -> bool:
-        """Judge how late the tilt follows the commands; return whether it does not, so that something else moves it."""
+        """Judge the delay of the tilt. Return True if the tilt does not follow commands: something else moves it."""
         if not is_reported or self._newest.pull is None:
             self._strange_until_s = -math.inf
             return self._newest.pull is None
         pulls = [self._commanded_at(now_s - delay_s).pull for delay_s in DELAYS_S]
         missed = [None if pull is None else abs(self._pull - pull) ** 2 for pull in pulls]
-        worst = max((each for each in missed if each is not None), default=0.0)  # what is not known explains nothing
+        worst = max((each for each in missed if each is not None), default=0.0)  # if a command is unknown
         share = -math.expm1(-step_s / COMPARED_S)
         for number, each in enumerate(missed):
             self._errors[number] += share * ((worst if each is None else each) - self._errors[number])
@@ -214,7 +214,7 @@ class MotionObserver:
         return now_s < self._strange_until_s
 
     def _is_frozen(self, motion: Motion, now_s: float) -> bool:
-        """Return whether a velocity is repeated to the last digit although the tilt changes, which no body does."""
+        """Return whether a velocity is repeated to the last digit although the tilt changes, which is impossible."""
         velocity = motion.forward, motion.left
         if velocity != self._repeated:
             self._repeated, self._repeated_since_s, self._pulled, self._tilted = velocity, now_s, self._pull, 0.0
@@ -222,7 +222,7 @@ class MotionObserver:
         return now_s - self._repeated_since_s > FROZEN_S and self._tilted > FROZEN_PULL
 
     def _compare_climbs(self, up: float | None, climbed: float, step_s: float) -> None:
-        """Judge the vertical speed by the height, where it is reported."""
+        """Judge the vertical speed, if it is reported, by the height."""
         if up is None:
             return
         self._apart_m = math.exp(-step_s / MEMORY_S) * self._apart_m + up * step_s - climbed
@@ -232,7 +232,7 @@ class MotionObserver:
         )
 
     def _commanded_at(self, at_s: float) -> _Commanded:
-        """Return what was commanded at a time, or nothing where that is not known."""
+        """Return the command at a time, or _NOTHING if it is unknown."""
         return next((each for each in reversed(self._history) if each.at_s <= at_s), _NOTHING)
 
 

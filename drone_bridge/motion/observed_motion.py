@@ -1,40 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ObservedMotion: how a vehicle moves, by its own account. Positions are in the world's axes; times are passed in."""
+"""ObservedMotion: a vehicle's motion according to its own reports. Positions are in world axes."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 Triple = tuple[float, float, float]
 
-#: Older measurements say nothing about now, s; and nobody knows how far a vehicle went in a longer gap between two.
+#: Older measurements are stale, s. Dead reckoning covers this much of a gap at most.
 FRESH_S = 1.0
 
 
 class Motion(NamedTuple):
-    """A measurement in the world's axes (ENU, as in `odom`). What the vehicle does not tell is None."""
+    """Measurement in world axes (ENU, as in `odom`). Values that the vehicle does not report are None."""
 
     measured_s: float
-    """When it arrived, by the clock of `ObservedMotion`."""
+    """Arrival time, by the clock of `ObservedMotion`, s."""
     yaw: float | None = None
-    """Of the body's x axis, rad, 0 along the world's x axis."""
+    """Heading of the body's x axis, rad, 0 along the world's x axis."""
     position: Triple | None = None
-    """m."""
+    """Position, m."""
     velocity: Triple | None = None
-    """m/s."""
+    """Velocity, m/s."""
     ground: float | None = None
-    """Where the ground is along the world's z, m."""
+    """Height of the ground along the world's z, m."""
     is_doubted: bool = False
-    """Whether what the vehicle reports since can't be right: then the rest is older."""
+    """Whether the newest reports are implausible. The other values are older then."""
 
 
 class ObservedMotion:
-    """The newest measurement, which is replaced as one: any thread may read it."""
+    """Newest measurement. Safe to read from any thread: it is replaced as a whole."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """`clock` returns the time, s, of a clock that is never set; that of limits is the same."""
+        """`clock` returns the time, s, of a clock that is never set. Limits use the same clock."""
         self._clock = clock
         self.newest: Motion | None = None
-        #: The first position, m.
+        #: First position, m.
         self.start: Triple | None = None
 
     def measured(
@@ -44,9 +44,9 @@ class ObservedMotion:
         velocity: Triple | None = None,
         height: float | None = None,
     ) -> None:
-        """Note what the vehicle has just reported; see `Motion`.
+        """Handle a report of the vehicle; see `Motion`.
 
-        Without a position, velocities are added up to one. `height` is above the ground, m, and then z is, too.
+        Without a position, velocities are integrated. With `height` above the ground, m, z is the height as well.
         """
         now_s = self._clock()
         if position is None and velocity is not None:
@@ -55,18 +55,18 @@ class ObservedMotion:
         self.newest = Motion(now_s, yaw, position, velocity, None if height is None else 0.0)
 
     def doubted(self) -> None:
-        """Note that the vehicle has just reported what can't be right."""
+        """Handle an implausible report of the vehicle."""
         if self.newest:
             self.newest = self.newest._replace(measured_s=self._clock(), is_doubted=True)
 
     @property
     def yaw(self) -> float | None:
-        """The heading, rad; None if it is not known now."""
+        """Heading, rad; None if it is unknown or stale."""
         newest = self.newest
         return newest.yaw if newest and self._clock() - newest.measured_s <= FRESH_S else None
 
     def _dead_reckoned(self, velocity: Triple, height: float, now_s: float) -> Triple:
-        """Return where a velocity (m/s) has led since the last measurement."""
+        """Return the position after moving at `velocity`, m/s, since the last measurement."""
         before = self.newest
         if before is None or before.position is None:
             return 0.0, 0.0, height

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations as unit quaternions in the order x, y, z, w, as ROS has them, and as Euler angles."""
+"""Rotations as unit quaternions in ROS's order x, y, z, w, and as Euler angles."""
 
 from math import asin, atan2, cos, hypot, sin, sqrt
 from typing import Any, NamedTuple
 
 
 class Quaternion(NamedTuple):
-    """A rotation, in the order of geometry_msgs."""
+    """Rotation as a unit quaternion, in the order of geometry_msgs."""
 
     x: float
     y: float
@@ -15,7 +15,7 @@ class Quaternion(NamedTuple):
 
 
 class MeasuredAttitude(NamedTuple):
-    """REP 103 angles in rad, about z, then y, then x; None is not measured."""
+    """REP 103 angles in rad, about z, then y, then x. None means not measured."""
 
     roll: float | None = None  # positive banks right
     pitch: float | None = None  # positive lowers the nose
@@ -27,9 +27,9 @@ IDENTITY = Quaternion(0.0, 0.0, 0.0, 1.0)
 
 
 def unit_quaternion(q: Any, tolerance: float = 0.1) -> Quaternion | None:
-    """Return what has x, y, z and w with length 1, None unless it was within the tolerance of that, and a rotation.
+    """Normalize an object with x, y, z and w. Return None unless its length is 1 within the tolerance.
 
-    Messages that nobody has filled have length 0.
+    Unfilled messages have length 0.
     """
     length = hypot(q.x, q.y, q.z, q.w)
     if not abs(length - 1.0) <= tolerance:
@@ -51,7 +51,7 @@ def quaternion_from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
 
 
 def euler_from_quaternion(q: Quaternion) -> tuple[float, float, float]:
-    """Return roll, pitch and yaw, in radians, as `quaternion_from_euler` takes them."""
+    """Return roll, pitch and yaw, in radians, the inverse of `quaternion_from_euler`."""
     roll = atan2(2 * (q.w * q.x + q.y * q.z), 1 - 2 * (q.x * q.x + q.y * q.y))
     pitch = asin(max(-1.0, min(1.0, 2 * (q.w * q.y - q.z * q.x))))
     yaw = atan2(2 * (q.w * q.z + q.x * q.y), 1 - 2 * (q.y * q.y + q.z * q.z))
@@ -59,14 +59,14 @@ def euler_from_quaternion(q: Quaternion) -> tuple[float, float, float]:
 
 
 def quaternion_from_vector(x: float, y: float, z: float) -> Quaternion:
-    """Return the rotation about a vector by its length, rad."""
+    """Return the rotation of a rotation vector, whose length is the angle, rad."""
     angle = sqrt(x * x + y * y + z * z)
     share = sin(angle / 2) / angle if angle > 1e-9 else 0.5
     return Quaternion(share * x, share * y, share * z, cos(angle / 2))
 
 
 def multiplied(a: Quaternion, b: Quaternion) -> Quaternion:
-    """Return the rotation that is b, then a."""
+    """Return the product a b: the rotation by b, then by a."""
     return Quaternion(
         x=a.w * b.x + a.x * b.w + a.y * b.z - a.z * b.y,
         y=a.w * b.y - a.x * b.z + a.y * b.w + a.z * b.x,
@@ -81,7 +81,7 @@ def inverse(q: Quaternion) -> Quaternion:
 
 
 def rotated(q: Quaternion, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return a vector of the rotated frame in the frame that the rotation is given in."""
+    """Transform a vector from the rotated frame to the reference frame of the rotation."""
     qx, qy, qz, qw = q
     tx, ty, tz = 2 * (qy * z - qz * y), 2 * (qz * x - qx * z), 2 * (qx * y - qy * x)
     return (
@@ -92,7 +92,7 @@ def rotated(q: Quaternion, x: float, y: float, z: float) -> tuple[float, float, 
 
 
 def rotated_back(q: Quaternion, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return a vector of the frame that the rotation is given in, in the rotated frame: `rotated` by the inverse."""
+    """Transform a vector from the reference frame to the rotated frame: `rotated` by the inverse."""
     qx, qy, qz, qw = q
     tx, ty, tz = 2 * (qz * y - qy * z), 2 * (qx * z - qz * x), 2 * (qy * x - qx * y)
     return (

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flies velocities with a drone that is commanded by shares of its full tilt, climb and turn rate.
+"""TiltControl: velocity controller of a drone that is commanded by shares of its full tilt, climb and turn rate.
 
-A drone of this kind accelerates with its tilt, and air drags on it: its speed is estimated by that model, corrected by
-what is measured, and what the model lacks, mainly wind, is estimated with it. The command is computed for a reference
-that moves as the drone can, so that it neither overshoots nor drifts: how far the drone is behind it, up to a leash, is
-made up for. Without measurements the estimate alone is flown by, gently.
+Such a drone accelerates with its tilt, against drag. Its speed is estimated by that model and corrected by the
+measurements. A disturbance, mainly wind, is estimated with it. The command tracks a reference that moves within the
+drone's abilities, which avoids overshoot. The lag behind the reference is made up for, up to a leash, which avoids
+drift. Without measurements the control uses the estimate alone, with little tilt.
 
-A link may be late by more than the lag of the tilt. How late shows in when a command has its effect: an estimate for
-each of some delays is kept, and the one that measurements agree with is led forward by the commands under way.
+The delay of a link may exceed the lag of the tilt. It shows in the time until a command takes effect. There is an
+estimate for each of several delays. The one that agrees best with the measurements is extrapolated by the commands that
+have not taken effect yet.
 
-Vectors are in a levelled frame, REP 103: z up, x and y turned by the measured yaw, or by the body's own.
+Vectors are in a levelled frame, REP 103: z up, x and y of the measured yaw's frame, or along the heading (body axes).
 """
 
 from __future__ import annotations
@@ -21,50 +22,50 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.motion_observer import Trust
 from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone
 
-MAX_ACCELERATION = 1.5  # m/s^2, of what is commanded
+MAX_ACCELERATION = 1.5  # m/s^2, of the commanded velocity
 VELOCITY_GAIN = 2.5  # 1/s
 POSITION_GAIN = 0.8  # 1/s
-CLIMB_GAIN = 4.0  # 1/s, on the vertical speed where it is measured
+CLIMB_GAIN = 4.0  # 1/s, on the vertical speed if it is measured
 HEIGHT_GAIN = 1.5  # 1/s
 YAW_GAIN = 2.0  # 1/s
-# How far the drone may be from its reference, before that waits for it.
+# Largest distance between drone and reference; beyond it the reference waits.
 LEASH_M = 0.5
 HEIGHT_LEASH_M = 0.3
 YAW_LEASH_RAD = 0.3
-#: Of the filter that measured velocities correct the estimate by.
+#: Time constant of the filter by which measured velocities correct the estimate.
 MEMORY_S = 0.2
 WIND_GAIN = 10.0  # 1/s^2
-MAX_DISTURBANCE = 2.0  # m/s^2; more can't be wind
-#: For how long wind is believed in that is measured no more.
+MAX_DISTURBANCE = 2.0  # m/s^2; wind is weaker
+#: Decay time of the wind estimate without measurements.
 GUST_TIME_S = 1.0
-#: How much of its full tilt is used while nothing is measured, beside what the wind needs that is believed in.
+#: Share of the full tilt that is used without measurements, in addition to the tilt against the estimated wind.
 BLIND_TILT_SHARE = 0.2
-#: The wind that is flown against for longer than PULL_TIME_S, m/s: a velocity that is wrong by more flies nothing away.
+#: Strongest wind that is compensated for longer than PULL_TIME_S, m/s. This bounds the effect of a wrong velocity.
 MOST_WIND_M_S, PULL_TIME_S = 5.0, 2.0
-#: A longer step is that of a process that stood still.
+#: A longer step is due to a stall.
 LONGEST_STEP_S = 0.2
-#: From a command to its effect in what is measured, beyond the lag of the tilt.
+#: Delays from a command to its effect in the measurements, beyond the lag of the tilt.
 DELAYS_S = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
-#: Estimates that differ by less, m/s, say nothing about the delay.
+#: Estimates must differ by more, m/s, to reveal the delay.
 TELLING_M_S = 0.1
-#: Of the mean square that tells which estimate is right, for each measurement that does.
+#: Weight of a new measurement in the mean square error of an estimate.
 DELAY_SHARE = 0.15
-#: By how much another delay has to be better: what is measured has errors, (m/s)^2, and the share of the error now.
+#: Hysteresis of the delay: margin for noise, (m/s)^2, and largest ratio to the present error.
 DELAY_NOISE, BETTER_SHARE = 1e-3, 0.6
 ALL, NOTHING = Trust(), Trust(speed=False, height=False, climb=False, heading=False)
-#: From a command to thrust.
+#: Lag from a command to thrust.
 THRUST_LAG_S = 0.15
 
 
 class Estimate:
-    """How a drone moves if its commands act after a delay. Horizontal vectors are complex: x + jy."""
+    """Estimated motion of a drone whose commands act after a delay. Horizontal vectors are complex: x + jy."""
 
     def __init__(self, drone: TiltedDrone, delay_s: float) -> None:
         self._drone = drone
         self.delay_s = delay_s
         self.velocity = self.disturbance = 0j
-        self.tilt = 0j  # come to: what it accelerates by, in body axes
-        self.error = 0.0  # mean square of what was missed, (m/s)^2
+        self.tilt = 0j  # actual tilt, as acceleration in body axes, m/s^2
+        self.error = 0.0  # mean square of the prediction error, (m/s)^2
 
     def copied(self) -> Estimate:
         copy = Estimate(self._drone, self.delay_s)
@@ -72,13 +73,13 @@ class Estimate:
         return copy
 
     def predict(self, commanded: complex, yaw: float, step_s: float) -> None:
-        """Advance by a step in which this tilt was commanded, in body axes."""
+        """Predict one step with a commanded tilt, in body axes."""
         drone = self._drone
         self.tilt += (commanded - self.tilt) * -math.expm1(-step_s / drone.tilt_lag)
         self.velocity += (self.tilt * _direction(yaw) + self.disturbance - drone.drag * self.velocity) * step_s
 
     def correct(self, velocity: complex, since_s: float, *, is_telling: bool) -> None:
-        """Correct by what is measured, `since_s` after the last time."""
+        """Correct by a measured velocity, `since_s` after the last one."""
         missed = velocity - self.velocity
         if is_telling:
             self.error += DELAY_SHARE * (abs(missed) ** 2 - self.error)
@@ -87,14 +88,14 @@ class Estimate:
 
 
 class TiltControl:
-    """Follows velocities. Call `measure` with each measurement, and `command` for each command that is sent."""
+    """Velocity controller. Call `measure` for each measurement, and `command` for each command to send."""
 
     def __init__(self, drone: TiltedDrone) -> None:
         self.drone = drone
         self.restart()
 
     def restart(self) -> None:
-        """Begin at rest, as at the beginning of a flight; until something is measured it flies blind."""
+        """Restart at rest, as at the beginning of a flight. It flies blind until the first measurement."""
         self._motion: Motion | None = None
         self._trust = NOTHING
         self._since_measured_s = 0.0
@@ -102,16 +103,16 @@ class TiltControl:
         self._estimates = [Estimate(self.drone, delay_s) for delay_s in DELAYS_S]
         self._best = self._estimates[0]
         self._now = self._best.copied()
-        # Tilt, in body axes, and for how long; the newest last. As many as are sent in the longest delay, and more.
+        # Commanded tilt, in body axes, and its duration; the newest last. More than fit into the longest delay.
         self._commanded: deque[tuple[complex, float]] = deque(maxlen=256)
-        self._asked = self._reference = 0j  # in body axes: the velocity that is commanded, and that of a perfect drone
-        self._behind = 0j  # of the reference, m
-        self._mean_pull = 0j  # by tilt, over PULL_TIME_S
+        self._asked = self._reference = 0j  # in body axes: commanded velocity, and that of an ideal drone
+        self._behind = 0j  # distance to the reference, m
+        self._mean_pull = 0j  # acceleration by tilt, averaged over PULL_TIME_S
         self._climb = self._climb_reference = 0.0  # m/s
         self._height_behind = self._yaw_behind = 0.0
 
     def measure(self, motion: Motion, trust: Trust = ALL) -> None:
-        """Correct the estimates by what the drone measures now, as far as that is believed."""
+        """Correct the estimates by a measurement, as far as it is believed."""
         velocity = complex(motion.forward, motion.left) * _direction(motion.yaw)
         before, self._motion, self._trust = self._motion, motion, trust
         if before is None:
@@ -129,21 +130,21 @@ class TiltControl:
             self._since_measured_s = 0.0
 
     def set_estimate(self, velocity: complex, disturbance: complex) -> None:
-        """Replace what is estimated: a velocity (m/s) and an acceleration (m/s^2) in the levelled frame."""
+        """Replace the estimates: a velocity (m/s), and an acceleration by wind (m/s^2), in the levelled frame."""
         for estimate in (*self._estimates, self._now):
             estimate.velocity, estimate.disturbance = velocity, disturbance
 
     def command(
         self, wanted: BodyVelocity, step_s: float, *, is_blind: bool = False, held_up_in: float | None = None
     ) -> Shares:
-        """Return what to command until the next call, `step_s` after the previous one.
+        """Return the command until the next call, `step_s` after the previous one.
 
         Args:
             wanted: the velocity to fly, within the drone's maxima.
-            step_s: since the last call.
-            is_blind: whether nothing is measured any more; the height is then not held.
-            held_up_in: the acceleration by wind (m/s^2) in which something holds the drone up; None if nothing does.
-                More tilt than that wind needs would not help.
+            step_s: time since the last call, s.
+            is_blind: whether measurements have stopped; the height is then not held.
+            held_up_in: the acceleration by wind (m/s^2) while the drone is blocked, else None. Little tilt beyond that
+                wind is then used, since more would not help.
         """
         step_s = min(step_s, LONGEST_STEP_S)
         self._since_measured_s += step_s
@@ -166,7 +167,7 @@ class TiltControl:
         return Shares(thrust, _share(tilt.real, full), _share(0.0 - tilt.imag, full), yaw)
 
     def _correct(self, velocity: complex) -> None:
-        """Correct the estimates, and choose that of the right delay."""
+        """Correct the estimates, and select the one with the best delay."""
         predicted = [estimate.velocity for estimate in self._estimates]
         is_telling = max(abs(each - predicted[0]) for each in predicted) > TELLING_M_S
         for estimate in self._estimates:
@@ -176,7 +177,7 @@ class TiltControl:
             self._best = best
 
     def _predict(self, step_s: float) -> None:
-        """Move the estimates by what was commanded during the step that acts in each, and lead the best one forward."""
+        """Predict each estimate by its delayed command, and extrapolate the best one by the commands under way."""
         self._yaw += self._yaw_rate * step_s
         for estimate in self._estimates:
             estimate.predict(self._commanded_before(estimate.delay_s), self._yaw, step_s)
@@ -191,7 +192,7 @@ class TiltControl:
             self._now.predict(commanded, self._yaw, for_s)
 
     def _commanded_before(self, delay_s: float) -> complex:
-        """Return the tilt that was commanded so long ago."""
+        """Return the tilt that was commanded `delay_s` ago."""
         age_s = 0.0
         for commanded, for_s in reversed(self._commanded):
             age_s += for_s
@@ -200,19 +201,19 @@ class TiltControl:
         return 0j
 
     def _pull(self, wanted: complex, step_s: float) -> complex:
-        """Return the acceleration by tilt, in body axes, that follows a velocity in them."""
+        """Return the acceleration by tilt that tracks a velocity, both in body axes."""
         drone = self.drone
         before, self._asked = self._asked, self._asked + _limited(wanted - self._asked, MAX_ACCELERATION * step_s)
         self._reference += (self._asked - self._reference) * -math.expm1(-step_s / drone.tilt_lag)
         direction = _direction(self._yaw)
         velocity, feed = self._now.velocity, self._reference * direction
         self._behind = _limited(self._behind + (feed - velocity) * step_s, LEASH_M)
-        acceleration = (self._asked - before) / step_s + 1j * self._yaw_rate * self._reference  # the latter of an arc
+        acceleration = (self._asked - before) / step_s + 1j * self._yaw_rate * self._reference  # plus centripetal
         correction = VELOCITY_GAIN * (feed - velocity + POSITION_GAIN * self._behind)
         return acceleration + (correction + drone.drag * velocity - self._now.disturbance) / direction
 
     def _climbing(self, wanted: float, step_s: float, trust: Trust) -> float:
-        """Return the share of thrust that follows a vertical velocity."""
+        """Return the share of thrust that tracks a vertical velocity."""
         drone = self.drone
         before = self._climb
         self._climb += max(-MAX_ACCELERATION * step_s, min(MAX_ACCELERATION * step_s, wanted - before))
@@ -231,7 +232,7 @@ class TiltControl:
         return _share(self._climb_reference + drone.climb_lag * acceleration + correction, drone.max_climb)
 
     def _turning(self, wanted: float, step_s: float, trust: Trust) -> float:
-        """Return the share of yaw that follows a turn rate; without measurements the heading is the estimated one."""
+        """Return the share of yaw that tracks a turn rate. Without measurements the heading is an estimate."""
         most = self.drone.max_yaw_rate
         behind = self._yaw_behind + (wanted - self._yaw_rate) * step_s
         self._yaw_behind = max(-YAW_LEASH_RAD, min(YAW_LEASH_RAD, behind)) if trust.heading else 0.0
@@ -245,9 +246,9 @@ def _direction(yaw: float) -> complex:
 
 
 def _limited(vector: complex, most: float) -> complex:
-    length = math.hypot(vector.real, vector.imag)  # abs() raises where this is infinite
+    length = math.hypot(vector.real, vector.imag)  # abs() would raise on overflow
     return vector * min(1.0, most / max(length, 1e-9))
 
 
 def _share(value: float, full: float) -> float:
-    return min(max(value / full, -1.0), 1.0)  # NaN stays, for neutral to be sent instead
+    return min(max(value / full, -1.0), 1.0)  # NaN is kept, so that neutral is sent instead

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TiltedDrone: a drone that is steered by shares of its full tilt, climb and turn rate; its commands and reports."""
+"""TiltedDrone: model of a tilt-controlled multirotor; its commands (shares) and measurements."""
 
 import math
 from dataclasses import dataclass, replace
@@ -8,12 +8,12 @@ from typing import NamedTuple
 from drone_bridge.motion.body_velocity import BodyVelocity
 
 GRAVITY = 9.81  # m/s^2
-#: No drone that flies is tilted farther, rad.
+#: Largest plausible tilt of a flying drone, rad.
 FARTHEST_TILT = 1.3
 
 
 class Shares(NamedTuple):
-    """What a drone is commanded, -1 to 1 of its full deflections, with the signs of REP 103."""
+    """Command of a drone: -1 to 1 of its full deflections, with the signs of REP 103."""
 
     thrust: float = 0.0  # positive climbs
     pitch: float = 0.0  # positive lowers the nose and flies forward
@@ -22,29 +22,29 @@ class Shares(NamedTuple):
 
 
 class Motion(NamedTuple):
-    """What a drone measures of itself at one moment."""
+    """Measurement of a drone's own motion at one time."""
 
     forward: float  # m/s, levelled
     left: float  # m/s, levelled
     up: float | None  # m/s
     height: float  # m
     yaw: float  # rad, positive to the left
-    pull: complex | None = None  # by its tilt, forward + j left, m/s^2; see `pull_of`
+    pull: complex | None = None  # acceleration by tilt, forward + j left, m/s^2; see `pull_of`
 
 
 @dataclass(frozen=True, slots=True)
 class TiltedDrone:
-    """What full deflections are, and how the drone comes to them."""
+    """Full deflections and dynamics of a drone."""
 
     max_tilt: float  # rad
     max_climb: float  # m/s
     max_yaw_rate: float  # rad/s
     drag: float = 0.4  # 1/s, deceleration per speed
-    tilt_lag: float = 0.2  # s, and of the link
+    tilt_lag: float = 0.2  # s, including the link
     climb_lag: float = 0.25  # s
 
     def within_maxima(self, command: BodyVelocity | Shares) -> BodyVelocity | Shares:
-        """Return a command within full deflections; how fast the drone flies forward or sideways shows in flight."""
+        """Clamp a command to full deflections. The horizontal speed is not clamped: it depends on drag."""
         if isinstance(command, Shares):
             return Shares(*(_clamped(share, 1.0) for share in command))
         up, turn = _clamped(command.up, self.max_climb), _clamped(command.turn, self.max_yaw_rate)
@@ -52,10 +52,10 @@ class TiltedDrone:
 
 
 def _clamped(value: float, most: float) -> float:
-    return min(max(value, -most), most)  # NaN stays, for neutral to be sent instead
+    return min(max(value, -most), most)  # NaN is kept, so that neutral is sent instead
 
 
 def pull_of(roll: float, pitch: float) -> complex:
-    """Return the acceleration of a drone in level flight by its tilt (rad, REP 103): forward + j left, m/s^2."""
+    """Return the horizontal acceleration by tilt (rad, REP 103) in level flight: forward + j left, m/s^2."""
     roll, pitch = (max(-FARTHEST_TILT, min(FARTHEST_TILT, angle)) for angle in (roll, pitch))
     return GRAVITY * complex(math.tan(pitch), -math.tan(roll))

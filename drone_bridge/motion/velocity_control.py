@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flies velocities with a drone that takes body rates and thrust.
+"""VelocityControl: velocity controller of a drone that is commanded by body rates and thrust.
 
-The state is estimated with the announced model of motion, m dv/dt = thrust + m g - drag v, under the commands that were
-flown. Measured positions correct it, and what the model lacks, mainly wind, is estimated as a disturbance. Without
-positions the velocity is relative to the air: wind carries the drone along.
+The state is estimated with the announced model of motion, m dv/dt = thrust + m g - drag v, under the flown commands.
+Measured positions correct it. A disturbance, mainly wind, is estimated with it. Without positions the velocity is
+relative to the air, and the drone drifts with the wind.
 
-Positions that can't be right, by JudgedPosition, are not flown by. Where the time of the measurements stands still, or
-they are too far apart, the drone is levelled by its attitude.
+Implausible positions, see JudgedPosition, are not used. If the time of the measurements does not advance, or if they
+are too far apart, the drone is levelled by its attitude.
 
 All vectors are in a levelled frame, REP 103: z up, x and y rotated by the measured yaw, or by the yaw since the start
 if none is measured.
@@ -25,26 +25,26 @@ from drone_bridge.motion.flight_control import Command, DroneModel, FlightContro
 from drone_bridge.motion.judged_position import JudgedPosition
 from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
 
-LONGEST_STEP_S = 1.0  # between measurements; after a longer one everything is estimated afresh
-_LONGEST_FLOWN_STEP_S = 0.25  # velocities can't be held by measurements that are farther apart
-_MOST_REPEATS = 100  # of one time, until a standstill is reported
-_SHORTEST_STEP_S = 1e-9  # which is what stamps resolve; time stands still within a shorter one
-_MEMORY_S = 0.2  # of the filter that positions correct the estimate by
-_MAX_DISTURBANCE = 10.0  # m/s^2; more can't be wind
-#: How far the drone may be from where a perfect one would be, before that waits for it.
+LONGEST_STEP_S = 1.0  # between measurements; a longer one restarts the estimate
+_LONGEST_FLOWN_STEP_S = 0.25  # measurements that are farther apart can't hold a velocity
+_MOST_REPEATS = 100  # of one time, before it is reported
+_SHORTEST_STEP_S = 1e-9  # resolution of stamps; a shorter step counts as no time
+_MEMORY_S = 0.2  # time constant of the filter by which positions correct the estimate
+_MAX_DISTURBANCE = 10.0  # m/s^2; wind is weaker
+#: Largest distance between drone and reference; beyond it the reference waits.
 _LEASH_M = 0.5
 _YAW_LEASH = 0.3  # rad
-#: How much of the full tilt is used while positions are not believed, beside what the wind needs, which is forgotten
-#: within seconds.
+#: Share of the full tilt that is used while positions are doubted, in addition to the tilt against the wind. The wind
+#: estimate then decays within seconds.
 _GENTLE_TILT_SHARE = 0.2
 _WIND_MEMORY_S = 1.0
-#: Decimals of rad/s and N. What is smaller is rounding, and the wire would carry it.
+#: Decimals of rad/s and N. Rounding errors below would otherwise go on the wire.
 _DECIMALS = 9
 
 
 @dataclass(frozen=True, slots=True)
 class VelocityParameters:
-    """How velocities are flown."""
+    """Limits and gains of the velocity control."""
 
     max_speed: float = described(5.0, "Maximum horizontal speed, m/s.", 0.1, 50.0)
     max_climb_speed: float = described(2.5, "Maximum climb and sink rate, m/s.", 0.1, 50.0)
@@ -52,15 +52,15 @@ class VelocityParameters:
     max_tilt: float = described(0.5, "Maximum tilt, rad.", 0.05, 1.2)
     max_turn_rate: float = 4.0  # rad/s, roll and pitch
     velocity_gain: float = 3.0  # 1/s
-    position_gain: float = 1.0  # 1/s, on the lag behind the commanded path
+    position_gain: float = 1.0  # 1/s, on the distance to the reference
     attitude_gain: float = 8.0  # 1/s
     yaw_gain: float = 3.0  # 1/s
 
 
 class VelocityControl:
-    """One drone in flight: `measured`, then `command`, then `flown`, in turns.
+    """Velocity controller of one flight. Call `measured`, then `command`, then `flown`, in each step.
 
-    Raises nothing for finite measurements; a step back in time, or a long one, starts over.
+    Never raises for finite measurements. A step back in time, or a long step, restarts the estimate.
     """
 
     def __init__(self, drone: DroneModel, parameters: VelocityParameters) -> None:
@@ -70,16 +70,16 @@ class VelocityControl:
         self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
         self._time_s: float | None = None
         self._step_s = 1 / 60
-        self._stands_still = False  # time, at the last measurement
-        self._repeats = 0  # measurements of one time
+        self._stands_still = False  # whether the last measurement had the same time
+        self._repeats = 0  # number of measurements with the same time
         self._judged = JudgedPosition(drone.decay)
         self._flown = hover(drone)
-        self._is_led = True  # by velocities, since the last measurement
+        self._is_led = True  # whether `command` has steered since the last measurement
         self._begin(MeasuredAttitude(), None)
 
     @property
     def doubts(self) -> list[str]:
-        """Why measurements are not flown by, as sentences without full stop. For any thread."""
+        """Reasons why measurements are not used, as sentences without a full stop. For any thread."""
         reasons = self._judged.reasons
         if self._repeats > _MOST_REPEATS:
             reasons.append("its time stands still, so it is kept level")
@@ -89,9 +89,9 @@ class VelocityControl:
         return reasons
 
     def measured(self, time_s: float, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
-        """Take what was measured at a time (s), under the command that was `flown` since the last one.
+        """Handle a measurement at a time (s), under the command that was `flown` since the last one.
 
-        `position` is in m, in the frame that the measured yaw refers to.
+        `position` is in m, in the reference frame of the measured yaw.
         """
         step_s = -1.0 if self._time_s is None else time_s - self._time_s
         self._stands_still = 0 <= step_s < _SHORTEST_STEP_S
@@ -109,11 +109,11 @@ class VelocityControl:
         pull = self._predict(step_s, attitude)
         if position is not None:
             self._correct_if_believed(step_s, position, pull)
-        if not self._is_led:  # whatever way it went was as it should be
+        if not self._is_led:  # another controller's motion leaves no lag to make up for
             self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
     def command(self, wanted: BodyVelocity) -> Command:
-        """Return what to fly until the next measurement, for a velocity within the maxima."""
+        """Return the command until the next measurement, for a velocity within the maxima."""
         parameters, step_s, most = self._parameters, self._step_s, self._parameters.max_acceleration
         if self._stands_still or step_s > _LONGEST_FLOWN_STEP_S:
             return self._level()
@@ -124,7 +124,7 @@ class VelocityControl:
             wanted.up,
         )
 
-        # A perfect drone goes ahead, and this one after it: what wind or braking cost of the way is made up for.
+        # The reference moves like an ideal drone. The lag behind it, due to wind or braking, is made up for.
         behind = [reference - here for reference, here in zip(self._reference, self._position, strict=True)]
         share = min(1.0, _LEASH_M / max(math.hypot(*behind), 1e-9))
         self._reference = [
@@ -138,7 +138,7 @@ class VelocityControl:
             parameters.velocity_gain * (speed + parameters.position_gain * share * way - flown)
             for speed, way, flown in zip(feed, behind, self._velocity, strict=True)
         )
-        x, y = x - yaw_rate * feed[1], y + yaw_rate * feed[0]  # a way that turns is an arc
+        x, y = x - yaw_rate * feed[1], y + yaw_rate * feed[0]  # centripetal acceleration
         gentle = self._drone.gravity * math.tan(_GENTLE_TILT_SHARE * parameters.max_tilt)
         share = min(1.0, (gentle if self._judged.reasons else most) / max(math.hypot(x, y), 1e-9))
         wanted_acceleration = (share * x, share * y, max(-most, min(most, z)) + self._drone.gravity)
@@ -153,14 +153,14 @@ class VelocityControl:
         return Command(*(round(value, _DECIMALS) for value in command))
 
     def _level(self) -> Command:
-        """Return what turns the drone level until the next measurement, with the thrust that carries it."""
+        """Return the command that levels the drone until the next measurement, with the thrust that carries it."""
         self._reference, self._yaw_reference = self._position.copy(), self._yaw
         upward, estimated = (0.0, 0.0, self._drone.gravity), self._attitude
         command = self._control.command(estimated.attitude, upward, 0.0, self._step_s, estimated.drift)
         return Command(*(round(value, _DECIMALS) for value in command))
 
     def within_maxima(self, wanted: BodyVelocity) -> BodyVelocity:
-        """Return a velocity at most as fast as may be flown; horizontally its direction stays."""
+        """Clamp a velocity to the maxima. The horizontal direction is kept."""
         fast, climb = self._parameters.max_speed, self._parameters.max_climb_speed
         yaw = self._drone.max_yaw_rate
         share = min(1.0, fast / max(math.hypot(wanted.forward, wanted.left), 1e-9))
@@ -172,12 +172,12 @@ class VelocityControl:
         )
 
     def flown(self, command: Command, is_velocity: bool) -> None:
-        """Set what the drone flies until the next measurement, and whether `command` computed it."""
+        """Set the command that acts until the next measurement, and whether `command` computed it."""
         self._flown = command
         self._is_led = is_velocity
 
     def _begin(self, attitude: MeasuredAttitude, position: Sequence[float] | None) -> None:
-        """Start estimating, at rest until measurements show otherwise."""
+        """Restart the estimate, at rest."""
         self._flown = hover(self._drone)
         self._attitude = AttitudeEstimator(attitude)
         self._look()
@@ -185,20 +185,20 @@ class VelocityControl:
         self._velocity = [0.0, 0.0, 0.0]
         self._disturbance = [0.0, 0.0, 0.0]
         self._judged.begin()
-        #: Where a perfect drone would be.
+        #: Position and heading of an ideal drone.
         self._reference, self._yaw_reference = self._position.copy(), self._yaw
 
     def _look(self) -> None:
-        """Note where the thrust and the nose point."""
+        """Update the directions of the thrust and the nose."""
         attitude = self._attitude.attitude
         self._up = rotated(attitude, 0.0, 0.0, 1.0)
         x, y, _ = rotated(attitude, 1.0, 0.0, 0.0)
         self._yaw = math.atan2(y, x)
 
     def _predict(self, step_s: float, attitude: MeasuredAttitude) -> complex:
-        """Predict by the model, with the attitudes at both ends of the step, which show all that turned the drone.
+        """Predict by the model. The attitudes at both ends of the step include every rotation of the drone.
 
-        Returns how the thrust has pulled horizontally, x + jy, m/s^2.
+        Returns the horizontal acceleration by thrust, x + jy, m/s^2.
         """
         before = self._up
         self._attitude.predict(self._flown.rates, step_s)
@@ -217,7 +217,7 @@ class VelocityControl:
         return push * complex(mean[0], mean[1])
 
     def _correct_if_believed(self, step_s: float, position: Sequence[float], pull: complex) -> None:
-        """Correct the state by a measured position, unless that can't be right: then the wind is forgotten."""
+        """Correct the state by a measured position if it is believed. While it is doubted, the wind estimate decays."""
         was_doubted = bool(self._judged.reasons)
         believed = self._judged.believed(position, self._position, pull, step_s)
         if believed is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wind, gusts, and how wind turns what flies."""
+"""Wind: wind and gust model; WindRotation: rotation of a drone by wind."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 
 from drone_bridge.motion.matrices import Triple, Vector
 
-#: The correlation time of gusts.
+#: Correlation time of gusts.
 GUST_TIME_S = 1.5
 
 
 class Wind:
     """Steady wind (m/s, world frame) with gusts of the given standard deviation per axis, m/s.
 
-    Gusts are an Ornstein-Uhlenbeck process: they fade with GUST_TIME_S. Those along the third axis have
-    `third_share` of the others' deviation: near the ground, vertical ones are weaker.
+    Gusts are an Ornstein-Uhlenbeck process with the correlation time GUST_TIME_S. Along the third axis their deviation
+    is `third_share` of the others': near the ground, vertical gusts are weaker.
     """
 
     def __init__(self, steady: Triple, gusts: float = 0.0, *, seed: int = 0, third_share: float = 1.0) -> None:
@@ -45,10 +45,10 @@ class Wind:
 
 @dataclass(frozen=True, slots=True)
 class WindRotation:
-    """How fast the wind turns a drone, degrees/s about the world's axes: piecewise linear between points in time.
+    """Rotation rate of a drone by wind, degrees/s about world axes, piecewise linear in time.
 
     Before the first and after the last point it is constant. Raises ValueError for times that do not increase, and for
-    numbers that are not finite.
+    non-finite numbers.
     """
 
     points: tuple[tuple[float, Triple], ...]  # time in s, rates about x, y, z
@@ -62,7 +62,7 @@ class WindRotation:
 
     @classmethod
     def parse(cls, text: str) -> WindRotation:
-        """Read 'X Y Z', or 'T X Y Z, T X Y Z, ...'. Raises ValueError."""
+        """Parse 'X Y Z', or 'T X Y Z, T X Y Z, ...'. Raises ValueError."""
         points = [tuple(map(float, point.split())) for point in text.split(",")]
         if len(points) == 1 and len(points[0]) == 3:
             points = [(0.0, *points[0])]
@@ -78,5 +78,5 @@ class WindRotation:
         )
 
 
-#: Wind that turns nothing.
+#: Wind without rotation.
 NO_ROTATION = WindRotation(((0.0, (0.0, 0.0, 0.0)),))

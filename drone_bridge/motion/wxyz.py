@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations as unit quaternions in the order w, x, y, z, as the simulator has them.
+"""Rotations as unit quaternions in the simulator's order w, x, y, z.
 
 A frame's quaternion rotates vectors from that frame to its parent frame.
 """
@@ -23,7 +23,7 @@ def conjugate(q: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
 
 
 def multiply(p: Iterable[Any], q: Iterable[Any]) -> tuple[Any, Any, Any, Any]:
-    """Return the rotation by q and then, in the parent frame, by p."""
+    """Return the product p q: the rotation by q, then by p in the parent frame."""
     pw, px, py, pz = p
     qw, qx, qy, qz = q
     return (
@@ -43,23 +43,23 @@ def rotate(q: Iterable[Any], v: Iterable[Any]) -> tuple[Any, Any, Any]:
 
 
 def unit(q: Iterable[float]) -> WxyzQuaternion:
-    """Return the quaternion with length 1. Raises ValueError when it has no direction."""
+    """Normalize a quaternion. Raises ValueError if its length is zero or not finite."""
     w, x, y, z = q
     largest = max(abs(w), abs(x), abs(y), abs(z))
     if not 0 < largest < math.inf or math.isnan(w + x + y + z):
         raise ValueError(f"({w:g}, {x:g}, {y:g}, {z:g}) is not a rotation: its length has to be finite and above 0.")
-    w, x, y, z = w / largest, x / largest, y / largest, z / largest  # squares of tiny numbers would lose their digits
+    w, x, y, z = w / largest, x / largest, y / largest, z / largest  # squares of tiny numbers would underflow
     length = math.hypot(w, x, y, z)
     return w / length, x / length, y / length, z / length
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Return the vector product."""
+    """Return the cross product."""
     ax, ay, az = a
     bx, by, bz = b
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 def dot(a: Vector, b: Vector) -> float:
-    """Return the scalar product."""
+    """Return the dot product."""
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

@@ -49,7 +49,7 @@ class CommandsInFlight:
         """Return the command of the last step, given the attitude before and the angles after it."""
         costs: npt.NDArray[np.float64] = np.zeros(LONGEST_DELAY + 1)
         for delay in range(LONGEST_DELAY + 1):
-            turned = attitude.turned(self._late_by(delay).rates, step)
+            turned = attitude.attitude_after(self._late_by(delay).rates, step)
             costs[delay] = sum(residual**2 for residual in attitude.residuals(measured, turned))
         costs = np.minimum(costs / DELAY_DEVIATION**2, 100.0)
         self._costs += 0.05 * (costs - costs.min() - self._costs * (np.ptp(costs) > 1))
