@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Autostart: configures and activates a node by itself, and again where that may help. For the executor."""
+"""Autostart: configures and activates a node at its start, with retries. For the executor."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,15 +12,15 @@ from drone_bridge.net.connector import LinkError
 from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters
 from drone_bridge.ros.status_publisher import StatusPublisher
 
-#: How often a node that could not start reports that, and one whose port was taken tries again.
+#: Period of the reports of a node that could not start, and of the retries if its port was taken.
 PERIOD_S = 2.0
 
 
 class Autostart:
-    """The start of a node that nobody has to configure.
+    """Automatic start of a lifecycle node.
 
-    A node that can't start stays up, unconfigured, as ending it would not help: it reports an error on /diagnostics
-    until its port is free, its parameters are set to what is allowed, or somebody configures it.
+    A node that can't start stays up, unconfigured, since a restart would not help. It reports an error on /diagnostics
+    until its port is free, its parameters are valid, or a user configures it.
     """
 
     def __init__(
@@ -30,13 +30,13 @@ class Autostart:
         status: StatusPublisher,
         hardware_id: Callable[[], str],
     ) -> None:
-        """`hardware_id` returns that of the status, by the present parameters."""
+        """`hardware_id` returns the status's hardware_id, by the present parameters."""
         self._node, self._parameters, self._status, self._hardware_id = node, parameters, status, hardware_id
-        self._failure: Exception | None = None  # of the last attempt
+        self._failure: Exception | None = None  # error of the last attempt
         self._is_trying = False
 
     def start(self) -> None:
-        """Configure and activate the node, now or later."""
+        """Configure and activate the node. If that fails, start the timer for reports and retries."""
         if self._has_started():
             return
         advice = (
@@ -48,13 +48,13 @@ class Autostart:
         self._timer = self._node.create_timer(PERIOD_S, self._retry, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def takes(self, failure: Exception) -> bool:
-        """Note why a transition failed; return whether it was ours, which is not logged at each attempt."""
+        """Store the error of a failed transition. Return True if this object requested it: retries are not logged."""
         if self._is_trying:
             self._failure = failure
         return self._is_trying
 
     def _has_started(self) -> bool:
-        """Try to configure and activate; return whether that worked. If not, `_failure` says why."""
+        """Try to configure and activate. Return True on success; otherwise `_failure` has the error, if known."""
         success = TransitionCallbackReturn.SUCCESS
         self._failure, self._is_trying = None, True
         self._tried_settings = self._settings()
@@ -63,17 +63,17 @@ class Autostart:
                 return False
             if self._node.trigger_activate() == success:
                 return True
-            self._node.trigger_cleanup()  # so that the parameters can be changed
+            self._node.trigger_cleanup()  # parameters can be changed only while unconfigured
             return False
         finally:
             self._is_trying = False
 
     def _settings(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the values of the parameters, and which values were refused."""
+        """Return the values of the parameters, and the errors of refused values."""
         return self._parameters.values(), dict(self._parameters.refused)
 
     def _retry(self) -> None:
-        """Report an unconfigured node, and try to start it where that may help."""
+        """Report an unconfigured node. Retry the start if its port was taken, or if its parameters have changed."""
         is_unconfigured = not self._parameters.are_frozen
         waits_for_port = isinstance(self._failure, LinkError)
         if is_unconfigured and (waits_for_port or self._settings() != self._tried_settings):

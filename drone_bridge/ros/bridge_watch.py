@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BridgeWatch: whether the bridge behind a server's topics runs, and hears its vehicle, by its reports on /diagnostics.
+"""BridgeWatch: liveness of the bridge behind a server's topics, and of its vehicle, by its reports on /diagnostics.
 
-For topics and services that have no rate, as DDS itself takes 20 s, with Fast DDS, to give up a participant that
-vanished. A bridge reports once a second.
+It serves topics and services without a rate. A bridge reports once per second, while Fast DDS takes 20 s to detect that
+a participant has disappeared.
 """
 
 import math
@@ -15,18 +15,18 @@ from drone_bridge.ros.link_report import LINK_STATUS, PEER_SILENT
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stall_watch import PROCESS
 
-#: A bridge that has reported nothing for so long is gone.
+#: Timeout of the reports of a bridge.
 GONE_AFTER_S = 3.0
-#: A vehicle is silent of which its bridge reports that it has heard nothing for so long.
+#: Reported silence after which a vehicle counts as silent.
 SILENT_AFTER_S = 1.0
 _PERIOD_S = 0.5
 _DEPTH = 10
 
 
 class BridgeWatch:
-    """Follows the reports of a bridge. Written in the executor, read by any thread.
+    """Monitor of a bridge's reports. Written in the executor, safe to read from any thread.
 
-    One that has never reported, as a node of somebody else, counts as there.
+    A bridge that has never reported, such as a third-party node, counts as alive.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class BridgeWatch:
         bridges: Callable[[], Collection[str]],
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        """Begin; `bridges` returns the full names of the nodes that may be it.
+        """Subscribe. `bridges` returns the full names of the nodes that may be the bridge.
 
-        `on_change` is called when `is_gone` or `is_vehicle_silent` has changed.
+        `on_change` is called after a change of `is_gone` or `is_vehicle_silent`.
         """
-        #: Whether it has reported, and does no longer.
+        #: Whether the bridge has stopped reporting.
         self.is_gone = False
-        #: Whether it is connected to a vehicle, and has not heard it for SILENT_AFTER_S.
+        #: Whether the bridge is connected to a vehicle that has been silent for SILENT_AFTER_S.
         self.is_vehicle_silent = False
         self._bridges, self._on_change = bridges, on_change
-        self._heard_s: float | None = None  # by `elapsed_s`
+        self._heard_s: float | None = None  # time of the last report, by `elapsed_s`
         node.make_subscription(DiagnosticArray, "/diagnostics", self._take, _DEPTH)
         node.make_timer(_PERIOD_S, self._look)
 
@@ -59,7 +59,7 @@ class BridgeWatch:
                 self._update(is_gone=False, is_vehicle_silent=_silence_s(status) >= SILENT_AFTER_S)
 
     def _look(self) -> None:
-        # While this process stood still, it did not listen.
+        # A stalled process receives no reports.
         if self._heard_s is not None and min(elapsed_s() - self._heard_s, PROCESS.running_s()) > GONE_AFTER_S:
             self._update(is_gone=True, is_vehicle_silent=False)
 
@@ -76,7 +76,7 @@ def publishing_nodes(node: ProtocolNode, topic: str) -> set[str]:
 
 
 def _silence_s(status: DiagnosticStatus) -> float:
-    """Return for how long a bridge has not heard the vehicle that it is connected to; NaN if that is not reported."""
+    """Return the reported silence of a connected vehicle, s; NaN if it is not reported."""
     text = next((each.value for each in status.values if each.key == PEER_SILENT), "")
     try:
         return float(text)

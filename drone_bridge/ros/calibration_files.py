@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""read_camera_info: the calibration file of a camera, YAML as camera_calibration and camera_info_manager write it."""
+"""read_camera_info: parser of camera calibration files, in the YAML of camera_calibration and camera_info_manager."""
 
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ MAX_COEFFICIENTS = 14
 
 
 def read_camera_info(path: str) -> CameraInfo:
-    """Return what a file says, without frame and stamp. Raises ValueError with a sentence."""
-    import yaml  # of nodes that have such a file only
+    """Parse a calibration file, without frame and stamp. Raises ValueError with a sentence."""
+    import yaml  # slow to import; only for nodes with a calibration file
 
     try:
         with Path(path).expanduser().open("rb") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CommandAges: whether a stamped command is too old.
+"""CommandAges: age check of stamped commands.
 
 See docs/bridges.md, "Clocks".
 """
@@ -13,28 +13,28 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.simulated_time import is_time_simulated
 from drone_bridge.ros.time import seconds_between
 
-#: How far clocks may differ that are synchronized, s: a stamp that far ahead of our time counts as current.
+#: Tolerance of synchronized clocks, s: a stamp ahead of our time by less counts as current.
 CLOCK_TOLERANCE_S = 0.1
 
 
 class CommandAges:
-    """Refuses the stamped commands of one topic that are older than the parameter `command_timeout` allows.
+    """Age check that refuses commands of one topic older than the parameter `command_timeout`.
 
-    A command whose stamp is ahead of this machine's clock is refused, too, as its age can't be known.
+    A command whose stamp is ahead of this machine's clock is refused too, since its age is unknown.
     """
 
     def __init__(self, node: ProtocolNode, topic: str, now: Callable[[], Time] | None = None) -> None:
-        """Prepare; `now` is the clock of the stamps if it is not the node's: all publishers get it from the vehicle."""
+        """`now` is the clock of the stamps, if all publishers follow the vehicle's clock; default: the node's."""
         self._node, self._topic = node, topic
         self._now = now or (lambda: node.get_clock().now().to_msg())
-        #: Whether stamps come from the clock of a machine, and not from one that all share.
+        #: Whether stamps come from machine clocks, not from a common clock.
         self._are_by_machines = now is None and not is_time_simulated(node)
         self._has_warned_of_zero = False
 
     def stamp_of(self, message: Any) -> Time | None:
-        """Return the stamp of a command, None if it is zero, which is none, as in ros2_controllers.
+        """Return the stamp of a command. Return None for a zero stamp, which means no stamp, as in ros2_controllers.
 
-        While simulated time begins, zero is a time.
+        At the beginning of simulated time, zero is a valid stamp.
         """
         stamp: Time = message.header.stamp
         if stamp != Time():
@@ -50,7 +50,7 @@ class CommandAges:
         return None
 
     def refusal(self, stamp: Time) -> str | None:
-        """Return why a command that has just arrived is refused, or None; `stamp` is from `stamp_of`."""
+        """Return the reason to refuse a new command, or None. `stamp` is from `stamp_of`."""
         allowed_s = self._node.parameters["command_timeout"]
         age_s = seconds_between(self._now(), stamp)
         if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of full deflections as CommandAxes, and back; and as the velocities that they stand for."""
+"""Conversions between shares of full deflections and CommandAxes, and from shares to velocities."""
 
 from typing import NamedTuple
 
@@ -11,19 +11,19 @@ from drone_bridge.msg import CommandAxes
 
 
 def shares_from_axes(message: CommandAxes) -> Shares:
-    """Return what a cmd_axes says."""
+    """Convert a cmd_axes message to shares."""
     return Shares(message.thrust, message.pitch, message.roll, message.yaw)
 
 
 def axes_from_shares(shares: Shares, stamp: Time, frame_id: str) -> CommandAxes:
-    """Return shares as a cmd_axes, along and about the axes of a frame."""
+    """Convert shares to a cmd_axes message, along and about the axes of a frame."""
     message = CommandAxes(thrust=shares.thrust, pitch=shares.pitch, roll=shares.roll, yaw=shares.yaw)
     message.header.stamp, message.header.frame_id = stamp, frame_id
     return message
 
 
 class FullScale(NamedTuple):
-    """The velocities that full deflections stand for, m/s and rad/s."""
+    """Velocities at full deflections, m/s and rad/s."""
 
     thrust: float = 1.0  # linear.z
     pitch: float = 1.0  # linear.x
@@ -32,7 +32,7 @@ class FullScale(NamedTuple):
 
 
 def velocity_from_shares(shares: Shares, full_scale: FullScale) -> BodyVelocity:
-    """Return the velocity that shares stand for."""
+    """Convert shares to the equivalent velocity."""
     return BodyVelocity(
         full_scale.pitch * shares.pitch,
         0.0 - full_scale.roll * shares.roll,

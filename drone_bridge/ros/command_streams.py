@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CommandStreams: subscriptions to streams of commands, from which executor and link take in turn.
+"""CommandStreams: subscriptions to command streams, polled by the link's thread or served by the executor.
 
 Theory of operation:
 
-- A command is needed when the session decides what to send, in the link's thread. So while commands flow that thread
-  takes the newest one: at each decision (`take`), and at the end of a turn of its loop where the last take is
-  `period_s` old (`look`). Nothing wakes the executor.
-- Without a link, or without commands, the executor takes each message as it arrives, so that a single one is followed
-  at once, or its publisher is told why it reaches no vehicle.
+- The session decides in the link's thread, and needs the newest command there. While commands flow, that thread
+  therefore takes it: at each decision (`take`), and at the end of a turn of its loop if the last take is `period_s` old
+  (`look`). The executor is not woken.
+- Without a link, or without commands, the executor takes each message as it arrives. A single command is then followed
+  at once, or a log line explains why it reaches no vehicle.
 
-| taken by | begins | ends |
+| messages are taken by | begins with | ends with |
 |---|---|---|
-| executor | at configure; at the end of the link; IDLE_S after the last command | with the next row |
-| link's thread | with work posted to it, after a command that arrived while there is a link | with the row above |
+| executor | configure; the end of the link; IDLE_S without a command | the next row |
+| link's thread | work posted to it, after a command that arrived while there is a link | the row above |
 
-- Taking is guarded by a lock for which nobody waits: a thread that finds it taken leaves the message to the other.
-- A message that is taken late is not new. What waits is dropped where the last take is over LATE_S ago, and after
-  `drop_waiting`: the release of a hold, for example. A new link finds nothing, as the executor took until then.
-- Reports are made at the end of a turn of the loop: logs come after what is sent.
+- A lock guards taking, without waiting: a thread that finds it locked leaves the message to the other thread.
+- A message that is taken late is stale. Waiting messages are dropped if the last take is over LATE_S ago, and after
+  `drop_waiting`, for example at the release of a hold. A new link finds no messages: the executor has taken them.
+- Reports are made at the end of a turn of the loop, so that logging follows sending.
 """
 
 import math
@@ -30,31 +30,31 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.streams import Polled, newest_of, subscribe_to_stream
 from drone_bridge.session.session import Actions
 
-#: How often the link's thread takes at least, s.
+#: Longest time between two takes of the link's thread, s.
 PERIOD_S = 0.05
-#: The same where the session sends a new command at once, s.
+#: The same for a session that sends new commands at once, s.
 PROMPT_PERIOD_S = 0.02
-#: After which what has waited is stale, s.
+#: Time without a take after which waiting messages are stale, s.
 LATE_S = 0.1
-#: Without a command for so long, s, the executor takes again.
+#: Time without a command after which the executor takes over, s.
 IDLE_S = 1.0
-#: The count of messages that were dropped because they were taken late.
+#: Counter of messages that were dropped because they were taken late.
 DROPPED = "stale_commands"
 
 Receive = Callable[[Any], bool]
-"""Reads a message; returns whether it is a command that is followed."""
+"""Callback for a message; returns whether it is a command that is followed."""
 
 
 class CommandStreams(Intake):
-    """The streams of one node. `add` and `drop_waiting` are for the executor, the rest for the link's thread."""
+    """Command streams of one node. `add` and `drop_waiting` are for the executor, the rest for the link's thread."""
 
     def __init__(self, node: ProtocolNode, on_command: Callable[[], None], period_s: float | None = PERIOD_S) -> None:
-        """Prepare.
+        """Create an empty set of streams.
 
         Args:
-            node: whose topics they are.
-            on_command: called after a command that was taken between two decisions.
-            period_s: how often the link's thread takes at least; None: only the executor takes.
+            node: the node with the topics.
+            on_command: callback after a command that was taken between two decisions.
+            period_s: longest time between two takes of the link's thread, s; None: only the executor takes.
         """
         self._node, self._on_command, self._period_s = node, on_command, period_s
         self._group = Polled(is_polled=False)
@@ -68,11 +68,11 @@ class CommandStreams(Intake):
     # For the executor.
 
     def add(self, message_type: type, topic: str, receive: Receive) -> None:
-        """Subscribe to a topic. Publishers that offer less than an override requests are received as well."""
+        """Subscribe to a topic. Publishers that offer a weaker QoS than an override requests are received as well."""
 
         def take(message: Any) -> None:
             if self._group.is_polled or not self._taking.acquire(blocking=False):
-                return  # as the link's thread takes what is newer
+                return  # the link's thread takes newer messages
             try:
                 is_command = receive(message)
             finally:
@@ -86,11 +86,11 @@ class CommandStreams(Intake):
         self._streams += [(subscription, receive) for subscription in subscriptions]
 
     def drop_waiting(self) -> None:
-        """Drop what waits now, before the next message is taken."""
+        """Drop the messages that wait now, before the next take."""
         self._must_drop = True
 
     def report(self, call: Callable[[], object]) -> None:
-        """Count and log: now in the executor, and in the link's thread at the end of its turn."""
+        """Call a reporting function: at once in the executor, or at the end of the turn in the link's thread."""
         if self._group.is_polled:
             self._reports.append(call)
         else:
@@ -100,21 +100,21 @@ class CommandStreams(Intake):
 
     @property
     def due_s(self) -> float:
-        """When `look` has to be called next, s; inf while the executor takes."""
+        """Time of the next call of `look`, s; inf while the executor takes."""
         return self._taken_s + (self._period_s or 0.0) if self._group.is_polled else math.inf
 
     def opened(self) -> None:
-        """Note that there is a link."""
+        """Handle the opening of the link."""
         self._has_link = self._period_s is not None
 
     def closed(self) -> None:
-        """Have the executor take: the link is gone."""
+        """Handle the end of the link: the executor takes over."""
         self._has_link = False
         self._report_all()
         self._hand_back()
 
     def take(self, now_s: float) -> bool:
-        """Take the newest message of each stream, and return whether one of them is a command that is followed."""
+        """Take the newest message of each stream. Return whether one of them is a command that is followed."""
         if not self._group.is_polled or not self._taking.acquire(blocking=False):
             return False
         try:
@@ -135,7 +135,7 @@ class CommandStreams(Intake):
             self._taking.release()
 
     def look(self, now_s: float) -> None:
-        """Take if it is time for that, report, and have the executor take if no commands flow any more."""
+        """Take if due, and report. Without commands for IDLE_S, hand over to the executor."""
         if now_s >= self.due_s and self.take(now_s):
             self._on_command()
         self._report_all()
@@ -157,4 +157,4 @@ class CommandStreams(Intake):
     def _hand_back(self) -> None:
         if self._group.is_polled:
             self._group.is_polled = False
-            self._executor_wake.trigger()  # so that it waits for these topics, too
+            self._executor_wake.trigger()  # so that its wait set includes these topics

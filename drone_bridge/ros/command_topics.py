@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CommandTopics: the topics that command a vehicle, whose valid messages go to an arbiter.
+"""CommandTopics: command topics of a vehicle, whose valid messages go to an arbiter.
 
-Streams (`cmd_vel`, `cmd_vel_stamped`, raw commands) are taken by the executor and the link's thread in turn, see
-`CommandStreams`. The helm stays with the executor: it takes hold's lock, writes its file and publishes.
+Streams (`cmd_vel`, `cmd_vel_stamped`, raw commands) are taken by the executor or the link's thread, see
+`CommandStreams`. Only the executor handles the helm, since that locks the hold, writes its file and publishes.
 """
 
 import functools
@@ -31,9 +31,9 @@ from drone_bridge.session.arbiter import Arbiter, Arrival
 
 RawT = TypeVar("RawT")
 
-#: Whatever a controller's rounding errors ask for, m/s or rad/s, is nothing that anybody wants.
+#: Smaller components of a command are rounding errors of a controller, m/s or rad/s.
 ROUNDING = 1e-6
-#: The axes of a Twist, each with its field of BodyVelocity and its unit.
+#: Axes of a Twist, each with its field of BodyVelocity and its unit.
 TWIST_AXES = {
     "linear.x": ("forward", "m/s"),
     "linear.y": ("left", "m/s"),
@@ -45,7 +45,7 @@ TWIST_AXES = {
 
 
 class CommandTopics(Generic[RawT]):
-    """Takes the commands for a vehicle, refuses stale and non-finite ones, and hands the others to `arbiter`."""
+    """Subscriptions to a vehicle's commands. Stale and non-finite ones are refused, the others go to `arbiter`."""
 
     def __init__(
         self,
@@ -58,22 +58,23 @@ class CommandTopics(Generic[RawT]):
         holds_zero: bool = False,
         has_landing_button: bool = False,
     ) -> None:
-        """Prepare to take commands. RawT is the type of raw commands, NoReturn where there are none.
+        """Create the arbiter. RawT is the type of raw commands, NoReturn if there are none.
 
         Args:
-            node: whose topics they come from.
-            now: the clock of the stamps, if that is not a machine's clock.
-            on_command: called when there is a new command between two decisions, or none any more.
-            period_s: how often the link's thread takes while commands flow, s; None: the executor takes each one.
+            node: the node with the topics.
+            now: the clock of the stamps, if it is not a machine's clock.
+            on_command: callback for a new command between two decisions, and for dropped commands.
+            period_s: longest time between two takes of the link's thread while commands flow, s; None: the executor
+                takes each command.
             within_maxima: returns the part of a command that the vehicle can follow; None: all of it.
-            holds_zero: whether a zero from a helm is flown, as it holds the vehicle better than the neutral command.
-            has_landing_button: whether the vehicle is landed by a button, and not by a velocity.
+            holds_zero: whether zero from the helm is flown, since it holds the vehicle better than the neutral command.
+            has_landing_button: whether the vehicle lands by a button, not by a velocity.
         """
         self._node = node
         self._now = now
         self._on_command = on_command
         self._holds_zero, self._has_landing_button = holds_zero, has_landing_button
-        #: What decides what is sent, for the session.
+        #: Arbiter of the session's commands.
         self.arbiter: Arbiter[RawT] = Arbiter(
             node.hold.state, read_limits(node), lambda: float(node.parameters["command_timeout"]), node.report
         )
@@ -84,17 +85,16 @@ class CommandTopics(Generic[RawT]):
         self._report = self._streams.report
         self._settling = StreamSettling()
         self.arbiter.take, node.intake = self._streams.take, self._streams
-        self._follows = ""  # the axes of a Twist that the vehicle has
-        self._unsupported: dict[str, str] = {}  # those that it lacks, with their fields
+        self._follows = ""  # supported axes of a Twist
+        self._unsupported: dict[str, str] = {}  # unsupported axes, with their fields
         self._warned_axes: set[str] = set()
         node.hold.when_set(self._forget)
 
     def take_velocities(self, follows: Collection[str] = tuple(TWIST_AXES)) -> None:
         """Subscribe to cmd_vel, cmd_vel_stamped and ~/helm.
 
-        The second takes precedence over the first; the third is for a person at a stick, who locks out all others (see
-        `Hold`). `follows` names the TWIST_AXES that the vehicle can move along or about. A command for others is logged
-        once.
+        cmd_vel_stamped takes precedence over cmd_vel. The helm is for a person at a stick, and locks out all others:
+        see `Hold`. `follows` names the TWIST_AXES that the vehicle supports. Commands on other axes are logged once.
         """
         self.arbiter.sinks = "linear.z" in follows and not self._has_landing_button
         self._unsupported = {axis: field for axis, (field, _) in TWIST_AXES.items() if axis not in follows}
@@ -102,14 +102,14 @@ class CommandTopics(Generic[RawT]):
         parameters = self._node.parameters
         read = velocity_frames(parameters, lambda: self._node.observed.yaw).in_body
         cmd_vel = cmd_vel_type(parameters)
-        # The helm is first in the executor.
+        # The helm comes first, so that the executor serves it first.
         self._take("~/helm", TwistStamped, read, is_helm=True)
         self._take("cmd_vel", cmd_vel, read)
         self._take("cmd_vel_stamped", TwistStamped, read, overrules=True)
         self._node.each_second(OtherTypes(self._node, "cmd_vel", cmd_vel).warn_of_publishers)
 
     def take(self, topic: str, message_type: type, read: Callable[[Any], RawT]) -> None:
-        """Subscribe to raw commands, which have no limits; one that is older than `command_timeout` is refused."""
+        """Subscribe to raw commands, which have no limits. Commands older than `command_timeout` are refused."""
         self._take(topic, message_type, read)
 
     def _take(
@@ -121,10 +121,11 @@ class CommandTopics(Generic[RawT]):
         overrules: bool = False,
         is_helm: bool = False,
     ) -> None:
-        """Subscribe to a topic; a message whose stamp is older than `command_timeout` is refused, see CommandAges.
+        """Subscribe to a topic. Messages with a stamp older than `command_timeout` are refused, see CommandAges.
 
-        `read` converts a message that is fresh, or raises ValueError with a sentence. After a command on a topic that
-        `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whose are followed.
+        `read` converts a fresh message, or raises ValueError with a sentence. After a command on a topic that
+        `overrules`, those on other topics are ignored for `command_timeout`. `Hold` decides whether commands are
+        followed.
         """
         is_stamped = "header" in message_type.get_fields_and_field_types()  # type: ignore[attr-defined]
         ages = CommandAges(self._node, topic, self._now)
@@ -148,7 +149,7 @@ class CommandTopics(Generic[RawT]):
             if isinstance(command, BodyVelocity):
                 command = self._supported(command)
             if is_helm and not self._holds_zero and command == STILL:
-                self._forget()  # a stick in its middle asks for whatever holds this vehicle best
+                self._forget()  # a centred stick: the neutral command holds this vehicle best
                 return False
             self.arbiter.put(Arrival(command, now_s, stamp_numbers(stamp) if stamp else None, is_helm=is_helm))
             return True
@@ -163,7 +164,7 @@ class CommandTopics(Generic[RawT]):
             self._streams.add(message_type, topic, receive)
 
     def _is_admitted(self, topic: str, now_s: float, *, overrules: bool, is_helm: bool) -> bool:
-        """Return whether a valid command is followed, by hold and by the precedence of its topic; count it."""
+        """Return whether a valid command is followed, by the hold and the precedence of its topic. Counts it."""
         counts, hold = self._node.report.counts, self._node.hold
         if is_helm:
             if not hold.admits(topic, is_helm=True):
@@ -178,7 +179,7 @@ class CommandTopics(Generic[RawT]):
         return True
 
     def _supported(self, velocity: BodyVelocity) -> BodyVelocity:
-        """Return the velocity along and about the axes that the vehicle has; count and warn of the rest."""
+        """Return the velocity on supported axes. Counts and warns of commands on the others."""
         rest = {axis: value for axis, field in self._unsupported.items() if (value := getattr(velocity, field))}
         if not rest:
             return velocity
@@ -198,7 +199,7 @@ class CommandTopics(Generic[RawT]):
     def _forget(self) -> None:
         self._streams.drop_waiting()
         self.arbiter.forget()
-        self._on_command()  # so that the neutral command goes out now
+        self._on_command()  # so that the neutral command is sent now
 
 
 def _non_finite_field(message: Any) -> str | None:
@@ -210,7 +211,7 @@ def _non_finite_field(message: Any) -> str | None:
 
 @functools.cache
 def _float_getters(message_type: type) -> tuple[tuple[str, Callable[[Any], float]], ...]:
-    """Return each float's name, for instance angular.x, and getter: to find them takes longer than all of a command."""
+    """Return name, such as angular.x, and getter of each float. Cached: the search is slower than a command."""
 
     def names(message: Any, prefix: str) -> Iterable[str]:
         for name in message.get_fields_and_field_types():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters shared by bridges and servers. See docs/bridges.md."""
+"""Common parameters of bridges and servers. See docs/bridges.md."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
@@ -22,7 +22,7 @@ def _check_frame(name: str) -> str | None:
     return _check_prefix(name)
 
 
-#: The parameters of tf by name; a bridge has those that apply to its frames.
+#: Parameters of tf by name. A bridge has those that apply to its frames.
 _FRAME_PARAMETERS = {
     declaration.name: declaration
     for declaration in (
@@ -44,12 +44,12 @@ _FRAME_PARAMETERS = {
 
 
 def frame_parameters(*, without: Sequence[str] = ()) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of the tf frames, without those of these names."""
+    """Return the parameters of the tf frames, except the named ones."""
     return tuple(declaration for name, declaration in _FRAME_PARAMETERS.items() if name not in without)
 
 
 def frame_names(parameters: DeclaredParameters, kind: type[FrameNamesT]) -> FrameNamesT:
-    """Return the frames as the parameters name them."""
+    """Return the frame names that the parameters configure."""
 
     def name(parameter: str) -> str:
         default: str = _FRAME_PARAMETERS[parameter].default
@@ -58,7 +58,7 @@ def frame_names(parameters: DeclaredParameters, kind: type[FrameNamesT]) -> Fram
     return kind(parameters["frame_prefix"], name("map_frame"), name("odom_frame"), name("base_frame"))
 
 
-#: Of servers whose operators command shares of tilt.
+#: Parameter of servers whose operators command shares of tilt.
 CMD_VEL = "cmd_vel"
 COMMAND_OUTPUT = ParameterDeclaration(
     "command_output",
@@ -68,14 +68,14 @@ COMMAND_OUTPUT = ParameterDeclaration(
     choices=("auto", CMD_VEL),
 )
 
-#: Of whatever takes or publishes cmd_vel; Nav2 has the same parameter.
+#: Parameter of subscribers and publishers of cmd_vel. Nav2 has the same one.
 STAMPED_CMD_VEL = ParameterDeclaration(
     "enable_stamped_cmd_vel",
     False,
     "Whether cmd_vel is a TwistStamped, as Nav2 publishes it by default since Kilted, instead of a Twist.",
 )
 
-#: Of servers: how long data from ROS stays valid.
+#: Parameter of servers: how long data from ROS stay fresh.
 SOURCE_TIMEOUT = ParameterDeclaration(
     "source_timeout",
     1.0,
@@ -84,7 +84,7 @@ SOURCE_TIMEOUT = ParameterDeclaration(
     live=True,
 )
 
-#: Of servers: see ros/neutral_repeater.py.
+#: Parameter of servers: see ros/neutral_repeater.py.
 NEUTRAL_TIME = ParameterDeclaration(
     "neutral_time",
     60.0,
@@ -106,7 +106,7 @@ SPEED_LIMITS = tuple(
     for kind, unit in (("linear", "Metres per second"), ("angular", "Radians per second"))
 )
 
-#: The field of cmd_vel that an axis on the wire carries.
+#: Field of cmd_vel that corresponds to an axis on the wire.
 _TWIST_FIELDS = {
     "roll": "linear.y",
     "pitch": "linear.x",
@@ -117,7 +117,7 @@ _TWIST_FIELDS = {
 
 
 def read_allowed_peers(parameters: DeclaredParameters) -> AllowedPeers:
-    """Return the peers that the parameter allows. Raises ValueError."""
+    """Parse the parameter `allowed_peers`. Raises ValueError."""
     try:
         return AllowedPeers(parameters["allowed_peers"])
     except ValueError as error:
@@ -125,7 +125,7 @@ def read_allowed_peers(parameters: DeclaredParameters) -> AllowedPeers:
 
 
 def full_scale_parameters(axes: Sequence[str]) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that give the cmd_vel, m/s or rad/s, at which each axis is fully deflected."""
+    """Return the parameters for the cmd_vel, m/s or rad/s, at full deflection of each axis."""
     return tuple(
         ParameterDeclaration(
             f"full_scale.{axis}",
@@ -139,7 +139,7 @@ def full_scale_parameters(axes: Sequence[str]) -> tuple[ParameterDeclaration, ..
 
 
 def read_group(parameters: DeclaredParameters, prefix: str, kind: type[GroupT]) -> GroupT:
-    """Return the tuple of these fields, each with the value of the parameter `prefix`.field."""
+    """Return a named tuple, each field with the value of the parameter `prefix`.field."""
     return kind._make(parameters[f"{prefix}.{field}"] for field in kind._fields)
 
 
@@ -150,10 +150,10 @@ def common_parameters(
     silence_warning_s: float = 5.0,
     command_timeout_s: float = 0.5,
 ) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters that every bridge and server has; the first of the roles is the default.
+    """Return the parameters of every bridge and server. The first role is the default.
 
-    `silence_warning_s` is how long a healthy peer of this protocol may be silent, and `command_timeout_s` for how long
-    a command of it is in force.
+    `silence_warning_s` is how long a healthy peer of this protocol may be silent. `command_timeout_s` is how long a
+    command of this protocol is in force.
     """
     return (
         ParameterDeclaration(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""datagram_link: the UDP link of a node whose peer sends first or waits to be called, as its parameters say."""
+"""datagram_link: UDP link of a node, whose parameters select which end sends first."""
 
 import errno
 from collections.abc import Callable
@@ -13,11 +13,11 @@ from drone_bridge.wire.addresses import address_name
 def datagram_link(
     node: ProtocolNode, on_failure: Callable[[LinkError, float], None], payload: str
 ) -> DatagramPort | DatagramCaller:
-    """Return the link by the parameters host, port and role.
+    """Create the link for the parameters host, port and role.
 
-    `on_failure` gets the error of each attempt to find the host that failed, and the seconds until the next one;
-    `payload` is what a listener waits for, for the log.
-    Raises LinkError when the port is taken, and ValueError when it says nothing.
+    `on_failure` gets the error of each failed attempt to resolve the host, and the delay until the next one, s.
+    `payload` names the expected data in the log of a listener.
+    Raises LinkError if the address is not available, and ValueError if port is 0 for the role connect.
     """
     host, port = node.parameters["host"], node.parameters["port"]
     if node.parameters["role"] == "connect":

@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Fast DDS discovery server: seeing all topics behind it, and noticing that it is gone."""
+"""Fast DDS discovery server: discovery of all topics, and a warning if the server does not respond."""
 
 import os
 
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
 from rclpy.node import Node
 
-#: How long a node waits for others before it says that there are none.
+#: Time without a discovered node before the warning.
 _ALONE_S = 5.0
 
 
 def ask_for_all_topics() -> None:
-    """Have the discovery server, if there is one, announce every topic to this process. Call it before rclpy.init.
+    """Make this process a super client of the discovery server, if there is one. Call this before rclpy.init.
 
-    A server announces to a client only the topics that the client itself uses, and to a super client all of them. This
-    process becomes one unless ROS_SUPER_CLIENT says otherwise.
+    A server announces only a client's own topics to the client, but all topics to a super client. A value of
+    ROS_SUPER_CLIENT takes precedence.
     """
     if os.environ.get("ROS_DISCOVERY_SERVER"):
         os.environ.setdefault("ROS_SUPER_CLIENT", "TRUE")
 
 
 def warn_if_alone(node: Node) -> None:
-    """Have a node say so, once, if it has learned of no other from its discovery server. Call it before the node spins.
+    """Log a warning, once, if the discovery server has announced no other node. Call this before the node spins.
 
-    Fast DDS itself says nothing about a server that does not answer.
+    Fast DDS itself does not report a server that does not respond.
     """
     server = os.environ.get("ROS_DISCOVERY_SERVER")
     if not server:

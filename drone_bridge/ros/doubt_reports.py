@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DoubtReports: which of a vehicle's reports can't be right, and that it drifts, in log and diagnostics."""
+"""DoubtReports: implausible measurements of a vehicle, and its drift, in log and diagnostics."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,7 +10,7 @@ DOUBT, DRIFT = "doubt", "drift"
 
 
 class DoubtReports:
-    """Reports once per second why a vehicle is not flown by its measurements."""
+    """Report, once per second, of the reasons why a vehicle's measurements are not used."""
 
     def __init__(
         self,
@@ -18,12 +18,12 @@ class DoubtReports:
         doubts: Callable[[], Sequence[str]],
         is_drifting: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Begin to report.
+        """Start reporting.
 
         Args:
-            node: of the vehicle.
-            doubts: returns why measurements are doubted, as sentences without full stop.
-            is_drifting: returns whether commands have stopped, and the vehicle can't hold its place.
+            node: the vehicle's node.
+            doubts: returns the reasons for doubts, as sentences without a full stop.
+            is_drifting: returns whether commands have stopped and the vehicle can't hold its position.
         """
         self._node, self._doubts, self._is_drifting = node, doubts, is_drifting
         node.each_second(self._report)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Fast DDS takes from a process's environment: how far topics reach, and what it can't find. No ROS.
+"""Environment variables of Fast DDS: range of discovery, profiles, and checks of the installation. No ROS.
 
-`env/activate` sets it for a shell. Executables that are started without a shell's help set it themselves.
+`env/activate` sets them for a shell. Executables that are started without such a shell set them themselves.
 """
 
 import os
@@ -12,23 +12,23 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PROFILE = "FASTDDS_DEFAULT_PROFILES_FILE"
-#: What it is called in Fast DDS 2, of humble and jazzy, which does not know the other name. Fast DDS 3 complains of it.
+#: Name of the variable in Fast DDS 2 (Humble, Jazzy), which ignores the other name. Fast DDS 3 warns about this one.
 PROFILE_OF_2 = "FASTRTPS_DEFAULT_PROFILES_FILE"
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
 
-#: Set by what the ROS wheels bring, once the library path is complete.
+#: Set by the bootstrapper of the ROS wheels once the library path is complete.
 _BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
 
 
 def complete_environment(*, may_start_again: bool = True) -> None:
-    """Set what `env/activate` sets, if nobody has. To be called before rclpy is imported.
+    """Set the variables of `env/activate` unless they are set. Call this before rclpy is imported.
 
-    A program of ours starts again where its libraries are in another order than is safe; a user's script or notebook
-    must not, and takes them as they are.
+    A program of ours re-executes itself if the order of its libraries is unsafe. A user's script or notebook must not,
+    and uses them as they are.
 
-    Without it, Fast DDS would open its sockets to everybody on the network. An environment of ROS that is there stays
-    as it is: that of a shell that was activated, or of an installation. Raises SystemExit, with a sentence, where it is
-    of another ROS than the one that the messages were compiled for, or names a middleware that is not installed.
+    Without these variables, Fast DDS would open its sockets to the whole network. An existing ROS environment, of an
+    activated shell or an installation, is left unchanged. Raises SystemExit, with a sentence, if it belongs to another
+    ROS than the one for which the messages were compiled, or names a middleware that is not installed.
     """
     if problem := foreign_ros() or missing_middleware():
         raise SystemExit(f"drone_bridge: {problem}")
@@ -44,12 +44,12 @@ def complete_environment(*, may_start_again: bool = True) -> None:
         else:
             os.environ[PROFILE] = str(config / ("fastdds.xml" if reach == "SUBNET" else "fastdds_loopback.xml"))
             if reach not in ("SUBNET", "OFF"):
-                os.environ[RANGE] = "SYSTEM_DEFAULT"  # LOCALHOST would add sockets on all interfaces to the profile's
+                os.environ[RANGE] = "SYSTEM_DEFAULT"  # LOCALHOST would add sockets on all interfaces
             name_profile_for_fast_dds_2(os.environ)
 
 
 def foreign_ros() -> str | None:
-    """Return why this Python would not find the ROS that its messages were compiled for, or None."""
+    """Return why this Python would not find the ROS for which its messages were compiled, or None."""
     prefix = Path(sys.prefix)
     if not (prefix / "share/ament_index/resource_index/rosidl_interfaces/drone_bridge").exists():
         return _misplaced(prefix)
@@ -67,13 +67,13 @@ def foreign_ros() -> str | None:
 
 
 def missing_middleware() -> str | None:
-    """Return that RMW_IMPLEMENTATION names a middleware that is not installed, at which rclpy ends the process."""
+    """Return an error if RMW_IMPLEMENTATION is not installed, for which rclpy would end the process; else None."""
     name = os.environ.get("RMW_IMPLEMENTATION")
     prefixes = [*os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep), sys.prefix]
     libraries = (
         file.name[3:-3] for prefix in prefixes if prefix for file in Path(prefix, "lib").glob("librmw_*_cpp.so")
     )
-    # Beside those of middleware lie what several share, and the type support of their own messages.
+    # Shared libraries and type supports have similar names.
     installed = {each for each in libraries if "__" not in each and "_shared_" not in each}
     if not name or not installed or name in installed:
         return None
@@ -84,10 +84,10 @@ def missing_middleware() -> str | None:
 
 
 def _misplaced(prefix: Path) -> str | None:
-    """Return why a package that lies outside of the prefix of this Python would not find ROS, or None."""
+    """Return why a package outside of this Python's prefix would not find ROS, or None."""
     here = Path(__file__)
     if here.is_relative_to(prefix) or "AMENT_PREFIX_PATH" in os.environ or find_spec("rclpy") is None:
-        return None  # without ROS, or with ROS's own packages, whose environment decides
+        return None  # no ROS, or a ROS installation with its own environment
     return (
         f"it lies in {here.parents[1]}, outside of the environment of this Python ({prefix}), where the ROS 2 "
         "wheels are not found. Install it in a virtual environment: python3 -m venv, without --user or --target."
@@ -95,9 +95,9 @@ def _misplaced(prefix: Path) -> str | None:
 
 
 def _put_libraries_first() -> None:
-    """Start again with the libraries of the ROS wheels first. Their bootstrapper leaves the order to chance.
+    """Re-execute the process with the ROS wheels' libraries first. Their bootstrapper leaves the order to chance.
 
-    Only before any of them is loaded: later it would not help, and cv2 puts a folder of its own before them.
+    This works only before any of them is loaded. Importing cv2 also prepends a folder of its own.
     """
     if not os.environ.get(_BOOTSTRAPPED) or "rclpy" in sys.modules:
         return
@@ -111,16 +111,16 @@ def _put_libraries_first() -> None:
 
 
 def has_fast_dds_2() -> bool:
-    """Tell whether the Fast DDS of this environment is of version 2, by its library."""
+    """Return whether this environment has Fast DDS 2, by its library."""
     prefixes = os.environ.get("AMENT_PREFIX_PATH", sys.prefix).split(os.pathsep)
     return any(Path(prefix, "lib", "libfastrtps.so").exists() for prefix in prefixes)
 
 
 def name_profile_for_fast_dds_2(variables: MutableMapping[str, str]) -> None:
-    """Let both variables name the same profile, where Fast DDS 2 is used. One that the user gave it decides.
+    """Set both variables to the same profile if Fast DDS 2 is used. A user's own profile takes precedence.
 
-    Not where topics are to stay on this machine by ROS_LOCALHOST_ONLY: humble would add the profile's transports, which
-    reach further. Without the profile, large images arrive slowly or get lost.
+    With ROS_LOCALHOST_ONLY the profile is not set, since Humble would add its transports, which reach other machines.
+    Without the profile, large images arrive slowly or get lost.
     """
     if not has_fast_dds_2():
         return
@@ -134,7 +134,7 @@ def name_profile_for_fast_dds_2(variables: MutableMapping[str, str]) -> None:
 
 
 def profile_number(tag: str) -> int | None:
-    """Return a number of the Fast DDS profile in use, or None if there is neither."""
+    """Return a number from the Fast DDS profile in use, or None without a profile or number."""
     try:
         text = Path(os.environ.get(PROFILE, "")).read_text()
     except OSError:

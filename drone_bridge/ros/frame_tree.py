@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FrameTree: the newest transforms of tf, and where frames are as seen from others. There is no wheel of tf2_ros."""
+"""FrameTree: newest transforms of tf, and poses of frames in others. It replaces tf2_ros, which has no wheel."""
 
 import math
 
@@ -13,23 +13,23 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import subscribe
 
 Point = tuple[float, float, float]
-Placed = tuple[Point, Quaternion]  # m, in the frame that it is seen from
+Placed = tuple[Point, Quaternion]  # position, m, and rotation in a reference frame
 
 _MAX_FRAMES = 10_000
 _LONGEST_CHAIN = 32
-# A rotation whose length is further from 1 is none.
+# Tolerance for the length of a valid rotation's quaternion.
 _UNIT_TOLERANCE = 0.1
 
 
 class FrameTree:
-    """Hears the tf of a node, from when it is first used. For the executor."""
+    """Buffer of tf, which subscribes at its first use. For the executor."""
 
     def __init__(self, node: Node) -> None:
-        self._node: Node | None = node  # until it is listening
+        self._node: Node | None = node  # None once it has subscribed
         self._by_child: dict[str, TransformStamped] = {}
 
     def seen_from(self, base: str, frame: str) -> Placed | None:
-        """Return where a frame is as seen from another one, None while tf does not have that."""
+        """Return the pose of a frame in `base`, or None while tf does not provide it."""
         if self._node:
             subscribe(self._node, TFMessage, "/tf", self.keep, QoSProfile(depth=100))
             subscribe(self._node, TFMessage, "/tf_static", self.keep, all_static())
@@ -44,7 +44,7 @@ class FrameTree:
         return rotated(back, x - bx, y - by, z - bz), multiplied(back, rotation)
 
     def keep(self, message: TFMessage) -> None:
-        """Note transforms; those with a NaN or without a rotation say nothing."""
+        """Store transforms. Those with NaN or without a valid rotation are ignored."""
         for each in message.transforms:
             move = each.transform.translation
             is_place = all(map(math.isfinite, (move.x, move.y, move.z)))
@@ -54,7 +54,7 @@ class FrameTree:
                 self._by_child[each.child_frame_id] = each
 
     def _ancestors(self, frame: str) -> dict[str, Placed]:
-        """Return the frame and all above it, nearest first, each with where the frame is in it."""
+        """Return a frame and its ancestors, nearest first, each with the pose of the frame in it."""
         found: dict[str, Placed] = {frame: ((0.0, 0.0, 0.0), IDENTITY)}
         placed = found[frame]
         while (above := self._by_child.get(frame)) and len(found) < _LONGEST_CHAIN:
@@ -63,14 +63,14 @@ class FrameTree:
             x, y, z = rotated(turn, *placed[0])
             placed = (x + move.x, y + move.y, z + move.z), multiplied(turn, placed[1])
             frame = above.header.frame_id
-            if frame in found:  # a ring
+            if frame in found:  # a cycle
                 break
             found[frame] = placed
         return found
 
 
 def all_static() -> QoSProfile:
-    """Return what hears all static transforms, of any number of publishers."""
+    """Return the QoS that receives the static transforms of any number of publishers."""
     profile = latched()
-    profile.depth = 100  # of each publisher, which may have published its frames one by one
+    profile.depth = 100  # per publisher, which may have published its frames one by one
     return profile

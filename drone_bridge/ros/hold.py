@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold: a vehicle that stays neutral, whatever is commanded, until a person resumes it. See docs/bridges.md.
+"""Hold: keeps a vehicle neutral, regardless of commands, until a person resumes it. See docs/bridges.md.
 
-It is set by the service `~/hold`, by a wish on `~/hold_wish`, and by the end of a person's helm: commands on `~/helm`
-are those of a person at a stick, and lock all others out; when they end, however they end, nothing more has to be sent
-for the vehicle to be held. `session.hold_state` has the rules.
+A hold is set by the service `~/hold`, by a wish on `~/hold_wish`, and by the end of the helm. Commands on `~/helm` come
+from a person at a stick, and lock out all others. When they stop, for any reason, the vehicle is held without a further
+message. `session.hold_state` has the rules.
 
-A wish is a state, not an event: its publisher latches it, so that a node that starts later gets it from DDS. Each id is
-taken once, and reported on `~/hold_status` with the id of this run and the count of releases; by these its publisher
-recognizes a release that came after it. A file keeps a hold for a node that is killed and comes back (`hold_keeper`).
+A wish is a state, not an event: its publisher latches it, and a node that starts later gets it from DDS. Each id is
+handled once, and acknowledged on `~/hold_status` with the id of this run and the count of releases. By these the
+publisher detects a later release. A file keeps a hold for a node that is killed and restarted (`hold_keeper`).
 """
 
 import contextlib
@@ -34,22 +34,22 @@ from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.session.hold_state import AT_HELM, CALLED, NOT_REQUESTED, HoldState
 from drone_bridge.wire.printable import printable
 
-#: The count of commands that were refused because the vehicle is held, or because a person is at its helm.
+#: Counter of commands that were refused because the vehicle is held, or because a person is at its helm.
 REFUSED = "commands_refused_on_hold"
-HELD = "hold"  # of conditions
-#: How long the service's answer, and the end of the node, wait for the file, s.
+HELD = "hold"  # name of the condition
+#: How long the service's response, and the end of the node, wait for the file, s.
 FILE_TIMEOUT_S = 0.3
-#: Ids of wishes that are remembered: a repeated one holds nothing again.
+#: Number of stored ids of wishes: a repeated wish does not hold again.
 MAX_WISHES = 64
-#: Characters of the reason of a wish.
+#: Longest reason of a wish, characters.
 MAX_REASON = 100
-#: The reason of a wish that has none, or that of a hold which a helm ends.
+#: Reason of a wish without one, or with one that is reserved for a helm's end.
 WISHED = "a person pressed STOP"
 _ADVICE = "run `drone-bridge resume`, or press Resume on the page, to let it follow commands"
 
 
 class Hold:
-    """Whether a node's vehicle is held. Changed in the executor, read by any thread without a lock."""
+    """Hold of a node's vehicle. Changed in the executor, safe to read from any thread without a lock."""
 
     def __init__(
         self,
@@ -59,21 +59,21 @@ class Hold:
         check_age: Callable[[str], None],
         cleanup: contextlib.ExitStack,
     ) -> None:
-        """Read whether the node was holding when it ended.
+        """Restore the hold of the node's last run, and create services and topics.
 
         Args:
-            node: of the vehicle.
-            topic: where the node reports whether it holds, as a Bool.
-            report: the node's.
+            node: the vehicle's node.
+            topic: the topic that reports the hold, a Bool.
+            report: the node's report.
             check_age: raises ValueError with a sentence if a request may be stale.
-            cleanup: ends what the node's configuration has begun.
+            cleanup: callbacks for the node's cleanup.
         """
         self._node, self._report, self._check_age, self._cleanup = node, report, check_age, cleanup
         self._keeper = HoldKeeper(HoldFile(node.context.get_domain_id(), node.get_fully_qualified_name()), self._unkept)
-        self._lock = threading.Lock()  # between the executor and the reports; never taken by the link's thread
+        self._lock = threading.Lock()  # for the executor and the reports; never locked by the link's thread
         self._on_hold: list[Callable[[], None]] = []
-        self._wishes: dict[str, int] = {}  # the count of releases when each was taken
-        #: What there is to know of it.
+        self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
+        #: State of hold and helm.
         self.state = HoldState(reason := self._read())
         self._status = HoldStatus(run=uuid.uuid4().hex, held=bool(reason), since=_now(), is_inherited=bool(reason))
         self._publisher: Publisher[Any] = node.create_publisher(Bool, topic, latched(), event_callbacks=NO_EVENTS)
@@ -92,32 +92,32 @@ class Hold:
         return self.state.look(elapsed_s())[0]
 
     def when_set(self, call: Callable[[], None]) -> None:
-        """Have a function called in the executor whenever the vehicle is about to be held, until cleanup."""
+        """Register a callback, until cleanup, for when commands are to be dropped. Called in the executor."""
         self._on_hold.append(call)
         self._cleanup.callback(self._on_hold.remove, call)
 
     def check(self, what: str) -> None:
-        """Raise ValueError with a sentence if the vehicle is held, for what moves it."""
+        """Raise ValueError with a sentence if the vehicle is held. `what` names a request that moves it."""
         if reason := self.state.reason(elapsed_s()):
             raise ValueError(f"{what} is refused while the vehicle is held ({reason}): {_ADVICE}.")
 
     def admits(self, topic: str, *, is_helm: bool = False) -> bool:
-        """Return whether a command is to be followed; a refused one is counted. For the executor."""
+        """Return whether a command is to be followed. Counts refused ones. For the executor."""
         if self._take_helm() if is_helm else self.state.is_free:
             return True
         if reason := self.state.reason(elapsed_s()):
             why = f"it is held ({reason}): {_ADVICE}"
             self._report.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
         else:
-            self._report.counts[REFUSED] += 1  # a person has taken the helm, and that was logged
+            self._report.counts[REFUSED] += 1  # taking the helm was logged
         return False
 
     def finish(self) -> None:
-        """Wait until the file has what is so, as the process may end next; for FILE_TIMEOUT_S at most."""
+        """Wait until the file is written, for FILE_TIMEOUT_S at most. Call this before the process ends."""
         self._keeper.wait(FILE_TIMEOUT_S)
 
     def report(self) -> None:
-        """Notice the end of a helm, and report. To be called now and then, in another thread than the link's."""
+        """Detect the end of a helm, and report. Call this periodically, not in the link's thread."""
         with self._lock:
             if self.state.end_helm(elapsed_s()):
                 self._held()
@@ -125,11 +125,11 @@ class Hold:
         self._report.update_condition(HELD, f"holding: {reason}" if reason else None, _ADVICE)
 
     def _take_helm(self) -> bool:
-        """Note a command from the helm; return whether it is followed."""
+        """Handle a command from the helm. Return whether it is followed."""
         with self._lock:
             was_held = bool(self.state.now[0])
             if self.state.steer(elapsed_s()):
-                self._keeper.keep(AT_HELM)  # for a bridge that is killed meanwhile
+                self._keeper.keep(AT_HELM)  # in case the bridge is killed meanwhile
                 self._report.inform("A person is at the helm: other commands are refused.")
                 self._forget_commands()
                 if was_held:
@@ -149,7 +149,7 @@ class Hold:
             reason = printable(wish.reason)[:MAX_REASON]
             if is_new and self.state.hold(WISHED if reason in NOT_REQUESTED else reason):
                 self._held()
-            else:  # also for a repeated one, whose acknowledgement may have been lost
+            else:  # also for a repeated wish: its acknowledgement may have been lost
                 self._publish()
         self.report()
 
@@ -179,7 +179,7 @@ class Hold:
         return response
 
     def _held(self) -> None:
-        """Do what belongs to a hold that has just begun."""
+        """Drop commands, publish and store a hold that has just begun."""
         self._forget_commands()
         self._publish()
         self._keeper.keep(self.state.now[0])
@@ -199,7 +199,7 @@ class Hold:
             call()
 
     def _publish(self) -> None:
-        """Publish the state."""
+        """Publish the state of the hold."""
         status, reason = self._status, self.state.now[0]
         if bool(reason) != status.held:
             status.since, status.is_inherited = _now(), False
@@ -211,7 +211,7 @@ class Hold:
     # The file.
 
     def _read(self) -> str:
-        """Return why the node was holding, or an empty string."""
+        """Return the reason of the stored hold, or an empty string."""
         try:
             return self._keeper.file.read()
         except OSError as error:
@@ -221,7 +221,7 @@ class Hold:
             return ""
 
     def _unkept(self, problem: str) -> None:
-        """Report that the file does not have what is so. In the keeper's thread."""
+        """Report a new problem with the file, or its end. Called in the keeper's thread."""
         if problem:
             self._node.get_logger().warning(problem)
         with self._lock:
@@ -229,5 +229,5 @@ class Hold:
 
 
 def _now() -> Time:
-    """Return the time of day, which people compare with a clock on the wall."""
+    """Return the time of day, for people to compare with a clock."""
     return time_from_nanoseconds(time.time_ns())

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HoldFile: keeps in ROS_HOME why a node's vehicle is held, for the node that is started in its place.
+"""HoldFile: file in ROS_HOME with the reason of a node's hold, for the node's restart.
 
-It lasts for as long as the machine runs. Homes are shared between hosts, so the boot's id is in the file's name, and
-the host's name in the file: its writer removes those of this host's earlier boots, and no others.
+The file is valid until the machine reboots. Homes may be shared between hosts. Its name therefore contains the boot id,
+and its content the host name: a writer removes the files of this host's earlier boots only.
 """
 
 import contextlib
@@ -10,7 +10,7 @@ import os
 import platform
 from pathlib import Path
 
-#: Where this is set, only nodes for which it has the same value find a file again. Launch files set it for an emulated
+#: Environment variable that separates files: nodes with another value ignore them. Launch files set it for an emulated
 #: vehicle, which ends with its launch.
 SCOPE_VARIABLE = "DRONE_BRIDGE_HOLD_SCOPE"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -18,18 +18,18 @@ _MAX_REASON = 200  # characters
 
 
 class HoldFile:
-    """The file of one node. Each method may wait for a disk."""
+    """Hold file of one node. Each method may block on a disk."""
 
     def __init__(self, domain: int, node: str) -> None:
-        """`node` is its full name: no other one of this user has it in this ROS domain."""
+        """`node` is the full name, unique among this user's nodes in this ROS domain."""
         self._boot = boot_id()
         scope = os.environ.get(SCOPE_VARIABLE, "").replace("/", "_")
-        # Names of ROS have no dots.
+        # ROS names contain no dots.
         name = f"{self._boot}.{domain}{node.replace('/', '.')}" + (f".{scope}" if scope else "")
         self.path = ros_home() / "held" / name
 
     def read(self) -> str:
-        """Return why the vehicle was held, or an empty string if it was not. Raises OSError."""
+        """Return the reason of the hold, or an empty string. Raises OSError."""
         try:
             reason, *_ = self.path.read_text("utf-8", errors="replace").splitlines() or [""]
         except FileNotFoundError:
@@ -37,7 +37,7 @@ class HoldFile:
         return reason.strip()[:_MAX_REASON] or "the reason is unknown"
 
     def write(self, reason: str) -> None:
-        """Keep the reason, whole or not at all. Raises OSError."""
+        """Write the reason atomically. Raises OSError."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._remove_outdated()
         new = self.path.with_name(f"{self.path.name}.new")
@@ -45,7 +45,7 @@ class HoldFile:
         new.replace(self.path)
 
     def remove(self) -> None:
-        """Keep nothing. Raises OSError."""
+        """Remove the file. Raises OSError."""
         self.path.unlink(missing_ok=True)
 
     def _remove_outdated(self) -> None:
@@ -57,12 +57,12 @@ class HoldFile:
 
 
 def ros_home() -> Path:
-    """Return the folder in which ROS keeps what outlives a process: $ROS_HOME, by default ~/.ros."""
+    """Return ROS's folder for persistent files: $ROS_HOME, by default ~/.ros."""
     return Path(os.environ.get("ROS_HOME") or Path.home() / ".ros")
 
 
 def boot_id() -> str:
-    """Return what another boot and another host do not have; without Linux another boot of this host has it too."""
+    """Return an id of this boot. Other systems than Linux have no such id: there it is the host name."""
     try:
         return _BOOT_ID.read_text().strip()
     except OSError:

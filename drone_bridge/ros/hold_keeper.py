@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HoldKeeper: writes the newest reason of a hold to its file in a thread of its own, as a home may be slow.
+"""HoldKeeper: writes the newest reason of a hold to its file in a separate thread, since a home may be slow.
 
-The thread lives while there is something to write. Its result is in `problem`, a sentence.
+The thread exists only while writing. Its result is in `problem`, a sentence.
 """
 
 import threading
@@ -11,22 +11,22 @@ from drone_bridge.ros.hold_file import HoldFile
 
 
 class HoldKeeper:
-    """Keeps the newest of the reasons that it is given. Thread-safe."""
+    """Background writer of the newest reason. Thread-safe."""
 
     def __init__(self, file: HoldFile, on_problem: Callable[[str], None]) -> None:
-        """`on_problem` is called in the keeper's thread with a new sentence, empty once it is written again."""
+        """`on_problem` is called in the keeper's thread when `problem` changes; empty once writing works again."""
         self.file = file
-        #: Why the file does not have the newest reason; empty if it has.
+        #: Why the last write failed; empty if it succeeded.
         self.problem = ""
         self._on_problem = on_problem
-        self._lock = threading.Lock()  # of the two below, for a moment only
-        self._newest: str | None = None  # not yet written
+        self._lock = threading.Lock()  # guards the two below; held briefly
+        self._newest: str | None = None  # reason to write next
         self._thread: threading.Thread | None = None
         self._written = threading.Event()
         self._written.set()
 
     def keep(self, reason: str) -> None:
-        """Have a reason written; an empty one removes the file. Does not wait."""
+        """Write a reason in the background. An empty one removes the file. Never waits."""
         with self._lock:
             self._newest = reason
             self._written.clear()
@@ -35,7 +35,7 @@ class HoldKeeper:
                 self._thread.start()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until the newest reason is written, or can't be. Returns False if that takes longer."""
+        """Wait until the newest write has ended, successfully or not. Return False on timeout."""
         return self._written.wait(timeout_s)
 
     def _write_all(self) -> None:
@@ -52,7 +52,7 @@ class HoldKeeper:
                 self._on_problem(problem)
 
     def _problem_of(self, reason: str) -> str:
-        """Write a reason; return what went wrong."""
+        """Write a reason. Return the error sentence, or an empty string."""
         path = self.file.path
         try:
             if reason:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rgb8Image: image messages around memory that a link has read, and the pixels and the camera of an image."""
+"""Rgb8Image: zero-copy image messages; conversion of pixels, and CameraInfo of a pinhole camera."""
 
 from array import array
 from typing import Union
@@ -11,12 +11,12 @@ from std_msgs.msg import Header
 from drone_bridge.vision.raw_images import check_layout, rgb_of_raw
 
 RGB8_BYTES_PER_PIXEL = 3
-#: Pixels as a link received them.
+#: Pixels as received by a link.
 ImageBytes = Union["array[int]", bytes, bytearray, memoryview]
 
 
 class Rgb8Image:
-    """An rgb8 message, made once for many images."""
+    """Reusable rgb8 message."""
 
     def __init__(self, width: int, height: int, frame_id: str) -> None:
         step = width * RGB8_BYTES_PER_PIXEL
@@ -27,9 +27,9 @@ class Rgb8Image:
         self._bytes = step * height
 
     def filled(self, pixels: ImageBytes, stamp: Time) -> Image:
-        """Return the message, which is valid until the next call, with these pixels; not copied if an array('B').
+        """Return the message with new pixels, valid until the next call. An array('B') is not copied.
 
-        Raises ValueError for another number of bytes.
+        Raises ValueError for a wrong number of bytes.
         """
         message = self._message
         if len(pixels) != self._bytes:
@@ -40,16 +40,16 @@ class Rgb8Image:
 
 
 def set_data(image: Image | CompressedImage, data: ImageBytes) -> None:
-    """Make the bytes the data of the message as they are; without a copy if they are an array('B')."""
+    """Set the data of a message unchecked, without a copy if they are an array('B')."""
     # The property checks every element on some distributions and copies the array on others; the slot does neither.
     image._data = data if isinstance(data, array) else array("B", data)
 
 
 def rgb8_pixels(image: Image) -> ImageBytes:
-    """Return the pixels without gaps as red, green, blue: the very bytes of an rgb8 image whose rows have none.
+    """Return the pixels as contiguous red, green, blue. An rgb8 image without row padding is not copied.
 
-    Raises ValueError, with a sentence, for an encoding of more than 8 bits a channel, of colours in other terms, and
-    for an image whose size and data do not fit each other.
+    Raises ValueError, with a sentence, for an encoding with more than 8 bits per channel or another colour space, and
+    for an image whose data do not match its size.
     """
     if image.encoding == "rgb8" and image.step == image.width * RGB8_BYTES_PER_PIXEL:
         check_layout(image.encoding, image.width, image.height, image.step, len(image.data))
@@ -60,7 +60,7 @@ def rgb8_pixels(image: Image) -> ImageBytes:
 def pinhole_camera_info(
     width: int, height: int, *, focal_x: float, focal_y: float, frame_id: str, baseline: float = 0.0
 ) -> CameraInfo:
-    """Return the CameraInfo of an ideal pinhole whose axis meets the image's centre.
+    """Return the CameraInfo of an ideal pinhole camera, whose principal point is the image's centre.
 
     Args:
         width: pixels.
@@ -68,14 +68,14 @@ def pinhole_camera_info(
         focal_x: horizontal focal length, pixels.
         focal_y: vertical focal length, pixels.
         frame_id: the optical frame.
-        baseline: m by which this camera stands to the right of the one that a stereo pair is referred to.
+        baseline: distance of this camera to the right of a stereo pair's reference camera, m.
     """
-    # ROS counts pixels from the centre of the first one, so the centre of the image is half a pixel before size / 2.
+    # Pixel coordinates in ROS refer to pixel centres, so the image's centre is half a pixel before size / 2.
     centre_x, centre_y = (width - 1) / 2, (height - 1) / 2
     info = CameraInfo(height=height, width=width, distortion_model="plumb_bob", d=[0.0] * 5)
     info.header.frame_id = frame_id
     info.k = [focal_x, 0.0, centre_x, 0.0, focal_y, centre_y, 0.0, 0.0, 1.0]
     info.r = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-    # 0.0 - x, and not -x, which makes -0.0 of zero.
+    # 0.0 - x instead of -x avoids -0.0.
     info.p = [focal_x, 0.0, centre_x, 0.0 - focal_x * baseline, 0.0, focal_y, centre_y, 0.0, 0.0, 0.0, 1.0, 0.0]
     return info

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JpegDecoder and JpegEncoder: JPEGs as raw images and raw images as JPEGs, by OpenCV where that is installed.
+"""JpegDecoder and JpegEncoder: conversion between JPEGs and raw images, by OpenCV if it is installed.
 
 Each reuses its memory or message, and is for one thread.
 """
@@ -16,28 +16,28 @@ from drone_bridge.vision.jpegs import bgr_of_jpeg, jpeg_of_rgb, load_opencv, ope
 
 
 class JpegDecoder:
-    """Decodes JPEGs into an rgb8 message, reusing its memory."""
+    """Decoder of JPEGs into a reused rgb8 message."""
 
     def __init__(self, frame_id: str) -> None:
-        """Prepare, which may take long; to be called while a node is configured."""
+        """Load OpenCV, which may be slow: call this while a node is configured."""
         load_opencv()
         self._frame_id = frame_id
-        self._size = (0, 0)  # width and height of the last one, pixels
+        self._size = (0, 0)  # width and height of the last image, pixels
         self._image: Rgb8Image
         self._pixels: array[int]
 
     def image(self, data: bytes, stamp: Time) -> Image:
-        """Return the message, which is valid until the next call.
+        """Decode into the message, which is valid until the next call.
 
-        `data` has to be of a size that is known to be allowed. Raises ValueError with half a sentence about what is no
-        JPEG, or one that can't be decoded.
+        The caller has to check the image's size before. Raises ValueError, with a sentence without its subject, for
+        data that can't be decoded as a JPEG.
         """
         cv2, pixels = opencv(), bgr_of_jpeg(data)
         height, width, _ = pixels.shape
         if (width, height) != self._size:
             self._size, self._image = (width, height), Rgb8Image(width, height, self._frame_id)
             self._pixels = array("B", bytes(pixels.size))
-        # Older OpenCV does not take memory of ours for an image that is one pixel wide.
+        # For an image one pixel wide, older OpenCV does not use our memory.
         cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB, dst=np.frombuffer(self._pixels, np.uint8).reshape(pixels.shape))
         return self._image.filled(self._pixels, stamp)
 
@@ -46,9 +46,9 @@ _TO_BGR = {"rgb8": "COLOR_RGB2BGR", "bgr8": None, "mono8": None}
 
 
 def encoded(message: Image, max_width: int, quality: int) -> bytes:
-    """Return a raw image as a JPEG, scaled down if it is too wide.
+    """Encode a raw image as a JPEG, scaled down to `max_width`.
 
-    Raises ValueError with half a sentence about an image that can't be encoded.
+    Raises ValueError, with a sentence without its subject, for an image that can't be encoded.
     """
     if message.encoding not in _TO_BGR:
         raise ValueError(f"has the encoding {message.encoding!r}, and {', '.join(_TO_BGR)} can be encoded")
@@ -73,12 +73,12 @@ def encoded(message: Image, max_width: int, quality: int) -> bytes:
     return bytes(jpeg_data)
 
 
-#: What image_transport calls a JPEG of an rgb8 image.
+#: Format of a JPEG of an rgb8 image, as in image_transport.
 RGB8_AS_JPEG = "rgb8; jpeg compressed bgr8"
 
 
 class JpegEncoder:
-    """Encodes rgb8 pixels of one size into a CompressedImage, always the same message."""
+    """Encoder of rgb8 pixels of one size into a reused CompressedImage."""
 
     def __init__(self, width: int, height: int, frame_id: str, quality: int) -> None:
         """`quality` is the JPEG quality, 1 to 100."""
@@ -88,7 +88,7 @@ class JpegEncoder:
         self._message.header.frame_id = frame_id
 
     def image(self, pixels: ImageBytes, stamp: Time) -> CompressedImage:
-        """Return the message, which is valid until the next call. Raises ValueError with half a sentence."""
+        """Encode into the message, which is valid until the next call. Raises ValueError, without a subject."""
         data = jpeg_of_rgb(np.frombuffer(pixels, np.uint8).reshape(self._shape), self._quality)
         self._message.header.stamp = stamp
         set_data(self._message, data)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LimitReports: says what limits a vehicle, and where its fence is; the parameters of limits."""
+"""LimitReports: reports of a vehicle's active limits and of its fence, and the parameters of the limits."""
 
 import contextlib
 from dataclasses import replace
@@ -18,9 +18,9 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.session.arbiter import Arbiter
 
 _LIMITS = "limits"
-#: The topic that says where the fence is, a convex polygon in the frame of the odometry.
+#: Topic of the fence, a convex polygon in the odometry frame.
 FENCE = "fence"
-#: Of drones, m/s: teleop's keys and Nav2's defaults stay below it.
+#: Default for drones, m/s. The defaults of teleop and Nav2 are lower.
 DRONE_MAX_SPEED = 2.0
 _DRONE_LANDS_AFTER_S = 5.0
 
@@ -28,12 +28,12 @@ _DRONE_LANDS_AFTER_S = 5.0
 def limit_parameters(
     *, is_drone: bool, can_climb: bool = True, tells_battery: bool = False
 ) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of the limits that a vehicle can have, with the defaults of a drone or of another one.
+    """Return the parameters of the limits that a vehicle supports, with defaults for a drone or another vehicle.
 
     Args:
-        is_drone: whether it flies, and so can land.
+        is_drone: whether the vehicle flies, and so can land.
         can_climb: whether it follows a vertical speed.
-        tells_battery: whether its charge is known (`Limits.charged`).
+        tells_battery: whether it reports its charge (`Limits.charged`).
     """
     drones = {"max_speed": DRONE_MAX_SPEED, "land_after": _DRONE_LANDS_AFTER_S} if is_drone else {}
     has = {"max_height": can_climb, "land_after": is_drone, "low_battery": tells_battery}
@@ -51,20 +51,20 @@ def limit_parameters(
 
 
 def read_limits(node: ProtocolNode) -> Limits:
-    """Return the limits that a node's parameters set, of those that it has."""
+    """Return the limits that a node's parameters configure."""
     return Limits(read(LimitParameters, _LIMITS, node.parameters), node.observed)
 
 
 class LimitReports:
-    """Reports once per second what limits the vehicle, and publishes its fence as soon as it is known."""
+    """Report, once per second, of the active limits. Publishes the fence once its position is known."""
 
     def __init__(self, node: ProtocolNode, arbiter: Arbiter[Any]) -> None:
         self._node, self._arbiter = node, arbiter
-        self._fence: Any = None  # its publisher, until the fence is published
+        self._fence: Any = None  # its publisher; None once the fence is published
         if arbiter.limits.parameters.fence_radius:
             self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
             node.cleanup.callback(node.destroy_publisher, self._fence)
-        self._report_blindness(elapsed_s())  # a vehicle that never reports a position would ignore commands unexplained
+        self._report_blindness(elapsed_s())  # at once, to explain ignored commands
         node.each_second(self._report)
 
     def _report(self) -> None:
@@ -77,7 +77,7 @@ class LimitReports:
         update("landing", "it lands by itself" if must_land else None, "hold it, or take the helm, to prevent that")
 
     def _report_blindness(self, now_s: float) -> None:
-        """Say which limit lacks which measurement, as velocities are not followed then."""
+        """Report limits with missing measurements: the vehicle then ignores velocities."""
         limits, update = self._arbiter.limits, self._node.report.update_condition
         names = " and ".join(f"{_LIMITS}.{name}" for name in limits.parameters.of_places)
         needs = f"{names} need" if " and " in names else f"{names} needs"

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LinkReport: counts, logs and /diagnostics of a node's link.
+"""LinkReport: counters, log and /diagnostics of a node's link.
 
-- **Counts** grow. Some of them are shown as rates, and the growth of others is a warning.
-- **Conditions** are problems that last, and are shown while they do. They are logged when they begin and then at
-  growing intervals, whether or not anybody subscribes. Other log lines are rate-limited by the name of their count, so
-  that one problem does not hide another.
-- **Silence** of the peer is counted over all its connections since its last message: the system of a hung peer often
+- **Counters** only grow. Some are shown as rates, and the growth of others is a warning.
+- **Conditions** are ongoing problems, shown while they last. They are logged at their beginning, then at growing
+  intervals, even without subscribers. Other log lines are throttled by the name of their counter, so that one problem
+  does not hide another.
+- **Silence** of the peer is measured since its last message, over several connections: the system of a hung peer often
   still accepts connections. A peer is connected, silent (beyond a limit), or hanging (silent for the third time without
-  HEARD_WELL_S of messages in between), which is an error. While this process was stalled, nobody was silent.
+  HEARD_WELL_S of messages in between), which is an error. The time of a stall of this process is no silence.
 
-Three threads use it without a lock. The link's thread and the executor count, and the link's thread follows the session
-after each turn of its loop. The thread of the reports looks for silences, and closes a period once a second, by
-replacing the durations and copying what others may be changing. It may see the state of one turn beside that of the
-next: good enough for a report, not for a decision.
+Three threads use it without a lock. The link's thread and the executor count. The link's thread updates the state after
+each turn of its loop. The thread of the reports detects silence, and ends a period once per second: it replaces the
+durations, and copies data that others may be changing. It may mix the states of two successive turns, which is good
+enough for a report, not for a decision.
 """
 
 import math
@@ -27,32 +27,32 @@ from drone_bridge.ros.log_limiter import FIRST_INTERVAL_S, LogLimiters, OngoingL
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.session import Session
 
-#: What the name of a node's status on /diagnostics ends with, after the node's full name.
+#: Suffix of the name of a node's status on /diagnostics, after the node's full name.
 LINK_STATUS = ": link"
-#: The value of a status that says for how long the connected peer has been silent.
+#: Key of a status for the silence of the connected peer, s.
 PEER_SILENT = "peer_silent_s"
-#: Programs that belong together are started in any order: for this long, a missing one is no warning. The third line
-#: about an ongoing condition is one.
+#: Programs of one system are started in any order: during this time a missing one is not a warning. The third line
+#: about an ongoing condition is.
 START_S = 3 * FIRST_INTERVAL_S
-#: The count of silences.
+#: Counter of silences.
 SILENCES = "silences"
-#: The condition of a peer that was silent again and again, until it has been heard for long enough.
+#: Condition of a peer that was silent repeatedly, until it has sent messages for HEARD_WELL_S.
 HANGING = "hanging_peer"
 SILENCES_OF_AN_ERROR = 3
-#: After which a user whose vehicle has not been reached yet is told what to check, once.
+#: Time without a connection after which advice is logged, once.
 ADVICE_AFTER_S = 5.0
 HEARD_WELL_S = 60.0
 
 
 class Condition(NamedTuple):
-    """A problem that is reported while it lasts, unlike a count, which is a warning while it grows."""
+    """Ongoing problem, reported while it lasts."""
 
     sentence: str
     level: bytes
 
 
 class LinkReport:
-    """The report of one link since the node was configured, over all activations."""
+    """Report of one link since the node was configured, over all activations."""
 
     def __init__(
         self,
@@ -62,71 +62,71 @@ class LinkReport:
         problems: Sequence[str] = (),
         now_s: Callable[[], float] = elapsed_s,
     ) -> None:
-        """Make an empty report.
+        """Create an empty report.
 
         Args:
-            logger: the node's.
+            logger: the node's logger.
             open_state: the state of a working link, the only one that is not a warning.
-            rates: the counts that are shown per second as well.
-            problems: the counts that are a warning when they have grown during a period.
+            rates: counters that are also shown per second.
+            problems: counters whose growth during a period is a warning.
             now_s: the session's clock.
         """
         self._logger, self._open_state, self._rates, self._problems = logger, open_state, rates, problems
         self._now_s = now_s
-        self._warnings = LogLimiters()  # by count
-        self._information = LogLimiters()  # a peer that comes and goes must not keep a warning from the log
+        self._warnings = LogLimiters()  # by counter
+        self._information = LogLimiters()  # separate, so that reconnects don't suppress warnings
         self._ongoing: defaultdict[str, OngoingLogLimiter] = defaultdict(OngoingLogLimiter)  # by condition
         self.start_over(math.inf)
 
     def start_over(self, silence_limit_s: float) -> None:
-        """Reset everything but the log's limits; `silence_limit_s` is as in the attribute."""
+        """Reset all but the throttling of the log. `silence_limit_s` is as in the attribute."""
         self._started_s = self._period_began_s = self._now_s()
-        #: What grows: frames, dropped images, rejected input, commands.
+        #: Counters: frames, dropped images, rejected input, commands, ...
         self.counts: Counter[str] = Counter()
         self._counts_before: dict[str, int] = {}
         #: Facts about the peer, by name.
         self.facts: dict[str, str] = {}
         #: Current problems, by name.
         self.conditions: dict[str, Condition] = {}
-        #: A longer silence of a connected peer is a warning.
+        #: Silence of a connected peer beyond this is a warning, s.
         self.silence_limit_s = silence_limit_s
         self.state, self.peer = "closed", ""
         self._last_error = ""
-        self._durations_s: dict[str, tuple[float, int]] = {}  # sum and number of a period
-        self._was_silent, self._silences = False, 0  # since the peer was last heard for long enough
+        self._durations_s: dict[str, tuple[float, int]] = {}  # sum and number in this period, by name
+        self._was_silent, self._silences = False, 0  # number since the peer last sent for HEARD_WELL_S
         self._heard_since_s = self._started_s
         self._may_need_advice = True
         self.start_link()
 
-    # Counts and durations, for any thread.
+    # Counters and durations, for any thread.
 
     def took(self, name: str, seconds: float) -> None:
-        """Add a measured duration."""
+        """Record a measured duration, s."""
         total, number = self._durations_s.get(name, (0.0, 0))
         self._durations_s[name] = (total + seconds, number + 1)
 
     # The log, for any thread.
 
     def inform(self, sentence: str) -> None:
-        """Log an expected event, rate-limited."""
+        """Log an expected event, throttled."""
         if line := self._information.admit(sentence):
             self._logger.info(line)
 
     def warn(self, sentence: str, count: str = "") -> None:
-        """Log a warning about a peer or a command, rate-limited by its count, or by its text without one."""
+        """Log a warning about a peer or a command, throttled by its counter, or else by its text."""
         self._last_error = sentence
         if line := self._warnings.admit(sentence, count):
             self._logger.warning(line)
 
     def count_and_warn(self, count: str, sentence: str) -> None:
-        """Count a problem and log a warning about it, rate-limited."""
+        """Count a problem and log a throttled warning."""
         self.counts[count] += 1
         self.warn(sentence, count)
 
     def warn_ongoing(self, condition: str, sentence: str, *, is_usual_at_start: bool = False) -> None:
-        """Log an ongoing condition when it begins, then at growing intervals.
+        """Log an ongoing condition at its beginning, then at growing intervals.
 
-        One that `is_usual_at_start` is no warning within START_S of the start.
+        With `is_usual_at_start` it is logged as information within START_S of the start.
         """
         self._last_error = sentence
         if line := self._ongoing[condition].admit(sentence):
@@ -136,16 +136,16 @@ class LinkReport:
                 self._logger.warning(line)
 
     def count_and_warn_ongoing(self, count: str, sentence: str, *, is_usual_at_start: bool = False) -> None:
-        """Count an ongoing problem, and log it as `warn_ongoing` does."""
+        """Count an ongoing problem, and log it with `warn_ongoing`."""
         self.counts[count] += 1
         self.warn_ongoing(count, sentence, is_usual_at_start=is_usual_at_start)
 
     def end_ongoing(self, condition: str) -> None:
-        """Note that a condition has ended, so that its next beginning is logged at once."""
+        """End a condition, so that its next beginning is logged at once."""
         self._ongoing[condition].end()
 
     def advise(self, advice: str) -> None:
-        """Log what to check, once, if there has been no connection within ADVICE_AFTER_S of the start."""
+        """Log advice, once, if there was no connection within ADVICE_AFTER_S of the start."""
         if self._may_need_advice and self._now_s() - self._started_s >= ADVICE_AFTER_S:
             self._may_need_advice = False
             self._logger.info(advice)
@@ -153,17 +153,17 @@ class LinkReport:
     # Conditions, for any thread.
 
     def begin_condition(self, name: str, sentence: str, level: bytes = DiagnosticStatus.WARN) -> None:
-        """Show a problem until `end_condition`."""
+        """Show a problem in diagnostics until `end_condition`."""
         self.conditions[name] = Condition(sentence, level)
 
     def end_condition(self, name: str) -> None:
-        """Show a problem no longer."""
+        """Remove a problem from diagnostics."""
         self.conditions.pop(name, None)
 
     def update_condition(self, name: str, problem: str | None, advice: str) -> None:
-        """Show and log a problem while there is one.
+        """Show and log a problem, or end it if it is None or empty.
 
-        Neither it nor the advice, which only the log gives, has a full stop.
+        The advice is only logged. Both texts have no full stop.
         """
         if problem:
             self.begin_condition(name, problem)
@@ -175,15 +175,15 @@ class LinkReport:
     # The peer. `start_link` and `follow` are for the thread that starts the link and for the link's.
 
     def start_link(self) -> None:
-        """Forget the connections of the link before."""
-        self._connected: tuple[float | None] | None = None  # since when; None without a connection
+        """Reset the state of the last link's connections."""
+        self._connected: tuple[float | None] | None = None  # start of the connection, s; None without one
         self._heard_s: float | None = None
-        self._silent_since_s: float | None = None  # on the open connection; None: there is none
-        self._silent_before_s = 0.0  # on the connections before
-        self._ended_in_s = 0.0  # the silence in which a connection has ended, until it is noticed
+        self._silent_since_s: float | None = None  # on the open connection; None without one
+        self._silent_before_s = 0.0  # total over earlier connections
+        self._ended_in_s = 0.0  # silence at the end of a connection, until it is detected
 
     def follow(self, session: Session) -> None:
-        """Take over the session's state, and the silence of its peer."""
+        """Update the state, and the silence of the peer, from the session."""
         connected = (session.since_s,) if session.is_open else None
         self._may_need_advice &= connected is None
         if self._connected and connected != self._connected:
@@ -203,11 +203,11 @@ class LinkReport:
 
     @property
     def silence_s(self) -> float:
-        """How long the peer has been silent while connected, s; 0 without a connection."""
+        """Silence of the connected peer, s; 0 without a connection."""
         if (since_s := self._silent_since_s) is None:
             return 0.0
         silent_s = max(0.0, self._now_s() - since_s)
-        return self._silent_before_s + min(silent_s, PROCESS.running_s())  # before that we were not listening
+        return self._silent_before_s + min(silent_s, PROCESS.running_s())  # not counting a stall
 
     @property
     def is_silent(self) -> bool:
@@ -215,7 +215,7 @@ class LinkReport:
         return self.silence_s > self.silence_limit_s
 
     def notice_silence(self) -> None:
-        """Count and log the beginning of a silence, and log its end. To be called now and then by one thread."""
+        """Detect the beginning and the end of a silence, count and log them. Call this periodically in one thread."""
         is_open, now_s = self.is_open, self._now_s()
         ended_in_s, self._ended_in_s = self._ended_in_s, 0.0
         silence_s = max(self.silence_s, ended_in_s)
@@ -238,7 +238,7 @@ class LinkReport:
         elif now_s - self._heard_since_s > HEARD_WELL_S:
             self._silences = 0
             self.end_condition(HANGING)
-        if is_silent or is_open:  # that a link was opened again means nothing yet
+        if is_silent or is_open:  # a reopened link alone ends no silence
             self._was_silent = is_silent
 
     # The status on /diagnostics, for the thread of the reports.
@@ -247,8 +247,8 @@ class LinkReport:
         """Return the status of the period that ends now, and start the next one.
 
         Args:
-            name: of the status.
-            hardware_id: what the status is about, the same in every report.
+            name: the name of the status.
+            hardware_id: the identity of the link, the same in every report.
         """
         length_s, before = max(self._now_s() - self._period_began_s, 1e-3), self._counts_before
         counts, durations_s = self.start_period()
@@ -270,14 +270,14 @@ class LinkReport:
         values |= {key: str(counts.get(key, 0)) for key in growth}
         values |= {key: str(value) for key, value in sorted(counts.items()) if key not in values}
         values |= {f"{key}_per_second": f"{growth[key] / length_s:.1f}" for key in self._rates}
-        # The link's thread may be just about to add to what is now the last period's.
+        # The link's thread may still be adding to the last period's durations.
         for key, (total, number) in durations_s.copy().items():
             values[f"{key}_ms"] = f"{1000 * total / number:.2f}"
         status.values = [KeyValue(key=key, value=value) for key, value in values.items()]
         return status
 
     def start_period(self) -> tuple[dict[str, int], dict[str, tuple[float, int]]]:
-        """Start a period without a report of the one before; return its final counts, and its durations."""
+        """Start a new period. Return the counters and durations of the last one."""
         counts, durations_s = dict(self.counts), self._durations_s
         self._period_began_s, self._counts_before, self._durations_s = self._now_s(), counts, {}
         return counts, durations_s

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LogLimiter, LogLimiters and OngoingLogLimiter: how much a peer, a controller or a condition may write to the log.
+"""LogLimiter, LogLimiters and OngoingLogLimiter: throttling of log lines.
 
-A LogLimiter admits a burst of lines, then one per second; LogLimiters are one for each kind of line. An
-OngoingLogLimiter admits the line with which a condition begins, then others at growing intervals. The next line that is
-admitted gives the number of those that were not. Any thread may call them: each has a lock of its own, and the caller
-logs the line once it is released.
+A LogLimiter admits a burst of lines, then one per second. LogLimiters has one for each kind of line. An
+OngoingLogLimiter admits a line at the beginning of a condition, then others at growing intervals. The next line
+contains the number of suppressed ones. All are thread-safe: each has its own lock, and the caller logs the line after
+its release.
 """
 
 import math
@@ -12,22 +12,22 @@ import re
 import threading
 import time
 
-BURST = 5  # lines that may come at once, as a single fault often shows in more than one way
+BURST = 5  # lines at once, since a single fault often causes several
 LINES_PER_S = 1.0  # in the long run
 
-#: How many kinds of lines are told apart by their text, which a peer may have chosen; further ones share a limit.
+#: Number of kinds that are distinguished by text, which a peer may control. Further kinds share a limiter.
 MAX_KINDS = 16
 _KIND_LENGTH = 40  # characters
 _VALUES = re.compile(r"'[^']*'|[-+]?\d[\d.:]*")
 
 FIRST_INTERVAL_S = 10.0
 LONGEST_INTERVAL_S = 640.0
-#: A condition that has not been met for this long has ended.
+#: A condition that was not reported for this long has ended.
 CONDITION_ENDS_AFTER_S = 30.0
 
 
 class LogLimiter:
-    """Decides which lines are logged, and counts suppressed ones. Thread-safe."""
+    """Token bucket for log lines, which counts suppressed ones. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -45,7 +45,7 @@ class LogLimiter:
         return f"{line} ({number} line{'' if number == 1 else 's'} suppressed)" if number else line
 
     def _is_due(self, now_s: float) -> bool:
-        """Return whether a line may be logged now; with the lock held."""
+        """Return whether a line may be logged now. The caller holds the lock."""
         self._allowance = min(BURST, self._allowance + (now_s - self._updated_s) * LINES_PER_S)
         self._updated_s = now_s
         if self._allowance < 1:
@@ -55,14 +55,14 @@ class LogLimiter:
 
 
 class LogLimiters:
-    """A LogLimiter for each kind of line, so that a flood of one kind hides no other. Thread-safe."""
+    """LogLimiter for each kind of line, so that a flood of one kind hides no other. Thread-safe."""
 
     def __init__(self) -> None:
         self._limiters: dict[str, LogLimiter] = {}
-        self._kinds: set[str] = set()  # by their text
+        self._kinds: set[str] = set()  # distinguished by text
 
     def admit(self, line: str, kind: str = "") -> str | None:
-        """Return the line to log, or None. Without a `kind`, lines that differ only in values are of one."""
+        """Return the line to log, or None. Without `kind`, lines that differ only in values are of one kind."""
         if not kind:
             kind = _VALUES.sub("#", line)[:_KIND_LENGTH]
             if kind not in self._kinds and len(self._kinds) >= MAX_KINDS:
@@ -72,18 +72,18 @@ class LogLimiters:
 
 
 class OngoingLogLimiter(LogLimiter):
-    """Logs an ongoing condition when it begins, and then at growing intervals. Thread-safe.
+    """Limiter of an ongoing condition: a line at its beginning, then at growing intervals. Thread-safe.
 
-    The beginnings of one that keeps beginning and ending are limited as other lines are.
+    The beginnings of a condition that flaps are throttled like other lines.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._met_s = -math.inf  # last
+        self._met_s = -math.inf  # time of the last report
         self._due_s = self._interval_s = 0.0
 
     def end(self) -> None:
-        """Note that the condition has ended, so that its next beginning is logged at once."""
+        """End the condition, so that its next beginning is logged at once."""
         self._met_s = -math.inf
 
     def _is_due(self, now_s: float) -> bool:

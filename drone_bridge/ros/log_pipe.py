@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log pipe: a node's standard output and error, which never block it. No ROS.
+"""Log pipe: non-blocking standard output and error of a node. No ROS.
 
-rclpy's logger writes to stderr while it holds Python's lock. If nobody reads that (a terminal after Ctrl-S, `| less`, a
-stalled ssh), the whole process would wait, and its vehicle would keep its last command. So descriptors 1 and 2 become
-non-blocking pipes to a child process (`log_writer`), which keeps reading, drops lines that its output does not take,
-and writes the log file, which would block on a slow disk in the same way. It needs no lock of the node and outlives
-it: the last lines are written, and the traceback of a node that was ended by the watchdog.
+rclpy's logger writes to stderr while it holds Python's lock (GIL). If stderr is not read (a terminal after Ctrl-S, `|
+less`, a stalled ssh), the whole process would block, and its vehicle would keep its last command. Descriptors 1 and 2
+are therefore non-blocking pipes to a child process (`log_writer`). The child reads continuously, drops lines that its
+output does not accept, and writes the log file, which could also block on a slow disk. It needs no lock of the node,
+and outlives it to write the last lines, including the traceback of a node that was ended by the watchdog.
 """
 
 import atexit
@@ -20,14 +20,14 @@ from typing import Any
 
 from drone_bridge.ros import log_writer, watchdog
 
-#: How long an ending program waits until its last lines are written.
+#: How long an ending program waits for its last lines to be written.
 FINISH_S = 0.5
-#: Where the log file is not ours: rcl writes its own, which may block, or there is to be none.
+#: Flags for which we write no log file: rcl writes its own, which may block, or there is none.
 FILE_FLAGS = ("--enable-external-lib-logs", "--disable-external-lib-logs")
-#: What a program gives rcl, so that it writes no log file: that needs a folder, and may block.
+#: Arguments that disable the log file of rcl, which needs a folder and may block.
 NO_FILE_OF_RCL = ["--ros-args", "--disable-external-lib-logs"]
 _LOOK_S = 0.005
-#: Signals to a terminal's programs or a service's processes, which are the node's business alone.
+#: Signals to a whole terminal or service, which only the node handles.
 _BLOCKED = tuple(
     getattr(signal, name)
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTOU")
@@ -36,7 +36,7 @@ _BLOCKED = tuple(
 
 
 class _Output(io.RawIOBase):
-    """Descriptor that never raises and never waits: what does not fit into the pipe is lost."""
+    """Output that never raises and never blocks. Data that do not fit into the pipe are dropped."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -54,7 +54,7 @@ class _Output(io.RawIOBase):
 
 
 class _LogPipe:
-    """The process's own. `original` are the descriptors that it was started with, once they are replaced."""
+    """State of this process's pipe. `original` are its initial output descriptors, once they are replaced."""
 
     original: tuple[int, int] | None = None
     writer_pid = 0
@@ -64,11 +64,11 @@ _PIPE = _LogPipe()
 
 
 def start() -> None:
-    """Put the pipe between this process and its output. For the main thread, before ROS starts; once."""
+    """Redirect the output through the pipe. Call this once, in the main thread, before ROS starts."""
     if _PIPE.original:
         return
     if os.isatty(2):
-        os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")  # or rcutils looks at the pipe
+        os.environ.setdefault("RCUTILS_COLORIZED_OUTPUT", "1")  # otherwise rcutils checks the pipe
     sys.stdout.flush()
     sys.stderr.flush()
     _PIPE.original = (os.dup(1), os.dup(2))
@@ -100,14 +100,14 @@ def start() -> None:
 
 
 def original_output() -> tuple[int, int]:
-    """Return the descriptors of the output that this program was started with, for its children."""
+    """Return the initial output descriptors of this program, for its children."""
     return _PIPE.original or (1, 2)
 
 
 def finish() -> None:
-    """Wait until everything is written, for FINISH_S at most. Whatever is printed after that goes out directly.
+    """Wait until everything is written, for FINISH_S at most. Later output is written directly.
 
-    If the output is blocked, the log writer stays behind for a while, and whatever is still printed is lost.
+    If the output is blocked, the log writer keeps running for a while, and later output is dropped.
     """
     if not _PIPE.original:
         return
@@ -118,7 +118,7 @@ def finish() -> None:
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)  # closes the pipe, which ends the log writer
     end_s = time.monotonic() + FINISH_S
-    with contextlib.suppress(ChildProcessError):  # somebody else has waited for it
+    with contextlib.suppress(ChildProcessError):  # already reaped
         while not os.waitpid(_PIPE.writer_pid, os.WNOHANG)[0]:
             if time.monotonic() > end_s:
                 return
@@ -133,7 +133,7 @@ def _text(descriptor: int) -> io.TextIOWrapper:
 
 
 def _log_file(environment: Mapping[str, str]) -> str:
-    """Return where rcl would have its log file, or an empty string for none."""
+    """Return the path that rcl would use for its log file, or an empty string for none."""
     folder = environment.get("ROS_LOG_DIR") or os.path.join(environment.get("ROS_HOME") or "~/.ros", "log")
     folder = os.path.expanduser(folder)
     if folder.startswith("~") or any(flag in sys.argv for flag in FILE_FLAGS):

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Log writer: the child process that writes a node's output, so that no terminal, pipe or disk can block the node.
+"""Log writer: child process that writes a node's output, so that no terminal, pipe or disk can block the node.
 
     python -I -S log_writer.py TRACEBACK LOG_FILE PIPE:OUTPUT ...
 
-It keeps reading the pipes, whatever their outputs do, and passes whole lines on to descriptor OUTPUT and to the log
-file. Each output has a thread and a bounded queue. While an output takes nothing, its oldest lines are dropped, and
-their number is written in their place. After the node's end the rest is written, with the traceback that a hanging
-node has left in the memory file TRACEBACK (`watchdog`).
+It reads the pipes continuously, even while outputs block, and forwards whole lines to descriptor OUTPUT and to the log
+file. Each output has a thread and a bounded queue. While an output is blocked, its oldest lines are dropped, and
+replaced by their number. After the node's end the rest is written, with the traceback that a hanging node has left in
+the memory file TRACEBACK (`watchdog`).
 
-Only modules that are built into Python, and no site-packages: each node has one, so it is small and starts fast.
+It imports only modules that are built into Python, and no site-packages: every node has such a process, which has to be
+small and start fast.
 """
 
 import _thread
@@ -16,35 +17,35 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False  # typing's own would double the memory of the process
+TYPE_CHECKING = False  # importing typing would double the memory of the process
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-#: Bytes that wait for an output; of more, the oldest lines are dropped.
+#: Capacity of an output's queue, bytes. Beyond it the oldest lines are dropped.
 QUEUE_LIMIT = 1024 * 1024
-#: Bytes of a line that has not ended, after which it is passed on as it is.
+#: Length of an incomplete line, bytes, beyond which it is forwarded.
 LINE_LIMIT = 16 * 1024
-#: Bytes that are read and written at once.
+#: Bytes per read and write.
 PIECE = 64 * 1024
-#: How long an output may take nothing after the node's end, before the rest is given up.
+#: How long an output may be blocked after the node's end before the rest is dropped.
 PATIENCE_S = 10.0
 _SHORTEST_LOOK_S, _LONGEST_LOOK_S = 0.001, 0.05
 
 
 class Sink:
-    """Output that may block: a thread writes it, and a bounded queue holds the newest lines. Thread-safe."""
+    """Output that may block, with a writing thread and a bounded queue of the newest lines. Thread-safe."""
 
     def __init__(self, open_output: "Callable[[], int]", on_failure: "Callable[[OSError], None]") -> None:
         """Start the thread.
 
         Args:
-            open_output: opens the output when there is something to write, and returns its descriptor.
-            on_failure: is called in the thread, once, when the output can't be opened or is closed at its other end.
+            open_output: opens the output before the first write, and returns its descriptor.
+            on_failure: callback, once, in the thread, if the output can't be opened or was closed at its other end.
         """
         self._open, self._on_failure = open_output, on_failure
         self._blocks: list[bytes] = []
-        self._size = self._in_hand = self._dropped = 0  # bytes that wait, bytes that are being written, lines
-        self._taken = 0  # bytes that the output has taken
+        self._size = self._in_hand = self._dropped = 0  # queued bytes, bytes being written, lines
+        self._taken = 0  # bytes written so far
         self._is_broken = False
         self._changing = _thread.allocate_lock()
         self._is_empty = _thread.allocate_lock()  # locked while there is nothing to write
@@ -52,7 +53,7 @@ class Sink:
         _thread.start_new_thread(self._run, ())
 
     def put(self, lines: bytes) -> None:
-        """Queue whole lines; never waits for the output."""
+        """Queue whole lines, without waiting for the output."""
         with self._changing:
             if self._is_broken:
                 return
@@ -66,7 +67,7 @@ class Sink:
                 self._is_empty.release()
 
     def finish(self, patience_s: float) -> None:
-        """Wait until everything is written, or until the output has taken nothing for `patience_s`."""
+        """Wait until everything is written, or until the output has been blocked for `patience_s`."""
         taken, left_s, look_s = self._taken, patience_s, _SHORTEST_LOOK_S
         while (self._size or self._in_hand) and left_s > 0:
             time.sleep(look_s)
@@ -105,7 +106,7 @@ class Sink:
         while left:
             try:
                 written = os.write(descriptor, left[:PIECE])
-            except BlockingIOError:  # whoever shares it has made it so
+            except BlockingIOError:  # another process that shares it has made it non-blocking
                 time.sleep(_LONGEST_LOOK_S)
                 continue
             left = left[written:]
@@ -113,7 +114,7 @@ class Sink:
 
 
 def copy(pipe: int, sinks: "Sequence[Sink]") -> None:
-    """Pass on whole lines until the pipe's end."""
+    """Forward whole lines until the pipe's end."""
     partial = b""
     while data := os.read(pipe, PIECE):
         lines, newline, partial = (partial + data).rpartition(b"\n")
@@ -128,7 +129,7 @@ def copy(pipe: int, sinks: "Sequence[Sink]") -> None:
 
 
 def _copied(pipe: int, sinks: "Sequence[Sink]") -> "_thread.LockType":
-    """Copy in a thread; return a lock that is released at the pipe's end."""
+    """Run `copy` in a thread. Return a lock that is released at the pipe's end."""
     ended = _thread.allocate_lock()
     ended.acquire()
 
@@ -141,7 +142,7 @@ def _copied(pipe: int, sinks: "Sequence[Sink]") -> "_thread.LockType":
 
 
 def open_log_file(path: str) -> int:
-    """Open the log file, and make its folder. Raises OSError."""
+    """Open the log file, and create its folder. Raises OSError."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
@@ -150,7 +151,7 @@ def main(traceback: int, log_file: str, copies: "Sequence[str]") -> None:
     """Copy until the node has ended."""
     pairs = [tuple(map(int, each.split(":"))) for each in copies]
     outputs = [Sink(lambda output=output: output, lambda _: None) for _, output in pairs]  # type: ignore[misc]
-    errors = outputs[-1]  # of one pipe it is that of both
+    errors = outputs[-1]  # a single pipe serves both
 
     def explain(error: OSError) -> None:
         reason = f"[log] No log file, as {error.filename or log_file} can't be written: {error.strerror}."
@@ -165,11 +166,11 @@ def main(traceback: int, log_file: str, copies: "Sequence[str]") -> None:
             sink.put(os.pread(traceback, size, 0))
     for output in outputs:
         output.finish(PATIENCE_S)
-    os.closerange(1, 3)  # whoever reads them need not wait for the disk
+    os.closerange(1, 3)  # their readers need not wait for the disk
     for sink in files:
         sink.finish(PATIENCE_S)
 
 
 if __name__ == "__main__":
     main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
-    os._exit(0)  # whatever thread is blocked
+    os._exit(0)  # even if a thread is blocked

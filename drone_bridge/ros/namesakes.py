@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Namesakes: notices that another node has a node's full name, as when a bridge is started twice."""
+"""Namesakes: detects other nodes with the same full name, such as a bridge that was started twice."""
 
 from typing import TYPE_CHECKING
 
@@ -8,16 +8,16 @@ from drone_bridge.net.clock import elapsed_s
 if TYPE_CHECKING:
     from rclpy.node import Node
 
-#: How often the graph is looked at, and for how long a node that was killed may still be in it.
+#: Polling period of the ROS graph, and how long a killed node may remain in it.
 PERIOD_S = 5.0
 GHOST_S = 30.0
-#: The condition, and what mends it.
+#: Name of the condition, and its remedy.
 NAMESAKES = "node_name"
 ADVICE = "end one of them, or give it a name or a namespace of its own"
 
 
 class Namesakes:
-    """Whether a node shares its name, by which parameters, services and `/diagnostics` tell nodes apart."""
+    """Detector of a shared node name. Parameters, services and `/diagnostics` need unique names."""
 
     def __init__(self, node: "Node") -> None:
         self._node = node
@@ -26,7 +26,7 @@ class Namesakes:
         self._count = 1
 
     def problem(self) -> str | None:
-        """Return how many nodes have this name, if others have had it for longer than a killed node is remembered."""
+        """Return a sentence with the number of nodes of this name, if others have had it for GHOST_S; else None."""
         now_s = elapsed_s()
         if now_s - self._looked_s >= PERIOD_S:
             self._looked_s = now_s

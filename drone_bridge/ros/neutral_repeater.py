@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NeutralRepeater: passes an operator's commands on to the vehicle in ROS, and repeats a neutral one.
+"""NeutralRepeater: forwards an operator's commands to the vehicle in ROS, and repeats a neutral command.
 
-Two states: an operator commands, and nothing is repeated; or a neutral command is the newest, and is published every
-PERIOD_S, in case it was missed, until `neutral_time` is over or somebody else commands something else. Commands come
-from any thread and repetitions from the executor: a lock is held while either is published, so that no repetition
-comes after a command.
+There are two states. Either an operator commands, and nothing is repeated. Or a neutral command is the newest, and is
+published every PERIOD_S, in case it was lost, until `neutral_time` has passed or another publisher sends a non-neutral
+command. Commands come from any thread, repeats from the executor. A lock is held while either is published, so that no
+repeat follows a newer command.
 """
 
 import threading
@@ -24,30 +24,30 @@ from drone_bridge.ros.other_types import OtherTypes
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.velocity_messages import as_published
 
-#: Longer than the usual command_timeout: in between, a vehicle with a watchdog of its own gets its own neutral.
+#: Longer than the usual command_timeout: between repeats, a vehicle's own watchdog applies its own neutral.
 PERIOD_S = 1.0
-#: What may command a vehicle, beside each other.
+#: Topics that may command a vehicle, each with its type.
 COMMAND_TOPICS = {
     "cmd_vel": Twist,
     "cmd_vel_stamped": TwistStamped,
     "cmd_rates": CommandRates,
     "cmd_axes": CommandAxes,
 }
-#: Nodes that only observe, as do those with hidden names, such as that of ros2 topic echo.
+#: Nodes that only observe. So do nodes with hidden names, such as that of ros2 topic echo.
 OBSERVERS = frozenset({"recorder", "rosbag2_recorder", "web_bridge", "foxglove_bridge"})
-#: The node name of an endpoint whose participant has not been discovered yet.
+#: Node name of an endpoint whose participant has not been discovered yet.
 UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
 
 
 def has_followers(node: ProtocolNode, topic: str) -> bool:
-    """Return whether somebody subscribes to a topic who does not only observe."""
+    """Return whether a topic has subscribers other than observers."""
     subscriptions = node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic))
     names = {subscription.node_name for subscription in subscriptions} - OBSERVERS
     return any(not name.startswith("_") or name == UNKNOWN_NODE for name in names)
 
 
 def is_neutral(message: Any) -> bool:
-    """Return whether a command moves nothing: a zero Twist, or shares of zero."""
+    """Return whether a command is neutral: a zero Twist, or zero shares."""
     if isinstance(message, CommandAxes):
         return shares_from_axes(message) == Shares()
     twist = message.twist if isinstance(message, TwistStamped) else message
@@ -55,10 +55,10 @@ def is_neutral(message: Any) -> bool:
 
 
 class NeutralRepeater:
-    """Passes commands on, and repeats a neutral one for as long as it is the newest on the vehicle's topics.
+    """Publisher of an operator's commands, which repeats a neutral one while it is the newest on the vehicle's topics.
 
-    That ends with the parameter `neutral_time`, or when somebody else publishes a command that is not neutral as well.
-    While the vehicle is held, operators' commands are refused. `publish` is for any thread.
+    Repeats end after the parameter `neutral_time`, or when another publisher sends a non-neutral command. While the
+    vehicle is held, operators' commands are refused. `publish` is for any thread.
     """
 
     def __init__(
@@ -67,25 +67,25 @@ class NeutralRepeater:
         publishers: "tuple[Publisher[Any], ...]",
         neutral: "Callable[[], tuple[Publisher[Any], Any] | None]",
     ) -> None:
-        """Begin with nothing published.
+        """Start the timer of the repeats, without publishing.
 
         Args:
-            node: which publishes.
-            publishers: of commands, on topics of COMMAND_TOPICS, perhaps remapped.
-            neutral: makes the neutral command, and returns it with its publisher; None if it can't be known yet.
+            node: the server's node.
+            publishers: publishers of commands, on topics of COMMAND_TOPICS, perhaps remapped.
+            neutral: returns the neutral command with its publisher, or None if it is not known yet.
         """
         self._node = node
         self._neutral = neutral
-        self._lock = threading.Lock()  # so that no repetition comes after a command
-        # Since when the neutral command is the newest, None if it is not. A hold of before begins with it.
+        self._lock = threading.Lock()  # so that no repeat follows a newer command
+        # Time since which the neutral command is the newest, or None. A restored hold begins with it.
         self._since_s = time.monotonic() if node.hold.is_held else None
         self._published_s = 0.0
-        self._published: deque[Any] = deque(maxlen=100)  # neutral commands: what is heard may be one of them
+        self._published: deque[Any] = deque(maxlen=100)  # neutral commands, to recognize our own echo
         folder = publishers[0].topic_name.rpartition("/")[0]
         self._own = {publisher.topic_name for publisher in publishers}
         others = {f"{folder}/{name}": kind for name, kind in COMMAND_TOPICS.items()}
         self._topics = {**others, **{publisher.topic_name: publisher.msg_type for publisher in publishers}}
-        self._heard: set[str] = set()  # topics that are listened to
+        self._heard: set[str] = set()  # subscribed topics
         for publisher in publishers:
             node.each_second(OtherTypes(node, publisher.topic_name, publisher.msg_type).warn_of_subscriptions)
         node.hold.when_set(self.publish_neutral)
@@ -93,34 +93,34 @@ class NeutralRepeater:
 
     @property
     def age_s(self) -> float | None:
-        """For how long the neutral command has been the newest; None if it is not."""
+        """Age of the newest command, s, if it is neutral; else None."""
         since_s = self._since_s
         return None if since_s is None else time.monotonic() - since_s
 
     def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float) -> None:
         """Publish an operator's command, unless the vehicle is held.
 
-        If this process has stood still since `decided_s` (see `ProtocolNode.publish`), it is left out: the caller's
-        watchdog says the neutral command then.
+        After a stall of this process since `decided_s` (see `ProtocolNode.publish`), the command is dropped. The
+        caller's watchdog then sends the neutral command.
         """
         if is_neutral(message):
             self.publish_neutral(publisher, message)
         elif self._node.hold.admits("the operator's topics"):
             with self._lock:
                 if self._node.hold.is_held:
-                    return  # since just now: what says neutral waits for this lock, or had it before
+                    return  # held meanwhile: neutral is sent before or after this lock
                 self._since_s = None
                 self._publish(publisher, message, decided_s)
 
     def publish_neutral(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
-        """Publish the neutral command, by default the one that the server makes, and repeat it from now on."""
+        """Publish the neutral command, by default the server's own, and repeat it from now on."""
         with self._lock:
             if self._since_s is None:
                 self._since_s = time.monotonic()
             self._publish_neutral((publisher, message) if publisher else self._neutral())
 
     def repeat(self, after_s: float = 0.0) -> None:
-        """Publish the neutral command once more, if it is the newest and was last published `after_s` ago or more."""
+        """Repeat the neutral command if it is the newest, and was last published at least `after_s` ago."""
         with self._lock:
             if self._since_s is not None and time.monotonic() - self._published_s >= after_s:
                 self._publish_neutral(self._neutral())
@@ -135,8 +135,8 @@ class NeutralRepeater:
         self._node.publish(publisher, as_published(message, publisher, self._node), decided_s)
 
     def _tick(self) -> None:
-        """Repeat what is due. In the executor."""
-        with self._lock:  # a neutral command of just now must not be forgotten
+        """Repeat the neutral command if due. In the executor."""
+        with self._lock:  # a concurrent neutral command must not be dropped
             age_s = self.age_s
             if age_s is not None and age_s > self._node.parameters["neutral_time"] and not self._node.hold.is_held:
                 age_s = self._since_s = None
@@ -144,7 +144,7 @@ class NeutralRepeater:
             self._end_listening()
             return
         count = self._node.count_publishers
-        # Where somebody else might publish, that is listened to before anything is published again.
+        # Subscribe to topics with other publishers before the next repeat.
         new = {topic for topic in self._topics if count(topic) > (topic in self._own)} - self._heard
         for topic in new:
             self._node.keep_subscription(

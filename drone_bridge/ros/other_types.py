@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OtherTypes: warns of publishers and subscriptions whose type on a topic is not ours."""
+"""OtherTypes: warns of publishers and subscriptions with another type on a topic."""
 
 from collections.abc import Collection
 from typing import Any
@@ -11,21 +11,21 @@ from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 
 
 class OtherTypes:
-    """Warns once of each endpoint on a topic that has another type than ours, as DDS never connects the two."""
+    """Check of a topic's endpoints. Warns once of each one with another type, which DDS never connects to ours."""
 
     def __init__(self, node: Node, topic: str, message_type: type) -> None:
-        """`message_type` is what this node takes, or publishes, on the topic."""
+        """`message_type` is the type of this node's subscription or publisher."""
         self._node = node
         self._topic = node.resolve_topic_name(topic)
         self._type = _name_of(message_type)
         self._warned_of: set[tuple[int, ...]] = set()
 
     def warn_of_publishers(self) -> None:
-        """Tell of those that publish what this node does not take."""
+        """Warn of publishers with another type than this node's subscription."""
         self._warn(self._node.get_publishers_info_by_topic(self._topic), "publishes", "takes")
 
     def warn_of_subscriptions(self) -> None:
-        """Tell of those that take what this node does not publish."""
+        """Warn of subscriptions with another type than this node's publisher."""
         self._warn(self._node.get_subscriptions_info_by_topic(self._topic), "takes", "publishes")
 
     def _warn(self, endpoints: Collection[Any], do: str, this_does: str) -> None:

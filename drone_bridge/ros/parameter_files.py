@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters by name, as files and command lines give them to nodes, and which of them a node does not have.
+"""Parameter overrides from files and command lines, and detection of those that a node does not declare.
 
-rcl keeps silent about a parameter that a node does not declare: what is misspelt, or was removed, has no effect.
+rcl silently ignores an override of an undeclared parameter, such as a misspelt or removed one.
 """
 
 import json
@@ -12,23 +12,23 @@ from typing import Any, NamedTuple
 
 import yaml
 
-#: The pattern of what a command line gives without naming a node: a process here has one.
+#: Pattern of an override without a node name. A process here has one node.
 _THIS = ""
 
 
 class Section(NamedTuple):
-    """The names of parameters that a file gives to the nodes of one pattern."""
+    """Names of the parameters that a file sets for the nodes of one pattern."""
 
     pattern: str
     names: tuple[str, ...]
 
     @property
     def is_for_several(self) -> bool:
-        """Whether the pattern names no node in particular, so that each takes what it has."""
+        """Whether the pattern may match several nodes, each with its own subset of the parameters."""
         return self.pattern.endswith("*")
 
     def is_for(self, node: str) -> bool:
-        """Return whether a node of this full name takes them, as rcl has it: * is one part of a name, ** any number."""
+        """Return whether the pattern matches a node's full name, as in rcl: * is one token, ** any number."""
         if self.pattern == _THIS:
             return True
         parts = {"**": "(/[^/]+)*", "*": "/[^/]+"}
@@ -37,14 +37,14 @@ class Section(NamedTuple):
 
 
 def parameter_arguments(values: Mapping[str, Any]) -> list[str]:
-    """Return the words after `--ros-args` that set parameters, whatever characters a text has."""
-    # rcl reads values as YAML, of which JSON is a part.
+    """Return the arguments after `--ros-args` that set parameters. Texts may contain any characters."""
+    # rcl parses values as YAML, a superset of JSON.
     texts = {name: json.dumps(value, ensure_ascii=False) for name, value in values.items()}
     return [word for name, text in texts.items() for word in ("-p", f"{name}:={text}")]
 
 
 def sections(content: object, prefix: str = "") -> Iterator[Section]:
-    """Yield the sections of a parameter file that YAML has read."""
+    """Yield the sections of a parsed parameter file."""
     for key, value in content.items() if isinstance(content, Mapping) else ():
         if key == "ros__parameters":
             yield Section(prefix or "/", tuple(_names(value)))
@@ -53,17 +53,17 @@ def sections(content: object, prefix: str = "") -> Iterator[Section]:
 
 
 def is_of_every_node(name: str) -> bool:
-    """Return whether ROS itself reads this parameter."""
+    """Return whether ROS itself reads this parameter, on every node."""
     return name in ("use_sim_time", "start_type_description_service") or name.startswith("qos_overrides.")
 
 
 def unknown(words: Sequence[str], node: str, declared: Collection[str]) -> Iterator[str]:
-    """Yield each parameter that these words of a command line give to a node, and that it has not declared.
+    """Yield each parameter that a command line sets for a node, and that the node has not declared.
 
-    Of what is given to several nodes, only names in a group that this node has: its `limits.` are meant for it.
+    Of parameters for several nodes, only names in one of this node's groups are reported, such as `limits.`.
 
     Args:
-        words: the whole command line; what counts follows --ros-args.
+        words: the whole command line. Only arguments after --ros-args matter.
         node: the node's full name.
         declared: the names of its parameters.
     """
@@ -77,7 +77,7 @@ def unknown(words: Sequence[str], node: str, declared: Collection[str]) -> Itera
 
 
 def _given(words: Iterable[str]) -> Iterator[Section]:
-    """Yield what a command line gives, by its files and by itself."""
+    """Yield the sections of a command line, from its parameter files and its own arguments."""
     is_of_ros, option = False, ""
     for word in words:
         if word in ("--ros-args", "--"):
@@ -97,7 +97,7 @@ def _sections_of(path: Path) -> Iterator[Section]:
     try:
         yield from sections(yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader))
     except (OSError, ValueError, yaml.YAMLError):
-        return  # rcl has read it, and is the one to complain
+        return  # rcl reports it
 
 
 def _names(parameters: object, prefix: str = "") -> Iterator[str]:

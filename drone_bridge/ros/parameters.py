@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeclaredParameters: a node's parameters, which describe themselves and refuse invalid values with a sentence."""
+"""DeclaredParameters: a node's parameters, with descriptors, and with a sentence for each refused value."""
 
 import difflib
 import json
@@ -23,9 +23,9 @@ UNCONFIGURED = "unconfigured"
 
 @dataclass(frozen=True, slots=True)
 class ParameterDeclaration:
-    """One parameter, with its default and range.
+    """Declaration of one parameter, with its default and range.
 
-    A parameter that is not `live` is read when the node is configured, and can be changed only before.
+    A parameter that is not `live` is read when the node is configured, and can be changed only while unconfigured.
     """
 
     name: str
@@ -35,29 +35,29 @@ class ParameterDeclaration:
     choices: tuple[Any, ...] = ()
     live: bool = False
     read_only: bool = False
-    check: Callable[[Any], str | None] | None = None  # says in a sentence what is wrong with a value, if anything is
+    check: Callable[[Any], str | None] | None = None  # returns the predicate of an error sentence, or None
     replaces: tuple[str, ...] = ()
-    """Parameters of before, or groups that end in a dot, without which a vehicle would move otherwise: refused."""
+    """Former parameters, or groups ending in a dot, that are refused: ignoring them would change the motion."""
 
     def typed(self, parameter: "Parameter[Any]") -> "Parameter[Any]":
-        """Return a parameter as it is, but an empty list as one of this parameter's type.
+        """Return a parameter unchanged, or an empty list with this parameter's type.
 
-        YAML does not say of what an empty list is: from a command line or a file rcl gives a parameter that is not set,
-        and `ros2 param set` an empty list of bool.
+        An empty list in YAML has no element type. From a command line or a file, rcl makes it a parameter that is not
+        set, and `ros2 param set` makes it an empty list of bool.
         """
         if isinstance(self.default, list) and _is_empty_list(parameter.value):
             return self.empty()
         return parameter
 
     def empty(self) -> "Parameter[Any]":
-        """Return an empty list of the type that this parameter, a list, has."""
+        """Return an empty list of this parameter's type, which is a list."""
         return Parameter(self.name, Parameter.Type.from_parameter_value(self.default), [])
 
     def descriptor(self) -> ParameterDescriptor:
         """Return the descriptor for `ros2 param describe`."""
         descriptor = ParameterDescriptor(description=self.meaning, read_only=self.read_only)
         choices = f"One of {', '.join(map(str, self.choices))}. " if self.choices else ""
-        # Descriptors have no field for it; the page tells by it what was changed.
+        # Descriptors have no field for the default, by which the page detects changes.
         descriptor.additional_constraints = f"{choices}Default: {json.dumps(self.default)}."
         if self.range and isinstance(self.default, float):
             descriptor.floating_point_range = [FloatingPointRange(from_value=self.range[0], to_value=self.range[1])]
@@ -67,8 +67,8 @@ class ParameterDeclaration:
         return descriptor
 
     def problem_with(self, value: Any, frozen: str) -> str | None:
-        """Return why the value is refused, or None; `frozen` says why only live parameters can change, if so."""
-        if isinstance(value, float) and not math.isfinite(value):  # a range, as ROS checks it, lets nan pass
+        """Return why a value is refused, or None. `frozen` is why only live parameters can change, or empty."""
+        if isinstance(value, float) and not math.isfinite(value):  # ROS's range check accepts nan
             return f"{self.name} is {value}, and has to be a finite number."
         if self.choices and value not in self.choices:
             return f"{self.name} is {value!r}, and has to be one of {', '.join(map(str, self.choices))}."
@@ -80,18 +80,18 @@ class ParameterDeclaration:
 
 
 class DeclaredParameters:
-    """The declared parameters of a node."""
+    """Declared parameters of a node."""
 
     def __init__(self, node: Node, declarations: Iterable[ParameterDeclaration], *, keep_refused: bool = False) -> None:
-        """Declare all parameters, and warn of others that the process was given for this node.
+        """Declare all parameters, and warn of overrides for undeclared ones.
 
-        Raises ValueError and rclpy's exceptions for values that are refused. With `keep_refused` these are kept in
+        Raises ValueError and rclpy's exceptions for refused values. With `keep_refused` the errors are stored in
         `refused` instead, and such a parameter has its default until it is set.
         """
         self._node = node
         self._declarations = {declaration.name: declaration for declaration in declarations}
         self._frozen = ""
-        #: Why the value with which a parameter was to begin was refused, by name; until it is set to another.
+        #: Errors of refused initial values, by name, until the parameter is set.
         self.refused: dict[str, str] = {}
         for declaration in self._declarations.values():
             try:
@@ -116,14 +116,14 @@ class DeclaredParameters:
             node.get_logger().warning(self._unknown(sorted(names)))
 
     def _replaced(self, name: str) -> str | None:
-        """Return the sentence about a parameter that another one has replaced."""
+        """Return the error sentence for a parameter that was replaced, or None."""
         for each in self._declarations.values():
             if any(name == old or (old.endswith(".") and name.startswith(old)) for old in each.replaces):
                 return f"There is no {name} any more: set {each.name} ({each.meaning.rstrip('.')})."
         return None
 
     def _unknown(self, names: Iterable[str]) -> str:
-        """Return the sentence about parameters that were given and do not exist."""
+        """Return the warning about overrides of undeclared parameters."""
         named = []
         for name in names:
             close = difflib.get_close_matches(name, self._declarations, n=1)
@@ -148,11 +148,11 @@ class DeclaredParameters:
         return name in self._declarations
 
     def values(self) -> dict[str, Any]:
-        """Return the value of every parameter by its name."""
+        """Return the values of all parameters by name."""
         return {name: self[name] for name in self._declarations}
 
     def freeze(self, state: str) -> None:
-        """Set the lifecycle state that decides which parameters can change."""
+        """Set the lifecycle state, which determines which parameters can change."""
         self.freeze_because(
             f"while the node is {UNCONFIGURED}, and it is {state}: deactivate and clean it up first"
             if state != UNCONFIGURED
@@ -160,18 +160,18 @@ class DeclaredParameters:
         )
 
     def freeze_because(self, reason: str) -> None:
-        """Set why parameters can't change, as in 'before ..., and ...'; empty: they can."""
+        """Set the reason why parameters can't change, as in 'before ..., and ...'. Empty means they can."""
         self._frozen = reason
 
     @property
     def are_frozen(self) -> bool:
-        """Whether only the live ones can change."""
+        """Whether only live parameters can change."""
         return bool(self._frozen)
 
     def publish(self, name: str, value: Any) -> None:
-        """Set a read-only parameter, which only the node itself can."""
+        """Set a read-only parameter from the node itself."""
         descriptor = self._node.describe_parameter(name)
-        descriptor.read_only = False  # rclpy knows no other way, and keeps this very object
+        descriptor.read_only = False  # rclpy has no other way, and keeps this very object
         result = self._node.set_parameters([Parameter(name, value=value)])[0]
         descriptor.read_only = True
         if not result.successful:
@@ -185,7 +185,7 @@ class DeclaredParameters:
         for parameter in parameters:
             declaration = self._declarations.get(parameter.name)
             if declaration is None or declaration.read_only:
-                continue  # rclpy itself refuses to set what is read-only
+                continue  # rclpy itself refuses read-only parameters
             if problem := declaration.problem_with(parameter.value, self._frozen):
                 return SetParametersResult(successful=False, reason=problem)
         return SetParametersResult(successful=True)
@@ -196,7 +196,7 @@ def has_value(node: Node, parameter: "Parameter[Any]") -> bool:
     if not node.has_parameter(parameter.name):
         return False
     present = node.get_parameter(parameter.name)
-    if _is_empty_list(present.value) and _is_empty_list(parameter.value):  # of whatever type: see `typed`
+    if _is_empty_list(present.value) and _is_empty_list(parameter.value):  # of any type, see `typed`
         return True
     return bool(present.get_parameter_value() == parameter.get_parameter_value())
 
@@ -205,14 +205,14 @@ def _is_empty_list(value: Any) -> bool:
     return isinstance(value, (list, tuple, array)) and not len(value)
 
 
-# Dataclasses of described fields as ROS parameters.
+# Dataclasses with described fields as ROS parameters.
 
 
 T = TypeVar("T")
 
 
 def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, ...]:
-    """Return the declaration of each described field, named `prefix`.field; the other fields are constants."""
+    """Return a declaration, named `prefix`.field, of each described field. The other fields are constants."""
     return tuple(
         ParameterDeclaration(
             f"{prefix}.{item.name}",
@@ -226,12 +226,12 @@ def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, .
 
 
 def read(parameters: Callable[..., T], prefix: str, values: Any) -> T:
-    """Return the dataclass, each field with the value of its parameter, or with its default where there is none.
+    """Create the dataclass, each field with the value of its parameter, or with its default if there is none.
 
     Args:
         parameters: the dataclass.
-        prefix: of the parameters' names.
-        values: `values[name]` gives the value of a parameter, and `name in values` says whether there is one.
+        prefix: the prefix of the parameters' names.
+        values: a mapping from names to values, such as DeclaredParameters.
     """
     read_values = {}
     for item in fields(parameters):  # type: ignore[arg-type]

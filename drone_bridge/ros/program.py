@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a node as a program, from ROS's start to an orderly end: `run`.
+"""Program of a node, from the initialization of ROS to an orderly shutdown: `run`.
 
-The main thread serves the node's callbacks. Signals are handled by a thread of its own, which sends the neutral command
-and shuts ROS down, so that neither waits for a callback. Output goes through a pipe that never blocks (`log_pipe`).
-A process that hangs is ended by the kernel (`watchdog`), as is one that starts or shuts down for too long.
+The main thread runs the node's callbacks. A separate thread handles signals: it sends the neutral command and shuts ROS
+down, without waiting for a callback. Output goes through a pipe that never blocks (`log_pipe`). The kernel ends a
+process that hangs, or whose start or shutdown takes too long (`watchdog`).
 """
 
 import re
@@ -33,31 +33,31 @@ from drone_bridge.standard_files import open_closed_files
 
 
 class Stoppable(Protocol):
-    """The interface of a Node that can be run here."""
+    """Interface of a Node for `run`."""
 
     def start(self) -> bool:
-        """Start working; return whether that worked. Failures are logged."""
+        """Start working. Return True on success. Failures are logged."""
 
     def leave(self) -> None:
-        """Stop working: send the neutral command, close connections. Thread-safe."""
+        """Stop working: send the neutral command and close connections. Thread-safe."""
 
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-#: A program that can't start ends no sooner than this after it began, as a launch file starts it again at once.
+#: Earliest end of a program that can't start, s after its beginning, since a launch file respawns it at once.
 REFUSED_S = 10.0
-#: Exit statuses: of what may work later, and of settings that can't, as argparse has it. See `tools.launch.processes`.
+#: Exit statuses: a failure that may go away, and invalid settings, as in argparse. See `tools.launch.processes`.
 FAILED, REFUSED = 1, 2
 _BEGAN_S = time.monotonic()
-#: What may be wrong with what a program was given: parameters and their files, names, a log level.
+#: Errors of a program's arguments: parameters and their files, names, a log level.
 START_ERRORS = (ParameterException, NameValidationException, ValueError, rclpy_implementation.RCLError)
 
 
 def run(make_node: Callable[[], Stoppable]) -> int:
-    """Initialize ROS and run one node until SIGINT, SIGTERM or the end of the context; return the exit status.
+    """Initialize ROS and run one node until SIGINT, SIGTERM or the end of the context. Return the exit status.
 
-    Signals are handled in a thread of its own, so that neutral commands go out at once, while ROS still works, however
-    busy the executor is. Then ROS is shut down properly: a process that just exits leaves its shared memory behind. A
-    process that stands still while the node is active, or takes long to start or to shut down, is ended (`watchdog`).
+    A separate thread handles signals, so that neutral commands are sent at once, while ROS still works, even if the
+    executor is busy. Then ROS is shut down properly: a process that just exits leaves its shared memory behind. The
+    watchdog ends a process that hangs, or whose start or shutdown takes too long.
     """
     open_closed_files()
     log_pipe.start()
@@ -67,25 +67,25 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     except ExternalShutdownException:
         return 0
     except Exception:
-        # Whatever was under way when ROS was shut down may complain about it.
+        # Operations in progress may raise during ROS's shutdown.
         if not running.stopping.is_set():
             raise
         return 0
     finally:
         running.end()
-        # The interpreter, on its way out, gives handled signals back their deadly default, but leaves ignored ones
-        # alone: so the second Ctrl-C of an impatient user, or of ros2 launch, does not change the exit status.
+        # At exit the interpreter restores the deadly default of handled signals, but not of ignored ones. Ignoring them
+        # keeps the exit status after a second Ctrl-C by an impatient user or ros2 launch.
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
 
 class _Run:
-    """A node with its executor, for the main thread, and the thread that waits for a signal."""
+    """Node with its executor, for the main thread, and the thread that waits for a signal."""
 
     def __init__(self, make_node: Callable[[], Stoppable]) -> None:
         self._make_node = make_node
         self._signalled = _signal_socket()
-        #: Set once there was a signal.
+        #: Set after a signal.
         self.stopping = threading.Event()
         self._starting = threading.Lock()
         self._status = FAILED  # of a program that can't start
@@ -94,7 +94,7 @@ class _Run:
         self._stopper = threading.Thread(target=self._stop_on_signal, name="signals", daemon=True)
 
     def has_started(self) -> bool:
-        """Make the node and start it; return whether that worked."""
+        """Create the node and start it. Return True on success."""
         with self._starting:
             self._stopper.start()
             watchdog.limit_start()
@@ -103,25 +103,25 @@ class _Run:
                 self._node = self._make_node()
                 if not self.stopping.is_set() and not self._node.start():
                     return False
-            except START_ERRORS as error:  # of what it was given; later ones are our own
+            except START_ERRORS as error:  # of the arguments; later errors are internal
                 print_start_error(error)
                 self._status = REFUSED
                 return False
             assert isinstance(self._node, Node)
             warn_if_alone(self._node)
             self._executor = executor_of(self._node)
-            PROCESS.start()  # what is slow before it is no stall: nobody's commands wait meanwhile
+            PROCESS.start()  # a slow start is not a stall: no commands wait meanwhile
             watchdog.start()
             return True
 
     def serve(self) -> int:
-        """Serve callbacks until ROS is shut down."""
+        """Run callbacks until ROS is shut down."""
         assert self._executor
         self._executor.spin()
         return 0
 
     def refuse(self) -> int:
-        """Wait until a program that can't start may end."""
+        """Wait until a program that can't start may end, see REFUSED_S. Return the exit status."""
         if self._status == FAILED:
             self.stopping.wait(max(0.0, REFUSED_S - (time.monotonic() - _BEGAN_S)))
         return self._status
@@ -129,7 +129,7 @@ class _Run:
     def _stop_on_signal(self) -> None:
         self._signalled.recv(1)
         self.stopping.set()
-        with self._starting:  # ROS can't be taken from a node or an executor that is being made without complaints
+        with self._starting:  # shutting ROS down during the creation of a node would raise
             try:
                 if self._node:
                     self._node.leave()
@@ -138,7 +138,7 @@ class _Run:
                 shut_down_ros()
 
     def end(self) -> None:
-        """Have the node leave, and release everything."""
+        """Send neutral, destroy the node, and shut ROS down."""
         if self.stopping.is_set():
             self._stopper.join()
         if self._node:
@@ -147,9 +147,9 @@ class _Run:
             try:
                 self._destroy(self._node)
             except Exception:
-                if not self.stopping.is_set():  # else ROS has been shut down, and with it what was to be destroyed
+                if not self.stopping.is_set():  # otherwise the shutdown has destroyed it
                     raise
-            # Or the thread, if it still waits for a signal, keeps them, and with them ROS's shared memory.
+            # Otherwise the signal thread would keep them alive, and with them ROS's shared memory.
             self._node = self._executor = None
         shut_down_ros()
 
@@ -157,17 +157,17 @@ class _Run:
         assert isinstance(node, Node)
         try:
             if self._executor:
-                # Or its finalizer does, with a traceback if the garbage collector has taken the executor's parts first.
+                # Otherwise its finalizer does, with a traceback if parts were garbage-collected before.
                 self._executor.shutdown()
         finally:
             node.destroy_node()
 
 
 def initialize_ros(args: list[str] | None = None) -> None:
-    """Call rclpy.init, without its signal handlers; complete the environment before, and say what DDS is going to lack.
+    """Complete the environment and call rclpy.init without signal handlers. Warns of missing shared memory.
 
-    `args` are the command line, sys.argv by default. rcl writes no log file, unless they ask for it: the log pipe does,
-    and needs no folder that can be written for the node to start.
+    `args` are the command line, sys.argv by default. rcl writes no log file unless they request it: the log pipe writes
+    one, and does not need a writable folder for the node to start.
     """
     complete_environment()
     shortage = make_room()
@@ -180,15 +180,15 @@ def initialize_ros(args: list[str] | None = None) -> None:
 
 
 def shut_down_ros() -> None:
-    """Call rclpy.try_shutdown, without uninstalling signal handlers that were never installed.
+    """Call rclpy.try_shutdown without uninstalling signal handlers, which were never installed.
 
-    To do that rclpy sets SIGINT and SIGTERM to their default for a moment, in which a second Ctrl-C ends the process.
+    Uninstalling would briefly reset SIGINT and SIGTERM to their default: a second Ctrl-C would then end the process.
     """
     rclpy.try_shutdown(uninstall_handlers=False)
 
 
 def executor_of(node: Stoppable) -> SingleThreadedExecutor:
-    """Return a single-threaded executor for the node that loses no service responses."""
+    """Return a single-threaded executor for a node, which loses no service responses."""
     assert isinstance(node, Node)
     resend_lost_responses(node)
     executor = SingleThreadedExecutor()
@@ -197,18 +197,18 @@ def executor_of(node: Stoppable) -> SingleThreadedExecutor:
 
 
 def print_start_error(error: Exception) -> None:
-    """Print in a sentence which of START_ERRORS it was, after the program's name."""
+    """Print one of START_ERRORS as a sentence, after the program's name."""
     print(f"{sys.argv[0].rpartition('/')[2]}: {_sentence(error)}", file=sys.stderr, flush=True)
 
 
 def _sentence(error: Exception) -> str:
-    """Return what an error says, without the places in rcl's sources that it names."""
+    """Return the text of an error, without positions in rcl's sources."""
     text = re.sub(r", at /\S+?:\d+", "", str(error)).removeprefix("failed to initialize rcl: ")
     return f"{text}: debug, info, warn, error or fatal." if "severity level" in text else text
 
 
 def _signal_socket() -> socket.socket:
-    """Return a socket that gets a byte per signal, without waiting for the main thread as Python's handlers do."""
+    """Return a socket that gets a byte per signal at once. Python's own handlers wait for the main thread."""
     receiving, sending = socket.socketpair()
     sending.setblocking(False)
     signal.set_wakeup_fd(sending.detach(), warn_on_full_buffer=False)

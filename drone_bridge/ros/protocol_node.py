@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ProtocolNode: the base of bridges and servers, lifecycle nodes that run one session on one link while active.
+"""ProtocolNode: base class for bridges and servers, lifecycle nodes that run one session on one link while active.
 
-A node gives its topics and parameters (`set_up`), its link, its session, and how a wire message is published.
+A subclass provides topics and parameters (`set_up`), the link, the session, and the publishing of wire messages.
 
-| state | what there is |
+| state | resources |
 |---|---|
 | unconfigured | parameters, which can change; `hold`, with its service and topics; `report` |
 | inactive | also publishers, subscriptions, services and timers, which `cleanup` destroys; a status each second |
 | active | also the link: `LinkLoop` runs the session on it, and topics are published |
 
-Reconnecting happens within active. A node that can't start stays unconfigured (`Autostart`).
+Reconnecting happens in the state active. A node that can't start stays unconfigured (`Autostart`).
 
-Three threads: the executor's, in which transitions and callbacks run, and which hands work to the session by `post`;
-the loop's, while active, which alone touches link and session, and calls `publish_event`; and that of the reports, from
-configure to cleanup. `leave` may come from a fourth, which waits for signals: a lock is held while the link is started,
-or is left with the neutral command.
+There are three threads. The executor's thread runs transitions and callbacks, and passes work to the session by `post`.
+The loop's thread, while active, alone accesses link and session, and calls `publish_event`. The thread of the reports
+runs from configure to cleanup. A fourth thread, which waits for signals, may call `leave`. A lock is therefore held
+while the link is started or ended.
 """
 
 import contextlib
@@ -77,9 +77,9 @@ if TYPE_CHECKING:
     from drone_bridge.net.wire_log import WireLog
 
 REPORT_PERIOD_S = 1.0
-#: The count of commands that no vehicle can have followed.
+#: Counter of commands that could not reach a vehicle.
 UNDELIVERED = "undelivered_commands"
-# Conditions: a peer that can't be reached, and several publishers of /clock.
+# Conditions: an unreachable peer, and several publishers of /clock.
 UNREACHABLE, CLOCKS = "unreachable_peer", "clock"
 
 MessageT = TypeVar("MessageT")
@@ -88,7 +88,7 @@ Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
 
 def link_advice(protocol: str, peer: str) -> str:
-    """Return what to check of a bridge without a link: the arguments of its launch file, or its own parameters."""
+    """Return advice for a bridge without a link, naming the arguments of its launch file or its own parameters."""
     is_launched = os.environ.get("DRONE_BRIDGE_LAUNCHED")
     host, emulator = f"{protocol}_host:=ADDRESS", "emulate:=true"
     if not is_launched:
@@ -97,7 +97,7 @@ def link_advice(protocol: str, peer: str) -> str:
 
 
 def log_failure(transition: Transition) -> Transition:
-    """Wrap a transition to log why it failed, which rclpy does not do."""
+    """Decorate a transition to log its failure, which rclpy does not do."""
 
     @functools.wraps(transition)
     def guarded(node: "ProtocolNode", state: LifecycleState) -> TransitionCallbackReturn:
@@ -107,7 +107,7 @@ def log_failure(transition: Transition) -> Transition:
             node.transition_failed(error)
             return TransitionCallbackReturn.FAILURE
         except Exception:
-            if node.context.ok():  # else ROS is being shut down, and everything fails
+            if node.context.ok():  # otherwise a shutdown of ROS is the cause
                 node.get_logger().error(traceback.format_exc())
             return TransitionCallbackReturn.ERROR
 
@@ -115,9 +115,9 @@ def log_failure(transition: Transition) -> Transition:
 
 
 class ProtocolNode(LifecycleNode):
-    """A bridge or server."""
+    """Base class for bridges and servers."""
 
-    #: The counts that /diagnostics shows as rates, and those whose growth is a warning.
+    #: Counters that /diagnostics shows as rates, and counters whose growth is a warning.
     rates: tuple[str, ...] = ()
     problems: tuple[str, ...] = (
         "rejected_input",
@@ -132,34 +132,34 @@ class ProtocolNode(LifecycleNode):
         REFUSED_DATAGRAMS,
         "dropped_messages",
     )
-    #: The parameter that says after how many seconds of silence a connected peer is a warning.
+    #: Parameter with the silence of a connected peer, s, after which it is a warning.
     silence_parameter = "silence_warning"
-    #: Whether its session reports itself when the peer is silent.
+    #: Whether the session itself reports a silent peer.
     says_silence = False
-    #: Whether it is the vehicle's side of its protocol, and steers a vehicle in ROS.
+    #: Whether the node is the vehicle's end of its protocol, and steers a vehicle in ROS.
     is_server = False
-    #: The state of a link that works, in logs and /diagnostics.
+    #: State of a working link, in logs and /diagnostics.
     open_state = "connected"
-    #: Commands that the loop's thread takes.
+    #: Queue of commands for the loop's thread.
     intake: Intake | None = None
 
     def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
-        """Make the node; the options are rclpy's, such as `namespace` and `parameter_overrides`."""
-        #: Undoes what configure has done, last things first.
+        """Create the node. The options are rclpy's, such as `namespace` and `parameter_overrides`."""
+        #: Callbacks that undo configure, in reverse order.
         self.cleanup = contextlib.ExitStack()
         super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
-        self._protocol_name = name.rpartition("_")[0]  # of testbed_bridge, for instance
-        #: Counts, log and diagnostics of the link, for any thread.
+        self._protocol_name = name.rpartition("_")[0]  # for example testbed, of testbed_bridge
+        #: Counters, log and diagnostics of the link. Thread-safe.
         self.report = LinkReport(self.get_logger(), self.open_state, self.rates, self.problems)
         self._status = StatusPublisher(self, self.now)
         self._autostart = Autostart(self, self.parameters, self._status, self.hardware_id)
         self._namesakes = Namesakes(self)
-        # A server and a bridge may have the same namespace, and their vehicles are not the same one.
+        # A server and a bridge with the same namespace have different vehicles.
         self.hold = Hold(self, "~/held" if self.is_server else "held", self.report, self.check_age, self.cleanup)
-        #: How the vehicle moves, by its own account.
+        #: Motion of the vehicle, by its own reports.
         self.observed = ObservedMotion(elapsed_s)
-        #: Where the bytes of every connection are to be logged, while active and if the user wants it.
+        #: Log of every connection's bytes, while active, if the parameter `wire_log` is set.
         self.wire_log: WireLog | None = None
         self._loop: LinkLoop | None = None
         self._leaving = threading.Lock()
@@ -167,7 +167,7 @@ class ProtocolNode(LifecycleNode):
         self._is_publishing = False
         self._each_second: list[Callable[[], None]] = []
 
-    # What a node has to provide.
+    # Interface of subclasses.
 
     @abstractmethod
     def set_up(self) -> None:
@@ -175,39 +175,39 @@ class ProtocolNode(LifecycleNode):
 
     @abstractmethod
     def make_transport(self) -> Link:
-        """Return the link, by the parameters as they are now. Raises LinkError, and ValueError with a sentence."""
+        """Create the link, by the present parameters. Raises LinkError, and ValueError with a sentence."""
 
     @abstractmethod
     def make_session(self) -> Session:
-        """Return a session that has not begun."""
+        """Create a session."""
 
     @abstractmethod
     def publish_event(self, message: Any) -> None:
-        """Publish a wire message on its topics. For the loop's thread."""
+        """Publish a wire message on its topics. Called in the loop's thread."""
 
     def call_service(self, name: str, tag: Any) -> None:
-        """Call a service for the session, and post the result. For the loop's thread."""
+        """Call a service for the session, and post the result. Called in the loop's thread."""
         raise NotImplementedError(f"{type(self).__name__} calls no services.")
 
     def link_ended(self) -> None:
-        """Clean up after the link's end."""
+        """Clean up after the end of the link."""
 
     # The lifecycle.
 
     def start(self) -> bool:
-        """Configure and activate, now or later, if autostart is true; return True, as the node stays up anyway."""
+        """Configure and activate, now or later, if autostart is true. Returns True: the node stays up in any case."""
         if self.parameters["autostart"]:
             self._autostart.start()
         return True
 
     def transition_failed(self, error: Exception) -> None:
-        """Tell the user why a transition that they requested failed."""
+        """Log why a transition failed, unless `Autostart` requested it."""
         if not self._autostart.takes(error):
             self.get_logger().error(str(error))
 
     @log_failure
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Read the parameters, create publishers and subscriptions, start reporting."""
+        """Read the parameters, create publishers and subscriptions, and start reporting."""
         self._is_time_simulated = is_time_simulated(self)
         self.observed = ObservedMotion(elapsed_s)
         self.report.start_over(self.parameters[self.silence_parameter])
@@ -232,7 +232,7 @@ class ProtocolNode(LifecycleNode):
             link, session = self.make_transport(), self.make_session()
         except (LinkError, ValueError):
             if self.wire_log:
-                self.wire_log.close()  # or each attempt to take the port leaves one behind
+                self.wire_log.close()  # otherwise each retry would leave one behind
                 self.wire_log = None
             raise
         self.report.start_link()
@@ -240,7 +240,7 @@ class ProtocolNode(LifecycleNode):
         self.parameters.publish("actual_port", loop.port)
         result = super().on_activate(state)
         self._is_publishing = True  # before the thread publishes
-        with self._leaving:  # a thread that has not started can't be waited for
+        with self._leaving:  # `leave` can't join a thread that has not started
             self._loop = loop
             loop.start()
         return result
@@ -267,14 +267,14 @@ class ProtocolNode(LifecycleNode):
         return self._undo(UNCONFIGURED)
 
     def _undo(self, state: str) -> TransitionCallbackReturn:
-        """Undo activate and configure, as far as they got; `state` is the next one."""
+        """Undo activate and configure, even if incomplete. `state` is the next state."""
         self.leave()
         self.cleanup.close()
         self.parameters.freeze(state)
         return TransitionCallbackReturn.SUCCESS
 
     def leave(self) -> None:
-        """Send the neutral command and close the link. Thread-safe, and may be called twice."""
+        """Send the neutral command and close the link. Thread-safe and idempotent."""
         with self._leaving:
             if self._loop:
                 if not self._loop.stop():
@@ -292,10 +292,10 @@ class ProtocolNode(LifecycleNode):
         super().destroy_node()
 
     def _open_wire_log(self) -> "WireLog | None":
-        """Return the log that the parameters ask for, if any. Raises LinkError."""
+        """Create the wire log if the parameters request one. Raises LinkError."""
         if not (folder := self.parameters["wire_log"]):
             return None
-        from drone_bridge.net.wire_log import WireLog, facts_of  # a bridge without a log starts without it
+        from drone_bridge.net.wire_log import WireLog, facts_of  # slow to import, and needed only for a log
 
         path = Path(folder).expanduser().absolute()
         name = self.get_fully_qualified_name().strip("/").replace("/", ".")
@@ -312,22 +312,22 @@ class ProtocolNode(LifecycleNode):
 
     @property
     def has_link(self) -> bool:
-        """Whether there is a link, or one is being opened."""
+        """Whether a link is open or being opened."""
         return self._loop is not None
 
     def post(self, work: Callable[[float], Actions], *, is_kept: bool = False) -> bool:
-        """Have the loop's thread call a function with the time, and do the actions that it returns.
+        """Queue a callback for the loop's thread, which executes the actions that it returns.
 
-        What is kept is never dropped, as a caller waits for it. Return whether it was accepted: False if the node is
-        not active, or its link has just ended.
+        Kept work is a request with a waiting caller, and is never dropped. Return True if the work was accepted, False
+        if the node is not active or its link has just ended.
         """
         loop = self._loop
         return loop is not None and loop.post(work, is_kept=is_kept)
 
-    # The session's actions, for the loop, see `link_loop.Stage`; `publish_event` and `call_service` are above.
+    # Actions of the session, called by the loop: see `link_loop.Stage`. `publish_event` and `call_service` are above.
 
     def note(self, note: Note) -> None:
-        """Count and log."""
+        """Count and log a note."""
         if note.counter:
             self.report.counts[note.counter] += 1
         if not note.sentence:
@@ -340,26 +340,26 @@ class ProtocolNode(LifecycleNode):
             self.report.warn(note.sentence, note.counter)
 
     def resolve(self, outcome: Outcome) -> None:
-        """Answer a request."""
+        """Finish a request."""
         outcome.request.finish(outcome.is_success, outcome.sentence, outcome.result)
 
     def link_opened(self) -> None:
-        """Note that the peer can be reached."""
+        """End the report of an unreachable peer."""
         self.report.end_ongoing(UNREACHABLE)
 
     def link_turned(self, session: Session) -> None:
-        """Report the session's state."""
+        """Update the report from the session's state."""
         self.report.follow(session)
 
     # Publishing.
 
     def publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float | None = None) -> None:
-        """Publish from any thread; failures are counted.
+        """Publish a message. Failures are counted. Thread-safe.
 
-        An operator's command has the time (`elapsed_s`) at which it was decided to follow it: it is left out if this
-        process was stalled since.
+        `decided_s` is the decision time of an operator's command, by `elapsed_s`. After a stall since then the command
+        is dropped.
         """
-        if not self._is_publishing:  # a LifecyclePublisher checks that too, but in two more calls per message
+        if not self._is_publishing:  # faster than the check of a LifecyclePublisher
             return
         if decided_s is not None and elapsed_s() - decided_s > STALL_S:
             self.report.counts[AFTER_STALLS] += 1
@@ -371,11 +371,11 @@ class ProtocolNode(LifecycleNode):
 
     @property
     def decided_s(self) -> float:
-        """When it was decided to publish the message that `publish_event` is given, see `publish`."""
+        """Decision time of the message in `publish_event`, s. See `publish`."""
         return self._loop.decided_s if self._loop else math.inf
 
     def publish_all(self, messages: Iterable[tuple[Any, Any]]) -> None:
-        """Publish messages with their publishers, as `publish` does."""
+        """Publish pairs of publisher and message, see `publish`."""
         for publisher, message in messages:
             self.publish(publisher, message)
 
@@ -387,36 +387,36 @@ class ProtocolNode(LifecycleNode):
             return False
 
     def now(self) -> Time:
-        """Return the node's time, faster than rclpy does. A change of use_sim_time counts a second later at most."""
+        """Return the node's time, faster than rclpy. A change of use_sim_time takes effect within a second."""
         return time_from_nanoseconds(self.get_clock().now().nanoseconds if self._is_time_simulated else time.time_ns())
 
     def encode(
         self, send: Callable[[MessageT], EncodedT], message: MessageT, neutral: MessageT | None = None
     ) -> EncodedT | None:
-        """Return what `send` makes of a message, or of the neutral one, see `encoded`: our own fault ends no link."""
+        """Encode a message, or fall back to the neutral one, see `encoded`. An internal error does not end the link."""
         return encoded(send, message, neutral, functools.partial(self.report.count_and_warn, UNENCODABLE))
 
     # Commands and requests, for the executor.
 
     def takes_commands(self) -> bool:
-        """Return whether an operator's command may be followed; not right after a stall of this process."""
+        """Return whether operators' commands are followed. Right after a stall of this process they are refused."""
         if not PROCESS.is_settling:
             return True
         self.report.count_and_warn(AFTER_STALLS, MAY_HAVE_WAITED)
         return False
 
     def check_age(self, name: str) -> None:
-        """Raise ValueError with a sentence for what may have been requested before this process stood still.
+        """Raise ValueError with a sentence for a request that may be stale after a stall of this process.
 
-        Of requests only hold, neutral and, where its effect depends on no state, landing are carried out then.
+        Only requests for hold, for neutral and, if it does not depend on a state, for landing are then executed.
         """
         if not self.takes_commands():
             raise ValueError(f"This process has just stood still, and {name} may have waited meanwhile: call it again.")
 
     def undelivered(self, topic: str) -> None:
-        """Count a command that can't reach the vehicle, and log why, at growing intervals."""
+        """Count a command that can't reach the vehicle, and log the reason, at growing intervals."""
         if self._leaving.locked():
-            self.report.counts[UNDELIVERED] += 1  # who commands it may end a moment later
+            self.report.counts[UNDELIVERED] += 1  # during start or shutdown: not logged
         elif reason := self.undeliverable():
             sentence = f"Commands on {topic} reach no vehicle: {reason}"
             self.report.count_and_warn_ongoing(UNDELIVERED, sentence, is_usual_at_start=True)
@@ -424,7 +424,7 @@ class ProtocolNode(LifecycleNode):
             self.report.end_ongoing(UNDELIVERED)
 
     def undeliverable(self) -> str | None:
-        """Return why no command can reach the vehicle now, or None."""
+        """Return why commands can't reach the vehicle now, or None."""
         if self._loop is None:
             return "the bridge is not active."
         if not self.report.is_open:
@@ -441,7 +441,7 @@ class ProtocolNode(LifecycleNode):
         return f"{self._protocol_name} {address_name(get('host'), get('port'))}"
 
     def each_second(self, call: Callable[[], None]) -> None:
-        """Have a function called once per second until cleanup, in the thread of the reports; it must not block."""
+        """Register a callback, once per second until cleanup, in the thread of the reports. It must not block."""
         self._each_second.append(call)
         self.cleanup.callback(self._each_second.remove, call)
 
@@ -461,15 +461,15 @@ class ProtocolNode(LifecycleNode):
         if self._status.is_wanted:
             self._status.publish(self.report.status(self._status.name, self._configured_hardware_id))
         else:
-            self.report.start_period()  # or the first report would cover all the time without subscribers
+            self.report.start_period()  # otherwise the next report would cover the time without subscribers
 
     def _connecting_failed(self, error: LinkError, delay_s: float) -> None:
         sentence = f"{error} Trying again in {delay_s:.1f} s."
-        # A vehicle may be switched on later, but a name that nobody has is a mistake, or the network is down.
+        # A vehicle may be switched on later, but an unknown name is a mistake or a network failure.
         self.report.warn_ongoing(UNREACHABLE, sentence, is_usual_at_start=not isinstance(error, UnknownHostError))
 
     def _ticker_failed(self, trace: str) -> None:
-        if self.context.ok():  # else ROS is being shut down, and everything fails
+        if self.context.ok():  # otherwise a shutdown of ROS is the cause
             self.report.count_and_warn("internal_errors", trace)
 
     # Publishers, subscriptions, services and timers, which are destroyed at cleanup.
@@ -480,7 +480,7 @@ class ProtocolNode(LifecycleNode):
         publisher: Publisher[Any] = self.create_publisher(
             message_type,
             topic,
-            copy.copy(qos),  # an override changes the profile that it is given, and others may have the same
+            copy.copy(qos),  # an override modifies the profile, which may be shared
             event_callbacks=NO_EVENTS,
             qos_overriding_options=options,
         )
@@ -495,17 +495,17 @@ class ProtocolNode(LifecycleNode):
         depth: QoSProfile | int,
         callback_group: CallbackGroup | None = None,
     ) -> None:
-        """Create a subscription whose QoS can be overridden by parameters; publishers that offer less are heard too."""
+        """Create a subscription whose QoS can be overridden by parameters. It also receives from weaker publishers."""
         options = QoSOverridingOptions.with_default_policies()
         group, keep = callback_group, self.keep_subscription
         subscribe(self, message_type, topic, callback, depth, callback_group=group, overridable=options, keep=keep)
 
     def keep_subscription(self, subscription: Any) -> None:
-        """Destroy a subscription at cleanup."""
+        """Register a subscription to be destroyed at cleanup."""
         self.cleanup.callback(self.destroy_subscription, subscription)
 
     def end_subscriptions(self, topic: str) -> None:
-        """Destroy the subscriptions to a topic, which may have been made with `make_subscription`. For the executor."""
+        """Destroy all subscriptions to a topic, including those of `make_subscription`. For the executor."""
         name = self.resolve_topic_name(topic)
         for subscription in tuple(self.subscriptions):
             if subscription.topic_name == name:
@@ -517,19 +517,19 @@ class ProtocolNode(LifecycleNode):
         return client
 
     def make_guard_condition(self, callback: Callable[[], None]) -> GuardCondition:
-        """Create a guard condition, which any thread may trigger to have the executor call back."""
+        """Create a guard condition. Any thread may trigger it; the callback runs in the executor."""
         guard = self.create_guard_condition(callback)
         self.cleanup.callback(self.destroy_guard_condition, guard)
         return guard
 
     def make_timer(self, period_s: float, callback: Callable[[], None]) -> Timer:
-        """Create a timer that runs even while simulated time stands still."""
+        """Create a timer of real time, independent of simulated time."""
         timer = self.create_timer(period_s, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
         self.cleanup.callback(self.destroy_timer, timer)
         return timer
 
     def make_ticker(self, name: str, period_s: float, call: Callable[[], None]) -> None:
-        """Call a function periodically in a thread of its own, for less than a timer costs; it must not block."""
+        """Call a function periodically in a separate thread, cheaper than a timer. It must not block."""
         ticker = Ticker(f"{self.get_name()} {name}", period_s, call, self._ticker_failed)
         self.cleanup.callback(ticker.stop)
 
@@ -539,18 +539,18 @@ class ProtocolNode(LifecycleNode):
         """Create a service below the node's name."""
         self.create_service(service_type, f"~/{name}", callback, callback_group=callback_group)
 
-    # What rclpy's node does, and what is to be done beside it.
+    # Overridden methods of rclpy's node.
 
     def create_service(self, *what: Any, **options: Any) -> Any:
-        """Create a service that loses no response, however late it is created, see `service_responses`."""
+        """Create a service that loses no response, at any time. See `service_responses`."""
         service = super().create_service(*what, **options)
         resend_if_lost(self, service)
         return service
 
     def set_parameters_atomically(self, parameter_list: "list[Parameter[Any]]") -> SetParametersResult:
-        """Set parameters, ignoring those that already have their value, even if they can't be changed now.
+        """Set parameters. Those that already have the value are ignored, even if they can't be changed now.
 
-        So that what `ros2 param dump` wrote can be loaded again.
+        The output of `ros2 param dump` can therefore be loaded again.
         """
         changed = [parameter for parameter in parameter_list if not has_value(self, parameter)]
         result = super().set_parameters_atomically(changed) if changed else SetParametersResult(successful=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers of rclpy: what publishing can raise, waiting for delivery, and no warnings of incompatible subscribers."""
+"""Publishers of rclpy: errors of publishing, waiting for delivery, and options without QoS warnings."""
 
 import contextlib
 from typing import Any
@@ -11,13 +11,13 @@ from rclpy.node import PublisherEventCallbacks  # type: ignore[attr-defined] # w
 from rclpy.publisher import Publisher
 
 DELIVERY_TIMEOUT_S = 0.3
-#: A writer of reliable messages was overrun, or ROS is already shutting down.
+#: Errors of publishing: a reliable writer was overrun, or ROS is shutting down.
 PUBLISHER_ERRORS = (rclpy_implementation.RCLError, InvalidHandle)
-#: Of publishers that ignore subscribers with an incompatible QoS, which log a warning themselves.
+#: Event callbacks that ignore subscribers with an incompatible QoS. Those log a warning themselves.
 NO_EVENTS = PublisherEventCallbacks(use_default_callbacks=False)
 
 
 def wait_for_delivery(publisher: "Publisher[Any]") -> None:
-    """Wait for subscribers to acknowledge the last message, as ROS may be shut down next."""
+    """Wait until subscribers have acknowledged the last message. Call this before a shutdown of ROS."""
     with contextlib.suppress(*PUBLISHER_ERRORS):
         publisher.wait_for_all_acked(Duration(seconds=DELIVERY_TIMEOUT_S))

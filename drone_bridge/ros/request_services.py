@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RequestServices: services of a bridge, std_srvs/Trigger, that ask its session for something."""
+"""RequestServices: services of a bridge, std_srvs/Trigger, that pass requests to its session."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -16,26 +16,26 @@ from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.session import Actions
 
 LAND, EMERGENCY = "land", "emergency"
-#: Requests whose age is judged by the session.
+#: Requests whose age the session checks.
 AGED = frozenset({LAND, EMERGENCY})
-#: How long a request waits for the link of a bridge that has just been activated, and how often that is looked at.
+#: How long a request waits for the link of a bridge that was just activated, and the polling period.
 LINK_TIMEOUT_S, _LOOK_S = 1.0, 0.05
 
 
 class Request:
-    """One call that waits. `finish` is for any thread."""
+    """Service call that waits for its outcome. `finish` is thread-safe."""
 
     def __init__(self, node: ProtocolNode, name: str) -> None:
         self.name = name
-        #: When it was requested, by the clock of sessions.
+        #: Time of the call, by the clock of sessions, s.
         self.asked_s = elapsed_s()
         self._executor = node.executor
         self.future: Future[tuple[bool, str]] = Future(executor=self._executor)
-        #: What else came of it.
+        #: Further result, or None.
         self.result: Any = None
 
     def finish(self, is_success: bool, sentence: str, result: Any = None) -> None:
-        """Have the service respond; the first outcome counts."""
+        """Set the outcome, and wake the executor. Later outcomes are ignored."""
         if not self.future.done():
             self.result = result
             self.future.set_result((is_success, sentence))
@@ -47,7 +47,7 @@ Ask = Callable[[Request, float], Actions]
 
 
 class RequestServices:
-    """Offers `~/<name>` for each of some names, and passes each call to the session as a request."""
+    """Services `~/<name>`, whose calls are passed to the session as requests."""
 
     def __init__(
         self,
@@ -59,31 +59,31 @@ class RequestServices:
         outlive_cleanup: bool = False,
         on_hold: Collection[str] = (LAND,),
     ) -> None:
-        """Make the services.
+        """Create the services.
 
         Args:
-            node: whose session gets the requests.
-            names: of the services.
-            ask: is for the session: it gets a request and the time, and its Outcome comes now or later.
-            refusal: returns why something can't be requested now, or None. By default, because nobody would hear it.
-            outlive_cleanup: the services are there before the node is configured, and refuse.
-            on_hold: the names that are requested while the vehicle is held, too.
+            node: the node whose session gets the requests.
+            names: the names of the services.
+            ask: callback in the session, with a request and the time. The Outcome comes now or later.
+            refusal: returns why a request is refused now, or None. The default refuses without a reachable vehicle.
+            outlive_cleanup: whether the services exist before the node is configured, and then refuse.
+            on_hold: the names that are permitted while the vehicle is held.
         """
         self._node, self._ask, self._refusal = node, ask, refusal or self._undeliverable
         self._on_hold = frozenset(on_hold)
-        self.group = ReentrantCallbackGroup()  # as an answer may take long, and cmd_vel has to arrive meanwhile
+        self.group = ReentrantCallbackGroup()  # a response may take long, and cmd_vel has to arrive meanwhile
         for name in names:
             service = node.create_service(Trigger, f"~/{name}", partial(self._serve, name), callback_group=self.group)
             if not outlive_cleanup:
                 node.cleanup.callback(node.destroy_service, service)
 
     async def request(self, name: str, ask: Ask | None = None, *, moves: bool = True) -> str:
-        """Ask the session, and return the outcome in a sentence. Raises ValueError with a sentence.
+        """Send a request to the session. Return the outcome, a sentence. Raises ValueError with a sentence.
 
         Args:
-            name: what is requested.
-            ask: as in the constructor, if it is something else.
-            moves: whether it is refused while the vehicle is held, unless its name is one of `on_hold`.
+            name: the name of the request.
+            ask: replaces `ask` of the constructor.
+            moves: whether the request is refused while the vehicle is held, unless its name is in `on_hold`.
         """
         asked_s = elapsed_s()
         if moves and name not in self._on_hold:
@@ -116,7 +116,7 @@ class RequestServices:
         return response
 
     async def _wait_for_link(self) -> None:
-        """Give a link, which opens in its own thread after activation, the time to open."""
+        """Wait until the link, which opens in its own thread after activation, is open, or for LINK_TIMEOUT_S."""
         looks_left = round(LINK_TIMEOUT_S / _LOOK_S)
         if self._is_decided():
             return

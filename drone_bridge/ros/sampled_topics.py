@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SampledTopics: measurements of a server's vehicle, of which the link's thread takes the newest at its own rate.
+"""SampledTopics: topics of a server's vehicle, whose newest messages the link's thread samples at a fixed rate.
 
-What a server sends at a fixed rate needs one message of each topic per period, however fast these are published; an
-executor would wake for every one of them, see `streams`. A message may have come at any time since the take before, so
-its age counts from there: it is never held to be fresher than it is.
+A server that sends at a fixed rate needs one message of each topic per period, independent of the topic's rate. An
+executor would wake for every message, see `streams`. A message may have arrived at any time since the previous sample.
+Its age counts from that sample, so it is never underestimated.
 """
 
 import math
@@ -19,7 +19,7 @@ from drone_bridge.session.session import next_due
 
 
 class SampledTopics(Intake):
-    """Topics of a table that are taken `rate` times per second while there is a link."""
+    """Topics of a table that are sampled at `rate`, Hz, while there is a link."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class SampledTopics(Intake):
         rate: float,
         on_taken: Callable[[], object],
     ) -> None:
-        """Subscribe. `topics` keeps the messages, and `on_taken` is called after each take that had one."""
+        """Subscribe. `topics` stores the messages. `on_taken` is called after each sample with a new message."""
         self._topics, self._period_s, self._on_taken = topics, 1 / rate, on_taken
         group = Polled()
         self._streams: list[tuple[str, Any]] = [
@@ -44,7 +44,7 @@ class SampledTopics(Intake):
         return self._due_s
 
     def look(self, now_s: float) -> None:
-        """Take the newest message of each topic if that is due."""
+        """Take the newest message of each topic if due."""
         if now_s < self._due_s:
             return
         self._due_s = next_due(self._due_s, self._period_s, now_s)

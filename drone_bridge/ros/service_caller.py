@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ServiceCaller: calls services of a vehicle in ROS, or of a bridge, for a server whose operator requests something."""
+"""ServiceCaller: calls services of a vehicle in ROS, or of a bridge, for the requests of a server's operator."""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
@@ -16,16 +16,16 @@ from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.session import Answer
 
 CHECK_PERIOD_S = 0.5
-#: Calls of one service that wait for an answer; of more, the oldest is given up.
+#: Limit of pending calls of one service. Beyond it the oldest is abandoned.
 MAX_PENDING = 4
-#: The condition of services that can't be called.
+#: Condition of unavailable services.
 MISSING = "missing_services"
 
 Finish = Callable[[Answer], None]
 
 
 class ServiceCaller:
-    """Calls services, each a std_srvs/Trigger by default. `call` is for the loop's thread."""
+    """Clients of services, each a std_srvs/Trigger by default. `call` is for the loop's thread."""
 
     def __init__(
         self,
@@ -38,32 +38,32 @@ class ServiceCaller:
         on_missing: Callable[[str], None] = lambda name: None,
         is_gone: Callable[[str], bool] = lambda name: False,
     ) -> None:
-        """Make the clients.
+        """Create the clients.
 
         Args:
-            node: whose session calls.
-            services: names of services by what is requested.
-            timeout_s: how long an answer may take.
-            types: of which other type some are; the vehicle may lack those.
-            max_pending: calls of one service that wait for an answer; of more, the oldest is given up.
-            on_missing: gets, now and then, each name that nobody offers. In the executor.
-            is_gone: returns whether the node that offers a name is known to be dead or to hang, whatever the ROS graph
-                says.
+            node: the node whose session calls.
+            services: the names of the services, by request.
+            timeout_s: the timeout of a response, s.
+            types: other service types, by request. These services are optional.
+            max_pending: limit of pending calls of one service; beyond it the oldest is abandoned.
+            on_missing: callback, periodically, for each unavailable request. Called in the executor.
+            is_gone: returns whether the node that offers a service is known to have ended or to hang, even if the ROS
+                graph still contains it.
         """
         self._node, self._timeout_s, self._optional = node, timeout_s, frozenset(types or ())
         self._max_pending, self._on_missing, self._is_gone = max_pending, on_missing, is_gone
         kinds = {**dict.fromkeys(services, Trigger), **(types or {})}
         self._clients = {name: node.make_client(kinds[name], service) for name, service in services.items()}
-        # With the time of the call, by `elapsed_s`, and its waiter; the oldest first.
+        # Futures with the time of the call, by `elapsed_s`, and its callback; the oldest first.
         self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
         node.make_timer(CHECK_PERIOD_S, self._look)
 
     def call(self, name: str, finish: Finish, request: Any = None, *, moves: bool = True) -> None:
-        """Call a service, one of another type with a request; `finish` gets the answer, in any thread.
+        """Call a service. `request` is for other types than Trigger; `finish` gets the Answer, in any thread.
 
-        It is called in this thread: so no call overtakes another one, and the last ones are made while the executor is
-        shutting down already. What moves the vehicle is not called while that is held, or if this process has stood
-        still since it was decided.
+        The call is sent in this thread, so calls stay in order, and the last ones are sent even while the executor is
+        shutting down. A call that moves the vehicle is refused while the vehicle is held, or after a stall of this
+        process since the decision.
         """
         if moves and self._node.hold.is_held:
             finish(_uncalled("the vehicle is held"))
@@ -81,14 +81,14 @@ class ServiceCaller:
                 future.add_done_callback(partial(self._answered, name))
 
     def absence(self, names: Sequence[str]) -> str:
-        """Return, in a clause, why services that are not offered are not."""
+        """Return a clause with the reason why services are unavailable."""
         services = ", ".join(self._node.resolve_service_name(self._clients[name].srv_name) for name in names)
         if all(self._clients[name].service_is_ready() for name in names):
             return f"the node that offers {services} hangs or has ended, as it reports nothing any more"
         return f"no node offers {services}"
 
     def offers(self, name: str) -> bool:
-        """Return whether there is such a service, of a node that is not known to be gone."""
+        """Return whether a service is available, from a node that is not known to have ended or to hang."""
         return self._clients[name].service_is_ready() and not self._is_gone(name)
 
     def _answered(self, name: str, future: Any) -> None:
@@ -97,16 +97,16 @@ class ServiceCaller:
             pending[1](Answer(response.success, response.message, response=response))
 
     def _look(self) -> None:
-        """Report what nobody offers, and give up calls that take too long. In the executor."""
+        """Report unavailable services, and time out pending calls. In the executor."""
         missing = [name for name in self._clients if not self.offers(name)]
         for name in missing:
             self._on_missing(name)
         needed = [name for name in missing if name not in self._optional]
-        # A service that is known has a node that hangs, or has ended.
+        # A missing service that DDS still knows belongs to a node that hangs or has ended.
         are_known = all(self._clients[name].service_is_ready() for name in needed)
         advice = "its launch file starts it again" if are_known else "set target.* to the drone's own"
         self._node.report.update_condition(MISSING, self.absence(needed) if needed else None, advice)
-        running_s = PROCESS.running_s()  # an answer that came while this process stood still is taken first
+        running_s = PROCESS.running_s()  # not counting a stall: a response that arrived meanwhile comes first
         for name, pending in self._pending.items():
             for future, (called_s, _) in tuple(pending.items()):
                 if self._is_gone(name) or min(elapsed_s() - called_s, running_s) > self._timeout_s:

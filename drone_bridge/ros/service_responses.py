@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Service responses that survive a client which is only half discovered.
+"""Reliable service responses to clients that are only partly discovered.
 
-A client may find a service whose writer has not found the client's reader yet. A response that is sent then is lost:
-rclpy warns, or raises on Humble before 3.3.10, and the client waits for ever. So a service's `send_response`, by its
-public name, is wrapped to send such a response again until it is delivered.
+A client may discover a service whose writer has not discovered the client's reader yet. A response sent at that time is
+lost: rclpy warns, or raises on Humble before 3.3.10, and the client waits forever. The public method `send_response`
+of a service is therefore wrapped to resend such a response until it is delivered.
 """
 
 import warnings
@@ -16,20 +16,20 @@ from rclpy.node import Node
 from rclpy.service import Service
 
 RETRY_PERIOD_S = 0.2  # each attempt blocks the executor for 0.1 s
-MAX_RETRIES = 25  # after which the client is assumed to be gone
+MAX_RETRIES = 25  # then the client is assumed to have ended
 
 Send = Callable[[Any, Any], None]
 
 
 def resend_lost_responses(node: Node) -> None:
-    """Make all existing services of a node resend responses that could not be delivered."""
+    """Wrap all existing services of a node to resend undelivered responses."""
     for service in node.services:
-        if "send_response" not in vars(service):  # else it does so already: those that a ProtocolNode creates
+        if "send_response" not in vars(service):  # those of a ProtocolNode are wrapped already
             resend_if_lost(node, service)
 
 
 def resend_if_lost(node: Node, service: "Service[Any, Any]") -> None:
-    """Make a service resend a response that could not be delivered because its reader was not discovered yet."""
+    """Wrap a service to resend a response whose reader was not discovered yet."""
     send: Send = service.send_response
 
     def send_now_or_later(response: Any, header: Any) -> None:
@@ -52,13 +52,13 @@ def _is_sent(send: Send, response: Any, header: Any) -> bool:
 
 
 class _Retry:
-    """Resends one response until it is delivered, or until nobody can be waiting for it."""
+    """Retry of one response, until it is delivered or its client is assumed to have ended."""
 
     def __init__(self, node: Node, send: Send, response: Any, header: Any) -> None:
         self._node = node
         self._attempt = (send, response, header)
         self._left = MAX_RETRIES
-        # Discovery does not depend on ROS time.
+        # Discovery is independent of ROS time.
         clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(RETRY_PERIOD_S, self._try, clock=clock)
 

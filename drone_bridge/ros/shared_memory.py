@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared memory of Fast DDS: what a process needs there, and what killed processes have left. No ROS.
+"""Shared memory of Fast DDS: space that a process needs, and removal of files of killed processes. No ROS.
 
-A participant has a segment, and a queue for each port that it receives on. Beside each lies an empty file that its
-owner keeps locked (flock) for as long as it lives, in any container that shares the folder: `_el`, and for those who
-write into a queue `_sl`. A process that is killed removes nothing, but its locks are gone.
+A participant has a segment, and a queue for each of its receiving ports. Beside each is an empty file that the owner
+keeps locked (flock) while it runs, in any container that shares the folder: `_el`, and `_sl` for writers to a queue. A
+killed process leaves its files, but not its locks.
 """
 
 import contextlib
@@ -16,29 +16,29 @@ from pathlib import Path
 from drone_bridge.ros.environment import profile_number
 
 SHARED_MEMORY = Path("/dev/shm")
-#: How the names of its files begin: in Fast DDS 3, and in 2 of Humble and Jazzy.
+#: Prefixes of its file names: in Fast DDS 3, and in Fast DDS 2 (Humble, Jazzy).
 SEGMENT_PREFIXES = ("fastdds_", "fastrtps_")
 _MEGABYTE = 1_000_000
 _DEFAULT_SEGMENT_BYTES = 512 * 1024
-_BOOKKEEPING = 1.05  # of a segment's size
+_BOOKKEEPING = 1.05  # factor of a segment's size
 _QUEUES_BYTES = 150_000  # of one participant
-_YOUNG_S = 2.0  # its owner may be about to lock it, or to finish it
+_YOUNG_S = 2.0  # the owner of a younger file may be about to lock or finish it
 _LOOK_PERIOD_S = 0.02
-_UNFINISHED = (0, 1)  # not yet begun, and begun
+_UNFINISHED = (0, 1)  # states: not begun, begun
 
 
 def make_room(folder: Path = SHARED_MEMORY) -> str | None:
-    """Remove what killed processes have left and would stop a process that is about to start DDS.
+    """Remove files of killed processes that would block a process at its start of DDS.
 
-    Those are ports that are half made, and everything where it would lack room. Returns a sentence where it lacks room
-    nevertheless. Waits for a port that may be in the making, at most _YOUNG_S.
+    These are unfinished ports, and all abandoned files if memory is short. Returns a sentence if memory is short
+    nevertheless. Waits for ports that may be in progress, for _YOUNG_S at most.
     """
-    with contextlib.suppress(OSError):  # of a file that another process has removed meanwhile, or another user's
+    with contextlib.suppress(OSError):  # a file was removed meanwhile, or belongs to another user
         until_s = time.monotonic() + _YOUNG_S
         unfinished = half_made(folder)
         while unfinished and time.monotonic() < until_s:
             time.sleep(_LOOK_PERIOD_S)
-            unfinished = [file for file in unfinished if _is_half_made(file)]  # what is begun meanwhile has its maker
+            unfinished = [file for file in unfinished if _is_half_made(file)]  # later ones have a living owner
         for file in unfinished:
             file.unlink()
             file.with_name(f"sem.{file.name}_mutex").unlink(missing_ok=True)
@@ -49,10 +49,10 @@ def make_room(folder: Path = SHARED_MEMORY) -> str | None:
 
 
 def half_made(folder: Path = SHARED_MEMORY) -> list[Path]:
-    """Return the ports that are in the making, or were when their process was killed.
+    """Return the unfinished ports: in progress, or abandoned by a killed process.
 
-    Each process that would open such a port waits for it, up to five minutes, when its first node is made. Ports are
-    chosen out of a few that all domains of a machine share.
+    A process that opens such a port waits for it, up to five minutes, at the creation of its first node. Ports are
+    chosen from a small set that all domains of a machine share.
     """
     ports = (file for prefix in SEGMENT_PREFIXES for file in folder.glob(f"{prefix}port*"))
     return [file for file in ports if not file.name.endswith(("_el", "_sl")) and _is_half_made(file)]
@@ -60,13 +60,13 @@ def half_made(folder: Path = SHARED_MEMORY) -> list[Path]:
 
 def _is_half_made(port: Path) -> bool:
     with contextlib.suppress(OSError), port.open("rb") as file:
-        state = int.from_bytes(file.read(4), sys.byteorder)  # of Boost's managed memory
+        state = int.from_bytes(file.read(4), sys.byteorder)  # of Boost's managed shared memory
         return state in _UNFINISHED
     return False
 
 
 def shortage(folder: Path = SHARED_MEMORY) -> str | None:
-    """Return what a process that is about to start DDS will lack, or None."""
+    """Return a sentence if a process at its start of DDS will lack shared memory, or None."""
     try:
         has = os.statvfs(folder)
     except OSError:
@@ -84,7 +84,7 @@ def shortage(folder: Path = SHARED_MEMORY) -> str | None:
 
 
 def abandoned(folder: Path = SHARED_MEMORY) -> list[Path]:
-    """Return the files that no living process owns."""
+    """Return the files of ended processes."""
     files: list[Path] = []
     for lock in sorted(lock for prefix in SEGMENT_PREFIXES for lock in folder.glob(f"{prefix}*_el")):
         name = lock.name.removesuffix("_el")
@@ -96,12 +96,12 @@ def abandoned(folder: Path = SHARED_MEMORY) -> list[Path]:
 
 
 def _is_free(lock: Path) -> bool:
-    """Return whether nobody has locked a file. One that is not there is locked by nobody."""
+    """Return whether a file is unlocked, or missing."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return True
-    except OSError:  # another user's
+    except OSError:  # of another user
         return False
     try:
         if time.time() - os.fstat(descriptor).st_ctime < _YOUNG_S:

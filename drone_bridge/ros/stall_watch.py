@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StallWatch: notices that this process stood still: it was stopped, swapped out, or its machine was suspended.
+"""StallWatch: detects stalls of this process: it was stopped or swapped out, or its machine was suspended.
 
-A thread of its own ticks, and each look counts as a tick. Nothing is locked: whoever sees the gap since the last tick
-notes the stall before its own tick, so that nobody sees the one without the other. Each thread has a tick of its own,
-and the latest counts: one that was delayed between reading the time and noting it makes no gap.
+A separate thread ticks, and each query counts as a tick. There is no lock: a thread that detects a gap since the last
+tick records the stall before its own tick, so that no thread sees the tick without the stall. Each thread has its own
+tick, and the latest one counts: a thread that is delayed between reading and storing the time causes no gap.
 
-Whatever waited in queues meanwhile arrives as if it were new: DDS notes a message's reception only after the process
-goes on. (Reliable writers send again what was lost, up to 8 s later: so streams of commands are taken best-effort.) And
-the silence of peers is this process's own, as it neither sent nor listened.
+Messages that waited in queues during a stall arrive as if they were new: DDS records their reception only after the
+process resumes. (Reliable writers retransmit lost messages up to 8 s later: command streams are therefore best-effort.)
+The silence of peers is the process's own, since it neither sent nor received.
 
-A virtual machine that is paused as a whole stops its clocks as well, so nothing inside can notice. Stamped commands
-are refused then as well if the stamps come from another machine.
+If a whole virtual machine is paused, its clocks stop too, and nothing inside can detect that. Stamped commands are then
+refused nevertheless, if the stamps come from another machine.
 """
 
 import math
@@ -22,35 +22,35 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.session import session
 from drone_bridge.session.stall_detector import StallDetector
 
-#: The time between two ticks, and the gap that is a stall: as a session's loop has them.
+#: Period of ticks, and gap that counts as a stall: the same as in a session's loop.
 TICK_S, STALL_S = StallDetector.PERIOD_S, StallDetector.STALL_S
-#: For how long after a stall no command is taken. What had queued up is read within some milliseconds.
+#: How long commands are refused after a stall. Queued messages are read within some milliseconds.
 SETTLING_S = session.SETTLING_S
-LATE_TURN_S = 2.0  # after a stall, until each thread of a process on a busy machine has had its turn
+LATE_TURN_S = 2.0  # time after a stall until every thread has run, even on a busy machine
 
 
 class StallWatch:
-    """Measures for how long a process has been running since it last stood still. Thread-safe.
+    """Measures the time since the last stall of the process. Thread-safe.
 
-    A caller counts as a sign of life, so that one thread that does not get its turn is not taken for a stall.
+    Each query counts as a tick, so that a delay of a single thread is not mistaken for a stall.
     """
 
     def __init__(self, clock: Callable[[], float] = elapsed_s) -> None:
-        """`clock` returns a time in s that goes on while the process stands still."""
+        """`clock` returns a time, s, that advances during a stall."""
         self.clock = clock
-        self._ticks = {0: clock()}  # by thread
+        self._ticks = {0: clock()}  # time of the last tick, by thread
         self._resumed_s = self._stalled_from_s = -math.inf
-        self._looked_s = self._settled_s = -math.inf  # of `is_settling`
+        self._looked_s = self._settled_s = -math.inf  # state of `is_settling`
         self._thread: threading.Thread | None = None
-        # Without a node nobody ticks, and then a gap between two questions says nothing.
+        # Without a node there are no ticks, and a gap between two queries means nothing.
         self._is_ticking = clock is not elapsed_s
 
     def running_s(self) -> float:
-        """Return for how long the process has been running since its last stall; infinity without one.
+        """Return the time since the last stall, s; infinity without one.
 
-        A judge of a peer's silence waits until it has spoken and listened for that long again.
+        A check of a peer's silence is bounded by this time, in which the process has sent and received.
         """
-        # The gap is judged by the first caller after it, and that need not be the thread that ticks.
+        # The first query after a gap detects it, not necessarily the ticking thread.
         if not self._is_ticking:
             return math.inf
         now_s = self.clock()
@@ -63,15 +63,15 @@ class StallWatch:
         return now_s - self._resumed_s
 
     def stood_still_since(self, moment_s: float) -> bool:
-        """Return whether the process has stood still since a time of `clock`, by default `elapsed_s`."""
+        """Return whether the process has stalled since a time of `clock`, by default `elapsed_s`."""
         return self.running_s() <= self.clock() - moment_s
 
     @property
     def is_settling(self) -> bool:
-        """Whether the process has just stood still, so that a request may have been waiting. For the executor.
+        """Whether the process has just resumed after a stall, so that requests may be stale. For the executor.
 
-        On a busy machine that may get its turn long after the process goes on again, and what it had read before, or
-        reads only then, is as old. So it settles from its own first look, if that comes in time.
+        On a busy machine the executor may run long after the process has resumed, and its messages are as stale then.
+        The settling time therefore starts with the executor's first query, if that is within LATE_TURN_S.
         """
         running_s, now_s = self.running_s(), self.clock()
         is_first = now_s - running_s > self._looked_s
@@ -83,14 +83,14 @@ class StallWatch:
         return now_s < self._settled_s
 
     def waited_s(self) -> float:
-        """Return for how long a request that is taken now may have waited; 0 without a stall. For the executor.
+        """Return how long a request that is handled now may have waited, s; 0 without a stall. For the executor.
 
-        Stalls that follow each other count as one, with the time between them.
+        Successive stalls count as one, including the time between them.
         """
         return self.clock() - self._stalled_from_s if self.is_settling else 0.0
 
     def start(self) -> None:
-        """Tick in a thread of its own, from now on. May be called again, also in a forked process."""
+        """Start the ticking thread. May be called again, also in a forked process."""
         if self._thread is None or not self._thread.is_alive():
             self._ticks[0], self._is_ticking = self.clock(), True
             self._thread = threading.Thread(target=self._tick, name="stall watch", daemon=True)
@@ -102,14 +102,14 @@ class StallWatch:
             time.sleep(TICK_S)
 
 
-#: This process's own. Every node starts it.
+#: Watch of this process. Every node starts it.
 PROCESS = StallWatch()
 
 
 class StreamSettling:
-    """Refuses commands of streams that may have waited while this process was stalled.
+    """Refuses commands of streams that may have waited during a stall of this process.
 
-    They count again SETTLING_S after the first look that follows a stall: a thread may get its turn late.
+    Commands are followed again SETTLING_S after the first query that follows a stall, since a thread may run late.
     """
 
     def __init__(self, watch: StallWatch = PROCESS) -> None:
@@ -118,8 +118,8 @@ class StreamSettling:
         self._settled_s = -math.inf
 
     def refusal(self) -> str | None:
-        """Return why a command that has just arrived is refused, or None."""
-        now_s = self._watch.clock()  # first: a stall right after it is noticed by the next look
+        """Return why a new command is refused, or None."""
+        now_s = self._watch.clock()  # first: the next query detects a stall right after it
         running_s = self._watch.running_s()
         if running_s <= now_s - self._looked_s:
             self._settled_s = now_s + SETTLING_S

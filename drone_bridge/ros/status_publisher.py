@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StatusPublisher: publishes the status of a node's link on /diagnostics, which several vehicles share."""
+"""StatusPublisher: publishes the status of a node's link on /diagnostics, a topic shared by all vehicles."""
 
 import contextlib
 from collections.abc import Callable
@@ -17,12 +17,12 @@ _DEPTH = 10
 
 
 class StatusPublisher:
-    """Publishes in every lifecycle state. Thread-safe."""
+    """Publisher on /diagnostics that works in every lifecycle state. Thread-safe."""
 
     def __init__(self, node: Node, now: Callable[[], Time]) -> None:
-        """Create the publisher; `now` gives the stamps."""
+        """Create the publisher. `now` returns the stamps."""
         self._now = now
-        #: Of each status.
+        #: Name of each status.
         self.name = f"{node.get_fully_qualified_name().lstrip('/')}{LINK_STATUS}"
         self._publisher: Publisher[Any] = node.create_publisher(
             DiagnosticArray, "/diagnostics", _DEPTH, event_callbacks=NO_EVENTS
@@ -30,7 +30,7 @@ class StatusPublisher:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether anybody subscribes."""
+        """Whether the topic has subscribers."""
         try:
             return self._publisher.get_subscription_count() > 0
         except PUBLISHER_ERRORS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""stream_link: the TCP link of a node with one peer, which is connected to or waited for, as its parameters say."""
+"""stream_link: TCP link of a node with one peer, whose parameters select which end connects."""
 
 from collections.abc import Callable
 
@@ -14,10 +14,10 @@ from drone_bridge.wire.addresses import address_name
 def stream_link(
     node: ProtocolNode, on_failure: Callable[[LinkError, float], None], options: StreamOptions | None = None
 ) -> TcpPort | TcpPeer:
-    """Return the link by the parameters host, port and role.
+    """Create the link for the parameters host, port and role.
 
-    `on_failure` gets the error of each attempt to connect that failed, and the seconds until the next one.
-    Raises LinkError when the port is taken, and ValueError when it says nothing.
+    `on_failure` gets the error of each failed attempt to connect, and the delay until the next one, s.
+    Raises LinkError if the address is not available, and ValueError if port is 0 for the role connect.
     """
     host, port = node.parameters["host"], node.parameters["port"]
     if node.parameters["role"] == "listen":

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stream: a topic whose messages are taken when they are needed; what arrives wakes nobody.
+"""Stream: polled subscription, whose messages wake no executor.
 
-rclpy's executor builds its wait set anew for each message, over all entities of its node: 0.7 ms of CPU for a command
-that only replaces a field, and 46 of 1,280 messages per second in a node with 800 subscriptions. So subscriptions to
-streams belong to the callback group `Polled`, for which no executor waits, and their owner takes from them at its own
-rate: goals and controllers before they decide, the recorder and the page by a timer, and a link's thread before it
-sends (`CommandStreams`, `SampledTopics`). Taking is safe in any thread.
+rclpy's executor rebuilds its wait set for each message, over all entities of its node. That costs 0.7 ms of CPU for a
+command that only replaces a field, and limits a node with 800 subscriptions to 46 of 1,280 messages per second.
+Subscriptions to streams therefore belong to the callback group `Polled`, for which no executor waits. Their owner polls
+them at its own rate: goals and controllers before they decide, the recorder and the page by a timer, and a link's
+thread before it sends (`CommandStreams`, `SampledTopics`). Taking is safe in any thread.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
     from drone_bridge.ros.protocol_node import ProtocolNode
 
-#: An executor that waits for an event of a subscription returns at once while a message waits there, which it does not
-#: take: with the events that rclpy handles by default, the recorder costs a core.
+#: Event callbacks of a polled subscription: none. An executor that waits for its events returns at once while a message
+#: waits, without taking it: with rclpy's default events, the recorder would use a whole core.
 UNWATCHED = SubscriptionEventCallbacks(use_default_callbacks=False)
-#: Raised by a subscription that another thread destroys, or that ROS's shutdown has ended.
+#: Errors of a subscription that another thread or ROS's shutdown has destroyed.
 SUBSCRIPTION_ERRORS = (rclpy_implementation.RCLError, InvalidHandle)
-#: Messages that `Stream.take` passes over at most: a publisher that is faster must not keep it busy.
+#: Limit of messages that one take skips, so that a fast publisher can't keep it busy.
 MAX_PASSED_OVER = 100
 
 
 class Polled(CallbackGroup):
-    """Subscriptions from which their owner takes: no executor waits for them while `is_polled`."""
+    """Callback group of polled subscriptions. No executor waits for them while `is_polled`."""
 
     def __init__(self, *, is_polled: bool = True) -> None:
         super().__init__()
-        #: May be set by any thread; an executor notices at its next wait.
+        #: May be set by any thread. An executor applies it at its next wait.
         self.is_polled = is_polled
 
     def can_execute(self, entity: Any) -> bool:
@@ -60,13 +60,13 @@ class Polled(CallbackGroup):
 
 
 def arrived(subscription: Any, at_most: int) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """Yield the messages, or their bytes, that wait on a subscription now, each with its message info.
+    """Yield the waiting messages of a subscription, or their bytes, each with its message info.
 
-    A subscription that is being destroyed has none.
+    A subscription that is being destroyed yields none.
     """
     try:
         with subscription.handle:
-            for _ in range(at_most):  # a topic that is faster than its reader has to leave time for others
+            for _ in range(at_most):  # bounded: a topic may be faster than its reader
                 taken = subscription.handle.take_message(subscription.msg_type, subscription.raw)
                 if not taken:
                     return
@@ -76,7 +76,7 @@ def arrived(subscription: Any, at_most: int) -> Iterator[tuple[Any, dict[str, An
 
 
 def newest_of(subscription: Any) -> Any:
-    """Return the newest message that waits on a subscription, whose depth an override may have raised, or None."""
+    """Return the newest waiting message of a subscription, or None. An override may have raised its depth."""
     newest = None
     for message, _ in arrived(subscription, MAX_PASSED_OVER):
         newest = message
@@ -84,7 +84,7 @@ def newest_of(subscription: Any) -> Any:
 
 
 class Stream:
-    """The newest message of a topic, from publishers of any QoS; a lost one is followed by the next."""
+    """Polled newest message of a topic, best effort, from publishers of any QoS."""
 
     def __init__(self, node: Node, message_type: type, topic: str) -> None:
         self._subscription: Any = node.create_subscription(
@@ -92,20 +92,20 @@ class Stream:
         )
 
     def take(self) -> Any:
-        """Return the newest message that has come since the last call, or None."""
+        """Return the newest message since the last call, or None."""
         return newest_of(self._subscription)
 
 
 def ignore(_: Any) -> None:
-    """Take no message: the callback of a subscription whose owner takes from it."""
+    """Do nothing: the callback of a polled subscription."""
 
 
 def subscribe_to_stream(
     node: ProtocolNode, message_type: type, topic: str, group: Polled, callback: Callable[[Any], None] = ignore
 ) -> list[Any]:
-    """Return the subscriptions to a stream whose QoS can be overridden by parameters.
+    """Create the subscriptions to a stream, whose QoS can be overridden by parameters.
 
-    Where an override requests more than best effort and volatile, a second one receives from all publishers.
+    If an override requests more than best effort and volatile, a second subscription receives from all publishers.
     """
 
     def subscribe(overridable: QoSOverridingOptions | None) -> Any:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subscriptions that receive from every publisher of their topic, whatever QoS it offers.
+"""Subscriptions that receive from every publisher of their topic, regardless of its QoS.
 
-A subscription that requests earlier messages (transient local) or lost ones (reliable) gets nothing at all from a
-publisher that does not offer that; a second one, which requests less, receives from such publishers.
+A subscription that requests earlier messages (transient local) or retransmission (reliable) gets nothing from a
+publisher that does not offer that. A second subscription with a weaker request receives from such publishers.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def subscribe(
     overridable: QoSOverridingOptions | None = None,
     keep: Callable[[Any], None] = lambda subscription: None,
 ) -> None:
-    """Subscribe to all publishers of a topic: with this QoS, or depth, and with less to those that offer less.
+    """Subscribe to all publishers of a topic, with a QoS or depth, and with a weaker QoS for weaker publishers.
 
-    That happens as soon as such a publisher is discovered, and is logged. From then on, messages of those that offer
-    more arrive twice. `keep` gets each of the subscriptions; `overridable` is for the first one.
+    The weaker subscription is created, and logged, when such a publisher is discovered. From then on, messages of
+    stronger publishers arrive twice. `keep` gets each subscription; `overridable` applies to the first one.
     """
     made: set[tuple[DurabilityPolicy, ReliabilityPolicy]] = set()
 
@@ -53,10 +53,10 @@ def subscribe(
             message_type,
             topic,
             callback,
-            copy.copy(wanted),  # an override changes the profile that it is given, and others may have the same
+            copy.copy(wanted),  # an override modifies the profile, which may be shared
             callback_group=callback_group,
             event_callbacks=events,
-            qos_overriding_options=None if made else overridable,  # a topic has those parameters once
+            qos_overriding_options=None if made else overridable,  # these parameters exist once per topic
         )
 
     def add(wanted: QoSProfile) -> None:
@@ -68,10 +68,10 @@ def subscribe(
                 add(less)
 
         try:
-            # No other event: each that an executor waits for makes each of its waits dearer.
+            # No other events: each one makes every wait of an executor slower.
             events = SubscriptionEventCallbacks(incompatible_qos=on_incompatible, use_default_callbacks=False)
             subscription = create(wanted, events)
-        except UnsupportedEventTypeError:  # as where every subscription hears every publisher
+        except UnsupportedEventTypeError:  # where every subscription matches every publisher
             subscription = create(wanted, None)
         made.add((subscription.qos_profile.durability, subscription.qos_profile.reliability))
         keep(subscription)
@@ -80,7 +80,7 @@ def subscribe(
 
 
 def _without(qos: QoSProfile, kind: QoSPolicyKind) -> QoSProfile | None:
-    """Return the profile without this policy's request; None if it requests nothing known here."""
+    """Return the profile with a weaker request for a policy. Return None for an unknown policy."""
     less = copy.copy(qos)
     if kind == QoSPolicyKind.DURABILITY:
         less.durability = DurabilityPolicy.VOLATILE

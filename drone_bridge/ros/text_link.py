@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TextLink: documents as std_msgs/String on topics, as a link for a LinkLoop. What arrives there is posted to it."""
+"""TextLink: link for a LinkLoop that sends documents as std_msgs/String. Received documents are posted to the loop."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,21 +12,21 @@ from drone_bridge.net.link_loop import Received
 
 
 class TextLink:
-    """Publishes each document on the topic that it is sent to."""
+    """Send-only link, whose destinations are topics."""
 
     port = 0
 
     def __init__(
         self, publish: "Callable[[Publisher[Any], String], None]", publishers: "Mapping[str, Publisher[Any]]"
     ) -> None:
-        """`publish` never raises; `publishers` are by topic."""
+        """`publish` never raises. `publishers` are indexed by topic."""
         self._publish, self._publishers = publish, publishers
 
     def open(self) -> None:
-        """Do nothing, as topics need no opening."""
+        """Do nothing: topics need no opening."""
 
     def cancel(self) -> None:
-        """Do nothing: nothing waits."""
+        """Do nothing: `open` never waits."""
 
     def files(self) -> Sequence[Selectable]:
         return ()

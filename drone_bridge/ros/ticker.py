@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ticker: calls a function at steady intervals of real time, in a thread of its own."""
+"""Ticker: periodic callback in real time, in a separate thread."""
 
 import threading
 import traceback
@@ -7,21 +7,21 @@ from collections.abc import Callable
 
 
 class Ticker:
-    """Calls a function periodically in real time, until it is stopped."""
+    """Thread that calls a function periodically in real time, until `stop`."""
 
     def __init__(self, name: str, period_s: float, call: Callable[[], None], on_failure: Callable[[str], None]) -> None:
-        """`call` must not block for long; its exceptions go to `on_failure` as tracebacks."""
+        """`call` must not block for long. Its exceptions are passed to `on_failure` as tracebacks."""
         self._period_s = period_s
         self._call = call
         self._on_failure = on_failure
-        # Held until it is to stop. To wait for an Event makes another lock each time.
+        # Locked until `stop`. An Event would allocate a lock for each wait.
         self._running = threading.Lock()
         self._running.acquire()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, after a call in progress has returned."""
+        """Stop the thread, after a call in progress."""
         self._running.release()
         self._thread.join()
 

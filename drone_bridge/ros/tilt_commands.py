@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TiltCommands: the command topics of a drone that is steered by tilt: velocities on cmd_vel, shares on cmd_axes."""
+"""TiltCommands: command topics of a tilt-controlled drone: velocities on cmd_vel, shares on cmd_axes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 
 
 def drone_parameters(drone: TiltedDrone) -> tuple[ParameterDeclaration, ...]:
-    """Return the parameters of a drone's full deflections; `drone` has the defaults."""
+    """Return the parameters of a drone's full deflections. `drone` has the defaults."""
     return tuple(
         ParameterDeclaration(f"drone.{name}", getattr(drone, name), meaning, range=(least, most))
         for name, meaning, least, most in (
@@ -31,13 +31,13 @@ def drone_parameters(drone: TiltedDrone) -> tuple[ParameterDeclaration, ...]:
 
 
 def read_drone(parameters: DeclaredParameters, drone: TiltedDrone) -> TiltedDrone:
-    """Return a drone with the full deflections of these parameters."""
+    """Return a copy of a drone with the full deflections of the parameters."""
     deflections = {name: parameters[f"drone.{name}"] for name in ("max_tilt", "max_climb", "max_yaw_rate")}
     return replace(drone, **deflections)
 
 
 class TiltCommands(CommandTopics[Shares]):
-    """Takes velocities and shares for such a drone; a TiltPilot flies what its arbiter decides."""
+    """Command topics of such a drone. A TiltPilot flies the decisions of the arbiter."""
 
     def __init__(
         self,
@@ -50,10 +50,10 @@ class TiltCommands(CommandTopics[Shares]):
         """Subscribe to the command topics.
 
         Args:
-            node: whose topics they come from.
-            drone: with its full deflections, see `read_drone`.
-            now: the clock of stamps, if that is not a machine's clock.
-            has_landing_button: whether the drone is landed by a button, and not by a velocity.
+            node: the node with the topics.
+            drone: the drone with its full deflections, see `read_drone`.
+            now: the clock of stamps, if it is not a machine's clock.
+            has_landing_button: whether the drone lands by a button, not by a velocity.
         """
         super().__init__(
             node,

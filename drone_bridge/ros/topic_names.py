@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topic names made from names that people or machines have given."""
+"""Topic names from arbitrary names of people or machines."""
 
 import re
 import unicodedata
@@ -9,10 +9,10 @@ LONGEST = 64  # characters: a whole topic name has less than 256
 
 
 def topic_token(name: str, fallback: str) -> str:
-    """Return a name as one level of a topic name: lower-case letters, digits and single underscores.
+    """Convert a name to one token of a topic name: lower-case letters, digits and single underscores.
 
-    Accents are dropped. A name that starts with a digit gets the fallback in front, one without any letter or digit
-    of ASCII becomes it; `fallback` has to be a token itself.
+    Accents are dropped. A name that starts with a digit is prefixed with the fallback. One without ASCII letters or
+    digits is replaced by the fallback. `fallback` has to be a token itself.
     """
     plain = unicodedata.normalize("NFKD", name[: 4 * LONGEST]).encode("ascii", "ignore").decode()
     token = re.sub("[^a-z0-9]+", "_", plain.lower()).strip("_")
@@ -24,7 +24,7 @@ def topic_token(name: str, fallback: str) -> str:
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Return the names made unique by the suffixes _2, _3, ... in order."""
+    """Make names unique by the suffixes _2, _3, ..., in order."""
     taken: set[str] = set()
     unique = []
     for name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TopicPublishers: the topics of a table that a bridge offers, whose messages are made only for subscribers."""
+"""TopicPublishers: publishers for a bridge's rows of a table, which convert messages only for subscribers."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
     from drone_bridge.ros.protocol_node import ProtocolNode
 
-#: How long a new subscriber may go unnoticed, for want of a reason to choose otherwise.
+#: Default period of the checks for new subscribers.
 SUBSCRIBER_CHECK_PERIOD_S = 0.2
 
 
 @dataclass(slots=True)
 class _Offer:
-    """A topic, and the function that makes its message, or None, from a wire message and a stamp."""
+    """Publisher, and function that converts a wire message and a stamp to its message, or None."""
 
     publisher: Publisher[Any]
     make: Callable[[Any, Time], Any]
     is_always_made: bool
-    """Whether subscribers don't matter."""
+    """Whether messages are made even without subscribers."""
 
 
 @dataclass(slots=True)
 class _Offers:
-    """The topics whose messages are made of a wire message, then published together."""
+    """Topics of one kind of wire message, whose messages are published together."""
 
     all: list[_Offer] = field(default_factory=list)
     wanted: list[_Offer] = field(default_factory=list)
@@ -46,9 +46,9 @@ class _Offers:
 
 
 class TopicPublishers:
-    """The topics that a bridge offers. The messages of one kind of wire message are for one thread.
+    """Publishers of a bridge's topics. Each kind of wire message is for one thread.
 
-    DDS is queried for subscribers only now and then: a query can take longer than anything but publishing.
+    DDS is queried for subscribers only once per `period_s`: a query can take longer than all but publishing.
     """
 
     def __init__(
@@ -61,21 +61,21 @@ class TopicPublishers:
         period_s: float = SUBSCRIBER_CHECK_PERIOD_S,
         make_publisher: Callable[[Topic], Publisher[Any]] | None = None,
     ) -> None:
-        """Make the publishers.
+        """Create the publishers.
 
         Args:
             node: the bridge.
-            table: rows without `to_ros`, or whose parameter is false, are left out.
-            translation: that of the rows.
-            static_transforms: are published beside the first wire message.
-            period_s: how long a new subscriber may go unnoticed.
-            make_publisher: makes that of a row, by default `node.make_publisher`.
+            table: the rows. Those without `to_ros`, or whose parameter is false, are skipped.
+            translation: the first argument of the rows' functions.
+            static_transforms: static transforms, published with the first wire message.
+            period_s: the period of the checks for new subscribers.
+            make_publisher: creates the publisher of a row; default: `node.make_publisher`.
         """
         self._node, self._period_s = node, period_s
         self._static = list(static_transforms)
         self._is_static_sent = False
-        self._last: dict[Any, Any] = {}  # the message of rows of which only changes are published, by publisher
-        self._offers: dict[tuple[type, bool], _Offers] = {}  # by kind of wire message, and whether they are slow
+        self._last: dict[Any, Any] = {}  # last message of rows with `only_changes`, by publisher
+        self._offers: dict[tuple[type, bool], _Offers] = {}  # by kind of wire message and `is_slow`
         publishers: dict[str, Publisher[Any]] = {}
         for row in table:
             if row.to_ros is None or (row.if_parameter and not node.parameters[row.if_parameter]):
@@ -95,7 +95,7 @@ class TopicPublishers:
         self._static_publisher = node.make_publisher(TFMessage, "/tf_static", latched()) if self._static else None
 
     def wait_for_subscribers(self, timeout_s: float) -> None:
-        """Wait until those who subscribed before these topics were offered hear them; some may never."""
+        """Wait until existing subscribers are matched, or for the timeout: some may never match."""
         end_s = time.monotonic() + timeout_s
         while time.monotonic() < end_s and any(
             self._node.count_subscribers(each.topic_name) > each.get_subscription_count() for each in self._publishers
@@ -103,23 +103,23 @@ class TopicPublishers:
             time.sleep(0.005)
 
     def restart(self) -> None:
-        """Publish again, with the next wire message, what is published only when it changes."""
+        """Publish static transforms and unchanged messages again, with the next wire message."""
         self._is_static_sent = False
         self._last.clear()
         for offers in self._offers.values():
             offers.checked_s = -math.inf
 
     def publish(self, wire: Any, stamp: Time) -> None:
-        """Publish a wire message on its topics; what is slow is made last."""
+        """Publish a wire message on its topics, slow conversions last."""
         if not self._is_static_sent:
             self._broadcast_static(stamp)
         for is_slow in (False, True):
             self._node.publish_all(self.made(wire, stamp, is_slow=is_slow))
 
     def made(self, wire: Any, stamp: Time, *, is_slow: bool = False) -> list[tuple[Publisher[Any], Any]]:
-        """Return the messages of a wire message, each with its publisher.
+        """Convert a wire message to the messages of its topics, each with its publisher.
 
-        All are made first: each one published wakes a thread of DDS, which costs least when it is still awake.
+        All are converted before any is published: publishing wakes a thread of DDS, cheapest if still awake.
         """
         if (offers := self._offers.get((type(wire), is_slow))) is None:
             return []

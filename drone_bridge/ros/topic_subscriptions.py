@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TopicSubscriptions: the topics of a table that a server takes.
+"""TopicSubscriptions: subscriptions for a server's rows of a table.
 
-Written in the executor, or for sampled topics in the link's thread, and read by any thread without a lock: the newest
-message of a topic, with its time, is replaced as a whole.
+Written in the executor, or for sampled topics in the link's thread. Safe to read from any thread without a lock: the
+newest message of a topic, with its time, is replaced as a whole.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TopicSubscriptions:
-    """The newest message of each topic that a server takes."""
+    """Cache of the newest message of each topic of a server."""
 
     def __init__(
         self,
@@ -30,21 +30,21 @@ class TopicSubscriptions:
         *,
         sampled: Collection[str] = (),
     ) -> None:
-        """Subscribe, in the order of the table, which the executor keeps to.
+        """Subscribe in the order of the table, in which the executor serves the topics.
 
-        `take` gets topic and message where these are to be looked at before `put` keeps them, which it has to call.
-        `sampled` are topics whose messages only come by `put`, see `SampledTopics`.
+        `take` is an optional callback for topic and message, which has to call `put`. The default is `put`.
+        `sampled` are topics without a subscription, whose messages are passed to `put`, see `SampledTopics`.
         """
         self._node, self._translation = node, translation
         self._rows = {row.name: row for row in table if row.from_ros}
-        self._received: dict[str, tuple[Any, float]] = {}  # the message and when it came, by topic
+        self._received: dict[str, tuple[Any, float]] = {}  # message and arrival time, by topic
         for row in self._rows.values():
             if row.name in sampled:
                 continue
             node.make_subscription(row.message, row.name, partial(take or self.put, row.name), row.requested())
 
     def message(self, topic: str) -> Any:
-        """Return the newest message of a topic while it counts, or None."""
+        """Return the newest message of a topic, or None if it is stale."""
         message, came_s = self._received.get(topic, (None, 0.0))
         row = self._rows.get(topic)
         if message is None or (row and row.lasts):
@@ -53,12 +53,12 @@ class TopicSubscriptions:
         return message if elapsed_s() - came_s <= allowed_s else None
 
     def value(self, topic: str) -> Any:
-        """Return what the newest message of a topic says on the wire, or None."""
+        """Return the wire value of a topic's newest message, or None."""
         message, row = self.message(topic), self._rows.get(topic)
         if message is None or row is None or row.from_ros is None:
             return None
         return row.from_ros(self._translation, message)
 
     def put(self, topic: str, message: Any, came_s: float | None = None) -> None:
-        """Replace the message of a topic, which came at a time by `elapsed_s`, now by default."""
+        """Store the newest message of a topic. `came_s` is its arrival time by `elapsed_s`, by default now."""
         self._received[topic] = message, elapsed_s() if came_s is None else came_s

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TopicTable: what a protocol has on topics, a row for each.
+"""TopicTable: topics of a protocol, one row for each.
 
-Bridge (`topic_publishers`), server (`topic_subscriptions`), reference page and tests go by the same table.
+Bridge (`topic_publishers`), server (`topic_subscriptions`), reference page and tests use the same table.
 """
 
 from __future__ import annotations
@@ -17,61 +17,61 @@ from drone_bridge.ros.qos import queued, sensor_data
 
 
 class MissingTopicError(ValueError):
-    """A value without which no wire message can be made is on no topic; the text says which topic would have it."""
+    """Missing value without which no wire message can be created. The text names the missing topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """One topic of a protocol. A name beginning with / is that of the whole system, others are the vehicle's.
+    """Topic of a protocol. A name beginning with / is global, others are relative to the vehicle's namespace.
 
-    A name with {name} in it is a pattern, for topics that depend on what the vehicle has.
+    A name with {name} in it is a pattern, for topics that depend on the vehicle's equipment.
     """
 
     name: str
     message: type[Any]
     of: type[Any]
-    """The wire message that it comes from. The rows of one are made first, then published together."""
+    """Wire message of the topic. All rows of one wire message are converted first, then published together."""
     to_ros: Callable[[Any, Any, Time], Any] | None = None
-    """(translation, wire message, stamp) to a message, or None for nothing to say.
+    """Converts (translation, wire message, stamp) to a message, or to None for no message.
 
-    It is called only while the topic has subscribers, so it must not keep state that a later call needs: sessions do.
+    It is called only while the topic has subscribers, so it must not keep state for later calls. Sessions keep state.
     """
     from_ros: Callable[[Any, Any], Any] | None = None
-    """(translation, message) to a value of the wire message, or None for none."""
+    """Converts (translation, message) to a value of the wire message, or to None for no value."""
     qos: Callable[[], QoSProfile] = queued
     requested: Callable[[], QoSProfile] = sensor_data
     if_parameter: str = ""
-    """The parameter of the bridge that has to be true for the topic to be offered."""
+    """Parameter of the bridge that enables the topic; empty: always enabled."""
     is_slow: bool = False
-    """Made after all others have been published."""
+    """Whether it is converted after all others have been published."""
     only_changes: bool = False
     lasts: bool = False
-    """Whether a server goes on using the last message, instead of while it is fresh."""
+    """Whether a server uses the last message without a timeout."""
     fresh_s: float | None = None
-    """For how long a server uses a message, unless that is `source_timeout`."""
+    """Timeout of a message at a server, s; None: `source_timeout`."""
     count: str = ""
-    """What each message counts as in diagnostics."""
+    """Counter of the messages in diagnostics; empty: none."""
     meaning: str = ""
     needed: str = ""
-    """What happens to a server that takes it where nobody publishes it, in a clause; empty: only its values are left
-    out of what goes to the operator."""
+    """Effect of a missing publisher on a server, a clause; empty: only its values are omitted from messages to the
+    operator."""
     instead: tuple[str, ...] = ()
-    """Topics one of which is enough instead."""
+    """Alternative topics, one of which is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicTable:
-    """All of a protocol: the rows, a translation by the defaults, and how several topics make one wire message."""
+    """Table of a protocol: its rows, a default translation, and the assembly of wire messages from several topics."""
 
     rows: tuple[Topic, ...]
     make_translation: Callable[[], Any]
     assembled: dict[type[Any], Callable[[Any, Callable[[str], Any], Time], Any]]
-    """By wire message: (translation, what gives the value of a topic or None, stamp) to it."""
+    """By wire message: function of (translation, getter of a topic's value or None, stamp) that returns it."""
     parts: Callable[[Any, Any], Iterable[tuple[str, Any]]] = lambda translation, wire: ()
-    """(translation, wire message) to the topics of rows with patterns, each with what its message is made of."""
+    """Converts (translation, wire message) to the topics of pattern rows, each with the source of its message."""
 
     def row(self, topic: str) -> Topic:
-        """Return the row of a topic, which may be that of a pattern. Raises KeyError."""
+        """Return the row of a topic, which may be a pattern. Raises KeyError."""
         for row in self.rows:
             before, is_pattern, after = row.name.partition("{name}")
             if topic == row.name or (is_pattern and topic.startswith(before) and topic.endswith(after)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms between tf frames, and vectors and rotations written into messages."""
+"""Transforms between tf frames, and conversions of vectors and rotations to messages."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ def transform(
     translation: tuple[float, float, float] = (0.0, 0.0, 0.0),
     rotation: Quaternion = IDENTITY,
 ) -> TransformStamped:
-    """Return the pose of the child in the parent, without a stamp; translation in m."""
+    """Return the pose of the child in the parent, without a stamp. The translation is in m."""
     message = TransformStamped(child_frame_id=child)
     message.header.frame_id = parent
     set_vector(message.transform.translation, translation)
@@ -35,7 +35,7 @@ def set_quaternion(message: QuaternionMessage, value: Quaternion) -> None:
 
 
 def odometry_transform(message: Odometry) -> TransformStamped:
-    """Return the pose of the odometry as a transform of the same time."""
+    """Convert the pose of an odometry message to a transform with the same stamp."""
     position, orientation = message.pose.pose.position, message.pose.pose.orientation
     rotation = Quaternion(orientation.x, orientation.y, orientation.z, orientation.w)
     moved = transform(message.header.frame_id, message.child_frame_id, (position.x, position.y, position.z), rotation)

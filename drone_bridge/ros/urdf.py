@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prepares a vehicle's URDF for ROS: prefixed frames, and fixed joints as transforms."""
+"""URDF of a vehicle for ROS: prefixed frames, and fixed joints as transforms."""
 
 from xml.etree.ElementTree import Element
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VelocityFrames: turns commanded velocities into body axes; velocities as messages, and the type of `cmd_vel`."""
+"""VelocityFrames: transforms commanded velocities to body axes. Velocities as messages, and the type of `cmd_vel`."""
 
 import math
 from collections.abc import Callable, Collection
@@ -16,19 +16,19 @@ from drone_bridge.ros.parameters import DeclaredParameters
 
 
 def cmd_vel_type(parameters: DeclaredParameters) -> type[Any]:
-    """Return the type of `cmd_vel`, by the node's parameters."""
+    """Return the type of `cmd_vel` for the node's parameters."""
     message_type: type[Any] = TwistStamped if parameters[STAMPED_CMD_VEL.name] else Twist
     return message_type
 
 
 def velocity_from_twist(twist: Twist) -> BodyVelocity:
-    """Return the velocity in a cmd_vel, whose axes are those of the body."""
+    """Convert a cmd_vel in body axes to a velocity."""
     linear, angular = twist.linear, twist.angular
     return BodyVelocity(linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
 
 
 def twist_from_velocity(velocity: BodyVelocity) -> Twist:
-    """Return a velocity as cmd_vel, the inverse of `velocity_from_twist`."""
+    """Convert a velocity to a cmd_vel, the inverse of `velocity_from_twist`."""
     return Twist(
         linear=Vector3(x=velocity.forward, y=velocity.left, z=velocity.up),
         angular=Vector3(x=velocity.roll, y=velocity.pitch, z=velocity.turn),
@@ -36,7 +36,7 @@ def twist_from_velocity(velocity: BodyVelocity) -> Twist:
 
 
 def as_published(message: Any, publisher: Any, node: Node) -> Any:
-    """Return a Twist as the publisher has it: where that is a TwistStamped, one given now in the body's axes."""
+    """Convert a Twist to the publisher's type. A TwistStamped gets the present time, and body axes."""
     if publisher.msg_type is not TwistStamped or not isinstance(message, Twist):
         return message
     stamped = TwistStamped(twist=message)
@@ -45,20 +45,20 @@ def as_published(message: Any, publisher: Any, node: Node) -> Any:
 
 
 class VelocityFrames:
-    """Turns the velocities that others give into the body's axes."""
+    """Transformation of commanded velocities to body axes."""
 
     def __init__(self, body: str, worlds: Collection[str], yaw: Callable[[], float | None]) -> None:
-        """Prepare to turn.
+        """Define the frames.
 
         Args:
-            body: the body's frame; an empty `frame_id` means it, too.
-            worlds: the frames with the axes by which `yaw` counts.
-            yaw: returns the body's heading, rad; None while it is not known.
+            body: the body frame; an empty `frame_id` means it too.
+            worlds: the world frames, in which `yaw` is measured.
+            yaw: returns the body's heading, rad; None while it is unknown.
         """
         self._body, self._worlds, self._yaw = body, worlds, yaw
 
     def in_body(self, message: Twist | TwistStamped) -> BodyVelocity:
-        """Return the velocity in the body's axes, or level ones with its heading. Raises ValueError with a sentence."""
+        """Return the velocity in body axes, or in level axes with the heading. Raises ValueError with a sentence."""
         if isinstance(message, Twist):
             return velocity_from_twist(message)
         velocity, frame = velocity_from_twist(message.twist), message.header.frame_id
@@ -79,7 +79,7 @@ class VelocityFrames:
 
 
 def velocity_frames(parameters: DeclaredParameters, yaw: Callable[[], float | None]) -> VelocityFrames:
-    """Return the frames of a bridge: of the world's those that it has, and of `map` only if it says where odom is."""
+    """Return the frames of a bridge: odom if it has one, and map only if the bridge itself relates it to odom."""
     names = frame_names(parameters, FrameNames)
     worlds = {names.odom} if "odom_frame" in parameters else set()
     if "map_frame" in parameters and ("publish_map_to_odom" not in parameters or parameters["publish_map_to_odom"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VelocityPublisher: what a server's operator commands, on cmd_vel or, where somebody takes shares, on cmd_axes."""
+"""VelocityPublisher: commands of a server's operator, on cmd_axes if it has subscribers, otherwise on cmd_vel."""
 
 import math
 import time
@@ -18,19 +18,19 @@ from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
 
 _DEPTH = 10
-#: How often is looked who takes cmd_axes.
+#: Period of the checks for subscribers of cmd_axes, s.
 _LOOK_PERIOD_S = 0.2
 
 
 class VelocityPublisher:
-    """Publishes what an operator commands, and repeats a neutral command while it is the last one. For one thread.
+    """Publisher of an operator's commands, which repeats a neutral command while it is the last one. For one thread.
 
-    An operator that commands shares gives them as well: where somebody takes cmd_axes they are published there, as they
-    are, and otherwise the velocities that they stand for on cmd_vel.
+    An operator's shares are published unchanged on cmd_axes if that has subscribers other than observers. Otherwise the
+    equivalent velocities are published on cmd_vel.
     """
 
     def __init__(self, node: ProtocolNode, axes_frame_id: str | None = None) -> None:
-        """`axes_frame_id` is the frame of shares, None where there are none."""
+        """`axes_frame_id` is the frame of the shares, or None if the operator does not command shares."""
         self._node = node
         self._axes_frame_id = axes_frame_id
         self._publisher = node.make_publisher(cmd_vel_type(node.parameters), "cmd_vel", _DEPTH)
@@ -38,17 +38,17 @@ class VelocityPublisher:
         if axes_frame_id is not None:
             self._publishers += (node.make_publisher(CommandAxes, "cmd_axes", _DEPTH),)
         self._repeater = NeutralRepeater(node, self._publishers, lambda: self._message(STILL, Shares()))
-        self._moves = False  # the last command
+        self._moves = False  # whether the last command is not neutral
         self._looked_s = -math.inf
         self._are_shares_taken = False
 
     @property
     def is_neutral_last(self) -> bool:
-        """Whether zero is the vehicle's newest command, as far as is known."""
+        """Whether zero is the vehicle's newest known command."""
         return self._repeater.age_s is not None
 
     def publish(self, velocity: BodyVelocity, shares: Shares, decided_s: float) -> None:
-        """Publish a command; `decided_s` is when it was decided to follow it, see `ProtocolNode.publish`."""
+        """Publish a command. `decided_s` is its decision time, see `ProtocolNode.publish`."""
         if self._axes_frame_id is not None:
             self._look()
         self._moves = velocity != STILL or shares != Shares()
@@ -56,12 +56,12 @@ class VelocityPublisher:
         self._node.report.counts["commands"] += 1
 
     def wait_for_delivery(self) -> None:
-        """Wait until the last command has arrived, as ROS may be shut down next."""
+        """Wait until the last command was delivered. Call this before a shutdown of ROS."""
         for publisher in self._publishers:
             wait_for_delivery(publisher)
 
     def _look(self) -> None:
-        """Find out on which topic the vehicle listens; the topic that is left gets zero."""
+        """Select the topic by its subscribers. After a change, the former topic gets zero."""
         now_s = time.monotonic()
         if self._moves and now_s - self._looked_s < _LOOK_PERIOD_S:
             return

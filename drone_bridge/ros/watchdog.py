@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends this process where it stands still, so that it can be started again.
+"""Watchdog: ends this process if it hangs, so that it can be restarted.
 
-Fast DDS can lock up for good while an endpoint is destroyed (its issue 6502), and rclpy keeps Python's lock meanwhile:
-no thread written in Python runs any more, and a vehicle keeps the last command that it got. So a timer of the kernel is
-set to LIMIT_S, and a thread sets it anew every PERIOD_S for as long as Python's lock goes round. Once the timer runs
-out, SIGALRM has every thread's traceback written by C (faulthandler), and then does what it does by default: it ends
-the process, with status -14. The traceback goes to a file in memory, as stderr may be what the process hangs on;
-the log writer (`log_pipe`) copies it from there.
+Fast DDS can deadlock while an endpoint is destroyed (its issue 6502), and rclpy holds Python's lock (GIL) meanwhile. No
+Python thread runs then, and a vehicle keeps its last command. A kernel timer is therefore set to LIMIT_S, and a thread
+resets it every PERIOD_S as long as it gets the GIL. When the timer expires, SIGALRM makes C code (faulthandler) write
+the tracebacks of all threads, and then has its default effect: it ends the process, with status -14. The tracebacks go
+to a file in memory, since the process may hang on stderr. The log writer (`log_pipe`) copies them from there.
 
-A process that was stopped (SIGSTOP) for longer than LIMIT_S ends when it is continued. A machine that was suspended
-wakes with its nodes alive, as the kernel's timer does not count that time. Setting the machine's clock does nothing.
+A process that was stopped (SIGSTOP) for longer than LIMIT_S ends when it is continued. The nodes of a suspended machine
+survive, since the kernel's timer does not count that time. Setting the machine's clock has no effect.
 
-The same timer, set once, bounds a node's start, in which Fast DDS can wait for minutes for what a killed process has
-not finished, and a shutdown. Such an end leaves the process's shared memory behind, as SIGKILL does:
-see `shared_memory`.
+The same timer, set once, limits a node's start, in which Fast DDS may wait for minutes for an unfinished port of a
+killed process, and a shutdown. A process that is ended like this leaves its shared memory behind, as with SIGKILL: see
+`shared_memory`.
 """
 
 import faulthandler
@@ -22,16 +21,16 @@ import os
 import signal
 import threading
 
-#: How long a process may stand still.
+#: How long a process may hang.
 LIMIT_S = 5.0
 PERIOD_S = 1.0
 #: How long a node's start may take.
 START_LIMIT_S = 30.0
 #: How long a shutdown may take once the vehicle has its neutral command.
 SHUTDOWN_LIMIT_S = 4.0
-#: With the value 0, for debuggers: nothing is ended.
+#: Environment variable that disables the watchdog if it is 0, for debuggers.
 VARIABLE = "DRONE_BRIDGE_WATCHDOG"
-#: A lower bound for each of these limits, s, for tests on a machine that may itself stand still.
+#: Environment variable with a lower bound for these limits, s, for tests on a machine that may stall.
 SECONDS = "DRONE_BRIDGE_WATCHDOG_SECONDS"
 
 _setting = threading.Lock()
@@ -40,10 +39,10 @@ _ends = threading.Event()
 
 @functools.cache
 def traceback_file() -> int:
-    """Return the descriptor of the file in memory that gets the traceback of a process that hangs."""
+    """Return the descriptor of the memory file for the tracebacks of a hanging process."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("traceback")
-    from tempfile import TemporaryFile  # of macOS only
+    from tempfile import TemporaryFile  # macOS only
 
     with TemporaryFile() as file:
         return os.dup(file.fileno())
@@ -55,13 +54,13 @@ def limit_start() -> None:
 
 
 def start() -> None:
-    """End this process if it stands still from now on. To be called once, in the main thread."""
+    """End this process if it hangs from now on. Call this once, in the main thread."""
     _set(LIMIT_S)
     threading.Thread(target=_set_anew, name="watchdog", daemon=True).start()
 
 
 def limit_shutdown() -> None:
-    """End this process if it has not ended within SHUTDOWN_LIMIT_S; later calls change nothing."""
+    """End this process if it is still running after SHUTDOWN_LIMIT_S. Later calls have no effect."""
     with _setting:
         if not _ends.is_set():
             _ends.set()
@@ -72,7 +71,7 @@ def _set(limit_s: float, *, anew: bool = False) -> None:
     if os.environ.get(VARIABLE) == "0":
         return
     if not anew:
-        # SIGALRM is at its default, which ends the process, unless somebody else uses it.
+        # The default action of SIGALRM ends the process, unless other code handles it.
         faulthandler.register(signal.SIGALRM, traceback_file(), all_threads=True, chain=True)
     signal.setitimer(signal.ITIMER_REAL, max(limit_s, float(os.environ.get(SECONDS, "0"))))
 
