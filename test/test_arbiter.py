@@ -26,8 +26,10 @@ class Vehicle:
         self.now_s = 1000.0
         self.hold, self.observed = HoldState(), ObservedMotion(lambda: self.now_s)
         self.timeout_s = TIMEOUT_S
-        self.counts, self.took = Counter(), []
-        statistics = SimpleNamespace(counts=self.counts, took=lambda name, seconds: self.took.append((name, seconds)))
+        self.counts, self.durations = Counter(), []
+        statistics = SimpleNamespace(
+            counts=self.counts, record_duration=lambda name, seconds: self.durations.append((name, seconds))
+        )
         limits = Limits(LimitParameters(**limits), self.observed)
         self.arbiter = Arbiter(self.hold, limits, lambda: self.timeout_s, statistics)
         self.arbiter.sinks = sinks
@@ -204,13 +206,13 @@ def test_how_long_a_command_has_waited_is_measured_once_and_only_if_it_is_follow
     vehicle.hold.hold(CALLED)
     vehicle.command(FORWARD)
     vehicle.decided()
-    assert vehicle.took == []
+    assert vehicle.durations == []
     vehicle.hold.release(vehicle.now_s)
     vehicle.now_s += 0.25
     vehicle.decided()
     vehicle.now_s += 0.125
     vehicle.decided()
-    assert vehicle.took == [("command_received_to_sent", 0.25)]
+    assert vehicle.durations == [("command_received_to_sent", 0.25)]
 
 
 # An answer in lockstep: a command that is followed though it is not the newest.

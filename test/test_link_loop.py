@@ -134,7 +134,7 @@ class FakeStage:
     def link_opened(self):
         pass
 
-    def link_turned(self, session):
+    def turn_ended(self, session):
         pass
 
 

@@ -37,7 +37,7 @@ def report(make_report):
 def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report):
     report = make_report(rates=("frames",), problems=("lost_connections",))
     for seconds in (0.001, 0.003):
-        report.took("round_trip", seconds)
+        report.record_duration("round_trip", seconds)
         report.counts["frames"] += 1
     first = report.status("a link", "robot 7")
     assert (first.name, first.hardware_id, first.level, first.message) == (
@@ -59,7 +59,7 @@ def test_durations_are_means_of_one_period_and_counts_grow_for_ever(make_report)
 def test_what_happened_in_a_period_that_nobody_asked_for_is_not_reported_as_new(make_report, clock):
     report = make_report(rates=("frames",), problems=("lost_connections",))
     report.counts.update({"frames": 600, "lost_connections": 1})
-    report.took("round_trip", 0.5)
+    report.record_duration("round_trip", 0.5)
     clock[0] += 60.0
     report.start_period()
     report.counts["frames"] += 10
@@ -80,7 +80,7 @@ def test_a_duration_may_come_while_those_of_its_period_are_reported(report):
             durations_s.setdefault("another", (0.5, 1))
             return str(self)
 
-    report.took(Name("round_trip"), 0.002)
+    report.record_duration(Name("round_trip"), 0.002)
     assert values_of(report.status("a link", ""))["round_trip_ms"] == "2.00"
 
 

@@ -255,7 +255,7 @@ class DroneGuiBridge(ProtocolNode):
             else:
                 self.observed.measured(*pose.motion, height=pose.z)
             self._topics.publish(pose, stamp)
-        self.report.took("navdata_read_to_published", self._steady_clock.now_s() - received_s)
+        self.report.record_duration("navdata_read_to_published", self._steady_clock.now_s() - received_s)
 
     def _publish_flying(self, is_flying: bool) -> None:
         if self._flying:

@@ -150,7 +150,7 @@ class Stage(Protocol):
     def link_opened(self) -> None:
         """Handle the opening of the link."""
 
-    def link_turned(self, session: Session) -> None:
+    def turn_ended(self, session: Session) -> None:
         """Update the node from the session's state. Called at the end of each turn of the loop."""
 
 
@@ -253,7 +253,7 @@ class LinkLoop:
 
     def _run(self) -> None:
         try:
-            self._stage.link_turned(self.session)
+            self._stage.turn_ended(self.session)
             while not self._is_stopping:
                 try:
                     self.link.open()
@@ -285,7 +285,7 @@ class LinkLoop:
         self._intake.opened()
         now_s = self.session.fresh_since_s = self._clock.now_s()
         self._act(self.session.opened(now_s), now_s)
-        self._stage.link_turned(self.session)
+        self._stage.turn_ended(self.session)
 
     def _serve(self) -> None:
         """Run the session until `stop`. Raises LinkError if the link has to be reopened."""
@@ -310,7 +310,7 @@ class LinkLoop:
         self._read()
         self._tick()
         self._intake.look(self._clock.now_s())
-        self._stage.link_turned(self.session)
+        self._stage.turn_ended(self.session)
 
     def _do_posted(self) -> None:
         for posted in (self._kept, self._posted):
@@ -394,7 +394,7 @@ class LinkLoop:
         self._try(self.session.lost, now_s)
         self._answer_all(now_s)
         self._intake.closed()
-        self._stage.link_turned(self.session)
+        self._stage.turn_ended(self.session)
         if self._streams:
             self._streams.disconnect_all()
 
@@ -420,7 +420,7 @@ class LinkLoop:
             now_s = self._clock.now_s()
             self._try(self.session.tick, now_s)
         self._intake.closed()
-        self._stage.link_turned(self.session)
+        self._stage.turn_ended(self.session)
         self._has_ended = True  # later calls of `post` return False
         self._answer_all(now_s)
 

@@ -29,5 +29,5 @@ class SessionOutput:
     def link_opened(self) -> None:
         """Follow the opening of the link."""
 
-    def link_turned(self, session: Session) -> None:
+    def turn_ended(self, session: Session) -> None:
         """Follow the session's state, after each turn of the loop."""

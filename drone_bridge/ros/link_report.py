@@ -100,7 +100,7 @@ class LinkReport:
 
     # Counters and durations, for any thread.
 
-    def took(self, name: str, seconds: float) -> None:
+    def record_duration(self, name: str, seconds: float) -> None:
         """Record a measured duration, s."""
         total, number = self._durations_s.get(name, (0.0, 0))
         self._durations_s[name] = (total + seconds, number + 1)

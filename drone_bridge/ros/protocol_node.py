@@ -347,7 +347,7 @@ class ProtocolNode(LifecycleNode):
         """End the report of an unreachable peer."""
         self.report.end_ongoing(UNREACHABLE)
 
-    def link_turned(self, session: Session) -> None:
+    def turn_ended(self, session: Session) -> None:
         """Update the report from the session's state."""
         self.report.follow(session)
 

@@ -94,7 +94,7 @@ class Statistics(Protocol):
     def counts(self) -> Counter[str]:
         """Counters."""
 
-    def took(self, name: str, seconds: float) -> None:
+    def record_duration(self, name: str, seconds: float) -> None:
         """Record a duration, s."""
 
 
@@ -151,7 +151,7 @@ class Arbiter(Generic[RawT]):
         followed = self.within_maxima(limited)
         if arrival is not self._followed:
             self._followed = arrival
-            self._statistics.took(WAITED, now_s - arrival.arrived_s)
+            self._statistics.record_duration(WAITED, now_s - arrival.arrived_s)
             if limited != asked:
                 self._statistics.counts[LIMITED] += 1
             if followed != limited:

@@ -203,7 +203,7 @@ class TelemetryBridge(ProtocolNode):
             self.observed.measured(motion.yaw, velocity=over_ground(motion), height=motion.height)
         self._topics.publish(message, stamp)
         self.report.counts["images"] += message.camera.jpeg is not None
-        self.report.took("document_read_to_published", elapsed_s() - heard_s)
+        self.report.record_duration("document_read_to_published", elapsed_s() - heard_s)
 
     # What the executor does.
 

@@ -67,7 +67,7 @@ class PlainNode:
         self.cleanup = contextlib.ExitStack()
         self.report = SimpleNamespace(
             counts=Counter(),
-            took=self._do_nothing,
+            record_duration=self._do_nothing,
             count_and_warn=self._count_and_warn,
             count_and_warn_ongoing=self._count_and_warn,
             end_ongoing=self._do_nothing,

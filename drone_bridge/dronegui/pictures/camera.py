@@ -234,7 +234,7 @@ class CameraTopics:
         report = self._node.report
         report.counts[PICTURES] += 1
         report.facts["video_size"] = f"{picture.camera.width} x {picture.camera.height}"
-        report.took("video_read_to_published", elapsed_s() - self._asked.taken_s)
+        report.record_duration("video_read_to_published", elapsed_s() - self._asked.taken_s)
 
     def _publish_transforms(self) -> None:
         for each in self._transforms:

@@ -136,7 +136,7 @@ class RobotBridge(ProtocolNode):
         if isinstance(message, Moved):
             self._dead_reckoning.move(message)
         elif isinstance(message, RoundTrip):
-            self.report.took("keep_alive_round_trip", message.duration_s)
+            self.report.record_duration("keep_alive_round_trip", message.duration_s)
             self._sensor_topics.offer()  # so that who comes now and then has values within a tenth of a second
         elif isinstance(message, codec.SensorUpdate):
             self._sensor_topics.read(message)

@@ -143,7 +143,7 @@ class SimulatorBridge(ProtocolNode):
         if handle := self._outputs.handlers.get(type(message)):
             handle(message)
         if isinstance(message, published.RoundTrip):
-            self.report.took("request_round_trip", message.duration_s)
+            self.report.record_duration("request_round_trip", message.duration_s)
         elif isinstance(message, published.Fact):
             self.report.facts[message.name] = message.text
         elif isinstance(message, published.BodyToModelKnown):

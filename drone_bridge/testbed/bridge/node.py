@@ -213,7 +213,7 @@ class TestbedBridge(ProtocolNode):
             if self._pose_topics:
                 self._pose_topics.publish(message, stamp)
             self.report.counts["frames"] += 1
-            self.report.took("frame_received_to_published", elapsed_s() - self.decided_s)
+            self.report.record_duration("frame_received_to_published", elapsed_s() - self.decided_s)
         elif isinstance(message, Constants):
             self._announce(message)
         elif isinstance(message, LayoutFound):
