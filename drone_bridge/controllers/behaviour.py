@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every behaviour of drone_controller is."""
+"""Base class for behaviours of drone_controller."""
 
 from abc import ABC, abstractmethod
 
 
 class Behaviour(ABC):
-    """One way to fly, which creates its own subscriptions and publishers."""
+    """Base class for a behaviour, which creates its own subscriptions and publishers."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Stop publishing for good."""
+        """Stop publishing permanently."""
 
-    def destroy(self) -> None:  # noqa: B027 - most have nothing
-        """Give back what rclpy does not destroy with the node, as actions."""
+    def destroy(self) -> None:  # noqa: B027 - optional
+        """Destroy entities that rclpy does not destroy with the node, such as action servers."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads and validates images and camera infos."""
+"""Parsing and validation of images and camera infos."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _IMAGES = CvBridge()
 
 
 def read_pinhole(info: CameraInfo, topic: str) -> Pinhole:
-    """Return the camera of a CameraInfo. Raises ValueError with a sentence for an invalid one."""
+    """Return the camera of a CameraInfo. Raises ValueError with a sentence if it is invalid."""
     if not (info.width and info.height):
         raise ValueError(f"{topic} says {info.width} x {info.height} pixels, and there has to be one.")
     pinhole = Pinhole(info.width, info.height, fx=info.k[0], fy=info.k[4], cx=info.k[2], cy=info.k[5])
@@ -30,9 +30,9 @@ def read_pinhole(info: CameraInfo, topic: str) -> Pinhole:
 
 
 def read_pixels(image: ImageMessage, topic: str, pinhole: Pinhole, info_topic: str) -> Image:
-    """Return height x width x 3 (red, green, blue) of a camera's image.
+    """Return the pixels of a camera's image, height x width x 3 (red, green, blue).
 
-    Raises ValueError with a sentence when it is not the camera's, or its bytes do not make such an image.
+    Raises ValueError with a sentence if its size differs from the camera's, or its data do not match its layout.
     """
     if (image.width, image.height) != (pinhole.width, pinhole.height):
         raise ValueError(
@@ -51,7 +51,7 @@ def read_pixels(image: ImageMessage, topic: str, pinhole: Pinhole, info_topic: s
     except ValueError:
         raise
     except Exception as error:
-        # Among others KeyError and RuntimeError, as the encoding and the version of cv_bridge have it.
+        # KeyError, RuntimeError and others, depending on the encoding and the version of cv_bridge.
         encoding = f"{image.encoding!r}, {'big' if image.is_bigendian else 'little'}-endian"
         raise ValueError(f"{topic} is encoded as {encoding}, which cv_bridge can't convert to rgb8.") from error
     return pixels

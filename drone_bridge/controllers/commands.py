@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VelocityCommands: publishes the velocities of a controller, and zero at the end.
+"""VelocityCommands: publishes the velocities of a controller, and finally zero.
 
-Two states: publishing, until `leave` publishes zero, and left, in which nothing more goes out. A lock is held while
-either is done, as `leave` may come from another thread, and its zero has to be the last.
+It publishes until `leave` publishes zero, and nothing afterwards. `leave` may be called from another thread. A lock
+therefore serializes both methods, so that the zero is the last message.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from drone_bridge.ros.velocity_messages import as_published, cmd_vel_type, twist
 
 
 class VelocityCommands:
-    """Publishes velocities on cmd_vel until `leave`, which publishes zero. Thread-safe."""
+    """Publisher of velocities on cmd_vel, up to the zero that `leave` publishes. Thread-safe."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
@@ -26,7 +26,7 @@ class VelocityCommands:
         self._has_left = False
 
     def publish(self, velocity: BodyVelocity = STILL) -> None:
-        """Publish a velocity, unless this was left."""
+        """Publish a velocity. Ignored after `leave`."""
         twist = twist_from_velocity(velocity)
         with self._publishing:
             if not self._has_left:
@@ -34,7 +34,7 @@ class VelocityCommands:
                     self._publisher.publish(as_published(twist, self._publisher, self._node))
 
     def leave(self) -> None:
-        """Publish zero, and then nothing more."""
+        """Publish zero, and stop publishing."""
         with self._publishing:
             if not self._has_left:
                 self.publish()

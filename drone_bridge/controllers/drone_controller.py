@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone_controller: flies a drone by standard topics, in one of several behaviours."""
+"""drone_controller: flies a drone through standard topics, with one of several behaviours."""
 
 from typing import Any, Protocol
 
@@ -16,13 +16,13 @@ from drone_bridge.ros.program import run
 
 
 class BehaviourModule(Protocol):
-    """A module that offers a behaviour under a name."""
+    """Module that defines a behaviour, its name and its parameters."""
 
     NAME: str
     PARAMETERS: tuple[ParameterDeclaration, ...]
 
     def start(self, node: Node, parameters: DeclaredParameters) -> Behaviour:
-        """Return the running behaviour."""
+        """Start the behaviour and return it."""
 
 
 BEHAVIOURS: dict[str, BehaviourModule] = {
@@ -36,7 +36,7 @@ PARAMETERS = (
 
 
 class DroneController(Node):
-    """One behaviour, chosen by the parameter `behaviour`."""
+    """Node that runs the behaviour selected by the parameter `behaviour`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("drone_controller", **options)
@@ -51,7 +51,7 @@ class DroneController(Node):
         return True
 
     def leave(self) -> None:
-        """Stop commanding; the bridge takes care of the drone when commands cease."""
+        """Stop commanding. The bridge handles the timeout of commands."""
         if self._behaviour:
             self._behaviour.leave()
 

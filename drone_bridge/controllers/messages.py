@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OdometryReader, poses and angles of messages, checked, and an ErrorLog for what is wrong with them."""
+"""Parsing and validation of poses and angles; OdometryReader, and ErrorLog for invalid messages."""
 
 import numpy as np
 from geometry_msgs.msg import Quaternion as QuaternionMessage
@@ -14,20 +14,20 @@ from drone_bridge.ros.log_limiter import LogLimiter
 
 Angles = tuple[float, float, float]  # roll, pitch and yaw of REP 103, rad
 
-# No vehicle is farther from where odometry counts from, m. Beyond it, what is computed may be no finite number.
+# Largest coordinate accepted from odometry, m. Beyond it, computations may overflow.
 _FARTHEST = 1e9
 
 
 def read_angles(imu: Imu, topic: str) -> Angles | None:
-    """Return roll, pitch and yaw of REP 103 in rad, None if the message has no orientation.
+    """Return roll, pitch and yaw of REP 103, rad, or None if the message has no orientation.
 
-    Raises ValueError with a sentence for what is not a rotation.
+    Raises ValueError with a sentence if the orientation is not a rotation.
     """
     return None if imu.orientation_covariance[0] < 0 else _angles(imu.orientation, topic)
 
 
 def read_pose(odometry: Odometry, topic: str) -> tuple[Vector, Angles]:
-    """Return the position, m, and roll, pitch and yaw in rad. Raises ValueError with a sentence for an invalid pose."""
+    """Return position, m, and roll, pitch and yaw, rad. Raises ValueError with a sentence for an invalid pose."""
     at = odometry.pose.pose.position
     position = np.array([at.x, at.y, at.z])
     if not (np.abs(position) <= _FARTHEST).all():
@@ -44,7 +44,7 @@ def _angles(q: QuaternionMessage, topic: str) -> Angles:
 
 
 class ErrorLog:
-    """Logs errors about messages, at a limited rate."""
+    """Rate-limited log of errors in messages."""
 
     def __init__(self, node: Node) -> None:
         self._node, self._limiter = node, LogLimiter()
@@ -55,7 +55,7 @@ class ErrorLog:
 
 
 class OdometryReader:
-    """Reads odometry, and logs what can't be used."""
+    """Parser of odometry, which logs invalid messages."""
 
     def __init__(self, node: Node) -> None:
         self._errors = ErrorLog(node)

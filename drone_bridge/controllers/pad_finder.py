@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pad_finder: says on landing_pad where a drone's images show the landing pad, while no other node does."""
+"""pad_finder: detects the pad in a drone's images and publishes landing_pad, unless another node publishes it."""
 
 from __future__ import annotations
 
@@ -69,47 +69,47 @@ PARAMETERS = (
 )
 #: Larger images are not searched.
 MAX_SIDE_PIXELS = 4096
-#: Attitudes that are kept to find the nearest one to an image among.
+#: Number of recent attitudes kept, from which the nearest to an image is selected.
 ATTITUDES_KEPT = 200
-#: Our own messages that have not come back yet.
+#: Number of our own messages remembered until they are received back.
 _PUBLISHED_KEPT = 16
 
 
 class Way:
-    """Whether another node says where the pad is, and this one has to be silent. Times are of a steady clock, s."""
+    """Detects whether another node publishes landing_pad, in which case this one must not. Steady clock, s."""
 
     def __init__(self, now_s: float) -> None:
-        """Nothing is known at the beginning: another node counts as heard now."""
+        """Begin as if another node had just published."""
         self._heard_s = now_s
         self._published: deque[tuple[int, int]] = deque(maxlen=_PUBLISHED_KEPT)
 
     def publish(self, stamp: Time) -> None:
-        """Note a message of our own, which is going to be heard as well."""
+        """Record a message of our own, which the subscription will also receive."""
         self._published.append((stamp.sec, stamp.nanosec))
 
     def hear(self, stamp: Time, now_s: float) -> None:
-        """Note a message on the topic, of ours or of another node."""
+        """Handle a message received on the topic, our own or another node's."""
         if (stamp.sec, stamp.nanosec) in self._published:
             self._published.remove((stamp.sec, stamp.nanosec))
         else:
             self._heard_s = now_s
 
     def is_free(self, now_s: float, timeout_s: float) -> bool:
-        """Return whether no other node has been heard for so long."""
+        """Return whether no other node has published for `timeout_s`."""
         return now_s - self._heard_s > timeout_s
 
 
 class Photo(NamedTuple):
-    """An image with the attitude nearest to it in time."""
+    """Image and the attitude nearest to it in time."""
 
     image: Any  # an Image or CompressedImage
     imu: Imu
 
 
 class NearestAttitude:
-    """Pairs images with the attitudes nearest to them: the newest image waits for one that is not older.
+    """Pairs images with the nearest attitudes. The newest image waits for an attitude that is not older.
 
-    A newer image replaces the one that waits, which is paired with what there is by then.
+    A newer image replaces a waiting one, which is then paired with the nearest attitude received so far.
     """
 
     def __init__(self) -> None:
@@ -117,16 +117,16 @@ class NearestAttitude:
         self._waiting: Any = None
 
     def take_image(self, image: Any) -> Photo | None:
-        """Return what can be searched now: this image, or the one that has waited in vain."""
+        """Return the image to search now: this one, or the previous one if it was still waiting for an attitude."""
         before, self._waiting = self._waiting, image
         if self._attitudes and self._attitudes[-1][0] >= nanoseconds_of(image.header.stamp):
             return self._paired()
         return self._nearest(before) if before else None
 
     def take_imu(self, imu: Imu) -> Photo | None:
-        """Keep the attitude of one moment; return the image that has waited for it."""
+        """Store an attitude. Return the image that was waiting for it, if any."""
         stamp_ns = nanoseconds_of(imu.header.stamp)
-        if self._attitudes and stamp_ns < self._attitudes[-1][0]:  # time has run back
+        if self._attitudes and stamp_ns < self._attitudes[-1][0]:  # time jumped back
             self._attitudes.clear()
         self._attitudes.append((stamp_ns, imu))
         is_due = self._waiting and stamp_ns >= nanoseconds_of(self._waiting.header.stamp)
@@ -147,7 +147,7 @@ def camera_of(info: CameraInfo | None, width: int, height: int, default_fov: flo
     """Return the camera of an image of this size.
 
     Without a calibrated CameraInfo, pixels are square, the optical axis is in the image's centre, and `default_fov` is
-    the horizontal field of view, degrees. Raises ValueError with a sentence for a CameraInfo that no camera has.
+    the horizontal field of view, degrees. Raises ValueError with a sentence for an invalid CameraInfo.
     """
     if info and info.k[0]:
         return read_pinhole(info, CAMERA_INFO)
@@ -156,10 +156,10 @@ def camera_of(info: CameraInfo | None, width: int, height: int, default_fov: flo
 
 
 class PadFinder(Node):
-    """Searches the newest image, for at most half of the time."""
+    """Node that searches the newest images, for at most half of the time."""
 
     def __init__(self, **options: Any) -> None:
-        """Raises ValueError with a sentence for markers that there are not."""
+        """Declare the parameters. Raises ValueError with a sentence for invalid markers."""
         super().__init__("pad_finder", **options)
         self._declared = DeclaredParameters(self, PARAMETERS)
         self._pad_images = PadImages(read(MarkerParameters, PAD, self._declared))
@@ -176,7 +176,7 @@ class PadFinder(Node):
         is_raw = self._declared["images_from"] == RAW
         kind, topic = (Image, IMAGE) if is_raw else (CompressedImage, f"{IMAGE}/compressed")
         attitudes = QoSProfile(depth=ATTITUDES_KEPT, reliability=ReliabilityPolicy.BEST_EFFORT)
-        # In the order in which the executor takes what has come meanwhile.
+        # The executor handles pending messages in the order of these subscriptions.
         subscribe(self, LandingPad, LANDING_PAD, self._hear, qos_profile_sensor_data)
         subscribe(self, CameraInfo, CAMERA_INFO, self._take_info, qos_profile_sensor_data)
         subscribe(self, kind, topic, lambda image: self._search(self._pairs.take_image(image)), 1)
@@ -184,7 +184,7 @@ class PadFinder(Node):
         return True
 
     def leave(self) -> None:
-        """Do nothing: landing_pad ends, and its subscribers notice that."""
+        """Do nothing. Subscribers detect by themselves that landing_pad has ended."""
 
     def _hear(self, message: LandingPad) -> None:
         self._way.hear(message.header.stamp, time.monotonic())
@@ -193,7 +193,7 @@ class PadFinder(Node):
         self._info = info
 
     def _search(self, photo: Photo | None) -> None:
-        """Say what an image shows, unless another node does."""
+        """Search an image and publish the result, unless another node publishes landing_pad."""
         began_s = time.monotonic()
         is_free = self._way.is_free(began_s, self._declared["source_timeout"])
         if photo is None or not is_free or began_s < self._resting_until_s:

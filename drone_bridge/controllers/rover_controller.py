@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rover_controller: drives a pattern or to goals on cmd_vel, by odometry, and on request says where that leads.
+"""rover_controller: drives a pattern or to goals by odometry. It can publish the resulting odometry itself.
 
-While it is stationary and has no goal, it commands nothing, so that others may.
+While the pattern is stationary and there is no goal, it publishes no commands, so that other nodes can steer.
 """
 
 import contextlib
@@ -48,7 +48,7 @@ PARAMETERS = (
 
 
 class RoverController(Node):
-    """Commands at a steady rate while there is something to follow, zero for a while after it, and on shutdown."""
+    """Node that commands at a steady rate while it follows a pattern or goal, and then zero, also on shutdown."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__("rover_controller", **options)
@@ -62,7 +62,7 @@ class RoverController(Node):
         self._commands = VelocityCommands(self, self._declared)
         goals = read(GoalParameters, "goals", self._declared)
         self._goals = GoalServer(self, goals, flies=False, on_odometry=self._measure, on_goal=self._wake)
-        self._followed_s = -math.inf  # when there was something to follow, by time.monotonic
+        self._followed_s = -math.inf  # when a pattern or goal was last followed, by time.monotonic
         self._odometry = WheelOdometry()
         self._frame_names = FrameNames(self._declared["frame_prefix"])
         publishes_odometry = self._declared["publish_odometry"]
@@ -92,13 +92,13 @@ class RoverController(Node):
         self._estimate.commanded(now_s - self._commanded_s, self._velocity, now_s)
         self._commanded_s = now_s
         if step := self._goals.step():
-            if self._declared["pattern"] != STANDING:  # it stays where the goal was, until another pattern is set
+            if self._declared["pattern"] != STANDING:  # the rover stays at its goal until another pattern is set
                 self.set_parameters([Parameter("pattern", value=STANDING)])
             self._velocity = step.velocity
         else:
             self._velocity = self._chosen_pattern().velocity(self._estimate.pose, now_s)
         self._log_what_is_followed(self._estimate.follows_odometry(now_s))
-        # Who publishes odometry is the only driver of its rover.
+        # A controller that publishes odometry is the only driver of its rover.
         if not self._goals.is_idle or self._declared["pattern"] != STANDING or self._odometry_publisher:
             self._followed_s = now_s
         is_idle = now_s - self._followed_s > STOPPING_S
@@ -113,7 +113,7 @@ class RoverController(Node):
                 self._odometry_publisher.publish(message)
 
     def _chosen_pattern(self) -> Pattern:
-        """Return the pattern given by the parameters, a new one when they have changed."""
+        """Return the selected pattern, recreated if its parameters have changed."""
         get = self._declared.__getitem__
         limits, name = Limits(get("speed"), get("amplitude"), get("max_turn_rate")), get("pattern")
         if self._pattern is None or (limits, name) != (self._limits, self._name):

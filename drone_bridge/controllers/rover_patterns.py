@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns for a rover around its starting point, as velocities that depend on its pose."""
+"""Driving patterns around a rover's starting point: pose in, velocity out."""
 
 import itertools
 import math
@@ -12,11 +12,11 @@ from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.ros.wheel_odometry import Pose
 
 RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
-TURN_GAIN_PER_S = 2.0  # rad/s for each rad that the rover looks aside
-APPROACH_GAIN_PER_S = 2.0  # m/s for each m that a target is away
-ASIDE_RAD = 0.3  # looking aside further than that, a rover turns before it drives on
+TURN_GAIN_PER_S = 2.0  # rad/s per rad of heading error
+APPROACH_GAIN_PER_S = 2.0  # m/s per m of distance
+ASIDE_RAD = 0.3  # with a larger heading error, a rover turns before it drives on
 ARRIVED_M = 0.05
-CIRCLE_GAIN_PER_M = 1.0  # rad to be looked inwards for each m that a circle is inside
+CIRCLE_GAIN_PER_M = 1.0  # rad of inward heading per m outside the circle
 
 
 class Limits(NamedTuple):
@@ -28,14 +28,14 @@ class Limits(NamedTuple):
 
 
 class Pattern(ABC):
-    """A pattern. Poses are relative to the start, with x ahead."""
+    """Base class for patterns. Poses are relative to the start, x forward."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     @abstractmethod
     def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
-        """Return the velocity at a pose. `time_s` never decreases."""
+        """Return the velocity for a pose. `time_s` never decreases."""
 
     def _turn(self, error: float) -> float:
         limit = self._limits.turn_rate
@@ -43,19 +43,19 @@ class Pattern(ABC):
 
 
 class Stationary(Pattern):
-    """Stand still."""
+    """Pattern without motion."""
 
     def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
         return STILL
 
 
 class Circular(Pattern):
-    """A circle to the left, whose radius is the amplitude; the rover starts on it."""
+    """Circle to the left through the start, with the amplitude as its radius."""
 
     def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
         """Return the velocity along the circle, or back to it."""
         radius = self._limits.amplitude
-        # Slower, if the rover can't turn fast enough for so small a circle.
+        # Slower if the circle is too small for the rover's turn rate.
         speed = min(self._limits.speed, radius * self._limits.turn_rate)
         from_centre_x, from_centre_y = pose.x, pose.y - radius
         outside = math.hypot(from_centre_x, from_centre_y) - radius
@@ -67,7 +67,7 @@ class Circular(Pattern):
 
 
 def approach(pose: Pose, target: tuple[float, float], limits: Limits, *, may_reverse: bool = False) -> BodyVelocity:
-    """Return the velocity towards a place, by a turn on the spot where that is far aside."""
+    """Return the velocity towards a target. With a large heading error, turn on the spot first."""
     aside = math.atan2(target[1] - pose.y, target[0] - pose.x) - pose.yaw
     aside = math.remainder(aside, math.tau)
     direction = 1.0
@@ -81,7 +81,7 @@ def approach(pose: Pose, target: tuple[float, float], limits: Limits, *, may_rev
 
 
 class ToTargets(Pattern):
-    """Drives from one target to the next: when it has arrived, or every `period_s`."""
+    """Sequence of targets. The next one follows on arrival, or every `period_s` if given."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ToTargets(Pattern):
         may_reverse: bool = False,
         period_s: float | None = None,
     ) -> None:
-        """With `may_reverse`, a target behind is driven to backwards."""
+        """Select the first target. With `may_reverse`, the rover drives backwards to targets behind it."""
         super().__init__(limits)
         self._targets, self._may_reverse, self._period_s = targets, may_reverse, period_s
         self._target = next(targets)
@@ -118,13 +118,13 @@ class ToTargets(Pattern):
 
 
 def linear(limits: Limits, _: int) -> Pattern:
-    """Back and forth along x, up to the amplitude on both sides; back in reverse."""
+    """Line along x, to the amplitude on both sides. The rover returns in reverse."""
     ends = itertools.cycle([(limits.amplitude, 0.0), (-limits.amplitude, 0.0)])
     return ToTargets(limits, ends, may_reverse=True)
 
 
 def square(limits: Limits, _: int) -> Pattern:
-    """A square whose corners are the amplitude away along both axes."""
+    """Square with its corners at the amplitude along both axes."""
     a = limits.amplitude
     return ToTargets(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
 
@@ -136,7 +136,7 @@ def wandering(limits: Limits, seed: int) -> Pattern:
     return ToTargets(limits, places, period_s=RANDOM_PERIOD_S)
 
 
-#: Each makes a pattern; the number is the seed of what is random.
+#: Factories of patterns by name. The integer is the random seed.
 PATTERNS: dict[str, Callable[[Limits, int], Pattern]] = {
     "stationary": lambda limits, _: Stationary(limits),
     "linear": linear,
@@ -147,28 +147,28 @@ PATTERNS: dict[str, Callable[[Limits, int], Pattern]] = {
 
 
 class PoseEstimate:
-    """The rover's pose relative to the start: by odometry if available, otherwise by dead reckoning."""
+    """Pose of the rover relative to the start, by odometry if available, else by dead reckoning."""
 
     def __init__(self, odometry_timeout_s: float) -> None:
-        """`timeout_s` is the time without odometry after which dead reckoning takes over."""
+        """Start at the origin. After `odometry_timeout_s` without odometry, dead reckoning is used."""
         self._odometry_timeout_s = odometry_timeout_s
         self.pose = Pose()
-        self._origin = Pose()  # of our frame, in that of the odometry
+        self._origin = Pose()  # of our frame in the odometry frame
         self._odometry_s = -math.inf
 
     def follows_odometry(self, now_s: float) -> bool:
-        """Return whether odometry has arrived within its time-out."""
+        """Return whether odometry has arrived within its timeout."""
         return now_s - self._odometry_s <= self._odometry_timeout_s
 
     def measured(self, odometry: Pose, now_s: float) -> None:
-        """Set the pose in an arbitrary frame. After a gap it continues from the estimate."""
+        """Update by odometry, whose frame is arbitrary. After a gap, the pose continues from the estimate."""
         if not self.follows_odometry(now_s):
-            # The pose of our origin as seen from the rover, put where the odometry has the rover.
+            # Our origin relative to the estimated pose, applied to the pose in the odometry.
             self._origin = odometry.seeing(Pose().seen_from(self.pose))
         self._odometry_s = now_s
         self.pose = odometry.seen_from(self._origin)
 
     def commanded(self, seconds: float, velocity: BodyVelocity, now_s: float) -> None:
-        """Advance with a commanded velocity, which counts only without odometry."""
+        """Advance by a commanded velocity. Ignored while odometry is available."""
         if not self.follows_odometry(now_s):
             self.pose = self.pose.moved(seconds, velocity.forward, velocity.turn)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StampedSets: collects messages of several topics with the same stamp. For one thread, the executor's."""
+"""StampedSets: groups messages of several topics by stamp. Used by the executor's thread only."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -7,11 +7,11 @@ from typing import Any
 
 from drone_bridge.ros.time import stamp_numbers
 
-KEPT = 4  # incomplete sets; what is older will not be completed any more
+KEPT = 4  # incomplete sets; older ones are dropped
 
 
 class StampedSets:
-    """Collects one message of each topic per stamp, and passes on complete sets; the newest wins."""
+    """Collects one message per topic and stamp, and passes on each complete set. Older sets are then dropped."""
 
     def __init__(self, topics: tuple[str, ...], on_complete: Callable[[dict[str, Any]], None]) -> None:
         self.topics = frozenset(topics)
@@ -23,7 +23,7 @@ class StampedSets:
         messages = self._sets.setdefault(stamp, {})
         messages[topic] = message
         if messages.keys() >= self.topics:
-            # What came before can only be completed by something older than this.
+            # Sets that began earlier can only be completed by older messages.
             for key in list(self._sets):
                 del self._sets[key]
                 if key == stamp:

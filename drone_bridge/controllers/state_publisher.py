@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""StatePublisher: publishes and logs what a behaviour is doing."""
+"""StatePublisher: publishes and logs the state of a behaviour."""
 
 import math
 
@@ -11,20 +11,20 @@ from drone_bridge.ros.publishers import NO_EVENTS
 
 
 class StatePublisher:
-    """Publishes the state of a behaviour on ~/state, and logs it when it changes."""
+    """Publishes the state of a behaviour on ~/state, and logs changes."""
 
     def __init__(self, node: Node, behaviour: str, *, logs_reasons: bool = False) -> None:
-        """With `logs_reasons`, a state is also logged when only its reason changes."""
+        """Create the publisher. With `logs_reasons`, a change of the reason alone is logged, too."""
         self._node, self._behaviour, self._logs_reasons = node, behaviour, logs_reasons
         self._publisher = node.create_publisher(ControllerState, "~/state", 10, event_callbacks=NO_EVENTS)
         self._logged = ""
-        #: The vehicle's body, as its own messages name it.
+        #: Body frame of the vehicle, as named in its messages.
         self.frame_id = "base_link"
-        #: Of the newest measurements that were answered, whose clock need not be this node's; None stands for ROS time.
+        #: Stamp of the newest processed measurements, which may be of another clock than this node's. None: ROS time.
         self.stamp: Time | None = None
 
     def publish(self, state: str, reason: str, distance: float | None = None) -> None:
-        """Publish a state, with the distance to its goal in m."""
+        """Publish a state and the distance to its goal, m."""
         message = ControllerState(
             behaviour=self._behaviour, state=state, reason=reason, distance=math.nan if distance is None else distance
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where: where a vehicle is, by its odometry."""
+"""Where: a vehicle's position and attitude from its odometry."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation
 
 
 class Where(NamedTuple):
-    """Where a vehicle is, in the frame of its odometry."""
+    """Position and attitude of a vehicle in its odometry frame."""
 
     position: Vector  # m
     rotation: Matrix  # from body to world

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `goals` of drone_controller: it flies nowhere until somebody sends a goal."""
+"""Behaviour `goals` of drone_controller: executes goals, and is idle otherwise."""
 
 from rclpy.node import Node
 
@@ -16,14 +16,14 @@ PARAMETERS = (*declarations(GoalParameters, NAME),)
 
 
 class GoalsBehaviour(Behaviour):
-    """Publishes velocities while a goal is followed or held, and nothing otherwise."""
+    """Publishes velocities while a goal is followed or held. Otherwise it publishes none."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         goals = read(GoalParameters, NAME, parameters)
         self._goals = GoalServer(node, goals, flies=True, on_goal=lambda: self._timer.set_idle(False))
         self._is_left = False
         self._node, self._parameters = node, parameters
-        self._commands: VelocityCommands | None = None  # until there is a goal: it is nobody's commander before
+        self._commands: VelocityCommands | None = None  # created for the first goal
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
         self._timer = CommandTimer(node, self._on_timer)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight, Drive, TakeOff and Land: the guides to goals, from where the vehicle is to the velocity that it gets.
+"""Flight, Drive, TakeOff and Land: guides that steer a vehicle to a goal. Pose in, velocity out.
 
-No topics, no clock, one thread. A guide gives a step at a time, until that says how the goal was reached, or
-FailedError why it can't be. Taking off and landing call the vehicle's own services first, where it has them, and wait
-for the answer without steering.
+Guides use no topics and no clock, and belong to one thread. A guide returns one Step per call. The last step has `done`
+set; a goal that can't be reached raises FailedError. TakeOff and Land first call the vehicle's own service if it has
+one, and wait for the response without steering.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from drone_bridge.described import described
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.ros.wheel_odometry import Pose
 
-# Standing: the height changes by no more than this in that time.
+# A vehicle is at rest if its height changes by at most STANDING_M in STANDING_S.
 STANDING_M = 0.03
 STANDING_S = 1.0
 
@@ -34,7 +34,7 @@ class GoalParameters:
 
     position_tolerance: float = described(0.1, "Distance within which a goal without one is reached, m.", 0.01, 100.0)
     yaw_tolerance: float = described(0.1, "Angle within which the heading of a goal is reached, rad.", 0.01, math.pi)
-    settle_time: float = 1.0  # seconds to be within both before a goal counts as reached
+    settle_time: float = 1.0  # seconds within both tolerances before a goal counts as reached
     max_speed: float = described(1.0, "Speed where a goal names none, m/s.", 0.01, 100.0)
     max_climb_speed: float = described(0.5, "Maximum climb and sink rate, m/s.", 0.01, 100.0)
     max_turn_rate: float = described(0.5, "Radians per second.", 0.01, 20.0)
@@ -50,10 +50,10 @@ class GoalParameters:
     stuck_time: float = described(
         15.0, "Seconds of coming no nearer after which a goal is given up, as at a fence.", 1.0, 3600.0
     )
-    answer_time: float = 20.0  # seconds that takeoff and land may take to answer
+    answer_time: float = 20.0  # timeout of the services takeoff and land, seconds
 
     def waypoints(self, tolerance: float, speed: float) -> WaypointParameters:
-        """Return those of the way to a goal; a tolerance or speed of zero or less is the controller's own."""
+        """Return the parameters for a path to a goal. A tolerance or speed of zero or less selects the default."""
         speed = speed if speed > 0.0 else self.max_speed
         return WaypointParameters(
             position_tolerance=tolerance if tolerance > 0.0 else self.position_tolerance,
@@ -67,13 +67,13 @@ class GoalParameters:
 
 
 class Step(NamedTuple):
-    """Command for this moment, and how far the goal is."""
+    """Current command, and the progress towards the goal."""
 
     velocity: BodyVelocity = STILL
     distance: float = math.nan  # m to go
-    time_s: float = math.nan  # to go
+    time_s: float = math.nan  # s to go
     waiting_for: str = ""
-    done: str = ""  # how the goal was reached, in a sentence; empty: not yet
+    done: str = ""  # sentence that describes the reached goal; empty while on the way
     commands: bool = True  # whether the velocity is to be published
 
 
@@ -91,7 +91,7 @@ class GoalError(IntEnum):
 
 
 class FailedError(Exception):
-    """A goal can't be reached; the text is a sentence."""
+    """Failure of a goal, with a sentence as its text."""
 
     def __init__(self, code: GoalError, sentence: str) -> None:
         super().__init__(sentence)
@@ -99,17 +99,17 @@ class FailedError(Exception):
 
 
 class Guide(Protocol):
-    """The way to one goal."""
+    """Protocol of a guide to one goal."""
 
-    #: Whether it needs cmd_vel, which nothing follows while the vehicle is held.
+    #: Whether the guide needs cmd_vel, which is ignored while the vehicle is on hold.
     steers: bool
 
     def step(self, now_s: float, where: Where) -> Step:
-        """Return what to do. `now_s` does not run back. Raises FailedError."""
+        """Return the current step. `now_s` never decreases. Raises FailedError."""
 
 
 class Settling:
-    """Tells when something has been true for a time without a gap."""
+    """Debouncer: detects that a condition has held without a gap for some time."""
 
     def __init__(self, time_s: float) -> None:
         self._time_s = time_s
@@ -124,12 +124,12 @@ class Settling:
 
 
 class Flight:
-    """Along straight lines through waypoints; the last one is held."""
+    """Guide along straight lines through waypoints, which holds the last one."""
 
     steers = True
 
     def __init__(self, parameters: GoalParameters, way: WaypointParameters, points: Sequence[Waypoint]) -> None:
-        """Prepare to fly; there is at least one point."""
+        """Prepare to fly. `points` has at least one entry."""
         self._waypoints = Waypoints(way, tuple(points))
         self._tolerance, self._speed = way.position_tolerance, way.max_speed
         self._last = points[-1]
@@ -146,12 +146,12 @@ class Flight:
 
 
 class Drive:
-    """Forward and by turns, for what can't move sideways; the last heading is turned to on the spot."""
+    """Guide for vehicles that can't move sideways. At the last point, it turns on the spot to the goal's heading."""
 
     steers = True
 
     def __init__(self, parameters: GoalParameters, way: WaypointParameters, points: Sequence[Waypoint]) -> None:
-        """Prepare to drive; there is at least one point, and each has x and y."""
+        """Prepare to drive. `points` has at least one entry, each with x and y."""
         self._parameters, self._way = parameters, way
         self._limits = Limits(way.max_speed, 0.0, way.max_turn_rate)
         self._points, self._left_after = points, _left_after(points)
@@ -163,7 +163,7 @@ class Drive:
         pose = Pose(float(where.position[0]), float(where.position[1]), where.yaw)
         is_last = self._index == len(self._points) - 1
         off = math.dist(_place(self._points[self._index]), (pose.x, pose.y))
-        # Nearer than is required at the end, so that what is left of the movement does not lead out again.
+        # Half the tolerance at the end, so that the remaining motion does not leave it again.
         if off <= self._way.position_tolerance * (0.5 if is_last else 1.0):
             if not is_last:
                 self._index += 1
@@ -189,25 +189,25 @@ def _place(point: Waypoint) -> tuple[float, float]:
 
 
 def _left_after(points: Sequence[Waypoint]) -> list[float]:
-    """Return the length of the way from each point to the last one, m."""
+    """Return the path length from each point to the last one, m."""
     legs = [_length(one, other) for one, other in itertools.pairwise(points)]
     return [*itertools.accumulate(reversed(legs), initial=0.0)][::-1]
 
 
 def _length(one: Waypoint, other: Waypoint) -> float:
-    """Return the distance between two points; what either leaves free takes no way."""
+    """Return the distance between two points, m, without the coordinates that either leaves free."""
     start = np.zeros(3)
     return float(np.linalg.norm(other.place(one.place(start)) - one.place(start)))
 
 
-# Taking off and landing: by the vehicle's own services where it has them.
+# Takeoff and landing, by the vehicle's own services if it has them.
 
 
-Service = Callable[[], Any]  # calls a std_srvs/Trigger; returns the future of its response
+Service = Callable[[], Any]  # calls a std_srvs/Trigger, and returns the future of the response
 
 
 class _Called:
-    """A call that is made first, and has to be answered well."""
+    """Service call that has to succeed before a goal continues."""
 
     def __init__(self, service: Service, name: str, patience_s: float) -> None:
         self._service, self._name, self._patience_s = service, name, patience_s
@@ -215,7 +215,7 @@ class _Called:
         self._called_s = math.nan
 
     def is_answered(self, now_s: float) -> bool:
-        """Call, and return whether the answer has come. Raises FailedError for a refusal, and for none at all."""
+        """Call once, and return whether the response has arrived. Raises FailedError on refusal or timeout."""
         if self._future is None:
             self._future, self._called_s = self._service(), now_s
         if not self._future.done():
@@ -232,7 +232,7 @@ class _Called:
 
 
 class TakeOff:
-    """Up to a height above the ground, over the place where it began, with the heading that it had."""
+    """Guide that climbs vertically to a height above the ground, and keeps the heading."""
 
     steers = True
 
@@ -244,14 +244,14 @@ class TakeOff:
         service: Service | None,
         is_flying: Callable[[], bool | None],
     ) -> None:
-        """Prepare to rise.
+        """Prepare to take off.
 
         Args:
-            parameters: of goals.
-            height: m above the ground; zero or less: as high as the vehicle rises by itself.
-            ground: m, in the odometry.
-            service: takes off, or None where there is none, or where the vehicle flies.
-            is_flying: what the vehicle says; None: nothing.
+            parameters: the parameters of goals.
+            height: m above the ground; zero or less: the height that the vehicle's own takeoff reaches.
+            ground: height of the ground in the odometry, m.
+            service: the vehicle's service takeoff; None if it has none, or is flying already.
+            is_flying: returns the state that the vehicle reports, or None if it reports none.
         """
         self._parameters, self._height, self._ground = parameters, height, ground
         self._called = _Called(service, "takeoff", parameters.answer_time) if service else None
@@ -279,12 +279,12 @@ class TakeOff:
 
 
 class Land:
-    """Down to the ground, by the vehicle's own service, or by sinking until it stands."""
+    """Guide that lands, by the vehicle's own service, or by a descent until the height stays constant."""
 
     def __init__(
         self, parameters: GoalParameters, ground: float, service: Service | None, is_flying: Callable[[], bool | None]
     ) -> None:
-        """Prepare to land; the arguments are as for TakeOff, `ground` being where to stop where nothing stops it."""
+        """Prepare to land. Arguments as for TakeOff; a descent without ground contact ends at `ground`."""
         self._parameters, self._ground, self._is_flying = parameters, ground, is_flying
         self._called = _Called(service, "land", parameters.answer_time) if service else None
         self.steers = service is None
@@ -309,7 +309,7 @@ class Land:
 
 
 class Standing:
-    """Sees by its height whether a vehicle has stopped rising or sinking."""
+    """Detector of vertical rest, by the height."""
 
     def __init__(self) -> None:
         self._height = math.nan

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of a controller, and the topic goal_pose: which goal is followed, and why one is given up.
+"""GoalServer: the actions of a controller and the topic goal_pose.
 
-Every goal is accepted and, where it can't be followed, given up at once: an action that rejects a goal can't say why.
+Every goal is accepted. One that can't be followed is aborted at once, since a rejected goal can't carry a reason.
 """
 
 import functools
@@ -37,8 +37,8 @@ from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 
 GOAL_POSE = "goal_pose"
-NEARER_M = 0.05  # what counts as having come nearer
-#: For how long zero is commanded after a goal has ended before the vehicle was where it should be.
+NEARER_M = 0.05  # smallest decrease of the distance that counts as progress
+#: Duration of zero commands after a goal has ended early.
 STOPPING_S = 0.5
 MAX_POSES = 10_000  # of a path
 _FARTHEST_M = 1e6
@@ -49,31 +49,31 @@ STILL = Step()
 
 
 class Outcome(NamedTuple):
-    """How a goal ended."""
+    """Outcome of a goal."""
 
     code: GoalError
     message: str
 
     @property
     def end(self) -> str:
-        """The method of a goal handle that ends it so."""
+        """Name of the goal handle's method for this outcome."""
         return {GoalError.NONE: "succeed", GoalError.CANCELED: "canceled"}.get(self.code, "abort")
 
 
 @dataclass(eq=False)
 class Goal:
-    """One goal, from its arrival to its outcome."""
+    """Goal, from its arrival to its outcome."""
 
     name: str
     request: Any
-    handle: Any  # None for one from a topic
+    handle: Any  # None for a goal from the topic
     began_s: float
-    outcome: Any = field(default_factory=Future)  # a Future of an Outcome
+    outcome: Any = field(default_factory=Future)  # Future of an Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class ActionKind:
-    """An action: its type, the poses that a goal of it has, and what makes the way there."""
+    """Action: its type, the poses in its goals, and the factory of their guides."""
 
     type: Any
     poses: Callable[[Any], list[PoseStamped]]
@@ -81,9 +81,9 @@ class ActionKind:
 
 
 class GoalServer:
-    """Serves goals, one at a time: a new one that can be followed ends the one before. For the executor.
+    """Action server for goals, one at a time. A new goal that can be followed replaces the current one.
 
-    Its owner calls `step` regularly, and publishes the velocities that it returns.
+    The owner calls `step` regularly, and publishes the velocities that it returns. Used by the executor's thread only.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class GoalServer:
         on_odometry: Callable[[Where], object] = lambda _: None,
         on_goal: Callable[[], object] = lambda: None,
     ) -> None:
-        """Serve all actions, or, for what drives, those that a rover can follow.
+        """Create the action servers: all actions if the vehicle flies, else those that a rover can follow.
 
-        `on_odometry` gets the newest place at each step, and `on_goal` is called at the arrival of a goal.
+        `on_odometry` is called with the newest pose at each step, and `on_goal` when a goal arrives.
         """
         self._node, self._parameters, self._flies = node, parameters, flies
         self._frames = FrameTree(node)
@@ -109,12 +109,12 @@ class GoalServer:
         self._is_flying: bool | None = None
         self._is_held, self._helm_s, self._helms = False, -math.inf, set[str]()
         self._fence: PolygonStamped | None = None  # of the vehicle's bridge
-        self._next: Goal | None = None  # which waits for what it needs before it takes the place of the current one
+        self._next: Goal | None = None  # pending until its prerequisites are met, then it replaces the current one
         self._goal: Goal | None = None
-        self._guide: Guide | None = None  # also after its goal was reached, which is held
-        self._nearest, self._nearer_s = math.inf, -math.inf  # m to go, and since when
+        self._guide: Guide | None = None  # kept after its goal was reached, to hold it
+        self._nearest, self._nearer_s = math.inf, -math.inf  # m to go at the last progress, and its time
         self._stop_until_s = -math.inf
-        #: What it does, and why.
+        #: State, and the reason for it.
         self.state = ("idle", "there is no goal")
         subscribe(node, Bool, "held", self._on_held, latched())
         subscribe(node, PolygonStamped, FENCE, self._on_fence, latched())
@@ -134,16 +134,16 @@ class GoalServer:
         ]
 
     def destroy(self) -> None:
-        """Withdraw the actions, before the node is destroyed."""
+        """Destroy the action servers. To be called before the node is destroyed."""
         for server in self._servers:
             server.destroy()
         self._servers = []
 
-    # What there is to be followed.
+    # Actions.
 
     def _driving_kinds(self, way: Any = guides.Drive) -> dict[str, ActionKind]:
         def along(request: Any, points: list[Waypoint]) -> Guide:
-            tolerance, speed = getattr(request, "tolerance", 0.0), getattr(request, "speed", 0.0)  # Nav2's have none
+            tolerance, speed = getattr(request, "tolerance", 0.0), getattr(request, "speed", 0.0)  # not in Nav2's
             guide: Guide = way(self._parameters, self._parameters.waypoints(tolerance, speed), points)
             return guide
 
@@ -172,7 +172,7 @@ class GoalServer:
         }
 
     def _service(self, name: str) -> guides.Service | None:
-        """Return what calls the vehicle's service: in its namespace, or, as bridges have it, below its node."""
+        """Return a caller of the vehicle's service, in its namespace or below its bridge's node; None if not found."""
         for found, types in self._node.get_service_names_and_types():
             if "std_srvs/srv/Trigger" in types and self._is_ours(found, name):
                 return functools.partial(self._call, found)
@@ -194,7 +194,7 @@ class GoalServer:
         assert self._ground is not None
         return float(self._where.position[2]) if self._is_flying is False else self._ground
 
-    # What is heard.
+    # Subscriptions.
 
     def _hear_odometry(self, message: Odometry) -> None:
         if not (where := self._reader.read(message)):
@@ -218,7 +218,7 @@ class GoalServer:
         self._helm_s = time.monotonic()
 
     def _listen_for_helms(self) -> None:
-        """Subscribe to what bridges take from a person at a stick; they appear and disappear."""
+        """Subscribe to the helm topics of bridges that have appeared."""
         for topic, types in self._node.get_topic_names_and_types():
             if "geometry_msgs/msg/TwistStamped" in types and topic not in self._helms and self._is_ours(topic, "helm"):
                 self._helms.add(topic)
@@ -241,7 +241,7 @@ class GoalServer:
 
     def _log(self, goal: Goal, outcome: Outcome) -> None:
         line = self._outcomes.admit(f"{goal.name}: {outcome.message}")
-        if line and outcome.end == "abort":  # in two calls: rclpy ties each line of code to one severity
+        if line and outcome.end == "abort":  # two calls, since rclpy ties each line of code to one severity
             self._node.get_logger().warning(line)
         elif line:
             self._node.get_logger().info(line)
@@ -256,15 +256,15 @@ class GoalServer:
         self._next = goal
         self._on_goal()
 
-    # What is done.
+    # Execution.
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to do until a goal comes."""
+        """Whether there is nothing to do until a goal arrives."""
         return self._next is None and self._guide is None and time.monotonic() >= self._stop_until_s
 
     def step(self) -> Step | None:
-        """Return what to do now; None to say nothing, so that others may."""
+        """Return the current step, or None to publish no command, so that other nodes can steer."""
         now_s = time.monotonic()
         if message := self._odometry.take():
             self._hear_odometry(message)
@@ -292,7 +292,7 @@ class GoalServer:
         return step if self._guide else STILL
 
     def _begin_next(self, now_s: float) -> None:
-        """Let the next goal take the place of the current one as soon as it can."""
+        """Replace the current goal by the pending one once that can be followed."""
         goal = self._next
         if goal is None:
             return
@@ -324,7 +324,7 @@ class GoalServer:
         self.state = (goal.name, "begins")
 
     def _guide_to(self, goal: Goal) -> tuple[str, Guide | None]:
-        """Return the way to a goal, or what is missing for it. Raises FailedError."""
+        """Return the missing prerequisite of a goal, or an empty string and its guide. Raises FailedError."""
         if self._where is None:
             return "odometry", None
         kind = self._kinds[goal.name]
@@ -341,7 +341,7 @@ class GoalServer:
         return "", kind.guide(goal.request, points)
 
     def _check_fence(self, points: Iterable[Waypoint]) -> None:
-        """Raise FailedError for a point outside of the fence, which the vehicle's bridge would not let it reach."""
+        """Raise FailedError for a point outside of the bridge's fence, which the vehicle can't reach."""
         if self._fence is None or self._fence.header.frame_id != self._frame:
             return
         corners = [(corner.x, corner.y) for corner in self._fence.polygon.points]
@@ -357,7 +357,7 @@ class GoalServer:
                 )
 
     def _point_of(self, stamped: PoseStamped, origin: Placed) -> Waypoint:
-        """Return a pose in the frame of the odometry, in which its own frame has this origin."""
+        """Transform a pose into the odometry frame. `origin` is the pose of its own frame there."""
         at, own = stamped.pose.position, unit_quaternion(stamped.pose.orientation)
         (x, y, z), turned = origin
         dx, dy, dz = rotated(turned, at.x, at.y, at.z)
@@ -365,7 +365,7 @@ class GoalServer:
         return Waypoint(x + dx, y + dy, z + dz if self._flies else None, yaw)
 
     def _check_obstacles(self, guide: Guide, now_s: float) -> None:
-        """Raise FailedError where nothing can be followed now."""
+        """Raise FailedError while a guide can't be followed: no odometry, a hold, or a person at the helm."""
         if self._silent_s(now_s) > self._parameters.patience:
             raise FailedError(GoalError.NO_ODOMETRY, f"There is no odometry for {self._parameters.patience:g} s.")
         if guide.steers and self._is_held:
@@ -375,11 +375,11 @@ class GoalServer:
             raise FailedError(GoalError.HELD, "Somebody is at the helm.")
 
     def _silent_s(self, now_s: float) -> float:
-        """Return for how long no odometry has come; what came while this process stood still is heard next."""
+        """Return the age of the last odometry, s, not counting a stall, whose messages are still to be handled."""
         return min(now_s - self._heard_s, PROCESS.running_s())
 
     def _check_progress(self, step: Step, now_s: float) -> None:
-        """Raise FailedError if a goal has come no nearer for too long, although nothing is waited for."""
+        """Raise FailedError if a goal makes no progress for stuck_time, unless it is waiting."""
         is_on_its_way = self._goal is not None and step.commands and not step.waiting_for and not step.done
         if not is_on_its_way or step.distance < self._nearest - NEARER_M:
             self._nearest, self._nearer_s = step.distance if is_on_its_way else math.inf, now_s
@@ -423,7 +423,7 @@ class GoalServer:
 
 
 def _kinds_of_nav2(along: Callable[[Any, list[Waypoint]], Guide]) -> dict[str, ActionKind]:
-    """Return the same under Nav2's names, where its messages are installed: there is no wheel of them."""
+    """Return the actions with Nav2's names and types, if nav2_msgs is installed. It has no wheel."""
     try:
         from nav2_msgs.action import FollowWaypoints, NavigateToPose
     except ImportError:
@@ -435,7 +435,7 @@ def _kinds_of_nav2(along: Callable[[Any, list[Waypoint]], Guide]) -> dict[str, A
 
 
 def _filled(kind: Any, **values: Any) -> Any:
-    """Return a message with those of the values that it has fields for."""
+    """Return a message filled with the values for which it has fields."""
     known = kind.get_fields_and_field_types()
     return kind(**{name: value for name, value in values.items() if name in known})
 
@@ -445,7 +445,7 @@ def _end(goal: Goal, code: GoalError, message: str) -> None:
 
 
 def _poses_of_path(request: Any) -> list[PoseStamped]:
-    """Return the poses of a path, those without a frame in the path's."""
+    """Return the poses of a path. Poses without a frame get the path's."""
     frame = request.path.header.frame_id
     for pose in request.path.poses:
         pose.header.frame_id = pose.header.frame_id or frame
@@ -453,7 +453,7 @@ def _poses_of_path(request: Any) -> list[PoseStamped]:
 
 
 def _problem_with(request: Any, poses: list[PoseStamped]) -> str:
-    """Return why a goal can't be followed by anything, or nothing."""
+    """Return the reason why a goal is invalid, or an empty string."""
     for name in ("tolerance", "speed", "height"):
         if not math.isfinite(getattr(request, name, 0.0)):
             return f"{name} is {getattr(request, name)}, and has to be a finite number."
@@ -472,4 +472,4 @@ def _problem_with_pose(stamped: PoseStamped) -> str:
 
 
 def _are_within(values: Iterable[float], limit: float) -> bool:
-    return all(abs(value) <= limit for value in values)  # a NaN is not
+    return all(abs(value) <= limit for value in values)  # False for NaN

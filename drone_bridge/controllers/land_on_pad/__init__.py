@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour land_on_pad: finds a pad that may move, follows it and lands on it."""
+"""Behaviour land_on_pad: finds a pad that may move, follows it, and lands on it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `land_on_pad` with its topics: measurements in, velocities out."""
+"""ROS side of the behaviour `land_on_pad`: measurements in, velocities out."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.markers import MarkerParameters
 
 VELOCITY, HEIGHT = "velocity", "height"
-#: Whether somebody looks at the page that web_bridge serves.
+#: Published by web_bridge: whether its page is open in a browser.
 VIEWED = "web_bridge/viewed"
-#: The topics that are read here, and their types.
+#: Subscribed topics and their types.
 TYPES: dict[str, type] = {
     IMU: Imu,
     VELOCITY: TwistWithCovarianceStamped,
@@ -57,17 +57,17 @@ TYPES: dict[str, type] = {
     CAMERA_INFO: CameraInfo,
 }
 
-LEAST_CONFIDENCE = 0.1  # a pad that is seen with less is not looked at
-# How far off landing_pad is, at a confidence of 1.
+LEAST_CONFIDENCE = 0.1  # sightings of lower confidence are ignored
+# Standard deviation of landing_pad at a confidence of 1.
 PAD_DEVIATION = 0.02  # m
 PAD_DEVIATION_PER_METRE = 0.015
 
 
 def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
-    """Return the measurements in the messages, by topic, of one stamp, with the sighting if landing_pad is among them.
+    """Parse messages of one stamp, by topic; landing_pad is optional.
 
-    Their headers say whether velocity and landing_pad are tilted with the drone. Raises ValueError with a sentence for
-    what can't be used.
+    The frames of velocity and landing_pad determine whether their axes tilt with the drone. Raises ValueError with a
+    sentence for invalid messages.
     """
     imu = messages[IMU]
     rotation = attitude(imu)
@@ -116,12 +116,12 @@ PARAMETERS = (
     *declarations(MarkerParameters, NAME),
 )
 WAITING = "waiting"
-# A command that is later than the next measurement is worthless.
+# A command later than the next measurement is stale.
 _QUEUE = 1
 
 
 class LandOnPadBehaviour(Behaviour):
-    """Feeds measurements to LandOnPad as they arrive, and publishes its decisions."""
+    """Passes measurements to LandOnPad as they arrive, and publishes its decisions."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
@@ -129,13 +129,13 @@ class LandOnPadBehaviour(Behaviour):
         self._pad_images = PadImages(read(MarkerParameters, NAME, parameters))
         self._timeout_s = parameters[f"{NAME}.telemetry_timeout"]
         self._land = None if parameters[f"{NAME}.on_request"] else LandOnPad(self._land_parameters)
-        # Until it has begun, or a person has interfered.
+        # True until the landing has begun, or a person has stopped or landed the drone.
         self._begins_when_viewed = self._land is None and parameters[f"{NAME}.when_viewed"]
         self._errors = ErrorLog(node)
-        self._landed: bool | None = None  # until it is known
+        self._landed: bool | None = None  # None: not reported yet
         self._sighting: PadSighting | None = None
-        self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
-        self._measured_s = -math.inf  # when all of them were, with one stamp
+        self._heard_s: dict[str, float] = {}  # when each topic was last received, steady clock
+        self._measured_s = -math.inf  # when the last complete set of one stamp was received
         self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME)
         self._state_publisher.stamp = Time()
@@ -156,7 +156,7 @@ class LandOnPadBehaviour(Behaviour):
         node.create_service(Trigger, f"~/{NAME}", self._on_request)
 
     def leave(self) -> None:
-        """Make the drone hover."""
+        """Stop commanding, with a final zero velocity."""
         self._commands.leave()
 
     def _subscribe(self, topic: str, sets: list[StampedSets]) -> None:
@@ -201,7 +201,7 @@ class LandOnPadBehaviour(Behaviour):
         self._pad_publisher.publish(pad_message(sighting, attitude(imu), imu.header.frame_id, imu.header.stamp))
 
     def _on_measured(self, messages: dict[str, Any]) -> None:
-        """Answer the measurements of one moment."""
+        """Handle a complete set of measurements: decide, and publish the command."""
         self._measured_s = time.monotonic()
         header = messages[IMU].header
         if self._land is None:
@@ -222,7 +222,7 @@ class LandOnPadBehaviour(Behaviour):
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
     def _decide(self, land: LandOnPad, measured: Measured) -> Decision:
-        """Return the answer. Raises ValueError if there is none, and then starts over."""
+        """Return the decision. Resets the behaviour and raises ValueError if it can't be computed."""
         try:
             decision = land.update(measured)
             if all(map(math.isfinite, (*decision.command.linear, decision.command.turn))):
@@ -234,7 +234,7 @@ class LandOnPadBehaviour(Behaviour):
         raise ValueError(f"no command can be computed: {problem}.")
 
     def _watch(self) -> None:
-        """Make the drone hover when there are no more measurements."""
+        """Command zero velocity if measurements have timed out."""
         now_s = time.monotonic()
         if now_s - self._measured_s <= self._timeout_s:
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The landing pad in images: PadImages finds it by its markers, and says where it is."""
+"""PadImages: detection of the landing pad in images, by its markers."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from drone_bridge.vision.pinhole import Pinhole
 
 IMU, LANDING_PAD = "imu/data", "landing_pad"
 IMAGE, CAMERA_INFO = "camera/image_raw", "camera/camera_info"
-#: The frame, without its prefix, of what is measured along axes that do not tilt with the drone.
+#: Frame, without its prefix, of measurements along axes that do not tilt with the drone.
 LEVEL_FRAME = "base_stabilized"
 
 
 class PadImages:
-    """Searches images of a camera that looks down, the top of its image forward, for a pad that lies level."""
+    """Detector of a level pad in images of a downward camera, whose image top is forward."""
 
     def __init__(self, markers: MarkerParameters) -> None:
-        """`markers` are those on the pad. Raises ValueError for a dictionary that OpenCV does not have."""
+        """Create a detector for the pad's markers. Raises ValueError for a dictionary that OpenCV does not have."""
         self._detector = MarkerDetector(markers)
 
     def sighting(self, image: Image, pinhole: Pinhole, imu: Imu) -> PadSighting | None:
-        """Return where the pad is, by the attitude of the image's moment; None if it is not visible.
+        """Locate the pad in an image, given the attitude at its stamp. Return None if no pad is visible.
 
-        Raises ValueError with a sentence for what can't be used.
+        Raises ValueError with a sentence for an invalid message.
         """
         pixels = read_pixels(image, IMAGE, pinhole, CAMERA_INFO)
         view = self._detector.locate(self._detector.detect(pixels), pinhole, attitude(imu))
@@ -44,7 +44,7 @@ class PadImages:
 
 
 def pad_message(sighting: PadSighting | None, rotation: Matrix, frame_id: str, stamp: Time) -> LandingPad:
-    """Return a sighting, or none, as a landing_pad message in a frame; `rotation` turns its axes into the world's."""
+    """Return a landing_pad message in a frame; None: not detected. `rotation`: from its axes to the world's."""
     message = LandingPad(detected=sighting is not None)
     message.header.stamp, message.header.frame_id = stamp, frame_id
     message.offset_x = message.offset_y = message.distance = message.confidence = math.nan

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `land_on_pad`: find a pad that may move, follow it, descend on it, and stop the motors.
+"""LandOnPad, the logic of the behaviour `land_on_pad`: find a moving pad, follow it, land, and stop the motors.
 
-The drone has no position: all that is known is its velocity, its height and, while the pad is in sight, the pad's
-relative position. Each set of measurements goes through three stages:
+The drone has no absolute position. Measurements are its velocity, its height and, while the pad is in sight, the pad's
+relative position. Each set of measurements is processed in three stages:
 
-1. Estimate: Kalman filters track the pad's position and velocity, also for a while after it was last seen.
-2. Decision: which state the landing is in, and why.
+1. Estimate: Kalman filters track the pad's position and velocity, also for a while after the last sighting.
+2. Decision: the state of the landing, and the reason for it.
 3. Guidance: a velocity for that state.
 """
 
@@ -26,7 +26,7 @@ from drone_bridge.motion.matrices import Matrix, Vector, limited
 
 @dataclass(frozen=True, slots=True)
 class LandParameters:
-    """How to search, follow and descend."""
+    """Parameters of search, approach and descent."""
 
     response_time: float = described(0.3, "From a command to its effect, s.", 0.0, 2.0)
 
@@ -63,14 +63,14 @@ class LandParameters:
 
 GRAVITY = 9.81  # m/s^2
 MAX_TURN_RATE = 0.5  # rad/s
-#: A drone follows velocities with a lag: by this share of what is missing it is commanded more.
+#: Lead compensation for the lag of the drone: share of the velocity error that is added to the command.
 LEAD = 1.0
-#: Times max_speed, beyond which nothing is commanded: whatever is measured, no pad is as fast.
+#: Limit of the commanded speed, in multiples of max_speed. No pad is that fast.
 FASTEST = 3.0
 
 
 def acceleration_of_tilt(rotation: Matrix) -> Vector:
-    """Return the horizontal acceleration, 2, m/s^2, of a drone whose thrust carries its weight."""
+    """Return the horizontal acceleration, 2, m/s^2, of a tilted drone whose thrust balances its weight."""
     upright = max(float(rotation[2, 2]), 0.1)
     acceleration: Vector = GRAVITY * rotation[:2, 2] / upright
     return acceleration
@@ -81,11 +81,11 @@ def _heading(rotation: Matrix) -> Vector:
     return forward / max(float(np.linalg.norm(forward)), 1e-9)
 
 
-# The inputs and outputs of the behaviour `land_on_pad`.
+# Inputs and outputs of `LandOnPad`.
 
 
 class LandState(str, Enum):
-    """The state of the landing."""
+    """State of the landing."""
 
     SEARCHING = "searching"
     APPROACHING = "approaching"
@@ -100,15 +100,15 @@ class LandState(str, Enum):
 class PadSighting:
     """Position of the pad relative to the drone, with its uncertainty."""
 
-    stamp: float  # s, of when
+    stamp: float  # s
     offset: Vector  # from the drone, 3, m, levelled axes
-    deviation: float  # standard deviation of that along each horizontal axis, m
-    vertical_deviation: float  # and along the vertical one
+    deviation: float  # standard deviation of the offset along each horizontal axis, m
+    vertical_deviation: float  # the same along the vertical axis, m
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measurements of one moment. Level axes: z up, x along the nose at yaw 0."""
+    """Measurements of one stamp. Levelled axes: z up, x along the nose at yaw 0."""
 
     stamp: float  # s
     rotation: Matrix  # from body to levelled axes
@@ -120,18 +120,18 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The command, and the reason for it."""
+    """Command, and the reason for it."""
 
     command: BodyVelocity
     state: LandState
     reason: str  # a human-readable phrase
-    distance: float | None  # to the pad, m; None while it is not known
+    distance: float | None  # to the pad, m; None while unknown
 
 
 # Kalman filters for the position and velocity of pad and drone.
 #
-# Frame: levelled, z up, x where the drone looks when its yaw is 0. It has no fixed origin: without GPS, only the
-# difference between pad and drone is known, and how it changes.
+# Frame: levelled, z up, x along the nose at yaw 0. It has no fixed origin: without GPS, only the position of the pad
+# relative to the drone and its rate of change are known.
 
 
 PAD, PAD_VELOCITY, DRONE_VELOCITY = range(3)  # rows of the horizontal state
@@ -142,11 +142,11 @@ START_DRONE_SPEED_DEVIATION = 1.0  # m/s
 START_PAD_SPEED_DEVIATION = 0.5  # m/s
 START_HEIGHT_DEVIATION = 10.0  # m
 START_CLIMB_DEVIATION = 1.0  # m/s
-START_PAD_HEIGHT_DEVIATION = 0.3  # m above the ground that the altimeter measures from
+START_PAD_HEIGHT_DEVIATION = 0.3  # m above the ground, which the altimeter refers to
 UNKNOWN_DEVIATION = 100.0  # m
-PAD_ACCELERATION_NOISE = 0.6  # m/s after 1 s; a rover that turns round changes its velocity at once
-DRONE_ACCELERATION_NOISE = 0.6  # m/s after 1 s: gusts, drag, and tilts that are not quite what was measured
-CLIMB_NOISE = 3.0  # m/s after 1 s, as thrust is not looked at
+PAD_ACCELERATION_NOISE = 0.6  # m/s after 1 s; a reversing rover changes its velocity abruptly
+DRONE_ACCELERATION_NOISE = 0.6  # m/s after 1 s: gusts, drag, and errors of the measured tilt
+CLIMB_NOISE = 3.0  # m/s after 1 s; large, since thrust is not modelled
 PAD_HEIGHT_NOISE = 0.02  # m after 1 s
 VELOCITY_DEVIATION = 0.08  # m/s, by optical flow
 HEIGHT_DEVIATION = 0.05  # m
@@ -156,14 +156,14 @@ BELIEVED_AFTER = 3  # ... but after this many in a row
 
 
 class KalmanFilter:
-    """A state with its covariance; columns of the state have the same noise, and so one covariance."""
+    """State with its covariance. All columns of the state have the same noise, and share one covariance."""
 
     def __init__(self, state: Vector, deviations: Sequence[float]) -> None:
         self.state = state
         self.covariance: Matrix = np.diag(deviations) ** 2
 
     def predict(self, transition: Matrix, noise: Sequence[float], seconds: float) -> None:
-        """Advance in time; `noise` is the standard deviation of each entry that 1 s adds."""
+        """Advance in time. `noise` is the standard deviation that 1 s adds to each entry."""
         self.state = transition @ self.state
         self.covariance = transition @ self.covariance @ transition.T + np.diag(noise) ** 2 * seconds
 
@@ -182,8 +182,8 @@ class KalmanFilter:
 class PadEstimator:
     """Fuses the drone's velocity and altitude with sightings of the pad.
 
-    The horizontal state is 3 x 2, rows as named above. A pad that has not been seen yet, or was forgotten, has no
-    position; the drone's own motion is known all the same.
+    The horizontal state is 3 x 2, with the rows named above. The drone's own motion is estimated without a pad, too.
+    `is_tracking` is False before the first sighting and after `forget`.
     """
 
     def __init__(self) -> None:
@@ -196,32 +196,32 @@ class PadEstimator:
 
     @property
     def pad(self) -> Vector:
-        """The pad relative to the drone, 2, m. Meaningless before the first sighting."""
+        """Position of the pad relative to the drone, 2, m. Meaningless before the first sighting."""
         return np.array(self._level.state[PAD])
 
     @property
     def pad_velocity(self) -> Vector:
-        """Of the pad over ground, 2, m/s."""
+        """Velocity of the pad over ground, 2, m/s."""
         return np.array(self._level.state[PAD_VELOCITY])
 
     @property
     def velocity(self) -> Vector:
-        """Of the drone over ground, 2, m/s."""
+        """Velocity of the drone over ground, 2, m/s."""
         return np.array(self._level.state[DRONE_VELOCITY])
 
     @property
     def altitude(self) -> float:
-        """Of the drone above the ground, m."""
+        """Height of the drone above the ground, m."""
         return float(self._vertical.state[HEIGHT])
 
     @property
     def climb_speed(self) -> float:
-        """Of the drone, upwards, m/s."""
+        """Vertical speed of the drone, positive upwards, m/s."""
         return float(self._vertical.state[CLIMB])
 
     @property
     def height_above_pad(self) -> float:
-        """Of the drone, m; an unseen pad is assumed to lie on the ground."""
+        """Height of the drone above the pad, m. Before the first sighting, the pad is assumed to lie on the ground."""
         return float(self._vertical.state[HEIGHT] - self._vertical.state[PAD_HEIGHT])
 
     @property
@@ -230,7 +230,7 @@ class PadEstimator:
         return math.sqrt(self._level.variance(_ENTRY[PAD]))
 
     def predict(self, acceleration: Vector, seconds: float) -> None:
-        """Advance in time, with the acceleration due to the drone's tilt (2, m/s^2)."""
+        """Advance in time by the acceleration due to the drone's tilt, 2, m/s^2."""
         transition = np.array([[1.0, seconds, -seconds], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
         self._level.predict(transition, (0.0, PAD_ACCELERATION_NOISE, DRONE_ACCELERATION_NOISE), seconds)
         self._level.state[PAD] -= acceleration * seconds**2 / 2
@@ -248,8 +248,8 @@ class PadEstimator:
         self._vertical.correct(_ENTRY[HEIGHT], altitude, HEIGHT_DEVIATION)
 
     def saw_pad(self, sighting: PadSighting, age: float) -> bool:
-        """Correct by a sighting of the pad, `age` s ago; return whether it was accepted."""
-        row = np.array([1.0, -age, age])  # of the pad, its velocity and the drone's
+        """Correct by a sighting that is `age` s old. Return whether it was accepted."""
+        row = np.array([1.0, -age, age])  # coefficients of the pad, its velocity and the drone's
         offset, deviation = sighting.offset, sighting.deviation
         if self.is_tracking:
             away = float(np.linalg.norm(offset[:2] - row @ self._level.state))
@@ -261,12 +261,12 @@ class PadEstimator:
         self._doubted = 0
         self.is_tracking = True
         self._level.correct(row, offset[:2], deviation)
-        above = np.array([1.0, -age, -1.0])  # of the height, the climb and the pad's height
+        above = np.array([1.0, -age, -1.0])  # coefficients of the height, the climb and the pad's height
         self._vertical.correct(above, -float(offset[2]), max(sighting.vertical_deviation, HEIGHT_DEVIATION))
         return True
 
     def forget(self) -> None:
-        """Forget the pad, not the drone's own motion."""
+        """Discard the pad, but keep the drone's own motion."""
         self.is_tracking = False
         self._doubted = 0
         own = math.sqrt(self._level.variance(_ENTRY[DRONE_VELOCITY]))
@@ -282,9 +282,9 @@ _DIRECTIONS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 
 
 class ExpandingSquare:
-    """Legs of 1, 1, 2, 2, 3, 3 ... times the spacing around a centre, each at a right angle to the one before.
+    """Search pattern: legs of 1, 1, 2, 2, 3, 3 ... times the spacing, each at a right angle to the last one.
 
-    At the radius it starts over in the middle.
+    It begins in the middle, and starts over there at the radius.
     """
 
     def __init__(self, middle: Vector, spacing: float, radius: float) -> None:
@@ -295,7 +295,7 @@ class ExpandingSquare:
         self.corner = middle.copy()
 
     def advance(self, position: Vector) -> Vector:
-        """Return the corner to fly to, the next one when this one is reached."""
+        """Return the corner to fly to. The next one follows once this one is reached."""
         if float(np.linalg.norm(self.corner - position)) < CORNER_REACHED_M:
             direction = np.array(_DIRECTIONS[self._leg % len(_DIRECTIONS)])
             self.corner = self.corner + (self._leg // 2 + 1) * self._spacing * direction
@@ -305,29 +305,29 @@ class ExpandingSquare:
         return self.corner
 
 
-LONGEST_GAP = 1.0  # s between measurements, after which everything starts over
+LONGEST_GAP = 1.0  # s between measurements; a longer gap resets the landing
 OLDEST_SIGHTING = 0.5  # s
-HIGH_ENOUGH = 0.8  # of search_height, from where on the drone flies along the search pattern
-FLYING = 0.5  # m above ground, or where it landed; a drone that has been so high can land
-FAR_HYSTERESIS = 1.2  # how much farther off a pad has to get to be approached again
-VIEW_SLOPE = 0.35  # m aside for each m of height, within which a pad is in view unless the drone tilts hard
-ABORT_FACTOR = 1.5  # times the radius within which a landing is committed
-RISE = 0.5  # m above commit_height, up to where an aborted landing climbs
-STILL_SPEED = 0.1  # m/s; slower than that on its way down, something carries the drone ...
-STILL_TIME = 0.3  # s ... when it lasts so long
+HIGH_ENOUGH = 0.8  # share of search_height from which the drone flies along the search pattern
+FLYING = 0.5  # m above the ground or the landing place; a drone that has been this high counts as having flown
+FAR_HYSTERESIS = 1.2  # factor on the distance from which a pad is approached again
+VIEW_SLOPE = 0.35  # m of horizontal distance per m of height, within which a pad is in view unless the drone tilts hard
+ABORT_FACTOR = 1.5  # multiple of the radius within which a landing is committed
+RISE = 0.5  # m above commit_height to which an aborted landing climbs
+STILL_SPEED = 0.1  # m/s; a descending drone that is slower than this ...
+STILL_TIME = 0.3  # s ... for this long stands on something
 
 
 class LandOnPad:
-    """Turns measurements into commands until the drone has landed."""
+    """Pilot of a landing: measurements in, commands out, until touchdown."""
 
     def __init__(self, parameters: LandParameters, *, climbs_first: bool = False) -> None:
-        """With `climbs_first` it goes up to where it would search, even with the pad in sight, or under its feet."""
+        """With `climbs_first`, climb to the search height first, even if the pad is in sight or below."""
         self._parameters = parameters
         self._climbs_first = climbs_first
         self._stamp: float | None = None
 
     def update(self, measured: Measured) -> Decision:
-        """Return the decision. A stamp that runs back, or jumps by more than a second, resets everything."""
+        """Return the decision. A stamp that goes back or jumps by more than LONGEST_GAP resets the landing."""
         if self._stamp is None or not 0 <= measured.stamp - self._stamp <= LONGEST_GAP:
             self._start(measured)
             seconds = 0.0
@@ -344,7 +344,7 @@ class LandOnPad:
         self._state, self._reason = LandState.SEARCHING, "nothing seen yet"
         self._since = measured.stamp  # when this state began
         self._seen_at = -math.inf
-        self._position: Vector = np.zeros(2)  # by dead reckoning from the start, m
+        self._position: Vector = np.zeros(2)  # by dead reckoning, relative to the start, m
         self._search: ExpandingSquare | None = None
         self._has_flown = False
         self._landed_altitude = math.nan
@@ -371,7 +371,7 @@ class LandOnPad:
     def _decide(self, measured: Measured, seconds: float) -> None:
         if self._state is LandState.LANDED:
             if not measured.landed and measured.altitude > self._landed_altitude + FLYING:
-                self._start(measured)  # somebody took off again
+                self._start(measured)  # the drone has taken off again
             return
         if touchdown := self._touchdown(measured, seconds):
             self._landed_altitude = measured.altitude
@@ -430,7 +430,7 @@ class LandOnPad:
             self._reason = f"going down, {height:.2f} m above the pad, last seen {unseen:.1f} s ago"
 
     def _ought_to_see_it(self) -> bool:
-        """Return whether the pad is below, where it must be visible. The tilt towards one farther aside may hide it."""
+        """Return whether the pad should be visible. The tilt towards a pad farther aside may hide it."""
         is_below = self._away() <= VIEW_SLOPE * self._estimator.height_above_pad
         return is_below or self._state in (LandState.CLIMBING, LandState.SEARCHING)
 
@@ -440,7 +440,7 @@ class LandOnPad:
         return is_low and self._away() > parameters.align_radius
 
     def _touchdown(self, measured: Measured, seconds: float) -> str:
-        """Return the sign of touchdown; empty in flight."""
+        """Return the evidence of touchdown, or an empty string in flight."""
         if measured.landed and self._has_flown:
             return "touchdown was reported"
         is_still = self._state is LandState.COMMITTED and abs(self._estimator.climb_speed) < STILL_SPEED
@@ -471,7 +471,7 @@ class LandOnPad:
         return BodyVelocity(float(led @ heading), left, climb, turn=turn)
 
     def _searching(self, rotation: Matrix) -> tuple[Vector, float]:
-        """Return the velocity along the search pattern, and the turn that points the nose along it."""
+        """Return the velocity along the search pattern, m/s, and the yaw rate that aligns the nose with it, rad/s."""
         if self._estimator.altitude < HIGH_ENOUGH * self._parameters.search_height:
             return np.zeros(2), 0.0
         if self._search is None:
@@ -482,14 +482,14 @@ class LandOnPad:
         return self._towards(to_go, self._parameters.search_speed), turn
 
     def _chasing(self) -> Vector:
-        """Return the velocity that leads above the pad and follows it."""
+        """Return the velocity that leads to the pad and follows it."""
         estimator, lead = self._estimator, self._parameters.response_time
         to_go = estimator.pad + (estimator.pad_velocity - estimator.velocity) * lead
         wanted: Vector = estimator.pad_velocity + self._towards(to_go, self._parameters.max_speed)
         return wanted
 
     def _sinking(self) -> float:
-        """Return the vertical velocity, m/s, for a state in which the pad's position is known."""
+        """Return the vertical velocity, m/s, while the pad is tracked."""
         parameters, height = self._parameters, self._estimator.height_above_pad
         if self._state is LandState.COMMITTED:
             return -parameters.touchdown_speed
@@ -505,14 +505,14 @@ class LandOnPad:
         return min(parameters.touchdown_speed + parameters.descent_gain * above, parameters.max_descent_speed)
 
     def _share_of_descent(self, height: float) -> float:
-        """Return 1 if aligned well enough to descend at full speed, 0 to not descend at all."""
+        """Return the share of the descent speed: 1 if well aligned, 0 to stay at this height."""
         parameters = self._parameters
         above = max(height - parameters.commit_height, 0.0)
         radius, speed = self._radius(height), parameters.align_speed + above / 2
         return _falling(self._away() / radius) * _falling(self._relative_speed() / speed)
 
     def _radius(self, height: float) -> float:
-        """Return the allowed distance from the pad's centre at a height, m, which grows with the height."""
+        """Return the allowed distance from the pad's centre, m, which grows with the height."""
         above = max(height - self._parameters.commit_height, 0.0)
         return self._parameters.align_radius + self._parameters.align_slope * above
 
@@ -522,19 +522,19 @@ class LandOnPad:
         return max(-parameters.max_descent_speed, min(parameters.max_climb_speed, climb))
 
     def _towards(self, to_go: Vector, max_speed: float) -> Vector:
-        """Return the fastest velocity from which the drone can stop within a distance."""
+        """Return the fastest velocity, up to `max_speed`, from which the drone can stop within a distance."""
         parameters, distance = self._parameters, float(np.linalg.norm(to_go))
         speed, _ = braking_profile(distance, parameters.position_gain, parameters.max_deceleration)
         wanted: Vector = min(speed, max_speed) * to_go / max(distance, 1e-9)
         return wanted
 
     def _cut(self) -> BodyVelocity:
-        """Return a velocity downwards, at which a drone that stands stops its motors, and after a while nothing."""
+        """Return a descent, which stops the motors of a landed drone, and zero after cut_time."""
         assert self._stamp is not None
         is_cutting = self._stamp - self._since <= self._parameters.cut_time
         return BodyVelocity(up=-self._parameters.max_descent_speed) if is_cutting else BodyVelocity()
 
-    # What guidance and decision look at.
+    # Inputs of guidance and decision.
 
     def _away(self) -> float:
         """Return the distance from the pad's centre, m, when the next command takes effect."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour seek_target: flies to a sphere that both cameras see."""
+"""Behaviour seek_target: flies to a sphere in the images of a stereo camera."""

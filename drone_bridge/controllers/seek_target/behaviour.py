@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `seek_target` with its topics: stereo images in; body rates and thrust out."""
+"""ROS side of the behaviour `seek_target`: stereo images in, body rates and thrust out."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.time import seconds_of
 from drone_bridge.vision.pinhole import Image, Pinhole
 
-#: The topics that make a frame.
+#: Topics whose messages of one stamp form a frame.
 TOPICS = ("left/image_raw", "right/image_raw", "left/camera_info", "right/camera_info", "imu/data")
-#: And where it is published, this.
+#: Optional part of a frame.
 ODOMETRY = "odom"
 PROPERTIES = "drone_properties"
 MESSAGE_TYPES = (ImageMessage, ImageMessage, CameraInfo, CameraInfo, Imu)
 
-# An angle with a variance above this, rad^2, is not measured but anything.
+# Angles with a larger variance, rad^2, are treated as unmeasured.
 _UNKNOWN_VARIANCE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class StereoFrame:
-    """Two images of the same size, with camera and attitude."""
+    """Stereo images of equal size, with camera and attitude."""
 
     stamp: float  # s
     left: Image
@@ -55,13 +55,13 @@ class StereoFrame:
     pinhole: Pinhole  # of both cameras
     baseline: float  # m between the cameras
     attitude: MeasuredAttitude
-    place: Triple | None  # of the drone, m, if there is odometry
+    place: Triple | None  # position of the drone, m; None without odometry
 
     @classmethod
     def read(cls, messages: Mapping[str, Any]) -> StereoFrame:
-        """Read the messages, by topic, of one stamp. Raises ValueError with a sentence for invalid ones.
+        """Parse messages of one stamp, by topic. Raises ValueError with a sentence for invalid ones.
 
-        Where there is odometry, it gives the attitude as well: its yaw and its position have the same frame.
+        Odometry, if present, provides the attitude as well, since its yaw refers to the same frame as its position.
         """
         left_info, right_info = messages["left/camera_info"], messages["right/camera_info"]
         place: Triple | None = None
@@ -106,21 +106,21 @@ def _attitude(imu: Imu) -> MeasuredAttitude:
 NAME = "seek_target"
 PARAMETERS = declarations(SeekParameters, NAME)
 WAITING = "waiting"
-#: Seconds without frames after which the state says what is missing.
+#: Seconds without frames after which the state names the missing topics.
 FRAME_TIMEOUT_S = 1.0
-# A command may go on when there are two frames to catch up with, not more: newest wins.
+# At most two pending frames are processed. Older ones are dropped.
 _FRAME_QUEUE = 2
 
 
 class SeekTargetBehaviour(Behaviour):
-    """Feeds frames to SeekTarget as they arrive, and publishes its decisions."""
+    """Passes frames to SeekTarget as they arrive, and publishes its decisions."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
         self._node = node
         self._seek_parameters = read(SeekParameters, NAME, parameters)
         self._errors = ErrorLog(node)
         self._drone: DroneModel | None = None
-        self._heard_s: dict[str, float] = {}  # when each topic was last heard, steady clock
+        self._heard_s: dict[str, float] = {}  # when each topic was last received, steady clock
         self._answered_s = -math.inf
         self._has_left = False
         self._seek: SeekTarget | None = None
@@ -153,7 +153,7 @@ class SeekTargetBehaviour(Behaviour):
             self._errors.log(f"The drone on drone_properties can't be flown: {error}.")
 
     def _on_frame(self, messages: dict[str, Any]) -> None:
-        """Answer the images, camera infos and attitude of one moment."""
+        """Handle a complete frame: decide, and publish the command."""
         if self._has_left or self._drone is None:
             return
         self._newest_odometry = odometry = self._odometry.take() or self._newest_odometry
@@ -175,7 +175,7 @@ class SeekTargetBehaviour(Behaviour):
         self._state_publisher.publish(decision.state.value, decision.reason, decision.distance)
 
     def _watch(self) -> None:
-        """Say what is missing where no frame could be answered."""
+        """Publish the missing topics if no frame could be processed for FRAME_TIMEOUT_S."""
         now_s = time.monotonic()
         if now_s - self._answered_s <= FRAME_TIMEOUT_S:
             return
@@ -185,7 +185,7 @@ class SeekTargetBehaviour(Behaviour):
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")
 
     def _decide(self, drone: DroneModel, frame: StereoFrame) -> Decision:
-        """Return the answer. Raises ValueError if there is none, and then starts over."""
+        """Return the decision. Resets the behaviour and raises ValueError if it can't be computed."""
         cameras = (frame.pinhole, frame.baseline)
         try:
             if self._seek is None or cameras != self._seen_by:  # other cameras mean another testbed

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `seek_target`: find a sphere of one colour, fly to it, stay there.
+"""SeekTarget, the logic of the behaviour `seek_target`: find a sphere of one colour, fly to it, and stay there.
 
-Each frame goes through four stages:
+Each frame is processed in four stages:
 
-1. Attitude: the rates that were in force are integrated and corrected by the angles that are measured.
-2. Target: a Kalman filter over its relative position, the drone's velocity and the disturbance is fed with the
-   outlines in both images.
-3. Guidance: a velocity towards the holding point, beside the target at its height, that can always be braked with
-   the allowed deceleration; from it a wanted acceleration.
-4. Control: thrust compensates gravity, drag and disturbance and points along the wanted acceleration; the nose
+1. Attitude: integrate the commanded rates that were in effect, and correct the result by the measured angles.
+2. Target: update a Kalman filter of its relative position, the drone's velocity and the disturbance by the outlines in
+   both images.
+3. Guidance: compute a velocity towards the holding point beside the target, at its height, from which the allowed
+   deceleration can always stop the drone. Derive the acceleration from it.
+4. Control: point the thrust along the acceleration, with compensation of gravity, drag and disturbance. The nose
    follows the target.
 
-Stages 3 and 4 work on the state predicted for the moment when the command comes into force.
+Stages 3 and 4 use the state predicted for the time at which the command takes effect.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from drone_bridge.vision.pinhole import Image, Pinhole
 
 @dataclass(frozen=True, slots=True)
 class SeekParameters:
-    """What to seek, and how to fly.
+    """Parameters of target and flight.
 
     Raises ValueError for a holding point inside the target or beyond reach_distance, and for an invalid colour.
     """
@@ -96,22 +96,22 @@ class SeekParameters:
         return hold, self.reach_distance or hold + REACH_MARGIN
 
 
-LEAST_VIEW = math.radians(5)  # of half the camera's, for the distance at which the target is held
+LEAST_VIEW = math.radians(5)  # lower bound of the half view angle in the computation of hold_distance
 REACH_MARGIN = 0.1  # m
-LONGEST_GAP = 1.0  # s between frames, after which everything starts over
+LONGEST_GAP = 1.0  # s between frames; a longer gap resets the behaviour
 FULL_TURN = 1.1 * math.tau  # rad, with some overlap
-LEAST_VIEW_TILT = math.radians(6)  # may always be used, even if the target goes out of view
-LEAST_DISTANCE_ASIDE = 0.3  # m; nearer than this beside the drone, a target has no heading
+LEAST_VIEW_TILT = math.radians(6)  # always allowed, even if the target leaves the view
+LEAST_DISTANCE_ASIDE = 0.3  # m; a target at a smaller horizontal distance has no heading
 HOLDING_SPEED = 0.4  # m/s
-STANDING_SPEED = 0.3  # m/s; only a drone that stands looks around
-STANDING_TIME = 0.1  # s for which it has to stand: the first frame alone does not show whether it moves
+STANDING_SPEED = 0.3  # m/s; only a drone at rest looks around
+STANDING_TIME = 0.1  # s of rest required, since a single frame does not show motion
 BRAKING_SPEED = 0.5  # m/s
-BLIND_TIME = 0.3  # s without an edge of the target in view, after which the drone backs off
+BLIND_TIME = 0.3  # s without an edge of the target in view until the drone backs off
 BACKING_SPEED = 0.5  # m/s
 
 
 class SeekState(str, Enum):
-    """The state of the search."""
+    """State of the search."""
 
     SEARCHING = "searching"
     APPROACHING = "approaching"
@@ -121,19 +121,19 @@ class SeekState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer to a frame, and the reason for it."""
+    """Command for a frame, and the reason for it."""
 
     command: Command
     state: SeekState
     reason: str  # a human-readable phrase
-    distance: float | None  # estimated, m from the target's centre; None while it is not known
+    distance: float | None  # estimated, m from the target's centre; None while unknown
 
 
 class SeekTarget:
-    """Turns frames into commands."""
+    """Pilot of the behaviour: frames in, commands out."""
 
     def __init__(self, parameters: SeekParameters, drone: DroneModel, pinhole: Pinhole, baseline: float) -> None:
-        """Both cameras look forward with the same intrinsics; baseline is the distance between them in m."""
+        """Initialize for a drone and a stereo camera that looks forward, with equal intrinsics and a baseline, m."""
         self._parameters, self._drone = parameters, drone
         self._hold_distance, self._reach_distance = parameters.distances(pinhole, parameters.target_radius)
         self._pinhole = pinhole
@@ -145,7 +145,7 @@ class SeekTarget:
             parameters.background_level,
         )
         limits = Limits(parameters.max_tilt, parameters.max_turn_rate, parameters.search_yaw_rate)
-        # No more than the tilt allows at which the target stays in view.
+        # Limited by the tilt at which the target stays in view.
         view = max(pinhole.half_height_angle - parameters.edge_margin, LEAST_VIEW_TILT)
         self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
         self._deceleration = min(parameters.max_deceleration, 0.8 * drone.gravity * math.tan(view))
@@ -159,12 +159,12 @@ class SeekTarget:
         measured: MeasuredAttitude,
         place: Triple | None = None,
     ) -> Decision:
-        """Return the answer to the frame of this time stamp (s).
+        """Return the decision for a frame with this stamp, s.
 
-        Images are height x width x 3, red green blue. `place` is the drone's position, m, in the frame that the
-        measured yaw refers to, where it is measured: it shows how the drone moves while there is no target in sight.
-        A stamp that runs back, or jumps by more than a second, resets everything. Raises ValueError for an image that
-        is not of the camera's size.
+        Images are height x width x 3, red green blue. `place` is the drone's position, m, in the frame to which the
+        measured yaw refers; None: not measured. It determines the drone's motion while no target is in sight. A stamp
+        that goes back or jumps by more than LONGEST_GAP resets the behaviour. Raises ValueError if an image does not
+        have the camera's size.
         """
         outlines = (self._detector.detect(left), self._detector.detect(right))
         if self._stamp is None or not 0 <= stamp - self._stamp <= LONGEST_GAP:
@@ -191,16 +191,16 @@ class SeekTarget:
             self._parameters.target_radius_deviation,
         )
         self._steering = Steering(self._drone, self._control, self._attitude, self._target)
-        self._step = 1 / 60  # s; until it is known
+        self._step = 1 / 60  # s, initial value
         self._seen_at = -math.inf
         self._sees = False
-        self._blind_for = 0.0  # s; the target fills the view of both cameras
+        self._blind_for = 0.0  # s during which the target has filled the view of both cameras
         self._state = SeekState.SEARCHING
         self._searching_direction = 1.0  # positive turns left
         self._restart_search(1.0)
 
     def _advance(self, measured: MeasuredAttitude, step: float) -> None:
-        """Advance with the command that was in force."""
+        """Advance by the command that was in effect."""
         acceleration, turned = self._steering.advance(measured, step)
         self._target.predict(acceleration, step)
         if self._stood_for >= STANDING_TIME:
@@ -209,7 +209,7 @@ class SeekTarget:
         self._step = step
 
     def _look(self, outlines: tuple[Outline | None, Outline | None], stamp: float) -> None:
-        """Track whether the target is in sight, and give it up after too long without."""
+        """Update whether the target is in sight, and discard it when coast_time has passed without a sighting."""
         seen = [outline for outline in outlines if outline is not None]
         self._sees = bool(seen)
         is_blind = self._sees and all(outline.fills_view for outline in seen)
@@ -234,7 +234,7 @@ class SeekTarget:
         elevation = math.atan2(position[2], beside)
         backing = BACKING_SPEED * max(self._blind_for - BLIND_TIME, 0.0)
         to_go = position[:2] - (self._hold_distance + backing) * direction
-        # With a narrow view, first get to the target's height: on a straight line it would stay at the view's edge.
+        # With a narrow view, climb to the target's height first. On a straight line, it would stay at the view's edge.
         view = self._pinhole.half_height_angle
         patience = min(max((0.9 * view - abs(elevation)) / (0.5 * view), 0.15), 1.0) if distance > 1.5 else 1.0
         wanted = np.zeros(3)
@@ -255,7 +255,7 @@ class SeekTarget:
         return Decision(command, self._state, self._reason(distance), distance)
 
     def _profile(self, to_go: Vector, velocity: Vector, max_speed: float) -> tuple[Vector, Vector]:
-        """Return the velocity for a distance, and the acceleration that keeps to that profile."""
+        """Return the velocity of the braking profile at a distance, and the acceleration along the profile."""
         distance = float(np.linalg.norm(to_go))
         direction = to_go / max(distance, 1e-9)
         speed, slope = braking_profile(distance, self._parameters.position_gain, self._deceleration)
@@ -264,7 +264,7 @@ class SeekTarget:
         return speed * direction, -slope * float(velocity @ direction) * direction
 
     def _keep_in_view(self, acceleration: Vector, heading: Vector, elevation: float, distance: float) -> Vector:
-        """Limit acceleration along the heading so that the tilt for it leaves enough of the target in view."""
+        """Limit the acceleration along the heading so that its tilt keeps enough of the target in view."""
         view = self._pinhole.half_height_angle - self._parameters.edge_margin
         view += 0.7 * math.asin(min(self._target.radius / distance, 1.0))
         lift = self._drone.gravity + float(acceleration[2])
@@ -275,7 +275,7 @@ class SeekTarget:
         return acceleration - excess * np.append(heading, 0.0)
 
     def _off_axis(self, distance: float, azimuth: float) -> float:
-        """Return the azimuth, rad, of the target's centre at which one of its edges stays in view."""
+        """Return the azimuth of the target's centre, rad, at which one of its edges stays in view."""
         nearest = max(distance, self._hold_distance)
         excess = (
             math.asin(min(self._target.radius / nearest, 1.0))
@@ -302,15 +302,15 @@ class SeekTarget:
         return f"target in sight at {distance:.2f} m"
 
     def _restart_search(self, first_side: float) -> None:
-        """Stand first; search at this height, then on the given side (1 above, -1 below), on the other, and so on."""
+        """Stop, search at this height, then alternately on both sides of it. `first_side`: 1 above, -1 below."""
         self._stood_for = 0.0  # s
         self._turned = 0.0  # rad at the present level
-        self._height = 0.0  # m above where the search began
+        self._height = 0.0  # m above the start of the search
         self._level = 0
         self._first_side = first_side
 
     def _search(self, attitude: Quaternion, velocity: Vector) -> Decision:
-        """Turn on the spot; after each full turn change the height: 0, +1, -1, +2, -2, ... times the search height."""
+        """Turn on the spot, with a new height after each full turn: 0, +1, -1, +2, -2, ... times search_height."""
         parameters = self._parameters
         if self._stood_for < STANDING_TIME:
             is_standing = float(np.linalg.norm(velocity)) < STANDING_SPEED
@@ -340,7 +340,7 @@ class SeekTarget:
 
 
 def _limited(acceleration: Vector, limit: float) -> Vector:
-    """Limit the horizontal part."""
+    """Limit the horizontal component."""
     share = min(1.0, limit / max(float(np.linalg.norm(acceleration[:2])), 1e-9))
     limited: Vector = acceleration * np.array([share, share, 1.0])
     return limited

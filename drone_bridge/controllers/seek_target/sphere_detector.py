@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SphereDetector: the outline of a sphere of one colour in an image.
+"""SphereDetector: detection of a sphere of one colour, and of its outline.
 
-A sphere's outline is a circle of directions around the direction to its centre, however the perspective bends it in
-the image. So an outline is given as directions, and part of it is enough to say where the centre is: the rest may lie
-outside the image or behind an obstacle.
+The outline of a sphere is a circle of directions around the direction to its centre, regardless of the perspective
+distortion in the image. Outlines are therefore represented as directions. Part of an outline determines the centre, so
+the rest may be outside the image or behind an obstacle.
 """
 
 from __future__ import annotations
@@ -18,47 +18,48 @@ import numpy.typing as npt
 
 from drone_bridge.vision.pinhole import Image, Pinhole, Vectors
 
-# The outline runs somewhere between the centres of two neighbouring pixels.
+# The outline lies somewhere between the centres of two neighbouring pixels.
 EDGE_DEVIATION_PIXELS = 0.4
-Mask = npt.NDArray[np.uint8]  # height x width: not 0 where a pixel belongs to it
-MAX_EDGES = 120  # per image; more cost time and tell little more
-MIDDLE_PIXELS = 800  # enough for the middle of a blob
+Mask = npt.NDArray[np.uint8]  # height x width; not 0: in the mask
+MAX_EDGES = 120  # per image; more take time and hardly improve the estimate
+MIDDLE_PIXELS = 800  # enough to compute the middle of a blob
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What one camera sees of the sphere."""
+    """Visible part of the sphere in one image."""
 
     edges: Vectors  # n x 3: directions of points on the outline, body axes; n may be 0
-    deviations: npt.NDArray[np.float64]  # n: standard deviation of each one's angle, rad
-    middle: npt.NDArray[np.float64]  # 3: direction to the middle of what is seen
-    solid_angle: float  # of what is seen, sr
-    fills_view: bool  # nothing else is in the image
+    deviations: npt.NDArray[np.float64]  # n: standard deviation of the angle of each, rad
+    middle: npt.NDArray[np.float64]  # 3: direction to the middle of the visible part
+    solid_angle: float  # of the visible part, sr
+    fills_view: bool  # whether the sphere covers the whole image
 
 
 class SphereDetector:
-    """Finds pixels of the target's colour and the outline between them and the background.
+    """Detector of pixels of the target's colour, and of the outline between them and the background.
 
-    Assumes that one sphere has this colour, and that the background is near to white. Where the target borders on
-    anything else, that may be an obstacle in front of it, so there is no outline.
+    Assumes that one sphere has this colour, and that the background is nearly white. The border to anything else may be
+    that of an obstacle in front of the target. It is not part of the outline.
     """
 
     def __init__(self, pinhole: Pinhole, colour: Sequence[int], tolerance: int, background: int) -> None:
-        """A pixel is the target's if no channel is off by more than the tolerance.
+        """Prepare the detection.
 
-        Of the others, those with no channel below `background` are background: all of them if that is 0.
+        A pixel belongs to the target if each channel is within the tolerance. Of the others, pixels with all channels
+        at or above `background` are background; with 0, all others are.
         """
         self._pinhole = pinhole
         self._lowest = np.array([max(channel - tolerance, 0) for channel in colour])
         self._highest = np.array([min(channel + tolerance, 255) for channel in colour])
         self._background = np.array([background] * 3)
-        # Solid angle of a pixel: 1 / (fx fy) on the axis, less by the cubed cosine of the angle to it.
+        # Solid angle of a pixel: 1 / (fx fy) times the cubed cosine of the angle to the optical axis.
         columns = (np.arange(pinhole.width) - pinhole.cx) / pinhole.fx
         rows = (np.arange(pinhole.height) - pinhole.cy) / pinhole.fy
         self._solid_angles = (1 + columns**2 + rows[:, np.newaxis] ** 2) ** -1.5 / (pinhole.fx * pinhole.fy)
 
     def detect(self, image: Image) -> Outline | None:
-        """Return the visible part of the sphere, or None. Raises ValueError for an image of another size."""
+        """Return the visible part of the sphere, or None. Raises ValueError if the image has another size."""
         expected = (self._pinhole.height, self._pinhole.width, 3)
         if image.shape != expected:
             raise ValueError(f"the image is {image.shape}, and the camera's are {expected}")
@@ -66,7 +67,7 @@ class SphereDetector:
         left, top, width, height = cv2.boundingRect(mask)
         if not width:
             return None
-        # With the pixels around the box, as far as there are any.
+        # With a margin of one pixel around the box, within the image.
         columns = slice(max(left - 1, 0), left + width + 1)
         rows = slice(max(top - 1, 0), top + height + 1)
         inside = mask[rows, columns] > 0
@@ -84,9 +85,9 @@ class SphereDetector:
 
     def _middle(self, inside: npt.NDArray[np.bool_], left: int, top: int) -> tuple[npt.NDArray[np.float64], float]:
         """Return the mean direction of the pixels, weighted by solid angle, and the solid angle of all."""
-        step = max(1, int(math.sqrt(inside.size / MIDDLE_PIXELS)))  # a coarse grid will do for a large box
+        step = max(1, int(math.sqrt(inside.size / MIDDLE_PIXELS)))  # a coarse grid is enough for a large box
         rows, columns = np.nonzero(inside[::step, ::step])
-        if not len(rows):  # slivers that the grid misses
+        if not len(rows):  # slivers between the points of the grid
             step = 1
             rows, columns = np.nonzero(inside)
         rows, columns = step * rows + top, step * columns + left

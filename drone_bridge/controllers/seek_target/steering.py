@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steering: how seek_target turns wanted accelerations into body rates and thrust, and what these do, late or not."""
+"""Steering: converts accelerations to body rates and thrust, and predicts their effect despite latency."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from drone_bridge.motion.matrices import Vector
 from drone_bridge.motion.quaternions import MeasuredAttitude, Quaternion, multiplied, quaternion_from_vector, rotated
 
 LONGEST_DELAY = 4  # frames
-DELAY_DEVIATION = 2e-3  # rad, of an angle after a step with the right command
+DELAY_DEVIATION = 2e-3  # rad, of a predicted angle with the right delay
 
 
 class CommandsInFlight:
-    """Estimates by how many frames commands are late, from their effect on the measured angles.
+    """Estimator of the latency of commands, in frames, from their effect on the measured angles.
 
-    In lockstep an answer acts on the step after its frame. When the bridge answers with what it has, each step is
-    flown with a command some frames older; which one varies a little.
+    In lockstep, a command acts on the step after its frame. Otherwise the bridge sends the latest command that it has,
+    so that each step is flown with a command some frames older, which varies slightly.
     """
 
     def __init__(self, neutral: Command) -> None:
         self._commands = deque([neutral] * (LONGEST_DELAY + 1), maxlen=LONGEST_DELAY + 1)
-        # Of each delay; without evidence the shortest wins.
+        # Cost of each delay. Without evidence, the shortest one wins.
         self._costs: npt.NDArray[np.float64] = np.array([1e-3 * delay for delay in range(LONGEST_DELAY + 1)])
 
     @property
     def usual_delay(self) -> int:
-        """How many frames late commands usually take effect."""
+        """Usual latency of commands, frames."""
         return int(np.argmin(self._costs))
 
     @property
     def waiting(self) -> list[Command]:
-        """Commands that take effect before the next one, in order."""
+        """Pending commands, which take effect before the next one, in order."""
         delay = self.usual_delay
         return list(self._commands)[len(self._commands) - delay :] if delay else []
 
     def add(self, command: Command) -> None:
-        """Add the answer to the newest frame."""
+        """Add the command for the newest frame."""
         self._commands.append(command)
 
     def acted(self, attitude: AttitudeEstimator, measured: MeasuredAttitude, step: float) -> Command:
-        """Return the command of the last step, given the attitude before and the angles after it."""
+        """Return the command that acted in the last step, given the attitude before it and the angles after it."""
         costs: npt.NDArray[np.float64] = np.zeros(LONGEST_DELAY + 1)
         for delay in range(LONGEST_DELAY + 1):
             turned = attitude.attitude_after(self._late_by(delay).rates, step)
@@ -61,17 +61,17 @@ class CommandsInFlight:
 
 
 class Steering:
-    """Turns wanted accelerations into commands, and knows what they do."""
+    """Converts accelerations to commands, and predicts their effect."""
 
     def __init__(
         self, drone: DroneModel, control: FlightControl, attitude: AttitudeEstimator, target: TargetEstimator
     ) -> None:
-        """Begin with these estimates."""
+        """Start at hover. The estimators are shared with the caller."""
         self._drone, self._control, self._attitude, self._target = drone, control, attitude, target
         self._in_flight = CommandsInFlight(hover(drone))
 
     def advance(self, measured: MeasuredAttitude, step: float) -> tuple[Vector, float]:
-        """Advance the attitude by a step, s; return the drone's acceleration in it, m/s^2, and its turn, rad."""
+        """Advance the attitude by a step, s. Return the acceleration during it, m/s^2, and the yaw turned, rad."""
         command = self._in_flight.acted(self._attitude, measured, step)
         before = self._attitude.rotation[:, 2]
         self._attitude.predict(command.rates, step)
@@ -80,7 +80,7 @@ class Steering:
         return self._acceleration(command, up), abs(command.yaw_rate) * step
 
     def predicted(self, step: float) -> tuple[Quaternion, Vector, Vector]:
-        """Return attitude, target position and velocity at the time the next command takes effect."""
+        """Predict attitude, target position and velocity for the time at which the next command takes effect."""
         attitude, position, velocity = self._attitude.attitude, self._target.position, self._target.velocity
         for command in self._in_flight.waiting:
             turn = quaternion_from_vector(*(rate * step for rate in command.rates))
@@ -95,7 +95,7 @@ class Steering:
     def command(
         self, attitude: Quaternion, velocity: Vector, acceleration: Vector, yaw_error: float, step: float
     ) -> Command:
-        """Return the command for an acceleration, m/s^2, and a turn to the left, rad, and take it as given."""
+        """Return the command for an acceleration, m/s^2, and a yaw error, rad to the left, and record it."""
         gravity = np.array([0, 0, self._drone.gravity])
         x, y, z = (acceleration + gravity + self._drone.decay * velocity - self._target.disturbance).tolist()
         command = self._control.command(attitude, (x, y, z), yaw_error, step, self._attitude.drift)

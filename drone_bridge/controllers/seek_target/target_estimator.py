@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TargetEstimator: a Kalman filter for the target's position, the drone's velocity and disturbances, fed with outlines.
+"""TargetEstimator: Kalman filter of the target's position, the drone's velocity and disturbances, from outlines.
 
-Frame: levelled, z up, x where the drone looked when its yaw was 0.
+Frame: levelled, z up, x along the nose at yaw 0.
 """
 
 from __future__ import annotations
@@ -17,37 +17,37 @@ from drone_bridge.motion.matrices import Matrix, Vector
 
 POSITION = slice(0, 3)  # of the target relative to the drone, m
 VELOCITY = slice(3, 6)  # of the drone, m/s
-DISTURBANCE = slice(6, 9)  # acceleration that neither thrust nor drag in calm air explains, m/s^2
+DISTURBANCE = slice(6, 9)  # acceleration not explained by thrust or by drag in calm air, m/s^2
 LOG_RADIUS = 9  # natural logarithm of the target's radius in m
 SIZE = 10
 FITTED = [0, 1, 2, LOG_RADIUS]
 
 START_SPEED_DEVIATION = 0.3  # m/s
 START_DISTURBANCE_DEVIATION = 0.4  # m/s^2: 1 m/s of wind with a drag of 0.2 kg/s for half a kilogram
-ACCELERATION_NOISE = 0.1  # m/s^2 for 1 s: how badly the predicted acceleration is known
+ACCELERATION_NOISE = 0.1  # m/s after 1 s, by the error of the predicted acceleration
 DISTURBANCE_NOISE = 0.15  # m/s^2 after 1 s
-UNRELATED_DEVIATIONS = 5.0  # what is seen this far from where it was expected is not the same thing
+UNRELATED_DEVIATIONS = 5.0  # an outline this far from the expected place is not the tracked target
 ITERATIONS = 6
 DOUBTED_SPEED_DEVIATION = 1.0  # m/s
-PLACE_DEVIATION = 3e-3  # m, of the drone's own position where it is measured
-DISTURBANCE_TIME = 30.0  # s after which a push that nothing shows any more is forgotten
-MIDDLE_DEVIATION = 3.0  # of the target's centre from the middle of what is seen, in apparent radii; errs for long
+PLACE_DEVIATION = 3e-3  # m, of the drone's measured position
+DISTURBANCE_TIME = 30.0  # s, decay time of an unobserved disturbance
+MIDDLE_DEVIATION = 3.0  # of the target's centre from the middle of the visible part, in apparent radii; errors persist
 LEAST_APPARENT_RADIUS = 0.01  # rad
-FARTHEST = 1000.0  # m, for a first guess
-INSIDE_MARGIN = 1.02  # seen from nearer than this many radii, an outline would not exist
+FARTHEST = 1000.0  # m, for the initial estimate
+INSIDE_MARGIN = 1.02  # least distance in radii at which an outline exists
 
 
 class TargetEstimator:
-    """Relative position of a sphere, the drone's velocity, and a slowly changing disturbance (wind, a tilted frame).
+    """Estimator of a sphere's relative position, the drone's velocity, and a slow disturbance (wind, a tilted frame).
 
     The measurement is the angle between each point of the outline and the direction to the centre, which should be
-    asin(radius / distance). Both cameras' points together contain all information: direction, apparent size, disparity.
-    Whichever of these is poor, or missing where the outline is cut off, gets less weight automatically. A sliver
-    without any outline still shows roughly where the target is.
+    asin(radius / distance). The points of both cameras contain all information: direction, apparent size, disparity.
+    Poor or missing components, such as those of a clipped outline, get less weight automatically. A visible part
+    without any outline still gives a rough direction.
     """
 
     def __init__(self, baseline: float, decay: float, radius: float, radius_deviation: float) -> None:
-        """Baseline in m, decay of speed by drag in 1/s, radius in m with its relative standard deviation."""
+        """Initialize with baseline, m, decay of speed by drag, 1/s, and radius, m, with its relative deviation."""
         self._eyes = (np.array([0, baseline / 2, 0]), np.array([0, -baseline / 2, 0]))  # body axes
         self._decay = decay
         self._radius = radius
@@ -57,35 +57,35 @@ class TargetEstimator:
         deviations = [0.0] * 3 + [START_SPEED_DEVIATION] * 3 + [START_DISTURBANCE_DEVIATION] * 3 + [radius_deviation]
         self._covariance = np.diag(deviations) ** 2
         self.is_tracking = False
-        self._origin: Vector | None = None  # while nothing is tracked: what the position is relative to, if measured
+        self._origin: Vector | None = None  # reference of the position without a target, if odometry is available
 
     @property
     def position(self) -> Vector:
-        """Of the target relative to the drone, m. Meaningless before the first sighting."""
+        """Position of the target relative to the drone, m. Meaningless before the first sighting."""
         return self._state[POSITION].copy()
 
     @property
     def velocity(self) -> Vector:
-        """Of the drone, m/s."""
+        """Velocity of the drone, m/s."""
         return self._state[VELOCITY].copy()
 
     @property
     def disturbance(self) -> Vector:
-        """Acceleration by wind and the like, m/s^2."""
+        """Acceleration by wind and other disturbances, m/s^2."""
         return self._state[DISTURBANCE].copy()
 
     @property
     def radius(self) -> float:
-        """Of the target, m."""
+        """Radius of the target, m."""
         return math.exp(float(self._state[LOG_RADIUS]))
 
     def forget(self) -> None:
-        """Forget the target, not the velocity."""
+        """Discard the target, but keep the velocity."""
         self.is_tracking = False
         self._origin = None
 
     def predict(self, acceleration: Vector, step: float) -> None:
-        """Advance by `step` seconds under thrust and gravity (together as an acceleration, m/s^2)."""
+        """Advance by `step` seconds under the acceleration by thrust and gravity, m/s^2."""
         transition = np.eye(SIZE)
         kept = math.exp(-self._decay * step)
         gained = -math.expm1(-self._decay * step) / self._decay if self._decay > 1e-9 else step
@@ -105,9 +105,9 @@ class TargetEstimator:
             self._covariance[DISTURBANCE.start + axis, DISTURBANCE.start + axis] += DISTURBANCE_NOISE**2 * step
 
     def correct_by_place(self, place: Vector) -> None:
-        """Correct velocity and disturbance by where the drone is, m, unless a target is tracked.
+        """Correct velocity and disturbance by the drone's position, m. Ignored while a target is tracked.
 
-        The first place takes the target's part, as a point that does not move.
+        The first position then serves as a fixed reference, in place of the target.
         """
         if self.is_tracking:
             return
@@ -124,7 +124,7 @@ class TargetEstimator:
         self._covariance = (self._covariance + self._covariance.T) / 2
 
     def correct(self, outlines: Sequence[Outline | None], rotation: Matrix) -> None:
-        """Correct by the outlines in the left and right images, with the body's rotation."""
+        """Correct by the outlines in the left and right image. `rotation`: from body axes to levelled ones."""
         seen = [
             (rotation @ eye, outline) for eye, outline in zip(self._eyes, outlines, strict=True) if outline is not None
         ]
@@ -138,7 +138,7 @@ class TargetEstimator:
             self._fit(seen, rotation)
 
     def _start_tracking(self, seen: Sequence[tuple[Vector, Outline]], rotation: Matrix) -> None:
-        """Initialize the target's position from its centre and size in the images."""
+        """Initialize the target's position by its centre and size in the images."""
         self.is_tracking = True
         self._covariance[LOG_RADIUS, :] = self._covariance[:, LOG_RADIUS] = 0
         self._covariance[LOG_RADIUS, LOG_RADIUS] = self._radius_deviation**2
@@ -156,7 +156,7 @@ class TargetEstimator:
         self._covariance[POSITION, POSITION] = np.eye(3) * float(guess @ guess)
 
     def _doubt_motion(self) -> None:
-        """Increase the uncertainty of a motion that has led to where the target is not."""
+        """Reset the disturbance and the uncertainty of the motion, whose prediction missed the target."""
         for block, deviation in ((VELOCITY, DOUBTED_SPEED_DEVIATION), (DISTURBANCE, START_DISTURBANCE_DEVIATION)):
             self._covariance[block, :] = 0
             self._covariance[:, block] = 0
@@ -164,7 +164,7 @@ class TargetEstimator:
         self._state[DISTURBANCE] = 0
 
     def _fit(self, seen: Sequence[tuple[Vector, Outline]], rotation: Matrix) -> bool:
-        """Correct the state by outlines; return False, changing nothing, if they can't be the tracked target's."""
+        """Correct the state by outlines. Return False, without changes, if they are not the tracked target's."""
         prior = self._state[FITTED]
         prior_covariance = self._covariance[np.ix_(FITTED, FITTED)]
         prior_information = np.linalg.inv(prior_covariance + 1e-12 * np.eye(4))
@@ -173,7 +173,7 @@ class TargetEstimator:
             information = np.zeros((4, 4))
             pull: npt.NDArray[np.float64] = np.zeros(4)
             for eye, outline in seen:
-                # Neighbouring points err alike, and each bit of an outline counts only so much.
+                # Errors of neighbouring points are correlated, so the total weight of an outline is limited.
                 weights = 1 / (outline.deviations**2 * max(1.0, len(outline.deviations) / 40))
                 residuals, jacobian = _outline_residuals(fitted, eye, outline.edges @ rotation.T)
                 information += jacobian.T @ (weights[:, np.newaxis] * jacobian)
@@ -190,7 +190,7 @@ class TargetEstimator:
         moved = fitted - prior
         if float(moved @ prior_information @ moved) > UNRELATED_DEVIATIONS**2:
             return False
-        # The fit as a measurement of position and radius, with an information matrix that may be singular.
+        # Use the fit as a measurement of position and radius. Its information matrix may be singular.
         cross = self._covariance[:, FITTED]
         gain = cross @ np.linalg.inv(np.eye(4) + information @ prior_covariance)
         posterior_change = pull + information @ moved
@@ -203,7 +203,7 @@ class TargetEstimator:
 def _middle_residuals(
     fitted: npt.NDArray[np.float64], eye: Vector, middle: Vector
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return how far the target is from what is seen of it, in its deviations, and the derivative (3 x 4)."""
+    """Return the offset of the target from its visible part, in deviations, and the derivative, 3 x 4."""
     towards = fitted[:3] - eye
     distance = max(float(np.linalg.norm(towards)), 1e-6)
     apparent_radius = math.asin(min(math.exp(min(float(fitted[3]), 10.0)) / distance, 1.0))
@@ -216,7 +216,7 @@ def _middle_residuals(
 def _outline_residuals(
     fitted: npt.NDArray[np.float64], eye: Vector, directions: npt.NDArray[np.float64]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return by how much each direction is outside the outline (rad), and its derivative (n x 4) by what is fitted."""
+    """Return the angle of each direction outside the outline, rad, and its derivative by the fitted state, n x 4."""
     radius = math.exp(min(float(fitted[3]), 10.0))
     towards = fitted[:3] - eye
     distance = max(float(np.linalg.norm(towards)), 1e-6)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `waypoints`: places on straight lines by odometry, legs by the clock, taking off and landing."""
+"""Behaviour `waypoints`: straight lines between places by odometry, timed legs, takeoff and landing."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour `waypoints` with its topics: odometry in, velocities out, and the vehicle's takeoff and land."""
+"""ROS side of the behaviour `waypoints`: odometry in, velocities out, calls of takeoff and land."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ PARAMETERS = (
 
 
 class WaypointsBehaviour(Behaviour):
-    """Moves from waypoint to waypoint, once all that they need is there."""
+    """Flies the waypoints once all prerequisites are available, such as odometry and services."""
 
     def __init__(self, node: Node, parameters: DeclaredParameters) -> None:
-        """Raises ValueError with a sentence for invalid waypoints."""
+        """Parse the waypoints. Raises ValueError with a sentence for invalid ones."""
         self._node = node
         try:
             points = tuple(map(Waypoint.read, parameters[f"{NAME}.points"]))
@@ -58,7 +58,7 @@ class WaypointsBehaviour(Behaviour):
         self._is_left = False
         self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME, logs_reasons=True)
-        # None but those: a client alone makes the service look as if the vehicle had it.
+        # Only for services in use, since a client alone makes a service appear in the graph.
         called = sorted({point.call for point in points if point.call})
         self._services: dict[str, Any] = {name: node.create_client(Trigger, name) for name in called}
         subscribe(node, Bool, "flying", self._on_flying, latched())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A waypoint, as people write it: a place, a leg by the clock, or a call of the vehicle's takeoff or land."""
+"""Waypoint, and its text format: a place, a timed leg, or a call of the vehicle's takeoff or land."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ LONGEST_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Waypoint:
-    """A place, a leg, or a call, and how many seconds it lasts.
+    """Place, leg or call, with its duration.
 
-    A place is in the frame of the odometry: x, y, z in m, yaw in rad to the left of x; None is free. A leg has speeds
-    in body axes of REP 103, m/s, and rad/s to the left; without any it is a rest.
+    A place is in the odometry frame: x, y, z in m, yaw in rad to the left of x; None is free. A leg has speeds in body
+    axes of REP 103, in m/s, and rad/s to the left. A leg without speeds is a rest.
     """
 
     x: float | None = None
@@ -35,7 +35,7 @@ class Waypoint:
     turn: float = 0.0
     #: The service to call: takeoff or land.
     call: str = ""
-    #: How long the leg takes, or how long to stay once the place is reached or the call has had its effect, s.
+    #: Duration of the leg, or of the stay after the place was reached or the call took effect, s.
     duration_s: float = 0.0
 
     @classmethod
@@ -57,7 +57,7 @@ class Waypoint:
         return cls(duration_s=values.pop("for", 0.0), **values)
 
     def __str__(self) -> str:
-        """Return it as people read it: x 2.00 y -1.50 m, yaw 90°."""
+        """Return a readable form: x 2.00 y -1.50 m, yaw 90°."""
         held = ((name, value) for name, value in (("x", self.x), ("y", self.y), ("z", self.z)) if value is not None)
         place = " ".join(f"{name} {value:.2f}" for name, value in held)
         yaw = "" if self.yaw is None else f"yaw {math.degrees(self.yaw):.0f}°"
@@ -67,11 +67,11 @@ class Waypoint:
 
     @property
     def is_place(self) -> bool:
-        """Whether odometry is needed to get there."""
+        """Whether this is a place, which requires odometry."""
         return any(value is not None for value in (self.x, self.y, self.z, self.yaw))
 
     def place(self, elsewhere: Vector) -> Vector:
-        """Return its position, with free coordinates taken from another one."""
+        """Return the position, m, with free coordinates from another position."""
         held = (self.x, self.y, self.z)
         return np.array([free if value is None else value for value, free in zip(held, elsewhere, strict=True)])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waypoints, one after the other: what to command at each, from odometry and the time. No topics, no clock."""
+"""Waypoints: state machine of a tour, from odometry and time to commands. Without topics and clock."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from drone_bridge.described import described
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.matrices import Vector, limited
 
-# Getting back to the line may take this share of the speed, so that there is always some left to go on.
+# Largest share of the speed for the return to the line, so that some remains along it.
 MAX_ACROSS = 0.7
-# A call that is refused is repeated so often, and for so long.
+# Period and duration of retries of a refused call.
 RETRY_S, RETRIES_S = 1.0, 10.0
-# So long after the answer the vehicle has to be seen in the air, or on the ground.
+# Timeout from the response to the reported effect of a call: in the air, or on the ground.
 EFFECT_S = 30.0
 
 
@@ -43,7 +43,7 @@ class WaypointParameters:
 
 
 class WaypointState(Enum):
-    """Phase of the tour."""
+    """State of the tour."""
 
     WAITING = "waiting"
     GOING = "going"
@@ -55,21 +55,21 @@ class WaypointState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The command for this moment, and how far the tour has come."""
+    """Current command, and the progress of the tour."""
 
     state: WaypointState
     reason: str
     velocity: BodyVelocity = STILL
-    distance: float = math.nan  # m, of what is held
+    distance: float = math.nan  # m, to the place
     commands: bool = True  # whether the velocity is to be published
     call: str = ""  # the service to call now
 
 
 class Waypoints:
-    """The state of the tour. Call `update` regularly, and `answered` once for each call that it decides on."""
+    """State machine of the tour. Call `update` regularly, and `answered` once for each call in its decisions."""
 
     def __init__(self, parameters: WaypointParameters, waypoints: tuple[Waypoint, ...]) -> None:
-        """Begin before the first of the waypoints. Raises ValueError if there is none, and for a leg too fast."""
+        """Begin before the first waypoint. Raises ValueError without waypoints, and for a leg above the limits."""
         if not waypoints:
             raise ValueError("there are no waypoints, and there has to be at least one")
         for leg in waypoints:
@@ -89,7 +89,7 @@ class Waypoints:
 
     @property
     def index(self) -> int:
-        """Which of the waypoints it goes to, or holds."""
+        """Index of the current waypoint."""
         return self._index
 
     @property
@@ -98,24 +98,24 @@ class Waypoints:
         return self._has_begun
 
     def answered(self, now_s: float, success: bool, message: str) -> None:
-        """Take the response to the newest call."""
+        """Handle the response to the newest call."""
         self._call.answered(now_s, success, message)
 
     def give_up(self, problem: str) -> None:
-        """Command and call nothing more, unless it is over anyway."""
+        """End the tour with a problem. Ignored if the tour is done."""
         if not self._is_done:
             self._problem = self._problem or problem
 
     def update(self, now_s: float, measured: Where | None, is_flying: bool | None = None) -> Decision:
-        """Return what to do.
+        """Return the current decision.
 
         Args:
-            now_s: the time, s. Where it runs back, what lasts begins anew.
-            measured: by odometry; None: there is none, or it is late.
-            is_flying: what the vehicle reports; None: nothing.
+            now_s: time, s. If it goes back, the current duration starts again.
+            measured: pose by odometry; None: not available, or stale.
+            is_flying: state that the vehicle reports; None: not reported.
         """
         if measured is None and not self._has_begun and any(each.is_place for each in self._waypoints):
-            # Also for what comes before the first place, so that it is missed on the ground, not in the air.
+            # Also before earlier legs and calls, so that missing odometry is noticed on the ground.
             return Decision(WaypointState.WAITING, "for odometry", commands=False)
         self._has_begun = True
         before = self._waypoints[self._index]
@@ -134,7 +134,7 @@ class Waypoints:
         if waypoint.is_place:
             return self._way(waypoint, measured)
         if waypoint.call or self._is_done:
-            # What moves is stopped first.
+            # The vehicle is stopped before a call.
             return self._decision(commands=not before.call)
         return self._decision(BodyVelocity(waypoint.forward, waypoint.left, waypoint.up, turn=waypoint.turn))
 
@@ -150,20 +150,20 @@ class Waypoints:
         return away <= self._parameters.position_tolerance and turned <= self._parameters.yaw_tolerance
 
     def _go_on(self, before: Waypoint, measured: Where | None) -> None:
-        """Select the next waypoint; the last one stays, unless they form a loop."""
+        """Select the next waypoint. Without `loop`, the last one stays selected."""
         if self._index + 1 == len(self._waypoints) and not self._parameters.loop:
             self._is_done = True
             return
-        # From the waypoint, not from the edge of its tolerance.
+        # The line starts at the waypoint, not at the edge of its tolerance.
         self._line_start = before.place(measured.position) if before.is_place and measured else None
         self._index = (self._index + 1) % len(self._waypoints)
         self._reached_s = None
         self._call = ServiceCall(self._waypoints[self._index].call)
 
     def _way(self, waypoint: Waypoint, measured: Where | None) -> Decision:
-        """Return the way to a place, or how it is held."""
+        """Return the decision on the way to a place, or while holding it."""
         if measured is None:
-            self._line_start = None  # the vehicle may be anywhere when there is odometry again
+            self._line_start = None  # the vehicle may be anywhere when odometry returns
             return Decision(WaypointState.STOPPED, f"no odometry for {self._parameters.odometry_timeout:g} s")
         position, rotation = measured
         if self._line_start is None:
@@ -176,7 +176,7 @@ class Waypoints:
         return self._decision(BodyVelocity(*velocity.tolist(), *turn.tolist()), float(np.linalg.norm(error)))
 
     def _velocity(self, error: Vector, line: Vector) -> Vector:
-        """Return the velocity in the world: along the line, and back to it if the vehicle is beside it."""
+        """Return the velocity in the odometry frame, m/s, along the line and back to it."""
         wanted = self._parameters.position_gain * error
         limit = self._parameters.max_speed
         length = float(np.linalg.norm(line))
@@ -185,7 +185,7 @@ class Waypoints:
         across = limited(wanted - along * direction, MAX_ACROSS * limit)
         most_along = math.sqrt(limit**2 - float(across @ across))
         velocity = across + max(-most_along, min(most_along, along)) * direction
-        # Slower altogether, rather than beside the line, where it climbs too steeply.
+        # A steep climb reduces the whole velocity, so that the vehicle stays on the line.
         return velocity * min(1.0, self._parameters.max_climb_speed / max(abs(float(velocity[2])), 1e-9))
 
     def _decision(
@@ -204,9 +204,9 @@ class Waypoints:
 
 
 class ServiceCall:
-    """A call of takeoff or land: due at once, repeated while it is refused, and over when the vehicle flies or stands.
+    """Call of takeoff or land: due at once, with retries while refused, and done when its effect is reported.
 
-    Without a name there is none.
+    An empty name stands for no call.
     """
 
     def __init__(self, name: str) -> None:
@@ -214,11 +214,11 @@ class ServiceCall:
         self._due_s = -math.inf
         self._retries_end_s: float | None = None
         self._succeeded_s: float | None = None
-        #: Why it has failed; empty otherwise.
+        #: Reason of the failure, or empty.
         self.problem = ""
 
     def is_due(self, now_s: float) -> bool:
-        """Return whether to call now: once, until it is answered."""
+        """Return whether to call now: first at once, then when a retry is due."""
         if now_s < self._due_s:
             return False
         self._retries_end_s = now_s + RETRIES_S if self._retries_end_s is None else self._retries_end_s
@@ -234,7 +234,7 @@ class ServiceCall:
             self.problem = f"{self._name} was refused: {message}"
 
     def has_effect(self, now_s: float, is_flying: bool | None) -> bool:
-        """Return whether the vehicle has done it. Where it reports nothing, it flies, and never stands."""
+        """Return whether the call took effect. A vehicle that reports no state is assumed to fly."""
         if self._succeeded_s is None:
             return False
         stands = is_flying is False
@@ -246,5 +246,5 @@ class ServiceCall:
 
 
 def _yaw_error(waypoint: Waypoint, measured: Where) -> float:
-    """Return the shorter turn to the left, rad."""
+    """Return the shortest rotation to the yaw of the waypoint, rad to the left; 0 if it is free."""
     return 0.0 if waypoint.yaw is None else math.remainder(waypoint.yaw - measured.yaw, math.tau)
