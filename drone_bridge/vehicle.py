@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle for scripts and notebooks: each call blocks until it is done, or raises what went wrong as a sentence.
+"""Vehicle for scripts and notebooks. Each call blocks until it is done, or raises VehicleError with a sentence.
 
     with drone_bridge.Vehicle("/drone") as drone:
         drone.take_off(1.5)
@@ -7,7 +7,7 @@
         print(drone.pose, drone.battery)
         drone.land()
 
-Ctrl-C, or an exception in the block, leaves a vehicle in hold that the script has commanded. See docs/controllers.md.
+On Ctrl-C or an exception in the block, a vehicle that the script has commanded is held. See docs/controllers.md.
 """
 
 import contextlib
@@ -35,27 +35,27 @@ from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
 from drone_bridge.ros.subscriptions import subscribe
 from drone_bridge.ros.transforms import set_quaternion
 
-#: For whatever has to be found or answered, unless a vehicle was made with another patience.
+#: Default timeout of discovery and of responses.
 PATIENCE_S = 10.0
-#: After which a goal that nobody has answered is sent again: the first may have come before its sender was known.
+#: Retry period of an unanswered goal. The first may have arrived before its sender was discovered.
 _RESEND_S = 2.0
-_DISCOVERY_S = 2.0  # between two actions of one controller, or two nodes of one vehicle
-_HOLD_S = 1.0  # to be answered, when a script ends with an exception
-_SETTLED_S = 0.5  # without another node of the vehicle, after which all are known
-_POLL_S = 0.05  # in which Ctrl-C is noticed
-_MOST_NAMED = 5  # in one sentence
+_DISCOVERY_S = 2.0  # longest time between the discovery of two actions of a controller, or two nodes of a vehicle
+_HOLD_S = 1.0  # timeout of the hold when a script ends with an exception
+_SETTLED_S = 0.5  # without a new node of the vehicle, after which discovery is complete
+_POLL_S = 0.05  # polling period, within which Ctrl-C is handled
+_MOST_NAMED = 5  # names in one sentence
 
 _ODOMETRY = "nav_msgs/msg/Odometry"
-#: What an action's name ends with as a service.
+#: Suffix of the goal service of an action.
 _SEND_GOAL = "/_action/send_goal"
 
 
 class VehicleError(RuntimeError):
-    """A vehicle did not do what was requested; the text says why."""
+    """Failure of a request to a vehicle, with a sentence as its text."""
 
 
 class Pose(NamedTuple):
-    """Where a vehicle is, in the frame of its odometry: m, and rad to the left of x."""
+    """Pose of a vehicle in its odometry frame: m, and rad to the left of x."""
 
     x: float
     y: float
@@ -64,20 +64,20 @@ class Pose(NamedTuple):
 
 
 class Vehicle:
-    """One vehicle, whose controller takes goals."""
+    """Client of one vehicle, and of its controller for goals."""
 
     def __init__(self, namespace: str = "", *, patience_s: float = PATIENCE_S) -> None:
-        """Find nothing yet: the first call reports what does not answer."""
+        """Start discovery without waiting. The first call raises VehicleError if a node is missing."""
         self._namespace = f"/{namespace.strip('/')}".rstrip("/")
         self._patience_s = patience_s
-        # A context of its own, so that neither signals nor nodes of the script are touched.
+        # A separate context, which does not affect the script's signals and nodes.
         self._context = rclpy.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._node = rclpy.create_node("vehicle_client", namespace=self._namespace or "/", context=self._context)
         self._odometry: Odometry | None = None
         self._battery: float | None = None
         self._clients: dict[str, Any] = {}
-        self._commanded: set[str] = set()  # actions for which a goal was sent
+        self._commanded: set[str] = set()  # actions to which a goal was sent
         self._holds = HoldServices(self._node, self._holds_it)
         subscribe(self._node, Odometry, "odom", self._on_odometry, 1)
         subscribe(self._node, BatteryState, "battery_state", self._on_battery, 1)
@@ -95,13 +95,13 @@ class Vehicle:
         try:
             if kind is not None and self._commanded:
                 print(f"Ended by {kind.__name__}. {self._hold(_HOLD_S)}", file=sys.stderr, flush=True)
-        except VehicleError as unheld:  # before the exception of the block, whose sentence is the last line
+        except VehicleError as unheld:  # printed before the exception of the block, which is the last line
             print(unheld, file=sys.stderr, flush=True)
         finally:
             self.close()
 
     def close(self) -> None:
-        """Let go of the vehicle, which holds its last goal."""
+        """Disconnect from the vehicle. Its controller keeps holding the last goal."""
         self._executor.shutdown()
         self._thread.join()
         for client in self._clients.values():
@@ -109,10 +109,10 @@ class Vehicle:
         self._node.destroy_node()
         rclpy.shutdown(context=self._context)
 
-    # What it does.
+    # Goals.
 
     def take_off(self, height: float = 0.0) -> str:
-        """Rise to a height above the ground, m; 0: as high as the vehicle rises by itself. Raises VehicleError."""
+        """Take off to a height above the ground, m; 0: the vehicle's own takeoff height. Raises VehicleError."""
         return self._do("take_off", TakeOff, TakeOff.Goal(height=float(height)))
 
     def land(self) -> str:
@@ -135,9 +135,9 @@ class Vehicle:
         Args:
             x: m, in the frame.
             y: m, in the frame.
-            z: m, in the frame; for what drives it means nothing.
+            z: m, in the frame; ignored by vehicles that drive.
             yaw: rad to the left of the frame's x; None: any heading.
-            frame: of tf; empty: that of the vehicle's odometry.
+            frame: tf frame; empty: the vehicle's odometry frame.
             tolerance: m; 0: the controller's own.
             speed: m/s; 0: the controller's own.
         """
@@ -159,21 +159,21 @@ class Vehicle:
         )
 
     def hold(self) -> str:
-        """Give up the goals, and hold the vehicle until somebody resumes it; return its answers. Raises VehicleError.
+        """Cancel the goals, and hold the vehicle until it is resumed. Return its responses. Raises VehicleError.
 
-        A vehicle of another make may have no hold: then its goals alone are given up.
+        If the vehicle has no hold, as one of another make, only its goals are cancelled.
         """
         return self._hold(self._patience_s)
 
     def resume(self) -> str:
-        """End the hold, whoever began it; return the vehicle's answers. Raises VehicleError."""
+        """End any hold of the vehicle. Return its responses. Raises VehicleError."""
         return self._answers(self._set_held(False, self._patience_s))
 
-    # What it says.
+    # State.
 
     @property
     def pose(self) -> Pose:
-        """The newest pose. Raises VehicleError while there is none."""
+        """Newest pose. Raises VehicleError if there is no odometry."""
         if not _waits(lambda: self._odometry is not None, self._patience_s):
             topics = (name for name, kinds in self._node.get_topic_names_and_types() if _ODOMETRY in kinds)
             raise VehicleError(f"There is no odometry on {self._namespace}/odom{self._elsewhere('odom', topics)}.")
@@ -184,17 +184,17 @@ class Vehicle:
 
     @property
     def battery(self) -> float | None:
-        """What is left of its charge, from 0 to 1, as far as it has reported that."""
+        """Remaining charge, 0 to 1, or None if not reported."""
         return self._battery
 
     def serves(self, action: str) -> bool:
-        """Return whether it serves an action: what drives has no take_off and no land."""
-        # What is served beside another action is found at about the same time.
+        """Return whether the vehicle serves an action. Vehicles that drive have no take_off and no land."""
+        # Actions of one controller are discovered at about the same time.
         return _waits(lambda: bool(self._actions()), self._patience_s) and _waits(
             lambda: action in self._actions(), _DISCOVERY_S
         )
 
-    # Requests to it.
+    # Requests.
 
     @property
     def _name(self) -> str:
@@ -211,21 +211,21 @@ class Vehicle:
         self._battery = message.percentage if math.isfinite(message.percentage) else None
 
     def _served(self, ending: str) -> Iterator[str]:
-        """Yield the full names of the services with this ending that a node serves; others have only clients."""
+        """Yield the full names of services with this suffix that have a server, and not only clients."""
         names = (name for name, _ in self._node.get_service_names_and_types() if name.endswith(ending))
         return (name for name in names if self._node.count_services(name))
 
     def _within(self, names: Iterable[str]) -> Iterator[str]:
-        """Yield those of these full names that are in the vehicle's namespace, as seen from there."""
+        """Yield the names in the vehicle's namespace, relative to it."""
         return (name.removeprefix(f"{self._namespace}/") for name in names if name.startswith(f"{self._namespace}/"))
 
     def _actions(self) -> list[str]:
-        """Return the names of the actions that are served in the vehicle's namespace."""
+        """Return the names of the actions served in the vehicle's namespace."""
         actions = (name.removesuffix(_SEND_GOAL) for name in self._within(self._served(_SEND_GOAL)))
         return sorted(name for name in actions if "/" not in name)
 
     def _elsewhere(self, name: str, names: Iterable[str]) -> str:
-        """Return which of these full names are this one in another namespace, as the end of a sentence; "" if none."""
+        """Return the namespaces in which a name was found instead, as the end of a sentence, or ""."""
         found = sorted(each for each in names if each.rpartition("/")[2] == name)[:_MOST_NAMED]
         if not found:
             return ""
@@ -234,13 +234,13 @@ class Vehicle:
         return f"; there {is_are} {' and '.join(found)}: the namespace is {spaces}"
 
     def _holds_it(self, service: str) -> bool:
-        """Return whether a service of hold is the vehicle's, and a node serves it."""
+        """Return whether a hold service belongs to the vehicle and has a server."""
         return is_of(service, self._namespace) and self._node.count_services(service) > 0
 
     def _hold(self, patience_s: float) -> str:
-        """Cancel all goals, and hold; return the answers. Raises VehicleError if the vehicle may not be held."""
+        """Cancel all goals, and hold. Return the responses. Raises VehicleError if the hold is not confirmed."""
         cancels = []
-        for action in self._commanded:  # without the goal's number, which may not be known yet: all are meant
+        for action in self._commanded:  # cancels all goals, since a goal's ID may not be known yet
             client: Any = self._node.create_client(CancelGoal, f"{self._namespace}/{action}/_action/cancel_goal")
             cancels.append(client.call_async(CancelGoal.Request()))
         try:
@@ -252,9 +252,9 @@ class Vehicle:
         return self._answers(calls)
 
     def _set_held(self, is_held: bool, patience_s: float) -> dict[str, Any]:
-        """Call each service of hold, and wait for the answers; return them by service. Raises VehicleError."""
+        """Call each hold service, and wait for the responses. Return them by service. Raises VehicleError."""
         calls: dict[str, Any] = {}
-        found_s = math.inf  # when the newest one was found
+        found_s = math.inf  # when the last service was found
 
         def is_answered() -> bool:
             nonlocal found_s
@@ -277,7 +277,7 @@ class Vehicle:
         return calls
 
     def _answers(self, calls: dict[str, Any]) -> str:
-        """Return the sentences of all answers. Raises VehicleError if one of them is a refusal."""
+        """Return the sentences of all responses. Raises VehicleError if a node refused."""
         said = {node_of(name): call.result() for name, call in calls.items()}
         text = " ".join(f"{node}: {answer.message}" for node, answer in said.items())
         if not all(answer.success for answer in said.values()):
@@ -285,11 +285,11 @@ class Vehicle:
         return text
 
     def _do(self, name: str, kind: Any, goal: Any) -> str:
-        """Send a goal and wait until it has ended; return how, in a sentence. Raises VehicleError."""
-        if not self._clients:  # what holds it is found before anything moves it: Ctrl-C may come right then
+        """Send a goal and wait for its end. Return the sentence of its result. Raises VehicleError."""
+        if not self._clients:  # find the hold services before the first goal, for a Ctrl-C right after it
             _waits(self._holds.find, _DISCOVERY_S)
         if name not in self._clients:
-            # In the executor's thread: rclpy adds it to a node before it is whole, which fails while that spins.
+            # In the executor's thread, since rclpy adds an incomplete client to the node, which fails while it spins.
             made: Any = self._executor.create_task(ActionClient, self._node, kind, name)
             _waits(made.done, self._patience_s)
             self._clients[name] = made.result()
@@ -316,7 +316,7 @@ class Vehicle:
         return message
 
     def _wait_for_server(self, name: str, client: Any) -> None:
-        """Wait for an action's server. Raises VehicleError, at once where the vehicle serves only other actions."""
+        """Wait for an action server. Raises VehicleError, early if the vehicle serves only other actions."""
         others_since_s = math.inf
 
         def is_decided() -> bool:
@@ -336,7 +336,7 @@ class Vehicle:
 
 
 def _waits(condition: Callable[[], bool], patience_s: float) -> bool:
-    """Wait for a condition, so that Ctrl-C is noticed; return whether it has come true."""
+    """Poll a condition, which lets Ctrl-C interrupt. Return False on timeout."""
     until_s = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > until_s:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What emulators and operators share: options, signals, output, exit status. No ROS."""
+"""Common parts of emulators and operators: options, signals, output, exit status. No ROS."""

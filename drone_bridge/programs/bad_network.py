@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A UDP network that loses and reorders datagrams."""
+"""BadNetwork: emulation of a network that loses and reorders datagrams."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ T = TypeVar("T")
 
 
 class BadNetwork(Generic[T]):
-    """Drops some datagrams and swaps some with the next one, reproducibly by seed."""
+    """Channel that drops some datagrams, and swaps some with the next one. Reproducible by seed."""
 
     def __init__(self, loss: float, reorder: float, seed: int) -> None:
-        """`loss` and `reorder` are probabilities."""
+        """Initialize. `loss` and `reorder` are probabilities."""
         self._loss = loss
         self._reorder = reorder
         self._random = random.Random(seed)
         self._held: list[T] = []  # at most one
 
     def carry(self, datagram: T) -> Iterator[T]:
-        """Return the datagrams that arrive when this one is sent, in order of arrival."""
+        """Send a datagram. Yield the datagrams that arrive then, in order of arrival."""
         if self._random.random() < self._loss:
             return
         held, self._held = self._held, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lies: wrong measurements that an emulated vehicle reports, as real ones do, by the option --lie."""
+"""Lies: faults of sensors in the reports of an emulated vehicle, for the option --lie."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from typing import Any, Generic, TypeVar
 
 ReportT = TypeVar("ReportT")
 
-#: Of velocities: they read 0, a half, every second time 0, of the wrong sign, and in another unit.
+#: Faults of velocities: zero, halved, zero in every second report, of the wrong sign, in another unit.
 VELOCITY = ("velocity-zero", "velocity-half", "velocity-second", "velocity-sign", "velocity-unit")
-#: Of height and heading: it reads 0; one report in ten is wrong by 0.6 m, or by 15 degrees.
+#: Faults of height and heading: zero; an error of 0.6 m or 15 degrees in one of ten reports.
 ALTITUDE = ("altitude-zero", "altitude-jumps")
 HEADING = ("heading-jumps",)
-#: Of the battery's charge: under load it reads 15 % for 4 reports of 60, 0.25 s of an AR.Drone's.
+#: Faults of the battery charge: at most 15 % in 4 of 60 reports, as under load (0.25 s on the AR.Drone).
 BATTERY = ("battery-sags",)
 SAG, SAG_EVERY, SAG_REPORTS = 0.15, 60, 4
-#: Seconds by which all reports are late.
+#: Delay of all reports, s.
 LATE = "late"
-#: Metres in place of millimetres.
+#: Factor for metres in place of millimetres.
 UNIT = 1e-3
 JUMP_EVERY, JUMP_M, JUMP_DEGREES = 10, 0.6, 15.0
 
 
 @dataclass(slots=True)
 class Lies(Generic[ReportT]):
-    """What is wrong with a vehicle's reports. Call `count` for each report."""
+    """Faults of a vehicle's reports. Call `count` once per report."""
 
     kinds: dict[str, float] = field(default_factory=dict)
-    """By name, with the number of those that have one."""
+    """Faults by name, with their parameter."""
     _number: int = 0
     _waiting: deque[tuple[float, ReportT]] = field(default_factory=deque)
 
@@ -41,12 +41,12 @@ class Lies(Generic[ReportT]):
 
     @property
     def is_jump(self) -> bool:
-        """Whether this report is the one in JUMP_EVERY that jumps."""
+        """Whether this report has a jump, as one in JUMP_EVERY has."""
         return not self._number % JUMP_EVERY
 
     @property
     def of_velocity(self) -> float:
-        """The factor of velocities in this report."""
+        """Factor of velocities in this report."""
         factors = {"velocity-zero": 0.0, "velocity-half": 0.5, "velocity-sign": -1.0, "velocity-unit": UNIT}
         factor = 1.0
         for kind in self.kinds:
@@ -54,23 +54,23 @@ class Lies(Generic[ReportT]):
         return 0.0 if "velocity-second" in self.kinds and self._number % 2 else factor
 
     def height(self, metres: float) -> float:
-        """Return the height that is reported, m."""
+        """Return the reported height, m."""
         if "altitude-zero" in self.kinds:
             return 0.0
         return metres + JUMP_M * ("altitude-jumps" in self.kinds and self.is_jump)
 
     @property
     def heading_degrees(self) -> float:
-        """What is added to the heading in this report, degrees."""
+        """Error of the heading in this report, degrees."""
         return JUMP_DEGREES * ("heading-jumps" in self.kinds and self.is_jump)
 
     def charge(self, share: float) -> float:
-        """Return the share of the battery's charge that is reported."""
+        """Return the reported battery charge, 0 to 1."""
         sags = "battery-sags" in self.kinds and self._number % SAG_EVERY < SAG_REPORTS
         return min(share, SAG) if sags else share
 
     def delayed(self, report: ReportT, now_s: float) -> ReportT:
-        """Return the report of `late` seconds ago, or the first one."""
+        """Return the report of `late` seconds ago, or the first one if there is none."""
         self._waiting.append((now_s, report))
         while len(self._waiting) > 1 and self._waiting[1][0] <= now_s - self.kinds.get(LATE, 0.0):
             self._waiting.popleft()
@@ -78,7 +78,7 @@ class Lies(Generic[ReportT]):
 
 
 def add_lies(group: Any, kinds: Sequence[str], numbers: Sequence[str] = ()) -> None:
-    """Add --lie, which may be given several times: one of `kinds`, or of `numbers` with =NUMBER."""
+    """Add the repeatable option --lie: one of `kinds`, or one of `numbers` with =NUMBER."""
 
     def lie(text: str) -> tuple[str, float]:
         name, sign, number = text.partition("=")

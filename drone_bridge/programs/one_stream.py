@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OneStream: a TCP link of a plain program that talks with one peer at a time."""
+"""OneStream: blocking TCP link of a program to one peer at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from drone_bridge.wire.addresses import address_name
 
 
 class OneStream:
-    """One stream after the other; who connects while there is one is refused."""
+    """Link with one stream at a time. Further connections are refused meanwhile."""
 
     def __init__(self, link: StreamLink, cancellation: Cancellation) -> None:
         self._link, self._cancellation = link, cancellation
@@ -27,13 +27,13 @@ class OneStream:
 
     @property
     def peer(self) -> str:
-        """Whose stream it is."""
+        """Address of the connected peer."""
         return str(self._peer)
 
     def open(self) -> None:
         """Wait for a peer. Raises LinkCancelledError.
 
-        From the second time on connecting waits first: a peer that accepts and closes is not stormed.
+        Reconnecting backs off first, for a peer that accepts connections and closes them.
         """
         delay_s = self._link.backoff.next_delay_s() if self._was_open and isinstance(self._link, TcpPeer) else 0.0
         if self._cancellation.wait(delay_s):
@@ -45,13 +45,13 @@ class OneStream:
         self._peer = arrived.source
 
     def has_served(self) -> None:
-        """Note that the peer has proved useful: what is waited before connecting again is short."""
+        """Reset the backoff, since the peer has proved useful."""
         self._link.backoff.reset()
 
     def receive(self, timeout_s: float = math.inf) -> bytes:
-        """Wait for bytes, and return them; none at the end of the stream.
+        """Wait for data and return it, or b"" at the end of the stream.
 
-        Raises LinkCancelledError, LinkTimeoutError, and LinkError when the connection is lost.
+        Raises LinkCancelledError, LinkTimeoutError, and LinkError if the connection is lost.
         """
         while True:
             arrived: Any = receive(self._link, self._cancellation, timeout_s)
@@ -65,20 +65,20 @@ class OneStream:
         return arrived.data if isinstance(arrived, Received) else b""
 
     def send(self, *pieces: bytes | memoryview) -> None:
-        """Send pieces one by one, without waiting until the peer takes them."""
+        """Send pieces one by one, without waiting for the peer."""
         for piece in pieces:
             self._link.send(piece, self._peer)
 
     def leave(self, *pieces: bytes | memoryview) -> None:
-        """Send the last pieces, and end the stream once the peer has them."""
+        """Send the last pieces, and close the stream after their delivery."""
         self.send(*pieces)
         self._link.disconnect(self._peer)
 
 
 def make_link(options: argparse.Namespace, cancellation: Cancellation, stream: StreamOptions) -> TcpPort | TcpPeer:
-    """Return a link for --role, --host and --port, which prints its address and errors.
+    """Return a link for --role, --host and --port. It prints its address and its errors.
 
-    Raises LinkError when the address can't be listened on.
+    Raises LinkError if listening on the address fails.
     """
     if options.role == "listen":
         link = TcpPort(options.host, options.port, options=stream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operator: base class of the scripted operators, with the one loop that receives, steers along a plan and leaves.
+"""Operator: base class of the scripted operators, with the loop that receives, steers along a plan, and leaves.
 
     class Client(Operator):
         def listen(self, timeout_s): ...    # receive and handle one message
@@ -8,8 +8,8 @@
 
     Client(plan, cancellation).run()
 
-One thread does everything, and only `listen` blocks. A protocol that answers what it receives, instead of sending at a
-steady rate, overrides `next_turn`; one whose plan goes by another clock than the one on the wall overrides `elapsed_s`.
+It uses one thread, and only `listen` blocks. A protocol that sends in response to messages, not at a steady rate,
+overrides `next_turn`. A protocol whose plan uses another clock than the wall clock overrides `elapsed_s`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from drone_bridge.programs.plan import Leg, Plan
 from drone_bridge.programs.program import print_event
 
 REPORT_PERIOD_S = 1.0
-#: Last datagrams, as they get lost.
+#: Repetitions of the last datagram, since datagrams get lost.
 FAREWELLS = 3
 
 
 class Operator(ABC):
-    """A client that prepares its vehicle, follows a plan, and leaves the vehicle neutral in any case."""
+    """Base class for clients that prepare a vehicle, follow a plan, and always leave the vehicle neutral."""
 
-    #: Between two commands, s.
+    #: Period of commands, s.
     period_s = 0.05
 
     def __init__(self, plan: Plan, cancellation: Cancellation, clock: Callable[[], float] = elapsed_s) -> None:
-        """`clock` returns seconds, of any beginning."""
+        """Initialize. `clock` returns seconds since any epoch."""
         self.plan, self.cancellation, self.now_s = plan, cancellation, clock
         self._began_s: float | None = None
         self._reported_s = -math.inf
@@ -44,16 +44,16 @@ class Operator(ABC):
 
     @property
     def has_begun(self) -> bool:
-        """Whether the vehicle was ready, and the plan has begun."""
+        """Whether the plan has begun, on a vehicle that is ready."""
         return self._began_s is not None
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds of the plan, 0 before it has begun."""
+        """Time since the beginning of the plan, s; 0 before it."""
         return 0.0 if self._began_s is None else self.now_s() - self._began_s
 
     def run(self) -> bool:
-        """Prepare, follow the plan, and leave. Return False if that was cancelled.
+        """Prepare, follow the plan, and leave. Return False if cancelled.
 
         Raises LinkError and ProtocolError, and ValueError for a vehicle that must not be steered.
         """
@@ -68,7 +68,7 @@ class Operator(ABC):
             self.leave()
 
     def follow(self) -> None:
-        """Steer along the plan to its end. Raises what `steer` and `listen` raise."""
+        """Steer along the plan to its end. Raises the errors of `steer` and `listen`."""
         self._began_s = self.now_s()
         announced: Leg | None = None
         while (elapsed := self.elapsed_s) < self.plan.duration_s:
@@ -81,7 +81,7 @@ class Operator(ABC):
         print_event("the plan is done")
 
     def hold(self, send: Callable[[], object], seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Repeat a command each period, for some time or until a condition is met; return whether it was."""
+        """Repeat a command each period, for some time or until a condition is met. Return whether it is met."""
         end_s = self.now_s() + seconds
         while not until() and (left_s := end_s - self.now_s()) > 0:
             send()
@@ -89,7 +89,7 @@ class Operator(ABC):
         return until()
 
     def wait(self, seconds: float, until: Callable[[], bool] = lambda: False) -> bool:
-        """Receive for some time or until a condition is met; return whether it was. Raises what `listen` raises."""
+        """Receive for some time or until a condition is met. Return whether it is. Raises the errors of `listen`."""
         end_s = self.now_s() + seconds
         while not until() and (left_s := end_s - self.now_s()) > 0:
             with contextlib.suppress(LinkTimeoutError):
@@ -97,19 +97,19 @@ class Operator(ABC):
         return until()
 
     def is_report_due(self) -> bool:
-        """Return True once per REPORT_PERIOD_S, for lines about what is received."""
+        """Return True once per REPORT_PERIOD_S. Limits the lines about received data."""
         if (now_s := self.now_s()) < self._reported_s + REPORT_PERIOD_S:
             return False
         self._reported_s = now_s
         return True
 
     def refused(self, error: LinkRefusedError) -> None:
-        """Print once that nobody listens to datagrams."""
+        """Print once that no peer receives the datagrams."""
         if not self._was_refused:
             print_event(f"{error} Still sending.")
         self._was_refused = True
 
-    # What a protocol adds.
+    # Methods that a protocol defines.
 
     @abstractmethod
     def listen(self, timeout_s: float) -> None:
@@ -117,11 +117,11 @@ class Operator(ABC):
 
     @abstractmethod
     def steer(self, leg: Leg) -> str:
-        """Send a leg's command; return it as text. Raises LinkError."""
+        """Send a leg's command, and return it as text. Raises LinkError."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Send the neutral command, and whatever ends the conversation. Called once, also after an error."""
+        """Send the neutral command, and end the session. Called once, also after an error."""
 
     def prepare(self) -> None:  # noqa: B027 - optional
         """Wait until the vehicle can be steered."""
@@ -131,4 +131,4 @@ class Operator(ABC):
         self.wait(self.period_s)
 
     def finish(self) -> None:  # noqa: B027 - optional
-        """Do what follows the plan, such as landing."""
+        """Perform actions after the plan, such as landing."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options that every scripted operator has."""
+"""OperatorParser: command line of scripted operators."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from drone_bridge.programs.plan import DEFAULT_PLAN, parse_plan
 
 
 class OperatorParser(ProgramParser):
-    """The command line of one operator."""
+    """Command line of one operator."""
 
     def __init__(self, name: str, what: str, default_port: int, whose: str) -> None:
-        """`name` is the operator's, `what` describes it; `default_port` is that of `whose` address it calls."""
+        """Declare the options. `what`: description; `default_port` and `whose`: port and name of the peer."""
         super().__init__("operate", name, what, "at the end of its plan")
         self.link = self.add_argument_group("link")
         add_peer(self.link, default_port, whose)

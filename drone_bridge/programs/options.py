@@ -19,22 +19,22 @@ T = TypeVar("T")
 KindT = TypeVar("KindT", bound=Enum)
 
 
-#: On a command line of a launch file: its end is that of the whole launch. What started it reads this, as the attribute
-#: on_exit of XML files is unknown to humble: launch/parts/ends_launch.launch.py, and tools/launch/evaluate.py.
+#: Option in launch files: the end of this program ends the whole launch. It is read by the launcher, in
+#: launch/parts/ends_launch.launch.py and tools/launch/evaluate.py, since humble lacks the attribute on_exit in XML.
 ENDS_LAUNCH = "--ends-launch"
 
 
 class ProgramParser(argparse.ArgumentParser):
-    """The command line of one program, however it was started."""
+    """Command line of one program, with its name as it was started."""
 
     def __init__(self, kind: str, name: str, what: str, ends: str) -> None:
-        """Declare what all have.
+        """Declare the common options.
 
         Args:
-            kind: the word of the `drone-bridge` command, emulate or operate.
-            name: the program's, after that word.
-            what: describes it.
-            ends: when it ends by itself.
+            kind: verb of the `drone-bridge` command, emulate or operate.
+            name: name of the program, after that verb.
+            what: description.
+            ends: condition on which it ends by itself.
         """
         super().__init__(
             prog=_started_as(kind, name),
@@ -77,7 +77,7 @@ def add_bad_network(group: Any) -> None:
 
 
 def add_choice(group: Any, flag: str, default: Enum, what: str, **more: Any) -> None:
-    """Add an option whose values are those of an enumeration; `more` is for `add_argument`."""
+    """Add an option with the values of an enumeration. `more` is passed to `add_argument`."""
     kinds = type(default)
     words = "|".join(str(kind.value) for kind in kinds)
     group.add_argument(
@@ -86,7 +86,7 @@ def add_choice(group: Any, flag: str, default: Enum, what: str, **more: Any) -> 
 
 
 def add_number(group: Any, flag: str, default: float, meaning: str, of: Callable[[str], float] | None = None) -> None:
-    """Add an option for a number, above 0 unless `of` reads others."""
+    """Add a numeric option, above 0 unless the type `of` allows others."""
     group.add_argument(flag, type=of or positive, default=default, help=f"{meaning} (%(default)s)")
 
 
@@ -99,7 +99,7 @@ def add_run(
 ) -> Any:
     """Add and return the options of a run: --duration, --trajectory, and others where applicable.
 
-    `duration` is what it counts, `seed_of` what is random, `rate` its default and what it counts per second.
+    `duration`: unit of --duration; `seed_of`: subject of --seed; `rate`: default and help of --rate.
     """
     group = parser.add_argument_group("run")
     if seed_of is not None:
@@ -139,7 +139,7 @@ def triple(text: str) -> tuple[float, float, float]:
 
 
 def read_by(parse: Callable[[str], T], shape: str) -> Callable[[str], T]:
-    """Return an option type that calls `parse`, and names the expected format on ValueError."""
+    """Return an option type by `parse`, whose error names the expected format."""
 
     def read(text: str) -> T:
         try:
@@ -151,7 +151,7 @@ def read_by(parse: Callable[[str], T], shape: str) -> Callable[[str], T]:
 
 
 def one_of(kinds: type[KindT]) -> Callable[[str], KindT]:
-    """Return an option type for values of an enumeration, whose errors name all of them."""
+    """Return an option type for the values of an enumeration, whose error lists them."""
 
     def read(text: str) -> KindT:
         for kind in kinds:
@@ -163,7 +163,7 @@ def one_of(kinds: type[KindT]) -> Callable[[str], KindT]:
 
 
 def known(words: Collection[str]) -> Callable[[str], str]:
-    """Return an option type for one of these words, whose error suggests the one that was probably meant."""
+    """Return an option type for one of several words, whose error suggests a similar one."""
 
     def read(text: str) -> str:
         if text in words:
@@ -174,13 +174,13 @@ def known(words: Collection[str]) -> Callable[[str], str]:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ', did you mean ...?' when a known word is close to this one."""
+    """Return ', did you mean ...?' if a known word is similar, else an empty string."""
     close = get_close_matches(word, known, n=1)
     return f", did you mean '{close[0]}'?" if close else ""
 
 
 def alternatives(words: Sequence[str]) -> str:
-    """Return two words or more as 'a, b or c'."""
+    """Join two or more words as 'a, b or c'."""
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 

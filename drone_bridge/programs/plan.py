@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a scripted operator: a sequence of legs, in the axes of REP 103.
+"""Plan of a scripted operator: a sequence of legs in the axes of REP 103.
 
     4s forward 0.5, 3s turn 0.5, 2s
 
-is half a metre per second ahead for four seconds, a turn to the left, and two seconds at rest. Each operator says this
-in its protocol's own terms, as well as those allow.
+means half a metre per second forward for four seconds, a turn to the left, and two seconds at rest. Each operator
+converts the plan to commands of its protocol, as far as these allow.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import math
 from dataclasses import dataclass
 
 LONGEST_LEG_S = 3600.0
-#: Far beyond what any of the vehicles does, m/s or rad/s.
+#: Limit of a velocity, m/s or rad/s, far above that of any vehicle.
 FASTEST = 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """Body velocities for some time, all zero at rest."""
+    """Body velocities for a duration, all zero at rest."""
 
     duration_s: float
     forward: float = 0.0  # m/s
@@ -38,7 +38,7 @@ REST = Leg(0.0)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A sequence of legs."""
+    """Sequence of legs."""
 
     legs: tuple[Leg, ...]
 
@@ -50,7 +50,7 @@ class Plan:
         return math.fsum(leg.duration_s for leg in self.legs)
 
     def leg_at(self, elapsed_s: float) -> Leg:
-        """Return the leg at a time after the start, REST outside the plan."""
+        """Return the leg at a time after the start, or REST outside the plan."""
         if elapsed_s >= 0.0:
             for leg in self.legs:
                 if elapsed_s < leg.duration_s:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signals, exit code, output and trajectory file of a well-behaved program."""
+"""Runtime of programs: signals, exit code, output, and trajectory file."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from drone_bridge.standard_files import open_closed_files
 from drone_bridge.wire.events import ProtocolError
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-CANNOT_START = 2  # the exit code, as argparse has it
+CANNOT_START = 2  # exit code, the same as that of argparse
 WARNING_PERIOD_S = 1.0
-#: After which a connection that fails all the while needs more than patience.
+#: Time of failing connection attempts until advice is printed.
 ADVICE_AFTER_S = 5.0
-_CLEAR = "\r\x1b[K"  # the line that changes
+_CLEAR = "\r\x1b[K"  # overwrites the current line
 
 
 class _Status:
     is_wanted = True
 
 
-#: Runs until it ends or is cancelled, and returns the exit code. Whatever it opens belongs on the exit stack.
+#: Main function: runs until it ends or is cancelled, and returns the exit code. It puts open resources on the stack.
 Program = Callable[[argparse.Namespace, Cancellation, contextlib.ExitStack], int]
 
 
 def run_program(name: str, program: Program, options: argparse.Namespace) -> int:
-    """Run until the program ends or a signal cancels it; return the exit code. Prints startup errors."""
+    """Run a program until it ends or a signal cancels it. Return its exit code. Prints startup errors."""
     open_closed_files()
     _Status.is_wanted = not getattr(options, "ends_launch", False)
     cancellation = Cancellation()
@@ -52,7 +52,7 @@ def run_program(name: str, program: Program, options: argparse.Namespace) -> int
 
 
 def _remedy(error: Exception) -> str:
-    """Return a hint on how to resolve the error, or an empty string."""
+    """Return a hint for the resolution of an error, or an empty string."""
     cause = error.__cause__ or error
     if isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE:
         return " Another port is chosen by --port, or by the ..._port:= of the launch file."
@@ -63,7 +63,7 @@ async def cancelled_or_after(cancellation: Cancellation, duration_s: float | Non
     """Wait until cancelled, or for the duration if given."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
-    # The descriptor stays readable once cancelled; there is nothing to read from it.
+    # The descriptor stays readable once cancelled. It carries no data.
     loop.add_reader(cancellation.fileno(), ended.set)
     try:
         with contextlib.suppress(asyncio.TimeoutError):
@@ -74,10 +74,10 @@ async def cancelled_or_after(cancellation: Cancellation, duration_s: float | Non
 
 @contextlib.contextmanager
 def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
-    """Let SIGINT and SIGTERM cancel; ignore them afterwards, while the program ends.
+    """Cancel on SIGINT and SIGTERM. Both are ignored afterwards, while the program ends.
 
-    On exit the interpreter restores the default of handled signals, but leaves ignored ones alone: so a second Ctrl-C
-    of an impatient user does not change the exit code.
+    On exit, the interpreter restores the defaults of handled signals, but not of ignored ones. A second Ctrl-C of an
+    impatient user therefore does not change the exit code.
     """
     for number in STOP_SIGNALS:
         signal.signal(number, lambda *_: cancellation.cancel())
@@ -94,19 +94,19 @@ def print_event(text: str) -> None:
 
 
 def print_status(text: str) -> None:
-    """Print how it goes, each second or so: one line that changes on a terminal, and none under a launch file."""
+    """Print the progress: one overwritten line on a terminal, and none under a launch file."""
     if _Status.is_wanted:
         _print(text, sys.stdout, changes=True)
 
 
 class Retries:
-    """Prints why a connection fails when that begins or changes, and once after ADVICE_AFTER_S what to check."""
+    """Reporter of connection failures: prints new errors, and advice once after ADVICE_AFTER_S."""
 
     def __init__(self) -> None:
         self._last, self._failed_s, self._advice_s = "", -math.inf, math.inf
 
     def __call__(self, failure: LinkError, delay_s: float) -> None:
-        """Take the failure of an attempt, and the seconds until the next one."""
+        """Handle a failed attempt. `delay_s`: time until the next one."""
         now_s = time.monotonic()
         begins = str(failure) != self._last or now_s - self._failed_s > ADVICE_AFTER_S + delay_s
         self._last, self._failed_s = str(failure), now_s
@@ -118,12 +118,12 @@ class Retries:
             print_event(f"{failure} Is it running? --host and --port name another address.")
 
 
-#: For the one link of a program.
+#: Reporter for the only link of a program.
 print_retry = Retries()
 
 
 class LimitedReports:
-    """Prints faults of peers, at most one per WARNING_PERIOD_S."""
+    """Rate-limited reporter of peers' errors: at most one per WARNING_PERIOD_S."""
 
     _next_s = 0.0
 
@@ -141,16 +141,16 @@ def _print(text: str, file: TextIO, *, changes: bool = False) -> None:
             f"{_CLEAR if is_terminal else ''}{text}", file=file, end="" if is_terminal and changes else "\n", flush=True
         )
     except OSError:
-        # Permanently: flushing what is left in the buffer would fail again, at interpreter exit at the latest.
+        # Redirect permanently. Flushing the buffer would fail again, at interpreter exit at the latest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
 
 
 class TrajectoryFile:
-    """A CSV file with one row per state."""
+    """CSV file with one row per state."""
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str]) -> None:
-        """Create or overwrite the file, with its header. Raises OSError."""
-        # Line-buffered, so that the file can be followed while the vehicle moves.
+        """Create or overwrite the file, and write its header. Raises OSError."""
+        # Line-buffered, so that readers can follow the file while the vehicle moves.
         self._file = open(path, "w", newline="", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed in __exit__
         self._writer = csv.writer(self._file)
         self._columns = columns
@@ -174,5 +174,5 @@ class TrajectoryFile:
         self._writer.writerow(self._columns)
 
     def write(self, values: Iterable[float | str]) -> None:
-        """Append a state, in the order of the columns."""
+        """Append a state, with values in the order of the columns."""
         self._writer.writerow([value if isinstance(value, str) else f"{value:.6g}" for value in values])

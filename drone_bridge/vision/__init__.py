@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding things in images, without ROS."""
+"""Image processing: detection, decoding, and rendering for emulators. No ROS."""

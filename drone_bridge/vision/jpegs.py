@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JPEGs to pixels and back, by OpenCV where it is installed, which is imported with the first one or `load_opencv`."""
+"""JPEG decoding and encoding by OpenCV, an optional package that is imported on first use or by `load_opencv`."""
 
 import contextlib
 import importlib
@@ -14,7 +14,7 @@ Pixels = npt.NDArray[np.uint8]  # height x width x 3
 
 _SCAN = b"\xff\xda"
 _END = b"\xff\xd9"
-#: A progressive JPEG has ten scans. Each costs as much time as all pixels and next to no bytes.
+#: A progressive JPEG has ten scans. Each takes the time of decoding all pixels, but hardly any bytes.
 MAX_SCANS = 16
 _CHANNELS = 3
 
@@ -30,27 +30,27 @@ def opencv() -> Any:
 
 
 def load_opencv() -> None:
-    """Import OpenCV, if it is installed. For nodes that offer images, while they are configured.
+    """Import OpenCV if installed. To be called by nodes with images while they are configured.
 
-    On a slow disk the import takes seconds, with Python's lock: no thread of a node that is active would run meanwhile.
+    On a slow disk, the import holds Python's global lock for seconds. It would suspend all threads of an active node.
     """
-    with contextlib.suppress(ValueError):  # which the first image says
+    with contextlib.suppress(ValueError):  # reported at the first image
         opencv()
 
 
 def bgr_of_jpeg(data: bytes) -> Pixels:
     """Return the pixels as blue, green, red.
 
-    `data` has to be of a size that is known to be allowed. Raises ValueError with half a sentence about data that is no
-    JPEG, or can't be decoded.
+    The caller has to check the size of the image first. Raises ValueError with half a sentence if `data` is no JPEG or
+    can't be decoded.
     """
     cv2 = opencv()
-    # Without what cameras note about how they were held: height and width are to be those of the header.
+    # The orientation noted by a camera is ignored, so that height and width are those of the header.
     flags = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
     width, height = jpeg.read_size(data)
     if (scans := data.count(_SCAN)) > MAX_SCANS:
         raise ValueError(f"has {scans} scans, and {MAX_SCANS} are allowed")
-    if data.rfind(_END) < data.rfind(_SCAN):  # older OpenCV paints what is missing grey
+    if data.rfind(_END) < data.rfind(_SCAN):  # older OpenCV fills missing pixels with grey
         raise ValueError("is cut short before its end")
     try:
         pixels: Any = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
@@ -63,7 +63,7 @@ def bgr_of_jpeg(data: bytes) -> Pixels:
 
 
 def jpeg_of_rgb(pixels: Pixels, quality: int) -> bytes:
-    """Return red, green, blue as a JPEG. Raises ValueError with half a sentence.
+    """Encode red, green, blue as a JPEG. Raises ValueError with half a sentence.
 
     `quality` is the JPEG quality, 1 to 100.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The markers on a landing pad, and the confidence of a sighting. Does not import OpenCV."""
+"""Parameters of the markers on a landing pad, and the confidence of a sighting. Does not import OpenCV."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HALF_CONFIDENT_DEVIATION = 0.5  # m, at which a sighting has a confidence of a h
 
 @dataclass(frozen=True, slots=True)
 class MarkerParameters:
-    """What is printed on the pad: markers around its middle, their tops to its front.
+    """Markers on the pad: all centred on its middle, with their tops to its front.
 
     Raises ValueError unless each marker has a side above 0.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts pixels of a camera to directions."""
+"""Pinhole: camera model that converts pixels to directions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Vectors = npt.NDArray[np.float64]  # n x 3
 
 @dataclass(frozen=True, slots=True)
 class Pinhole:
-    """A camera's intrinsics as in CameraInfo: pixels, with the centre of the top left one at (0, 0)."""
+    """Camera intrinsics as in CameraInfo, in pixels. The centre of the top left pixel is (0, 0)."""
 
     width: int
     height: int
@@ -26,12 +26,12 @@ class Pinhole:
 
     @property
     def half_width_angle(self) -> float:
-        """The smaller of the angles from the optical axis to the left and right edge, rad."""
+        """Angle from the optical axis to the nearer of the left and right edges, rad."""
         return math.atan(min(self.cx + 0.5, self.width - 0.5 - self.cx) / self.fx)
 
     @property
     def half_height_angle(self) -> float:
-        """The smaller of the angles from the optical axis to the upper and lower edge, rad."""
+        """Angle from the optical axis to the nearer of the upper and lower edges, rad."""
         return math.atan(min(self.cy + 0.5, self.height - 0.5 - self.cy) / self.fy)
 
     def directions(self, columns: npt.NDArray[np.float64], rows: npt.NDArray[np.float64]) -> Vectors:

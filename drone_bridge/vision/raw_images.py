@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rgb_of_raw: the data of a raw image, as sensor_msgs/Image has it, to red, green, blue."""
+"""rgb_of_raw: converts the data of a sensor_msgs/Image to red, green, blue."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-#: Where red, green and blue are in a pixel of the encodings that take no more than picking bytes.
+#: Byte offsets of red, green and blue in a pixel, for the supported encodings.
 _RGB_IN = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0), "mono8": (0, 0, 0)}
 _BYTES_PER_PIXEL = {"rgb8": 3, "bgr8": 3, "rgba8": 4, "bgra8": 4, "mono8": 1}
 
 
 def check_layout(encoding: str, width: int, height: int, step: int, size: int) -> int:
-    """Return the bytes of a row without its gap.
+    """Return the bytes of a row without padding.
 
-    Raises ValueError, with half a sentence, for an encoding of more than 8 bits a channel, of colours in other terms,
-    and for an image whose size and data do not fit each other.
+    Raises ValueError with half a sentence for an unsupported encoding (more than 8 bits per channel, other colour
+    spaces), and if the size of the data does not match the image.
     """
     if encoding not in _RGB_IN:
         known = ", ".join(_RGB_IN)
@@ -27,7 +27,7 @@ def check_layout(encoding: str, width: int, height: int, step: int, size: int) -
 
 
 def rgb_of_raw(data: Any, encoding: str, width: int, height: int, step: int) -> npt.NDArray[np.uint8]:
-    """Return height x width x 3 of data with a buffer. Raises ValueError as `check_layout` does."""
+    """Return pixels, height x width x 3, of bytes or another buffer. Raises ValueError as `check_layout` does."""
     row = check_layout(encoding, width, height, step, len(data))
     rows = np.frombuffer(data, np.uint8).reshape(height, step)[:, :row]
     return rows.reshape(height, width, -1)[:, :, _RGB_IN[encoding]]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Surface: a flat, painted rectangle in an emulated world, as a camera sees it, and the ground that vehicles fly over.
+"""Surface: rendering of flat, textured rectangles in an emulated world, such as the ground.
 
-What a pinhole sees of a plane is a perspective warp of what is painted on it.
+The image of a plane in a pinhole camera is a perspective warp of its texture.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import numpy.typing as npt
 from drone_bridge.motion.matrices import Matrix, Triple, Vector
 
 Colour = tuple[int, int, int]  # blue, green, red
-Image = npt.NDArray[np.uint8]  # rows x columns (x 3: blue, green, red), as OpenCV has them
+Image = npt.NDArray[np.uint8]  # rows x columns (x 3: blue, green, red), as in OpenCV
 
-#: Directions in the world of a painting's rows, from the top on, and of its columns, from the left on.
+#: World directions of successive rows, from the top, and of successive columns, from the left, of a texture.
 LYING: tuple[Triple, Triple] = ((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0))  # seen from above: +x is its top, +y its left
 FACING_BACK: tuple[Triple, Triple] = ((0.0, 0.0, -1.0), (0.0, -1.0, 0.0))  # upright, seen in the direction of +x
 
 SMALLEST_LEVEL = 16  # pixels
 NEAREST_M = 0.01
 
-GROUND_SIDE = 16.0  # m, after which the ground repeats itself: more than is seen at once from 13 m
+GROUND_SIDE = 16.0  # m, period of the ground; more than is visible at once from 13 m
 GROUND_PIXELS = 2048
 EARTH: Colour = (62, 88, 112)
 GRASS: Colour = (70, 128, 96)
 
 
 class Surface:
-    """A rectangle with an image painted on it.
+    """Rectangle with a texture.
 
-    It is a mipmap: kept in several sizes, each half the previous one, and sampled in the one whose pixels are about as
-    large as the camera's, so that nothing flickers.
+    The texture is a mipmap: several levels, each half the size of the previous one. Sampling uses the level whose
+    pixels are about as large as the camera's, which avoids flicker.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class Surface:
         repeats: bool = False,
         directions: tuple[Triple, Triple] = LYING,
     ) -> None:
-        """Prepare the levels.
+        """Prepare the mipmap.
 
         Args:
-            painted: its image.
+            painted: the texture.
             length: along the image's rows, m.
             width: along the image's columns, m.
-            repeats: whether it goes on in all directions, again and again.
-            directions: of rows and columns in the world.
+            repeats: whether it repeats in all directions without end.
+            directions: world directions of rows and columns.
         """
         self._levels = [painted]
         while min(self._levels[-1].shape[:2]) >= 2 * SMALLEST_LEVEL:
@@ -70,14 +70,14 @@ class Surface:
         """Draw the surface into an image.
 
         Args:
-            image: to draw into.
-            view: as of `DrawnCamera.view`.
-            centre: the surface's middle as seen from the camera, in the world frame, m.
-            focal_length: the camera's, pixels.
-            coarser: by how much the drawn level is coarser than is right for the nearest point, where the camera looks
+            image: drawn into.
+            view: projection from `DrawnCamera.view`.
+            centre: the surface's middle relative to the camera, in the world frame, m.
+            focal_length: of the camera, pixels.
+            coarser: factor by which the level is coarser than optimal for the nearest point, for a camera that looks
                 along the surface.
         """
-        # Both axes are turned the same way, so the normal points away from who can see the painting.
+        # The normal points away from the side that shows the texture.
         footprint = coarser * max(float(self._normal @ centre), NEAREST_M) / focal_length
         finest = self._length / self._levels[0].shape[0]
         wanted = math.floor(math.log2(max(footprint / finest, 1.0)))
@@ -85,7 +85,7 @@ class Surface:
         rows, columns = painted.shape[:2]
         dx, dy = self._length / rows, self._width / columns
         first = centre - self._down * (self._length / 2 - dx / 2) - self._right * (self._width / 2 - dy / 2)
-        # Columns and rows of the painting to where they are, from the camera.
+        # From columns and rows of the texture to positions relative to the camera.
         place = np.stack([self._right * dy, self._down * dx, first], axis=1)
         cv2.warpPerspective(
             painted,
@@ -97,9 +97,9 @@ class Surface:
         )
 
     def is_ahead(self, view: Matrix, centre: Vector) -> bool:
-        """Return whether all of it is ahead of the camera and its painted side turned there, so that it can be drawn.
+        """Return whether the whole rectangle is ahead of the camera and faces it, so that it can be drawn.
 
-        That which repeats never is: of it a camera sees a part, up to the horizon.
+        Not meant for repeating surfaces, which extend to the horizon.
         """
         reach, across = self._down * self._length / 2, self._right * self._width / 2
         corners = (centre + way * reach + side * across for way in (-1, 1) for side in (-1, 1))
@@ -109,13 +109,13 @@ class Surface:
 
 @functools.lru_cache(maxsize=2)
 def ground(seed: int) -> Surface:
-    """Return the ground, painted once for all vehicles of a process that share a seed: it takes a moment."""
+    """Return the ground. It is cached, since rendering takes a moment, for all vehicles with the same seed."""
     return Surface(paint_ground(seed), GROUND_SIDE, GROUND_SIDE, repeats=True)
 
 
 def paint_ground(seed: int) -> Image:
-    """Return the ground: patches of grass on earth and grain of every size, the same at opposite edges."""
-    generator = np.random.default_rng([seed, 2])  # not the noise of the wind or of the sensors
+    """Return the texture of the ground: patches of grass on earth, grain of every size, and matching edges."""
+    generator = np.random.default_rng([seed, 2])  # independent of the noise of wind and sensors
     patches = _noise(generator, 1.6)
     grain = _noise(generator, 0.8)
     grass = np.clip(0.5 + 0.4 * patches, 0.0, 1.0)
@@ -127,10 +127,10 @@ def paint_ground(seed: int) -> Image:
 
 
 def _noise(generator: np.random.Generator, steepness: float) -> npt.NDArray[np.float32]:
-    """Return periodic noise of variance 1, whose amplitudes fall with this power of the spatial frequency."""
+    """Return periodic noise of variance 1, with amplitudes that fall with this power of the spatial frequency."""
     white = generator.standard_normal((GROUND_PIXELS, GROUND_PIXELS), np.float32)
     frequency = np.hypot(np.fft.fftfreq(GROUND_PIXELS)[:, np.newaxis], np.fft.rfftfreq(GROUND_PIXELS))
-    frequency[0, 0] = np.inf  # so that the mean is zero
+    frequency[0, 0] = np.inf  # zero mean
     noise = np.fft.irfft2(np.fft.rfft2(white) / (frequency**steepness).astype(np.float32))
     coloured: npt.NDArray[np.float32] = (noise / noise.std()).astype(np.float32)
     return coloured
