@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading bags."""
+"""Bag reading, and the commands info, export and recover."""

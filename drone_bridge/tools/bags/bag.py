@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a ROS 2 bag, MCAP or sqlite3, of any origin that the rosbags library understands."""
+"""Bag: reader of ROS 2 bags, MCAP or sqlite3, in any variant that the rosbags library supports."""
 
 import os
 import sys
@@ -18,50 +18,50 @@ from drone_bridge.tools.bags.encodings import pass_over_other_encodings
 NANOSECONDS_PER_SECOND = 10**9
 #: The encoding of messages in ROS 2.
 CDR = "cdr"
-#: When nothing comes for longer, the clock was set forward, or the recorder stood still, s.
+#: Longest gap between messages, s. A longer one results from a clock step or a suspended recorder.
 LONGEST_GAP_S = 60.0
-_MAGIC = b"\x89MCAP0\r\n"  # with which an MCAP file begins and ends
+_MAGIC = b"\x89MCAP0\r\n"  # at the beginning and end of an MCAP file
 
 pass_over_other_encodings()
 
 
 class BagError(Exception):
-    """The bag can't be read; the text says why."""
+    """Failure to read a bag, with a sentence as its text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BagTopic:
-    """A topic as it was recorded, with one type: a name that was recorded with two is two topics of the bag."""
+    """Recorded topic with one type. A name that was recorded with two types is two topics."""
 
     name: str
     type_name: str
     """package/msg/Name"""
     type_hash: str
-    """RIHS01_..., or empty where the bag does not say"""
+    """RIHS01_..., or empty if the bag has none"""
     offers: tuple[Qos, ...]
-    """What its publishers offered"""
+    """QoS offered by its publishers"""
     count: int
     """Messages in the bag"""
 
 
 class BagMessage(NamedTuple):
-    """A serialized message."""
+    """Serialized message."""
 
     topic: BagTopic
     time_ns: int
-    """When it was received, by the recorder's clock."""
+    """Reception time by the recorder's clock"""
     data: bytes
     """CDR"""
 
 
 class Bag:
-    """An open bag, as a context manager."""
+    """Open bag, which is a context manager."""
 
     def __init__(self, path: Path) -> None:
         """Open the bag. Raises BagError."""
         self.path = path
         try:
-            # Bags from before Iron carry no definitions in sqlite3.
+            # sqlite3 bags from before Iron contain no definitions.
             self._reader = AnyReader([_bag_of(path)], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
             self._reader.open()
         except BagError:
@@ -69,11 +69,11 @@ class Bag:
         except (AnyReaderError, ReaderError, OSError) as error:
             _refuse_unfinished([path, *path.glob("*.mcap")])
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
-        except Exception as error:  # a damaged file can raise anything from the library that reads its parts
+        except Exception as error:  # rosbags can raise anything for a damaged file
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
         self._connections = [each for each in self._reader.connections if _encoding(each) == CDR]
         others = [each for each in self._reader.connections if _encoding(each) != CDR]
-        #: The topics that are not in CDR, which are left out, each with its encoding.
+        #: Skipped topics, which are not in CDR, with their encoding.
         self.left_out = {each.topic: _encoding(each) for each in others}
         if self.left_out and not self._connections:
             raise BagError(f"'{path}' has no topic in {CDR}, the encoding of ROS 2: {self.describe_left_out()}.")
@@ -102,12 +102,12 @@ class Bag:
 
     @property
     def start_ns(self) -> int:
-        """When the first message was received; 0 for an empty bag."""
+        """Reception time of the first message, or 0 for an empty bag."""
         return int(self._reader.start_time) if self.count else 0
 
     @property
     def end_ns(self) -> int:
-        """Just after the last message; 0 for an empty bag."""
+        """Time just after the last message, or 0 for an empty bag."""
         return int(self._reader.end_time) if self.count else 0
 
     @property
@@ -117,11 +117,11 @@ class Bag:
         return sum(file.stat().st_size for file in files)
 
     def describe_left_out(self) -> str:
-        """Return the topics that are left out, as a clause."""
+        """Return the skipped topics as a clause."""
         return ", ".join(f"'{name}' is {encoding or 'of no encoding'}" for name, encoding in self.left_out.items())
 
     def definition(self, topic: BagTopic) -> tuple[str, str]:
-        """Return how the bag defines a topic's type, and the format: ros2msg or ros2idl; empty if it doesn't."""
+        """Return the definition of a topic's type and its format, ros2msg or ros2idl. Both are empty if missing."""
         for connection in self._connections:
             if (connection.topic, connection.msgtype) == (topic.name, topic.type_name) and connection.msgdef.data:
                 return connection.msgdef.data, "ros2idl" if connection.msgdef.format.name == "IDL" else "ros2msg"
@@ -130,7 +130,7 @@ class Bag:
     def messages(
         self, topics: Collection[BagTopic] | None = None, start_ns: int | None = None, stop_ns: int | None = None
     ) -> Iterator[BagMessage]:
-        """Yield the messages of these topics, or of all, from `start_ns` until before `stop_ns`. Raises BagError."""
+        """Yield messages of some or all topics, from `start_ns` until before `stop_ns`. Raises BagError."""
         wanted = {(topic.name, topic.type_name): topic for topic in (self.topics if topics is None else topics)}
         connections = [c for c in self._connections if (c.topic, c.msgtype) in wanted]
         if not connections:
@@ -138,27 +138,27 @@ class Bag:
         try:
             for connection, time_ns, data in self._reader.messages(connections, start_ns, stop_ns):
                 yield BagMessage(wanted[connection.topic, connection.msgtype], time_ns, data)
-        except Exception as error:  # a damaged file can raise anything from the library that reads its parts
+        except Exception as error:  # rosbags can raise anything for a damaged file
             raise BagError(f"'{self.path}' is damaged: {type(error).__name__}: {error}") from error
 
     def deserialize(self, message: BagMessage) -> Any:
-        """Return it as an object with the type's fields; sequences of numbers are numpy arrays. Raises BagError."""
+        """Return a message as an object with its fields. Numeric sequences are numpy arrays. Raises BagError."""
         name, type_name = message.topic.name, message.topic.type_name
         try:
             return self._reader.deserialize(message.data, type_name)
         except KeyError as error:
             raise BagError(f"'{self.path}' has no definition of '{type_name}', the type of '{name}'.") from error
-        except Exception as error:  # whatever its bytes are taken for
+        except Exception as error:  # rosbags can raise anything for invalid data
             raise BagError(f"'{self.path}' has a message on '{name}' that is no '{type_name}': {error}") from error
 
     def deserialized(self, name: str) -> Iterator[Any]:
-        """Yield the messages of a topic as such objects. Raises BagError."""
+        """Yield the messages of a topic, deserialized. Raises BagError."""
         for message in self.messages([topic for topic in self.topics if topic.name == name]):
             yield self.deserialize(message)
 
 
 def run_on_bag(command: str, path: Path, work: Callable[[Bag], int]) -> int:
-    """Do some work with a bag; return the exit status: what the work returns, or 1 when a file can't be used."""
+    """Run a command on a bag. Return its exit status, or 1 if a file can't be used."""
     try:
         with Bag(path) as bag:
             if bag.left_out:
@@ -172,7 +172,7 @@ def run_on_bag(command: str, path: Path, work: Callable[[Bag], int]) -> int:
 
 
 def _bag_of(path: Path) -> Path:
-    """Return the folder of the bag, which may be named by a file in it. Raises BagError."""
+    """Return the folder of a bag, given the folder or a file in it. Raises BagError."""
     if not path.exists():
         raise BagError(f"'{path}' does not exist.")
     if path.suffix == ".bag":
@@ -190,17 +190,17 @@ def _bag_of(path: Path) -> Path:
 
 
 def _refuse_unfinished(files: Iterable[Path]) -> None:
-    """Name what completes a file whose recorder was killed, if there is one. Raises BagError."""
+    """Raise BagError with the recover command if a file has no end, as after its recorder was killed."""
     for file in files:
         if _is_unfinished(file):
             raise BagError(
                 f"'{file}' has no end, as when its recorder is killed: "
-                f"'drone-bridge recover {file} <new file>' saves what is whole."
+                f"'drone-bridge recover {file} <new file>' recovers the intact part."
             )
 
 
 def _is_unfinished(path: Path) -> bool:
-    """Return whether this is an MCAP file that begins like one, and does not end like one."""
+    """Return whether this is an MCAP file with its beginning, but without its end."""
     if not path.is_file():
         return False
     with path.open("rb") as content:
@@ -210,12 +210,12 @@ def _is_unfinished(path: Path) -> bool:
 
 
 def field_names(message: Any) -> list[str]:
-    """Return the names of a message's fields, without its constants, which rosbags makes fields of as well."""
+    """Return the names of a message's fields, without its constants, which rosbags represents as fields."""
     return [each.name for each in fields(message) if not str(each.type).startswith("ClassVar")]
 
 
 def stamp_s(message: Any) -> float:
-    """Return the stamp in a message's header, s."""
+    """Return the stamp of a message's header, s."""
     return float(message.header.stamp.sec + message.header.stamp.nanosec / NANOSECONDS_PER_SECOND)
 
 
@@ -226,7 +226,7 @@ def _topic(connections: Sequence[Connection]) -> BagTopic:
 
 
 def _encoding(connection: Connection) -> str:
-    """Return how a topic's messages are encoded; bags that do not say so are in CDR."""
+    """Return the encoding of a topic. Bags without this information are in CDR."""
     return getattr(connection.ext, "serialization_format", CDR)
 
 

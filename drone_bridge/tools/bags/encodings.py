@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Let rosbags pass over topics of other encodings than those of ROS 2, which Foxglove's tools write beside them.
+"""Patch of rosbags that skips topics with encodings other than those of ROS 2, such as those of Foxglove's tools.
 
-It refuses the whole file for a schema that it does not know, and has no public way to pass over one: two functions are
-replaced here, once, for the whole process.
+rosbags rejects a whole file for one unknown schema, and has no public option to skip it. This module therefore replaces
+two of its functions, for the whole process.
 """
 
 import struct
@@ -12,7 +12,7 @@ from rosbags.interfaces import MessageDefinition, MessageDefinitionFormat
 from rosbags.rosbag2 import storage_mcap
 
 _get_definition = storage_mcap.get_msgdef
-#: Of schemas, those that rosbags knows.
+#: Schema encodings that rosbags supports.
 _KNOWN_SCHEMAS = ("ros2msg", "ros2idl", "omgidl", "")
 
 
@@ -23,12 +23,12 @@ def _definition(schema: Any) -> MessageDefinition:
 
 
 def _read_string(bio: BinaryIO) -> str:
-    """Return the next text, also where it is none, as the schemas of protobuf."""
+    """Read a string, also if it is no valid text, as in protobuf schemas."""
     (size,) = struct.unpack("<I", storage_mcap.read_exact(bio, 4))
     return storage_mcap.read_exact(bio, size).decode(errors="replace")
 
 
 def pass_over_other_encodings() -> None:
-    """Replace both functions."""
+    """Install the patch."""
     storage_mcap.get_msgdef = _definition
     storage_mcap.read_string = _read_string

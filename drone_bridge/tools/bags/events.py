@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened in a bag: warnings, silences, take-offs and landings, with their times."""
+"""events: warnings, silences, takeoffs and landings in a bag, with their times."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,19 +8,19 @@ from typing import Any
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError
 
 MAX_EVENTS = 500
-#: A topic that came regularly is silent after so many of its mean periods, and at least so long.
+#: A regular topic is silent after this multiple of its mean period, and at least this time.
 SILENT_PERIODS, SILENT_S = 10, 1.0
 LEAST_MESSAGES = 20
 _LOG, _DIAGNOSTICS, _BOOL = "rcl_interfaces/msg/Log", "diagnostic_msgs/msg/DiagnosticArray", "std_msgs/msg/Bool"
 _CONTROLLER = "drone_bridge/msg/ControllerState"
 _WARNING, _ERROR = 30, 40
-#: What a change of a Bool says, by the end of its name: when it becomes true, when false.
+#: Texts for changes of a Bool to true and to false, by the last part of its name.
 _BOOLS = {"landed": ("landed", "took off"), "flying": ("took off", "landed"), "held": ("held", "no longer held")}
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened."""
+    """Event, such as a warning or a takeoff."""
 
     time_ns: int
     kind: str
@@ -30,7 +30,7 @@ class Event:
 
 @dataclass(slots=True)
 class _Pace:
-    """When the messages of a topic came."""
+    """Reception times of a topic's messages."""
 
     count: int = 0
     first_ns: int = 0
@@ -46,7 +46,7 @@ class _Pace:
         self.last_ns = time_ns
 
     def silences(self) -> list[tuple[int, int]]:
-        """Return when it fell silent, and for how long, in ns."""
+        """Return the silences of the topic as begin and duration, ns."""
         if self.count < LEAST_MESSAGES:
             return []
         longest = SILENT_PERIODS * (self.last_ns - self.first_ns) / (self.count - 1)
@@ -54,7 +54,7 @@ class _Pace:
 
 
 def events(bag: Bag) -> list[Event]:
-    """Return what happened in a bag, in order. Raises BagError."""
+    """Return the events of a bag in order of time. Raises BagError."""
     found: list[Event] = []
     paces: dict[str, _Pace] = {}
     changes = _Changes()
@@ -64,7 +64,7 @@ def events(bag: Bag) -> list[Event]:
         if changes.may_report(type_name) and len(found) < MAX_EVENTS:
             try:
                 content = bag.deserialize(message)
-            except BagError:  # of this one message: the others tell more
+            except BagError:  # skip this message
                 continue
             found += [Event(message.time_ns, kind, text) for kind, text in changes.by(topic, type_name, content)]
     for topic, pace in paces.items():
@@ -74,7 +74,7 @@ def events(bag: Bag) -> list[Event]:
 
 
 class _Changes:
-    """What messages report that they did not report before."""
+    """Detector of changes between messages."""
 
     def __init__(self) -> None:
         self._before: dict[str, Any] = {}
@@ -86,11 +86,11 @@ class _Changes:
         }
 
     def may_report(self, type_name: str) -> bool:
-        """Return whether messages of this type may tell anything."""
+        """Return whether messages of this type can contain an event."""
         return type_name in self._readers
 
     def by(self, topic: str, type_name: str, content: Any) -> Iterator[tuple[str, str]]:
-        """Yield kind and text of what a message of such a type tells."""
+        """Yield kind and text of the events in a message."""
         return self._readers[type_name](topic, content)
 
     def _has_changed(self, key: str, value: Any) -> bool:
@@ -116,7 +116,7 @@ class _Changes:
     def _bool(self, topic: str, content: Any) -> Iterator[tuple[str, str]]:
         folder, _, name = topic.rpartition("/")
         if name == "landed" and f"{folder}/flying" in self._before:
-            return  # which says the same
+            return  # a duplicate of flying
         words = _BOOLS.get(name)
         if words and self._has_changed(topic, bool(content.data)):
             yield "state", f"{words[0] if content.data else words[1]} ({topic})"

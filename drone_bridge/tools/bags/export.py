@@ -17,12 +17,12 @@ from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, B
 from drone_bridge.tools.interfaces import BULKY_TYPES
 from drone_bridge.tools.progress import counted
 
-MAX_ARRAY = 36  # numbers, as many as a covariance has; longer arrays are pictures and the like, and left out
-MAX_FILES = 500  # of one bag
+MAX_ARRAY = 36  # numbers, the size of a covariance; longer arrays, such as images, are left out
+MAX_FILES = 500  # per bag
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the tables; return the exit status."""
+    """Write the tables. Return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge export", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     parser.add_argument("--output", "-o", type=Path, help="the folder for the files (csv in the bag's folder)")
@@ -41,7 +41,7 @@ def _export(bag: Bag, output: Path | None) -> int:
 
 
 def export(bag: Bag, folder: Path) -> dict[Path, int]:
-    """Write the files and return how many rows each has. Raises BagError and OSError."""
+    """Write the files. Return the number of rows by file. Raises BagError and OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     counts: dict[Path, int] = {}
     writers: dict[str, Any] = {}
@@ -53,7 +53,7 @@ def export(bag: Bag, folder: Path) -> dict[Path, int]:
                 path = folder / (re.sub(r"[^\w-]+", ".", name).strip(".") + ".csv")
                 file = files.enter_context(path.open("w", encoding="utf-8", newline=""))
                 writers[name] = path, csv.writer(file, lineterminator="\n")
-                counts[path] = -1  # the line of names is none
+                counts[path] = -1  # the header is not counted
             path, writer = writers[name]
             writer.writerow(row)
             counts[path] += 1
@@ -61,7 +61,7 @@ def export(bag: Bag, folder: Path) -> dict[Path, int]:
 
 
 def _decoded(bag: Bag) -> Iterator[tuple[str, BagMessage, Any]]:
-    """Yield the messages that have a table, with what that is called, and as objects."""
+    """Yield table name, message and decoded message, for messages that have a table."""
     types = Counter(topic.name for topic in bag.topics)
     tables = {
         topic: topic.name if types[topic.name] == 1 else f"{topic.name}.{topic.type_name}"
@@ -87,7 +87,7 @@ def _rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
         if name not in tables:
             parts = _list_in(decoded)
             sample = decoded if not parts else next(iter(getattr(decoded, parts)), None)
-            if sample is None:  # the next message may show what the parts are
+            if sample is None:  # a later message may show the columns
                 continue
             tables[name] = parts, _Columns(sample)
             yield name, ["time", *tables[name][1].names]
@@ -97,14 +97,14 @@ def _rows(bag: Bag) -> Iterator[tuple[str, list[Any]]]:
 
 
 def _list_in(message: Any) -> str:
-    """Return the field that has all that a message says, as `transforms` of tf has: each part of it gets a row."""
+    """Return the field whose list is the whole message, such as `transforms` of tf. Each entry becomes a row."""
     names = [name for name in field_names(message) if name != "header"]
     value = getattr(message, names[0]) if len(names) == 1 else None
     return names[0] if isinstance(value, list) and all(map(is_dataclass, value)) else ""
 
 
 class _Columns:
-    """The times, numbers and texts in messages of one type, with the fields' names as in `pose.pose.position.x`."""
+    """Columns of a message type: times, numbers and texts, with names such as `pose.pose.position.x`."""
 
     def __init__(self, sample: Any) -> None:
         leaves = list(_leaves(sample))
@@ -135,7 +135,7 @@ def _leaves(message: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _getter(names: Sequence[str]) -> Callable[[Any], Sequence[Any]]:
-    """Return attrgetter, which is fast, and returns a sequence for more than one name only."""
+    """Return a fast getter by attrgetter, which itself returns a sequence for more than one name only."""
     get = attrgetter(*names) if names else None
     if get is None:
         return lambda message: ()
@@ -147,5 +147,5 @@ def _received(message: BagMessage) -> str:
 
 
 def _seconds(seconds: int, nanoseconds: int) -> str:
-    """Return s, with all digits: a float has none left for less than 0.2 us of our days."""
+    """Return seconds with all digits. A float has a resolution of 0.2 us for current times."""
     return f"{seconds}.{nanoseconds:09}"

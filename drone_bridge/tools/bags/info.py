@@ -13,14 +13,14 @@ from drone_bridge.tools.columns import in_columns
 if TYPE_CHECKING:
     from drone_bridge.tools.bags.bag import Bag, BagMessage, BagTopic
 
-#: 2000-01-01, s since 1970. Earlier times are of a simulation, which begins at 0.
+#: 2000-01-01, s since 1970. Earlier times are simulated time, which begins at 0.
 _EARLIEST_DATE_S = 946_684_800
 _NANOSECONDS = 1e9
 
 
 @dataclass(slots=True)
 class TopicRate:
-    """Message count, rate and longest gap of one topic, by the recorder's clock."""
+    """Message count, rate and longest gap of a topic, by the recorder's clock."""
 
     count: int = 0
     first_ns: int = 0
@@ -29,7 +29,7 @@ class TopicRate:
     gap_began_ns: int = 0
 
     def note(self, time_ns: int) -> None:
-        """Add the time of the next message."""
+        """Record the time of the next message."""
         if not self.count:
             self.first_ns = time_ns
         elif time_ns - self.last_ns > self.longest_gap_ns:
@@ -39,7 +39,7 @@ class TopicRate:
 
     @property
     def rate_hz(self) -> float | None:
-        """Messages per second from the first to the last one; None for fewer than two."""
+        """Messages per second from the first to the last one, or None for fewer than two."""
         span_ns = self.last_ns - self.first_ns
         return (self.count - 1) / span_ns * _NANOSECONDS if span_ns else None
 
@@ -53,7 +53,7 @@ def topic_rates(messages: "Iterable[BagMessage]") -> "dict[BagTopic, TopicRate]"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print what a bag holds; return the exit status."""
+    """Print the contents of a bag. Return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge info", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     options = parser.parse_args(argv)
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def beginning(bag: "Bag") -> str:
-    """Return when a bag begins, by date and time or the time of a simulation, or that it is empty."""
+    """Describe the beginning of a bag, by date and time or by simulated time, or an empty bag."""
     if not bag.count:
         return "empty"
     start_s = bag.start_ns / _NANOSECONDS
@@ -73,7 +73,7 @@ def beginning(bag: "Bag") -> str:
 
 
 def print_info(bag: "Bag") -> int:
-    """Print what a bag holds, with a table of its topics; return the exit status."""
+    """Print the contents of a bag, with a table of its topics. Return the exit status."""
     duration_s = (bag.end_ns - bag.start_ns) / _NANOSECONDS
     print(f"{bag.path}: {bag.count} messages in {duration_s:.1f} s, {bag.size_bytes / 1e6:.1f} MB")
     print(beginning(bag))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge recover: make a complete file from an .mcap file without an end, as a killed recorder leaves it.
+"""drone-bridge recover: recover the intact part of an .mcap file after its recorder was killed.
 
-What is whole is copied; the file itself is not changed.
+The damaged file is not changed.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from drone_bridge.tools.progress import Progress
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the complete file; return the exit status."""
+    """Write the complete file. Return the exit status."""
     parser = argparse.ArgumentParser(
         prog="drone-bridge recover", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -43,9 +43,9 @@ def main(argv: Sequence[str]) -> int:
 
 
 def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
-    """Copy the records that are whole, and end the file; return how many bytes at the end are left out.
+    """Copy the intact records, and write the end of the file. Return the number of bytes left out at the end.
 
-    Raises OSError, and ValueError if there is nothing to recover.
+    Raises OSError, and ValueError with half a sentence if there is nothing to recover.
     """
     size = damaged.seek(0, os.SEEK_END)
     damaged.seek(-min(size, len(MAGIC)), os.SEEK_END)
@@ -60,7 +60,7 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
     has_messages = False
     progress = Progress("recovering", size)
     for record in whole_records(damaged):
-        if record[0] == Opcode.DATA_END:  # what follows is an index
+        if record[0] == Opcode.DATA_END:  # followed by the index
             break
         has_messages |= record[0] in (Opcode.CHUNK, Opcode.MESSAGE)
         complete.write(record)

@@ -16,25 +16,25 @@ from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.substitutions import package_prefix
 
 STATUS_PERIOD_S = 0.2
-#: Of wall time, after the end of the flight.
+#: Wall time recorded after the end of the flight.
 LINGER_S = 3.0
 TIMEOUT_S = 180.0
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A flight: a file of config/demo."""
+    """Demonstration flight, from a file in config/demo."""
 
     story: str
     folder: str
     launch_file: str
     arguments: Mapping[str, object]
     ended: str
-    """A pattern of what the emulator prints at the end; with a group `bad`, if that is matched it went badly"""
+    """Pattern of the emulator's output at the end; a match of its optional group `bad` means failure"""
 
 
 def main(argv: Sequence[str]) -> int:
-    """Fly the demonstration named in `argv`; return the exit status."""
+    """Fly the demonstration named in `argv`. Return the exit status."""
     shared = package_prefix("drone_bridge") / "share" / "drone_bridge" / "config" / "demo"
     flights = {path.stem: path for path in sorted(shared.glob("*.yaml"))}
     parser = argparse.ArgumentParser(prog="drone-bridge demo", description=__doc__)
@@ -47,14 +47,14 @@ def main(argv: Sequence[str]) -> int:
     try:
         return show(demonstration, chosen.folder or Path(demonstration.folder))
     except OSError as error:
-        if error.filename is None:  # it is about no file
+        if error.filename is None:  # not about a file
             raise
         print(f"drone-bridge demo: '{error.filename}': {error.strerror}.", file=sys.stderr)
         return REFUSED
 
 
 def show(demonstration: Demonstration, folder: Path) -> int:
-    """Fly, and write into the folder; return 0 if it went well. Raises OSError where the folder can't be written."""
+    """Fly, and write the results into a folder. Return 0 on success. Raises OSError if the folder is not writable."""
     from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
     from drone_bridge.tools.demo.picture import draw
     from drone_bridge.tools.reporting.command import write_report

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A composition started through its launch file, for a demonstration."""
+"""Composition: runs a launch file for a demonstration, with ROS confined to this machine."""
 
 import os
 import random
@@ -15,16 +15,16 @@ from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.command import file_of_package
 from drone_bridge.tools.launch.parse import load
 
-# For the whole composition.
+# Timeout of the shutdown of the whole composition.
 STOP_TIMEOUT_S = 15.0
-#: `drone-bridge launch` ends with this status when it was interrupted and everything ended well.
+#: Exit status of `drone-bridge launch` after an interrupt and a clean shutdown.
 INTERRUPTED = 128 + signal.SIGINT
-#: The ROS domains of demonstrations: seldom a user's own, and none of those of tests and benchmarks.
+#: ROS domains of demonstrations, rarely used otherwise, and distinct from those of tests and benchmarks.
 DOMAINS = range(61, 82)
 
 
 def isolate_ros_graph() -> None:
-    """Give this process and its children a ROS domain of their own, on this machine only. Call before rclpy.init."""
+    """Select an unused ROS domain on this machine only, for this process and its children. Call before rclpy.init."""
     os.environ["ROS_DOMAIN_ID"] = str(unused_domain())
     os.environ |= confinement()
 
@@ -33,26 +33,26 @@ def confinement() -> dict[str, str]:
     """Return the environment variables that keep topics on this machine."""
     is_fast_dds = "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
     profile = Path(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE", "")).name
-    # This profile confines them already, and LOCALHOST would add sockets on all interfaces: docs/network.md.
+    # This profile already confines topics, and LOCALHOST would add sockets on all interfaces: docs/network.md.
     is_confined = is_fast_dds and profile == "fastdds_loopback.xml"
     variables = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SYSTEM_DEFAULT" if is_confined else "LOCALHOST"}
-    if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
+    if os.environ.get("ROS_DISTRO") == "humble":  # later distributions warn about this name
         variables["ROS_LOCALHOST_ONLY"] = "1"
     return variables
 
 
-#: So many participants of a domain are looked for.
+#: Number of participants whose ports are checked in a domain.
 PARTICIPANTS = 32
 
 
 def unused_domain() -> int:
-    """Return one of DOMAINS in which no node of this machine runs, if there is one."""
+    """Return a random one of DOMAINS, if possible one without nodes on this machine."""
     domains = random.SystemRandom().sample(DOMAINS, len(DOMAINS))
     return next(filter(_is_unused, domains), domains[0])
 
 
 def _is_unused(domain: int) -> bool:
-    # The first has the first port, and the next one has it when that has left.
+    # Each participant takes the first free port, also one whose owner has left.
     return all(_is_free(discovery_port(domain) + 2 * number) for number in range(PARTICIPANTS))
 
 
@@ -66,28 +66,28 @@ def _is_free(port: int) -> bool:
 
 
 def discovery_port(domain: int) -> int:
-    """Return the UDP port at which the first participant of a DDS domain is discovered (RTPS 2.5, section 9.6.1.1)."""
+    """Return the discovery port (UDP) of the first participant in a DDS domain (RTPS 2.5, section 9.6.1.1)."""
     return 7410 + 250 * domain
 
 
 def free_port() -> int:
-    """Return a free TCP port of this machine."""
+    """Return a free TCP port on this machine."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def ports_of(launch_file: str) -> list[str]:
-    """Return the arguments of a launch file that choose ports, but for that of the page."""
+    """Return the port arguments of a launch file, except that of the page."""
     declared = declared_in(load(file_of_package("drone_bridge", launch_file)))
     return [name for name in declared if name.endswith("_port") and name != "view_port"]
 
 
 class Composition:
-    """`drone-bridge launch` with these arguments, its output logged to a file and searchable while it runs."""
+    """Process of `drone-bridge launch`, whose output is logged to a file and searchable while it runs."""
 
     def __init__(self, launch_file: str, log: Path, **arguments: object) -> None:
-        """Start it. Raises OSError if the log can't be written."""
+        """Start the process. Raises OSError if the log can't be written."""
         self._log = log.open("w")
         command = [sys.executable, "-m", "drone_bridge.tools.cli", "launch", launch_file]
         command += [
@@ -119,7 +119,7 @@ class Composition:
         return self._process.poll() is None
 
     def wait_for(self, pattern: str, timeout_s: float) -> bool:
-        """Wait for the output to match; return False if the process ends or time runs out first."""
+        """Wait until the output matches. Return False on timeout, or if the process ends first."""
         with self._changed:
             self._changed.wait_for(lambda: self.matches(pattern) or self._has_ended, timeout_s)
             return bool(self.matches(pattern))
@@ -130,11 +130,11 @@ class Composition:
 
     @property
     def has_failed(self) -> bool:
-        """Whether one of its processes has ended, as none does by itself."""
+        """Whether a process of the composition has ended, which none does by itself."""
         return not self.is_running or bool(self.matches(r"(?m)^\[launch\] .*(ended|died)"))
 
     def stop(self) -> bool:
-        """Interrupt the composition, and return whether it shut down cleanly."""
+        """Interrupt the composition. Return whether it shut down cleanly."""
         if self.is_running:
             self._process.send_signal(signal.SIGINT)
         status = self._process.wait(STOP_TIMEOUT_S)

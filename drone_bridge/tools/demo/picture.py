@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of a recorded flight: what cameras saw, height and distance over time, and the controller's states."""
+"""Picture of a recorded flight: camera images, height and distance over time, and states of the controller."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 
-mpl.use("Agg")  # draws into files, without a display
+mpl.use("Agg")  # rendering to files, without a display
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,7 +22,7 @@ STATES = "/drone_controller/state"
 
 
 def draw(file: Path, bag_folder: Path) -> None:
-    """Write the picture as PNG. Times are those of the stamps, from the first image on. Raises BagError and OSError."""
+    """Write the picture as PNG, with times from the stamps. Raises BagError and OSError."""
     mpl.rcParams.update({"font.size": 10, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK})
     figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
     cameras, plots = figure.subfigures(2, 1, height_ratios=[1.0, 1.8])
@@ -31,7 +31,7 @@ def draw(file: Path, bag_folder: Path) -> None:
         _draw_images(cameras, bag)
         heights = [(stamp_s(message), message.point.z) for message in bag.deserialized("/height")]
         heights = heights or [(stamp_s(each), each.pose.pose.position.z) for each in bag.deserialized("/odom")]
-        # Before the first measurement a controller stamps by its own clock.
+        # Before the first measurement, controllers stamp their state by their own clock.
         end_s = max(time_s for time_s, _ in heights)
         states = [message for message in bag.deserialized(STATES) if stamp_s(message) <= end_s]
     height.plot(*zip(*heights, strict=True), lw=1.6)
@@ -50,11 +50,11 @@ def draw(file: Path, bag_folder: Path) -> None:
 
 
 def _draw_images(figure: Any, bag: Bag) -> None:
-    """Draw what each camera saw, from the first image to the last one."""
+    """Draw images of each camera, evenly from the first to the last one."""
     cameras = [topic for topic in bag.topics if topic.type_name == "sensor_msgs/msg/Image" and topic.count]
     shown: list[tuple[float, str, Any]] = []
     for topic in cameras:
-        # Only those that are drawn are decoded.
+        # Only the drawn images are deserialized.
         wanted = set(np.linspace(0, topic.count - 1, PICTURES // len(cameras)).astype(int))
         for index, message in enumerate(bag.messages([topic])):
             if index in wanted:

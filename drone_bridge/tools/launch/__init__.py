@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run XML launch files where launch_ros cannot be installed.
+"""Runner of XML launch files, for systems on which launch_ros cannot be installed.
 
-The files are those of `ros2 launch`, and mean the same here: `parse` knows the tags, `substitutions` the $(...),
-`parameters` how a value gets its type, `evaluate` turns a file and its arguments into processes, and `processes`
-starts, watches and stops them. All of a file is evaluated before anything starts, so that whatever is wrong with
-it is refused, by file and line, while there is nothing to stop yet.
+Launch files have the same format and meaning as for `ros2 launch`. `parse` checks the tags, `substitutions` performs
+$(...), `parameters` converts values to types, `evaluate` converts a file and its arguments to processes, and
+`processes` starts, monitors and stops them. A file is evaluated completely before the first process starts, so that all
+errors are reported, with file and line, while there is nothing to stop.
 
-Where this differs from `ros2 launch`, on purpose:
+Intended differences from `ros2 launch`:
 
-- a tag, attribute, substitution or launch argument that is not known is refused, never ignored;
-- a parameter file or executable that does not exist is refused before the start;
+- an unknown tag, attribute, substitution or launch argument is refused, never ignored;
+- a missing parameter file or executable is refused before the start;
 - quotes in a command line may enclose a substitution, and white space alone is no argument;
-- there are no log files, so all output goes to the screen, whatever `output` says;
-- processes are stopped one after the other, the last one started first;
-- the exit status tells how it went (see `processes`).
+- there are no log files: all output goes to the screen, regardless of `output`;
+- processes are stopped one after the other, in reverse order of their start;
+- the exit status reports the outcome (see `processes`).
 
-What is supported is what our own launch files use, and known to `ros2 launch` from Humble on.
+It supports the features that our own launch files use. `ros2 launch` supports all of them since Humble.
 """

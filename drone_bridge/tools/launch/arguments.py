@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launch arguments: which ones a file declares, with those of the files it includes."""
+"""Launch arguments that a file and its includes declare, and their assignments on the command line."""
 
 import os
 import re
@@ -15,22 +15,22 @@ from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One <arg> of a launch file."""
+    """Argument declared by an <arg> of a launch file."""
 
     name: str
-    default: str | None  # as written, substitutions and all; None when a value must be given
+    default: str | None  # as written, with substitutions; None: a value is required
     description: str
     choices: tuple[str, ...]
 
     @property
     def demand(self) -> str:
-        """The sentence that asks for a value."""
+        """Error message for a missing value."""
         described = f" ({self.description})" if self.description else ""
         return f"the launch argument '{self.name}'{described} must be given"
 
     @classmethod
     def declared_by(cls, element: Element) -> "Argument":
-        """Return the argument that an <arg> declares."""
+        """Return the argument declared by an <arg>."""
         texts = element.attributes
         return cls(
             name=_unescaped(texts["name"]),
@@ -41,9 +41,9 @@ class Argument:
 
 
 def declared_in(root: Element) -> dict[str, Argument]:
-    """Return the arguments that a launch file declares, those included that depend on a condition, by name.
+    """Return the arguments that a launch file declares, also under conditions, by name.
 
-    Not those of files that are included by an argument's value.
+    Arguments of includes whose path depends on an argument are missing.
     """
     found: dict[str, Argument] = {}
     _collect(root, found, {root.path})
@@ -64,12 +64,12 @@ def _collect(element: Element, found: dict[str, Argument], seen: set[Path]) -> N
                 if path not in seen:
                     seen.add(path)
                     _collect(load(path), found, seen)
-            except (SubstitutionError, LaunchFileError):  # evaluation tells
+            except (SubstitutionError, LaunchFileError):  # reported by the evaluation
                 continue
 
 
 def parse_assignments(words: Iterable[str]) -> dict[str, str]:
-    """Return the values of `name:=value` words, the last one of a name winning. Raises LaunchFileError."""
+    """Parse `name:=value` words. The last value of a name wins. Raises LaunchFileError."""
     given = {}
     for word in words:
         name, separator, value = word.partition(":=")
@@ -82,7 +82,7 @@ def parse_assignments(words: Iterable[str]) -> dict[str, str]:
 
 
 def refuse_unknown(given: Iterable[str], known: Collection[str], path: Path) -> None:
-    """Raise LaunchFileError for a given argument that nothing declares."""
+    """Raise LaunchFileError for an undeclared argument."""
     for name in given:
         if name not in known:
             listed = f"it takes {', '.join(known)}" if known else "it takes none"
@@ -90,7 +90,7 @@ def refuse_unknown(given: Iterable[str], known: Collection[str], path: Path) -> 
 
 
 def describe(declared: Mapping[str, Argument]) -> str:
-    """Return the arguments with their descriptions and defaults, to be read by people."""
+    """Return a readable list of the arguments with their descriptions and defaults."""
     lines = ["Arguments (give them as name:=value):"]
     for argument in declared.values():
         lines += ["", f"    '{argument.name}':"]
@@ -101,5 +101,5 @@ def describe(declared: Mapping[str, Argument]) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """Take away the backslashes that make the next character ordinary."""
+    """Remove the backslashes that escape the next character."""
     return re.sub(r"\\(.)", r"\1", text)

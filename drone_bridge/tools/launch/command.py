@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge launch`: its words and options, and where launch files are found."""
+"""`drone-bridge launch`: command line, and search for launch files."""
 
 import argparse
 import re
@@ -17,12 +17,12 @@ from drone_bridge.tools.launch.processes import supervise
 from drone_bridge.tools.launch.substitutions import SubstitutionError, package_prefix
 
 _ENDING = ".launch.xml"
-#: The folder of files that others include.
+#: Folder of files for inclusion only.
 _PARTS = "parts"
 
 
 def main(argv: Sequence[str]) -> int:
-    """Launch what `argv` names; returns the exit status, which is 2 when the file or an argument is refused."""
+    """Run a launch file. Return the exit status, which is 2 if the file or an argument is refused."""
     parser = argparse.ArgumentParser(
         prog="drone-bridge launch",
         usage="%(prog)s [-s] [[package] file [name:=value ...]]",
@@ -67,7 +67,7 @@ def _warn(text: str) -> None:
 
 
 def _find_file(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
-    """Return the launch file's path and the words after it."""
+    """Return the path of the launch file, and the words after it."""
     first, *rest = words
     if Path(first).is_file():
         return Path(first), rest
@@ -77,7 +77,7 @@ def _find_file(words: Sequence[str]) -> tuple[Path, Sequence[str]]:
 
 
 def file_of_package(package: str, name: str) -> Path:
-    """Return the one launch file of this name, with or without its endings, that a package shares."""
+    """Return the launch file of a package by its name, with or without its suffix. Raises LaunchFileError."""
     share = package_prefix(package) / "share" / package
     found = sorted(path for path in share.rglob("*") if path.name in (name, f"{name}{_ENDING}") and path.is_file())
     if len(found) == 1:
@@ -93,12 +93,12 @@ def file_of_package(package: str, name: str) -> Path:
 
 
 def _launch_files(share: Path) -> list[Path]:
-    """Return the files that people launch, not those that others include."""
+    """Return the launch files of a package, except those for inclusion only."""
     return sorted(path for path in share.rglob(f"*{_ENDING}") if path.parent.name != _PARTS)
 
 
 def _lines(package: str) -> Iterator[str]:
-    """Yield each launch file of a package with the first sentence of its comment."""
+    """Yield a line per launch file of a package, with the first sentence of its comment."""
     paths = _launch_files(package_prefix(package) / "share" / package)
     width = max((len(_stem(path)) for path in paths), default=0)
     for path in paths:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluates a launch file with its arguments to the processes to run; starts and writes nothing."""
+"""Evaluation of a launch file with its arguments to processes. It starts and writes nothing."""
 
 import os
 import re
@@ -16,21 +16,21 @@ from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError, fi
 
 _VARIABLE = re.compile(r"\$\(var\s+(\w+)")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# The launch variable in which <push_ros_namespace> keeps the namespace, so that groups scope it.
+# Launch variable that stores the namespace of <push_ros_namespace>, so that groups scope it.
 _NAMESPACE = "ros_namespace"
-# The part of our launch files by which `ros2 launch` ends with the processes that have ENDS_LAUNCH among their words.
+# Part of our launch files that makes `ros2 launch` end with the processes that have the option ENDS_LAUNCH.
 _ENDS_LAUNCH_PART = "ends_launch.launch.py"
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process to run."""
+    """Process to run."""
 
-    label: str  # what its lines of output begin with, unique: name-1, name-2, ...
+    label: str  # unique prefix of its output lines: name-1, name-2, ...
     command: tuple[str, ...]
     environment: Mapping[str, str]
-    is_required: bool  # whether its end ends everything
-    respawn_delay: float | None  # s until it is started again after its end, None for never
+    is_required: bool  # whether its end ends the launch
+    respawn_delay: float | None  # s from its end to its restart; None: never
     files: Mapping[Path, str] = field(default_factory=dict)  # parameter files that the command names
 
 
@@ -39,9 +39,8 @@ def evaluate(
 ) -> list[Process]:
     """Return the processes of a launch file, in the order of their start.
 
-    `given` are the launch arguments by name, `folder` is where the parameter files are going to be, and `warn` gets a
-    sentence about what is probably not meant. Raises LaunchFileError for anything that is wrong or not supported, in
-    included files as well.
+    `given`: launch arguments by name; `folder`: future location of the parameter files; `warn`: called with a sentence
+    for each probable mistake. Raises LaunchFileError for errors and unsupported features, also in included files.
     """
     root = load(path)
     evaluation = _Evaluation(given, folder, warn)
@@ -52,7 +51,7 @@ def evaluate(
 
 
 class _Evaluation:
-    """Walks the tree in the order of the files. Only a group has a scope of its own, an included file has not."""
+    """Evaluator of the element tree, in document order. A group has its own scope, an included file does not."""
 
     def __init__(self, given: Mapping[str, str], folder: Path, warn: Callable[[str], None]) -> None:
         self.processes: list[Process] = []
@@ -61,7 +60,7 @@ class _Evaluation:
         self._folder = folder
         self._warn = warn
         self._files = 0
-        # The executables of nodes by their full names, by the parameter file that somebody wrote for them.
+        # Executables by full name of the node, by parameter file, except for installed files of the node's package.
         self._addressed: dict[Path, dict[str, str]] = {}
         self._scope = Scope({}, dict(os.environ), Path())
         self._actions = {
@@ -76,7 +75,7 @@ class _Evaluation:
         }
 
     def name_unused_parameters(self) -> None:
-        """Warn of what no node takes, of parameter files other than those that are installed."""
+        """Warn of unused entries in parameter files, except installed ones."""
         for path, nodes in self._addressed.items():
             declared = {name: parameters.declared_by(executable) for name, executable in nodes.items()}
             for sentence in parameters.unused(path, declared):
@@ -96,7 +95,7 @@ class _Evaluation:
                 raise element.error(self._with_argument(element, error)) from error
 
     def _with_argument(self, element: Element, problem: object) -> str:
-        """Return a problem of an element with the launch argument in front that gave the value it is about."""
+        """Return a problem of an element, prefixed by the launch argument that caused it, if any."""
         used = _VARIABLE.findall(" ".join(element.attributes.values()))
         for name in used:
             value = self._given.get(name)
@@ -116,7 +115,7 @@ class _Evaluation:
         return True
 
     def _refuse_argument(self, text: str, value: str) -> None:
-        """Raise LaunchFileError if a condition is nothing but the value that somebody gave to an argument."""
+        """Raise LaunchFileError if the value of a condition is that of a given launch argument."""
         for name in _VARIABLE.findall(text):
             if self._given.get(name, "").strip().lower() == value:
                 raise LaunchFileError(f"{name}:={self._given[name]} has to be true or false")
@@ -151,7 +150,7 @@ class _Evaluation:
         self._scope.configurations[_NAMESPACE] = _checked_namespace(self._namespace_below(pushed))
 
     def _namespace_below(self, namespace: str | None) -> str | None:
-        """Return a namespace made absolute by those pushed before, or None when there is neither."""
+        """Return a namespace made absolute by pushed ones, or None without any."""
         base = self._scope.configurations.get(_NAMESPACE)
         if namespace is None or not base or namespace.startswith("/"):
             joined = base if namespace is None else namespace
@@ -169,13 +168,13 @@ class _Evaluation:
 
     def _include(self, element: Element) -> None:
         path = Path(self._text(element, "file"))
-        if path.name == _ENDS_LAUNCH_PART:  # `_add` does the same
+        if path.name == _ENDS_LAUNCH_PART:  # `_add` has the same effect
             return
         if path.suffix in (".py", ".yaml", ".yml"):
             raise SubstitutionError(f"{path}: this runner includes XML launch files only")
         root = load(path)
         directory = self._scope.directory
-        # As upstream has it, $(dirname) in the arguments is already that of the included file.
+        # As upstream, $(dirname) in the arguments is that of the included file.
         self._scope.directory = path.absolute().parent
         given: dict[str, str] = {}
         for argument in element.named("arg"):
@@ -214,7 +213,7 @@ class _Evaluation:
             yield from ("-r", f"{self._text(remap, 'from')}:={self._text(remap, 'to')}")
 
     def _parameter_file(self, element: Element, node: str | None, files: dict[Path, str]) -> Path:
-        """Return the file for one <param>; when it has yet to be written, its text is added to `files`."""
+        """Return the parameter file for a <param>. The text of a new file is added to `files`."""
         try:
             if element.attributes.keys() == {"from"}:
                 path = Path(self._text(element, "from"))
@@ -231,7 +230,7 @@ class _Evaluation:
         return path
 
     def _add(self, element: Element, command: list[str], name: str | None, files: Mapping[Path, str]) -> None:
-        """Add the process of a <node> or <executable>, with the attributes that both have."""
+        """Add the process of a <node> or <executable>, with their common attributes."""
         environment = dict(self._scope.environment)
         if shutil.which(command[0], path=environment.get("PATH")) is None:
             raise SubstitutionError(f"there is no executable '{command[0]}'")
@@ -253,7 +252,7 @@ class _Evaluation:
 
 
 def _renamed(name: str | None, namespace: str | None) -> list[str]:
-    """Return the words that give a node its name and namespace."""
+    """Return the ROS arguments for the name and namespace of a node."""
     words = [] if name is None else ["-r", f"__node:={name}"]
     return words if namespace is None else [*words, "-r", f"__ns:={_checked_namespace(namespace)}"]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of the processes: whole lines, each with the process's label, in bounded memory.
+"""Lines: output of the processes as complete lines with the process's label, in bounded memory.
 
-The runner never stops reading, so that no process waits. While a screen takes nothing more (a terminal after Ctrl-S, a
-full pipe), its oldest lines are dropped and counted: see `Sink`.
+The runner never stops reading, so that no process blocks on its output. While a screen is blocked (a terminal after
+Ctrl-S, a full pipe), the oldest lines are dropped and counted: see `Sink`.
 """
 
 import os
@@ -13,16 +13,16 @@ from typing import IO
 from drone_bridge.ros.log_writer import LINE_LIMIT, Sink
 
 _READ_SIZE = 64 * 1024  # bytes
-_DRAIN_LIMIT = 1024 * 1024  # bytes read from a process that has ended; no pipe holds more
+_DRAIN_LIMIT = 1024 * 1024  # bytes read from a process that has ended, more than any pipe holds
 
 
 class Lines:
-    """One pipe of a process, on its way to a screen."""
+    """Forwarder of one pipe of a process to a screen."""
 
     def __init__(
         self, pipe: IO[bytes], screen: Sink, label: str, loop: AbstractEventLoop, on_end: Callable[[], None]
     ) -> None:
-        """Read whenever output is available; `on_end` is called once there will be no more."""
+        """Start forwarding. `on_end` is called at the end of the output."""
         self._prefix = f"[{label}] ".encode()
         self._pipe = pipe
         self._screen = screen
@@ -30,7 +30,7 @@ class Lines:
         self._on_end = on_end
         self._closing: TimerHandle | None = None
         self._partial = b""
-        self.last = b""  # line that was shown
+        self.last = b""  # last line shown
         os.set_blocking(pipe.fileno(), False)
         loop.add_reader(pipe, self._read)
 
@@ -45,12 +45,12 @@ class Lines:
             left -= count
 
     def close_after(self, delay_s: float) -> None:
-        """Close at the end of the output, or after a delay if something else keeps it open."""
+        """Close at the end of the output, or after a delay if another process keeps it open."""
         if not self.has_ended and not self._closing:
             self._closing = self._loop.call_later(delay_s, self.close)
 
     def close(self) -> None:
-        """Read the output that is available now, show an unfinished line as well, and close."""
+        """Read the output that is available now, show an incomplete last line, and close."""
         self.drain()
         self._end()
 
@@ -67,7 +67,7 @@ class Lines:
         self._on_end()
 
     def _read(self) -> int:
-        """Read and show some of the available output; return the number of bytes."""
+        """Read and show some of the available output. Return the number of bytes."""
         if self._pipe.closed:
             return 0
         try:

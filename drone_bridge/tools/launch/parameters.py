@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The <param> children of a node, as files that rcl reads."""
+"""Parameters of nodes: parameter files for rcl from <param> tags, and checks of given ones."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
@@ -17,11 +17,11 @@ from drone_bridge.tools.launch.substitutions import Scope, SubstitutionError
 Scalar = bool | int | float | str
 Value = Scalar | list[Scalar]
 
-#: What a parameter file has to look like.
+#: Expected format of a parameter file.
 _FORM = "write 'node: {ros__parameters: {name: value}}'"
 _SCALARS = (str, bool, int, float)
 _LARGEST_PORT = 65535
-#: How a text is read as each type, and what it is not otherwise.
+#: Parser and name of each parameter type.
 _TYPES: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "str": (str, "text"),
     "bool": (substitutions.truth, "true or false"),
@@ -34,8 +34,8 @@ _TYPES: Mapping[str, tuple[Callable[[str], Any], str]] = {
 def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
     """Return the text of the parameter file for one <param name=...>.
 
-    `node` is the node's name with its namespace, or None when one of them is not known; then the parameter goes to
-    every node of the process. Raises SubstitutionError.
+    `node` is the node's full name. With None, for an unknown name or namespace, the parameter applies to all nodes of
+    the process. Raises SubstitutionError.
     """
     if element.attributes.keys() == {"name", "value"}:
         raise SubstitutionError(f"<param> needs a 'type', one of {', '.join(_TYPES)}; only ros2 launch guesses it")
@@ -50,13 +50,13 @@ def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
 
 
 def unused(path: Path, nodes: Mapping[str, Collection[str] | None]) -> Iterator[str]:
-    """Yield a sentence for each entry of a parameter file, which has been checked, that none of these nodes takes.
+    """Yield a sentence for each entry of a checked parameter file that no node uses.
 
-    What is given to one node by its name is that node's to complain about.
+    Parameters in the section of a single node are not checked here, since that node reports them itself.
 
     Args:
         path: the file.
-        nodes: the parameters of each node by its full name, or None where they are not known.
+        nodes: parameters of each node by its full name; None: unknown.
     """
     for section in sections(yaml.safe_load(path.read_text()) or {}):
         addressed = [declared for node, declared in nodes.items() if section.is_for(node)]
@@ -72,7 +72,7 @@ def unused(path: Path, nodes: Mapping[str, Collection[str] | None]) -> Iterator[
 
 
 def declared_by(executable: str) -> Collection[str] | None:
-    """Return the parameters of a node of this package by its executable; None for others."""
+    """Return the parameters of a node of this package by its executable, or None for other nodes."""
     for kind in kinds().values():
         nodes = {f"{kind.name}_bridge": kind.bridge, f"{kind.name}_server": kind.server}
         if kind.controller:
@@ -80,13 +80,13 @@ def declared_by(executable: str) -> Collection[str] | None:
         if node := nodes.get(executable):
             try:
                 return node.declarations
-            except ImportError:  # the node says so itself
+            except ImportError:  # reported by the node itself
                 return None
     return None
 
 
 def check_file(path: Path) -> None:
-    """Refuse a parameter file that no node could read. Raises SubstitutionError and OSError."""
+    """Validate the format of a parameter file. Raises SubstitutionError and OSError."""
     try:
         nodes = yaml.safe_load(path.read_text())
     except (ValueError, yaml.YAMLError) as error:
@@ -98,7 +98,7 @@ def check_file(path: Path) -> None:
 
 
 def _above_parameters(content: object) -> Iterator[str]:
-    """Yield the names of values that belong to no node, which rcl refuses by their line alone."""
+    """Yield the names of values outside any node, for which rcl's error has only the line."""
     for name, value in content.items() if isinstance(content, Mapping) else ():
         if isinstance(value, Mapping):
             yield from _above_parameters(value) if name != "ros__parameters" else ()
@@ -107,7 +107,7 @@ def _above_parameters(content: object) -> Iterator[str]:
 
 
 def typed_value(text: str, wanted: str) -> Value:
-    """Return the value that `text` has for a type. Raises SubstitutionError."""
+    """Parse a text as a value of a parameter type. Raises SubstitutionError."""
     if wanted not in _TYPES:
         raise SubstitutionError(f"there is no parameter type '{wanted}'; there are {', '.join(_TYPES)}")
     read, name = _TYPES[wanted]

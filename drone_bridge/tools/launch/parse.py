@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XML launch files: which tags there are, what each may hold, and a tree that knows its line numbers."""
+"""Parser and validator of XML launch files: an element tree with line numbers, and the supported tags."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ from drone_bridge.programs.options import suggestion
 
 
 class LaunchFileError(Exception):
-    """A launch file cannot be run; the text names file and line, as in 'testbed.launch.xml:12: ...'."""
+    """Error in a launch file. The text begins with file and line, as in 'testbed.launch.xml:12: ...'."""
 
 
 @dataclass(slots=True)
 class Element:
-    """One tag of a launch file."""
+    """Element of a launch file."""
 
     tag: str
     attributes: dict[str, str]
@@ -24,7 +24,7 @@ class Element:
     children: list["Element"] = field(default_factory=list)
 
     def error(self, problem: object) -> LaunchFileError:
-        """Return the error that says what is wrong here."""
+        """Return an error with the location of this element."""
         return LaunchFileError(f"{self.path}:{self.line}: {problem}")
 
     def named(self, tag: str) -> list["Element"]:
@@ -34,7 +34,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class _Tag:
-    """What a tag may hold."""
+    """Allowed attributes and children of a tag."""
 
     required: frozenset[str]
     attributes: tuple[str, ...]  # all of them, in alphabetical order
@@ -52,7 +52,7 @@ def _tag(required: str = "", optional: str = "", children: Mapping[str, _Tag] = 
 _CONDITION = "if unless "
 _PROCESS = _CONDITION + "output respawn respawn_delay "
 
-# Humble's launch 1.0 and launch_ros 0.19, the oldest supported, know all of it.
+# All of it is supported by launch 1.0 and launch_ros 0.19 of Humble, the oldest supported distribution.
 _ACTIONS: dict[str, _Tag] = {
     "arg": _tag("name", _CONDITION + "default description", {"choice": _tag("value")}),
     "let": _tag("name value", _CONDITION),
@@ -66,7 +66,7 @@ _ACTIONS: dict[str, _Tag] = {
     "push_ros_namespace": _tag("namespace", _CONDITION),
     "set_env": _tag("name value", _CONDITION),
 }
-#: Every tag that a group may have in it, which is every one below <launch>.
+#: Tags allowed in a group, the same as in <launch>.
 GROUP_TAGS: dict[str, _Tag] = {}
 _ACTIONS["group"] = _tag("", _CONDITION, children=GROUP_TAGS)
 GROUP_TAGS.update(_ACTIONS)
@@ -74,7 +74,7 @@ _ROOT = {"launch": _tag(optional="version", children=_ACTIONS)}
 
 
 def load(path: Path) -> Element:
-    """Return the <launch> element of a file, all of it checked. Raises LaunchFileError."""
+    """Parse and validate a launch file. Return its <launch> element. Raises LaunchFileError."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -108,13 +108,13 @@ def _build_tree(path: Path, content: bytes) -> Element:
     except expat.ExpatError as error:
         reason = expat.ErrorString(error.code)
         raise LaunchFileError(f"{path}:{error.lineno}: this is not well-formed XML: {reason}") from error
-    except (ValueError, LookupError) as error:  # of Python's decoders, for what encoding="..." asks for
+    except (ValueError, LookupError) as error:  # from Python's decoder for encoding="..."
         raise LaunchFileError(f"{path}:{parser.CurrentLineNumber}: this is not readable as XML: {error}") from error
     return top.children[0]
 
 
 def _check(element: Element, known: Mapping[str, _Tag], place: str) -> None:
-    """Refuse what is not known in an element and below."""
+    """Validate an element and its descendants. Raises LaunchFileError."""
     kind = known.get(element.tag)
     if kind is None:
         hint, listed = suggestion(element.tag, known), ", ".join(sorted(known)) or "none"

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A supervisor of processes: starts them, watches them, stops them in order, and leaves nothing behind. For Linux.
+"""Supervisor of processes: starts, monitors and stops them in order, without leftovers. For Linux.
 
-Each process leads a session of its own: a Ctrl-C at the terminal reaches the runner alone, and a signal to a process
-reaches its children too. They are stopped in the reverse order of their start, each with SIGINT, the next when the one
-before has ended or the time for it and those before is over: what was started first, a vehicle or its emulator, is
-still there when the bridge sends its last, neutral command, and the bridge is still there for its controllers. Those
-left then get SIGTERM and finally SIGKILL; all of it takes less than 5 s, and with more than a dozen processes 0.15 s
-more for each. A second Ctrl-C escalates to SIGTERM at once, a third to SIGKILL. If the runner itself is killed, its
-processes get SIGTERM.
+Each process leads its own session. A Ctrl-C at the terminal therefore reaches the runner only, and a signal to a
+process reaches its children, too. Processes are stopped by SIGINT in the reverse order of their start. Each gets the
+signal when the previous one has ended, or when the time of that one and those before it has passed. A vehicle or its
+emulator, started first, thus still runs when the bridge sends its last, neutral command, and the bridge still runs for
+its controllers. Remaining processes get SIGTERM, and finally SIGKILL. The shutdown takes less than 5 s, and with more
+than a dozen processes 0.15 s more for each. A second Ctrl-C escalates to SIGTERM at once, a third one to SIGKILL. If
+the runner itself is killed, its processes get SIGTERM.
 
-The exit status is 0 when all ended well by themselves or after a required process had ended well; that of a required
-process that failed (128 + signal number if a signal ended it); 130 after Ctrl-C, 143 after SIGTERM, 129 after
-SIGHUP; and otherwise 1 when any process failed or had to be killed.
+The exit status is 0 if all processes succeeded, by themselves or after a required process had succeeded. It is that of
+a failed required process (128 + signal number if a signal ended it). It is 130 after Ctrl-C, 143 after SIGTERM, and 129
+after SIGHUP. Otherwise it is 1 if any process failed or had to be killed.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.evaluate import Process
 from drone_bridge.tools.launch.output import Lines
 
-_IN_TURN = 2.0  # s for all processes to stop one after the other, if that is not less than _EACH for each of them
-_EACH = 0.15  # s: a node takes more on a busy core, and the end of fifty at once takes longer than that of one by one
-_AFTER_SIGINT = 1.0  # s more until those that are left get SIGTERM
+_IN_TURN = 2.0  # s, time to stop all processes one after the other, unless _EACH per process is more
+_EACH = 0.15  # s per process: a node takes more on a busy core, and fifty ending at once take longer than one by one
+_AFTER_SIGINT = 1.0  # s more until SIGTERM
 _AFTER_SIGTERM = 1.0  # s more until SIGKILL
-_AFTER_SIGKILL = 0.5  # s for the kernel to clear up
-_TAIL = 1.0  # s for the last lines of a process that has ended, which its log writer may still have
-_PATIENCE = 1.0  # s for which a screen may take nothing in the end
+_AFTER_SIGKILL = 0.5  # s, time of the kernel to clean up
+_TAIL = 1.0  # s, timeout of the last lines of an ended process, which its log writer may still hold
+_PATIENCE = 1.0  # s, timeout of a blocked screen at the end
 _CANNOT_START = 126  # exit status, as in a shell
-_INTERRUPTED_STATUSES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # of many programs that were interrupted
+_INTERRUPTED_STATUSES = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # of many programs after an interrupt
 
 # From <linux/prctl.h>
 _PR_SET_PDEATHSIG = 1
@@ -46,23 +46,23 @@ _LIBC = ctypes.CDLL(None)
 
 
 def supervise(processes: Iterable[Process]) -> int:
-    """Run the processes until all have ended, and return the runner's exit status."""
+    """Run the processes until all have ended. Return the exit status of the runner."""
     return asyncio.run(_Supervisor(processes).run())
 
 
 class _Job:
-    """A process that has been started, and the group that it leads."""
+    """Started process, and the process group that it leads."""
 
     def __init__(self, process: Process, leader: subprocess.Popen[bytes], outputs: tuple[Lines, ...]) -> None:
         self.process = process
         self.leader = leader
         self.has_ended = False
-        self.is_gone = False  # it has ended, and nothing of its group is left
-        self.was_told = False  # to end, by a signal
+        self.is_gone = False  # it has ended, with its whole group
+        self.was_told = False  # whether a signal to end was sent
         self._outputs = outputs
 
     def send(self, number: signal.Signals) -> None:
-        """Send a signal to the whole group; nobody else can have its number before `is_gone`."""
+        """Send a signal to the whole group. Its ID can't be reused before `is_gone`."""
         self.was_told = True
         if not self.is_gone:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -70,19 +70,19 @@ class _Job:
 
     @property
     def last_lines(self) -> str:
-        """The last line on its standard error, or else on its standard output."""
+        """Last line on standard error, or else on standard output."""
         out, err = (output.last.decode(errors="replace").strip() for output in self._outputs)
         return err or out
 
     def end(self, status: int) -> None:
-        """Take note of the leader's end, with its exit status or minus the signal that ended it."""
+        """Handle the end of the leader. `status`: exit status, or minus the signal that ended it."""
         self.has_ended = True
         self.leader.returncode = status
         for output in self._outputs:
             output.drain()
 
     def check_gone(self) -> bool:
-        """Find out whether the whole group has gone."""
+        """Check whether the whole group has ended."""
         if self.has_ended and not self.is_gone and not _has_children(self.leader.pid):
             self.is_gone = True
             for output in self._outputs:
@@ -93,22 +93,22 @@ class _Job:
 class _Supervisor:
     def __init__(self, processes: Iterable[Process]) -> None:
         self._processes = tuple(processes)
-        self._jobs: list[_Job] = []  # in the order of their start, until they are gone
+        self._jobs: list[_Job] = []  # in the order of their start, until `is_gone`
         self._outputs: list[Lines] = []  # until they have ended
-        self._respawns = 0  # processes that are to be started again
+        self._respawns = 0  # number of pending restarts
         self._clearing: set[asyncio.Task[None]] = set()
         self._stopping: asyncio.Task[None] | None = None
-        self._status = 0  # of the runner, as decided by what made it stop
+        self._status = 0  # of the runner, set by the reason for the stop
         self._has_failed = False
         self._failures: dict[str, str] = {}  # by label
-        self._requests = 0  # how often a stop was requested
+        self._requests = 0  # number of requests to stop
 
     async def run(self) -> int:
-        """Start everything, wait for the end of it, and return the exit status."""
+        """Start all processes, wait for their end, and return the exit status."""
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
         self._open_screens()
-        _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # we become the parent of orphans, and so see their end
+        _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # the runner adopts orphans, and so is notified of their end
         self._handle_signals()
         for process in self._processes:
             if not self._stopping:
@@ -119,7 +119,7 @@ class _Supervisor:
         await self._wait(self._all_shown, _TAIL)
         for output in self._outputs:
             output.close()
-        if self._stopping:  # again, as other output may have buried them
+        if self._stopping:  # repeated, since other output may have hidden them
             for failure in self._failures.values():
                 self._print(failure)
         for screen in {self._stdout, self._stderr}:
@@ -129,7 +129,7 @@ class _Supervisor:
     def _handle_signals(self) -> None:
         self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup asks for
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # set by nohup
                 self._loop.add_signal_handler(number, self._stop_requested, number)
 
     def _open_screens(self) -> None:
@@ -154,7 +154,7 @@ class _Supervisor:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
-                preexec_fn=_end_with_parent,  # noqa: PLW1509 - safe, as the other threads only write
+                preexec_fn=_end_with_parent,  # noqa: PLW1509 - safe, since the other threads only write
             )
         except OSError as error:
             self._print(f"{process.label} cannot be started: {error}")
@@ -172,7 +172,7 @@ class _Supervisor:
         self._print(f"{process.label} started (pid {leader.pid})")
 
     def _reap(self) -> None:
-        """Take note of all children that have ended, adopted ones too."""
+        """Handle the end of children, including adopted ones."""
         while (ended := _next_ended_child()) is not None:
             pid, status = ended
             for job in self._jobs:
@@ -202,7 +202,7 @@ class _Supervisor:
             task.add_done_callback(self._clearing.discard)
 
     def _count(self, process: Process, status: int) -> None:
-        """Decide what the end of a process means for the rest."""
+        """Handle the effect of a process's end on the launch."""
         if self._stopping:
             return
         if process.is_required:
@@ -217,7 +217,7 @@ class _Supervisor:
         self._changed.set()
 
     async def _clear_up(self, job: _Job) -> None:
-        """Stop what a process has left of its group."""
+        """Stop the processes that remain in the group of an ended process."""
         self._print(f"{job.process.label} has left processes behind, which are stopped now")
         job.send(signal.SIGTERM)
         await self._wait(lambda: job.is_gone, seconds=_AFTER_SIGTERM)
@@ -243,7 +243,7 @@ class _Supervisor:
         in_turn = max(_IN_TURN, _EACH * count)
         for number, job in enumerate(reversed(self._jobs), 1):
             job.send(signal.SIGINT)
-            turn_ends = began + in_turn * number / count  # what those before it have left of the time is its own too
+            turn_ends = began + in_turn * number / count  # includes the unused time of those before
             await self._wait(partial(getattr, job, "is_gone"), turn_ends - self._loop.time(), requests=1)
         await self._wait(self._all_gone, began + in_turn + _AFTER_SIGINT - self._loop.time(), requests=1)
         self._send_to_all(signal.SIGTERM)
@@ -258,14 +258,14 @@ class _Supervisor:
         return not self._jobs
 
     def _send_to_all(self, number: signal.Signals) -> bool:
-        """Send a signal to all that are left; tell whether there are any."""
+        """Send a signal to all remaining processes. Return whether there are any."""
         for job in self._jobs:
             self._print(f"{job.process.label} has not stopped, and gets {number.name}")
             job.send(number)
         return bool(self._jobs)
 
     async def _wait(self, done: Callable[[], bool], seconds: float | None = None, requests: int | None = None) -> None:
-        """Wait until `done()`, for some time at most, or until there are more requests to stop than these."""
+        """Wait until `done()`, a timeout, or more than `requests` requests to stop."""
         end = None if seconds is None else self._loop.time() + seconds
         while not done() and (requests is None or self._requests <= requests):
             self._changed.clear()
@@ -276,22 +276,22 @@ class _Supervisor:
 
 
 def _restart_delay_s(process: Process, status: int | None) -> float | None:
-    """Return after how long a process that has ended is restarted, or None: not with settings that it has refused."""
+    """Return the delay until an ended process is restarted, s, or None: not after refused settings."""
     return None if status == REFUSED else process.respawn_delay
 
 
 def _name(number: int) -> str:
-    """Return what a signal is called; those for real time have no names."""
+    """Return the name of a signal. Real-time signals have only a number."""
     return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _end_with_parent() -> None:
-    """Ask, in a process that is about to start, for SIGTERM when the one that starts it dies."""
+    """Request SIGTERM on the death of the parent. Runs in the child before exec."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 
 def _next_ended_child() -> tuple[int, int] | None:
-    """Return pid and status of a child that has ended, or None; the status is minus the signal that ended it."""
+    """Return pid and status of an ended child, or None. A negative status is minus the signal that ended it."""
     try:
         ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG)
     except ChildProcessError:
@@ -302,7 +302,7 @@ def _next_ended_child() -> tuple[int, int] | None:
 
 
 def _has_children(group: int) -> bool:
-    """Tell whether a process group still has children of ours, whether running or not."""
+    """Return whether a process group still has children of ours, running or not."""
     try:
         os.waitid(os.P_PGID, group, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

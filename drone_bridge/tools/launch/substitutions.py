@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The substitutions, $(...), of launch files. `_Reader` performs them as it reads; KNOWN has what each stands for."""
+"""Substitutions, $(...), in launch files. `_Reader` parses and performs them. KNOWN lists the supported ones."""
 
 import re
 import shlex
@@ -14,12 +14,12 @@ from drone_bridge.programs.options import suggestion
 
 
 class SubstitutionError(ValueError):
-    """A text cannot be read or performed; says why, without the place."""
+    """Failure to parse or perform a substitution. The text has no location."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """The context in which a substitution is performed."""
+    """Context of a substitution."""
 
     configurations: dict[str, str]
     environment: dict[str, str]
@@ -27,19 +27,19 @@ class Scope:
 
 
 class Part(NamedTuple):
-    """A piece of a text, as it is written or of a substitution."""
+    """Part of a text, either literal or substituted."""
 
     text: str
     is_substituted: bool
 
 
 def perform(text: str, scope: Scope) -> str:
-    """Return the text with its substitutions performed in this scope; raises SubstitutionError."""
+    """Perform the substitutions in a text. Raises SubstitutionError."""
     return "".join(part.text for part in _Reader(text, scope).parts())
 
 
 def truth(text: str) -> bool:
-    """Return whether `text` is true, as YAML has it, or 1; raises SubstitutionError."""
+    """Parse a boolean of YAML, or 1 or 0. Raises SubstitutionError."""
     if text.lower() not in (*_TRUE, *_FALSE):
         raise SubstitutionError(f"'{text}' is neither true nor false")
     return text.lower() in _TRUE
@@ -49,7 +49,7 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def split_command(text: str, scope: Scope) -> list[str]:
-    """Split a command line at the spaces of its text, as a shell would; what is substituted is never split."""
+    """Split a command line like a shell, but never within a substituted value. Raises SubstitutionError."""
     parts = _Reader(text, scope).parts()
     marked = "".join(f"\0{number}\0" if part.is_substituted else part.text for number, part in enumerate(parts))
     try:
@@ -63,7 +63,7 @@ _MARK = re.compile("\0([0-9]+)\0")  # XML has no such character
 
 
 class _Reader:
-    """Recursive descent over one text."""
+    """Recursive descent parser of a text."""
 
     def __init__(self, text: str, scope: Scope) -> None:
         self._text = text
@@ -71,7 +71,7 @@ class _Reader:
         self._at = 0
 
     def parts(self, ends: str = "") -> list[Part]:
-        """Read text and substitutions up to one of the characters in `ends`, or to the end of everything."""
+        """Parse text and substitutions up to one of the characters in `ends`, or to the end of the text."""
         parts: list[Part] = []
         plain = ""
         while self._at < len(self._text) and self._text[self._at] not in ends:
@@ -84,11 +84,11 @@ class _Reader:
         return [*parts, Part(plain, False)] if plain else parts
 
     def _is_at_substitution(self) -> bool:
-        """Tell whether $( follows; after a backslash, be it an escaped one, it is text."""
+        """Return whether $( follows. After a backslash, even an escaped one, it is literal text."""
         return self._text.startswith("$(", self._at) and self._text[self._at - 1 : self._at] != "\\"
 
     def _character(self) -> str:
-        """Read one character; a backslash makes the next one ordinary."""
+        """Read one character. A backslash escapes the next one."""
         if self._text[self._at] == "\\" and self._at + 1 < len(self._text):
             self._at += 1
         self._at += 1
@@ -154,12 +154,12 @@ def _env(scope: Scope, name: str, *default: str) -> str:
 
 
 def _anonymous(scope: Scope, name: str) -> str:
-    """Return a name that no other launch has; below where it is first used, the same for the same argument."""
-    return scope.configurations.setdefault(f"anon{name}", f"{name}_{uuid.uuid4().hex}")  # as upstream keeps it
+    """Return a unique name, which later uses with the same argument in this scope share."""
+    return scope.configurations.setdefault(f"anon{name}", f"{name}_{uuid.uuid4().hex}")  # as upstream stores it
 
 
 def package_prefix(name: str) -> Path:
-    """Return the prefix in which a package is installed; raises SubstitutionError."""
+    """Return the prefix of an installed package. Raises SubstitutionError."""
     try:
         from ament_index_python.packages import PackageNotFoundError, get_package_prefix
     except ImportError:
@@ -171,7 +171,7 @@ def package_prefix(name: str) -> Path:
 
 
 def find_executable(package: str, executable: str) -> str:
-    """Return the path of an executable of a package; raises SubstitutionError."""
+    """Return the path of an executable in a package. Raises SubstitutionError."""
     folder = package_prefix(package) / "lib" / package
     found = shutil.which(executable, path=folder)
     if found is None:
@@ -183,7 +183,7 @@ def find_executable(package: str, executable: str) -> str:
     return found
 
 
-#: How many arguments each takes, at least and at most, and what it stands for.
+#: Least and largest number of arguments, and function, of each substitution.
 KNOWN: dict[str, tuple[int, int, Callable[..., str]]] = {
     "var": (1, 2, _var),
     "env": (1, 2, _env),

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plays bags back."""
+"""Playback of bags."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone-bridge play: play back a bag, as it was recorded.
+"""drone-bridge play: play back a bag with its recorded timing and QoS.
 
   drone-bridge play demo/bag --rate 2 --loop
   drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
 
-A gap of more than a minute without a message is left out. At a terminal, Space pauses and goes on, arrow keys go 5 s
-back and forward, and n plays the next message while paused.
+Gaps of more than a minute without messages are skipped. At a terminal, Space pauses and resumes, arrow keys skip 5 s
+back or forward, and n plays the next message while paused.
 """
 
 import argparse
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from drone_bridge.tools.playing.player import Span
 
 CLOCK_HZ = 100.0
-#: How long to wait for reliable subscribers to take the last messages.
+#: Timeout for the delivery of the last messages to reliable subscribers.
 _LAST_MESSAGES_S = 1.0
 
 
 def main(argv: Sequence[str]) -> int:
-    """Play a bag; return the exit status: 1 when there is nothing to play or the bag can't be read."""
+    """Play a bag. Return the exit status: 1 if there is nothing to play, or the bag can't be read."""
     options = _parse(argv)
     from drone_bridge.tools.bags.bag import run_on_bag
 
@@ -84,7 +84,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
 
 
 def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
-    """Return the topics to play, and name those requested that are not in the bag."""
+    """Return the topics to play, and report requested ones that are not in the bag."""
     names = {topic.name for topic in bag.topics}
     wanted = set(options.topics or names)
     for name in sorted((wanted | {old for old, _ in options.remap}) - names):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys: a player at a terminal: it shows where it is, and Space, the arrows and n control it.
+"""Keys: control of a player from a terminal by Space, arrow keys and n, with a display of the position.
 
-A thread of its own reads the terminal and prints the position; the player has its own lock.
+A separate thread reads the terminal and prints the position. The player is locked by itself.
 """
 
 import os
@@ -17,13 +17,13 @@ from drone_bridge.tools.playing.player import Player, Span
 
 PERIOD_S = 0.2
 SKIP_S = 5.0
-HELP = "Space pauses and goes on, arrow keys go 5 s back and forward, n plays the next message while paused."
+HELP = "Space pauses and resumes, arrow keys skip 5 s back or forward, n plays the next message while paused."
 SPACE, NEXT, LEFT, RIGHT = b" ", b"n", b"\x1b[D", b"\x1b[C"
 _CLEAR = "\r\x1b[K"
 
 
 class Keys:
-    """A context in which keys control a player; it does nothing without a terminal, or in the background."""
+    """Context in which keys control a player. Inactive without a terminal, and in the background."""
 
     def __init__(self, player: Player, span: Span) -> None:
         self._player, self._span = player, span
@@ -56,12 +56,12 @@ class Keys:
 
 
 def position(player: Player, span: Span) -> str:
-    """Return where a player is, in words."""
+    """Return the position of a player as text."""
     return f"{player.position_s:.1f} of {span.seconds:.1f} s{', paused' if player.is_paused else ''}"
 
 
 def press(player: Player, span: Span, key: bytes) -> None:
-    """Do what a key stands for; others are ignored."""
+    """Execute the command of a key. Other keys are ignored."""
     if key == SPACE:
         player.control(is_paused=not player.is_paused, rate=player.rate)
     elif key == NEXT:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Player: publishes the messages of a bag when they are due.
 
-It reads and plays in the thread that calls `play`. Others pause it, jump, and read its position: what they share is
-changed under one condition, which wakes the player. It is paused or runs, by its Timeline; a jump is noted, and done by
-the player before its next message. `stop` takes no lock, as it may come from a signal handler.
+It reads and plays in the thread that calls `play`. Other threads pause it, jump, and read its position. One condition
+protects the shared state, and wakes the player. Its Timeline is paused or running. A jump is only recorded, and the
+player executes it before its next message. `stop` needs no lock, since signal handlers call it.
 """
 
 import contextlib
@@ -18,40 +18,40 @@ from rosgraph_msgs.msg import Clock
 
 from drone_bridge.tools.bags.bag import LONGEST_GAP_S, NANOSECONDS_PER_SECOND, Bag, BagMessage, BagTopic
 
-#: How soon a stop from a signal handler is noticed, which can't wake the player.
+#: Polling period of `stop`, which can't wake the player from a signal handler.
 _LONGEST_WAIT_S = 0.05
-_MAX_LATCHED = 1000  # messages of one topic that are repeated after a jump
+_MAX_LATCHED = 1000  # messages of a topic that are republished after a jump
 
 
 class Publisher(Protocol):
-    """What takes the messages of a topic."""
+    """Protocol of a publisher."""
 
     def publish(self, message: Any) -> None:
-        """Publish a message, or the CDR of one."""
+        """Publish a message, or its CDR."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What is played: from `start_ns` until before `stop_ns`, by the bag's times."""
+    """Time span to play: from `start_ns` until before `stop_ns`, in times of the bag."""
 
     start_ns: int
     stop_ns: int
 
     @property
     def seconds(self) -> float:
-        """The duration of the recording."""
+        """Duration of the span, s."""
         return (self.stop_ns - self.start_ns) / NANOSECONDS_PER_SECOND
 
 
 @dataclass(slots=True)
 class Timeline:
-    """When each moment of a bag is due, with a rate, pauses and jumps. No clock of its own.
+    """Mapping between times of a bag (ns) and of a steady clock (s), with a rate, pauses and jumps.
 
-    Maps times of a bag (ns) to those of a steady clock (s), and back. Starts paused at `position_ns`.
+    It reads no clock itself, and starts paused at `position_ns`.
     """
 
     position_ns: int
-    """Where it is paused, or was when it last started to run."""
+    """Position while paused, or when it last started to run."""
     rate: float = 1.0
     """Seconds of the bag per second."""
     _running_since_s: float | None = None
@@ -66,13 +66,13 @@ class Timeline:
         return self.position_ns + round((now_s - self._running_since_s) * self.rate * NANOSECONDS_PER_SECOND)
 
     def wait_s(self, time_ns: int, now_s: float) -> float:
-        """Return how long until a time of the bag is due: negative when overdue, infinite while paused."""
+        """Return the time until a time of the bag is due, s: negative if overdue, infinite while paused."""
         if self._running_since_s is None:
             return float("inf")
         return self._running_since_s + (time_ns - self.position_ns) / NANOSECONDS_PER_SECOND / self.rate - now_s
 
     def run(self, now_s: float) -> None:
-        """Resume from where it was paused."""
+        """Resume at the current position."""
         if self._running_since_s is None:
             self._running_since_s = now_s
 
@@ -80,19 +80,19 @@ class Timeline:
         self.position_ns, self._running_since_s = self.now_ns(now_s), None
 
     def set_rate(self, rate: float, now_s: float) -> None:
-        """Go on at another rate."""
+        """Change the rate."""
         self.jump(self.now_ns(now_s), now_s)
         self.rate = rate
 
     def jump(self, position_ns: int, now_s: float) -> None:
-        """Go to another time, without starting or pausing."""
+        """Jump to a position, without a change between running and paused."""
         self.position_ns = position_ns
         if self._running_since_s is not None:
             self._running_since_s = now_s
 
 
 class Player:
-    """Plays in the thread that calls `play`; everything else may come from any other."""
+    """Player in the thread that calls `play`. All other methods are thread-safe."""
 
     def __init__(
         self,
@@ -109,15 +109,15 @@ class Player:
         """Prepare to play.
 
         Args:
-            bag: open.
-            publishers: of the topics to play.
-            latched: topics whose last messages are published again after a jump.
-            span: what to play.
+            bag: open bag.
+            publishers: publishers of the topics to play.
+            latched: topics whose last messages are republished after a jump.
+            span: time span to play.
             rate: seconds of the bag per second.
-            clock: where to publish the bag's time, and how often per second.
-            on_jump: called with the new position after a jump, and at the beginning, before anything is published.
-            on_gap: called where a time without messages is left out, longer than LONGEST_GAP_S both in the bag and in
-                playing it, with its position in the span and its length, s.
+            clock: publisher of the bag's time, and its rate per second.
+            on_jump: called with the new position after a jump, and at the beginning, before the first message.
+            on_gap: called with position in the span and length, s, of a skipped gap. Gaps are skipped if they are
+                longer than LONGEST_GAP_S, both in the bag and in playback.
         """
         self._bag = bag
         self._publishers = publishers
@@ -133,14 +133,14 @@ class Player:
         self._steps = 0  # messages to publish while paused
         self._is_stopped = False
 
-    # For other threads.
+    # Called by other threads.
 
     def stop(self) -> None:
-        """End `play` and `wait`. Takes no lock, and so may come from a signal handler."""
+        """End `play` and `wait`. Needs no lock, so that signal handlers may call it."""
         self._is_stopped = True
 
     def control(self, *, is_paused: bool, rate: float, position_ns: int | None = None) -> None:
-        """Pause or go on, at a rate, and from another time of the bag if one is given."""
+        """Pause or resume, at a rate, and optionally at another position."""
         with self._changed:
             now_s = time.monotonic()
             self._timeline.set_rate(rate, now_s)
@@ -151,7 +151,7 @@ class Player:
             self._changed.notify_all()
 
     def step(self) -> None:
-        """Publish the next message, however far away it is, if the player is paused."""
+        """Publish the next message, at any distance in time, if the player is paused."""
         with self._changed:
             self._steps += self._timeline.is_paused
             self._changed.notify_all()
@@ -163,13 +163,13 @@ class Player:
 
     @property
     def position_ns(self) -> int:
-        """The time of the bag that is played just now."""
+        """Current position, as a time of the bag, ns."""
         with self._changed:
             return self._position_ns()
 
     @property
     def position_s(self) -> float:
-        """Seconds from the beginning of what is played."""
+        """Current position from the beginning of the span, s."""
         with self._changed:
             return (self._position_ns() - self._span.start_ns) / NANOSECONDS_PER_SECOND
 
@@ -177,17 +177,17 @@ class Player:
     def is_paused(self) -> bool:
         return self._timeline.is_paused
 
-    # For the thread that plays.
+    # Called by the playing thread.
 
     def wait(self, seconds: float) -> bool:
-        """Wait before playing; return False as soon as it is stopped."""
+        """Wait before playing. Return False as soon as the player is stopped."""
         until_s = time.monotonic() + seconds
         while not self._is_stopped and (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, _LONGEST_WAIT_S))
         return not self._is_stopped
 
     def play_on_request(self) -> None:
-        """Play, and after the end again from wherever somebody jumps to, until stopped. Raises BagError."""
+        """Play until stopped. After the end, wait for a jump or a resume. Raises BagError."""
         self._timeline.run(time.monotonic())
         while not self._is_stopped:
             self._play(loop=False)
@@ -197,11 +197,11 @@ class Player:
                     self._timeline.jump(self._span.stop_ns, time.monotonic())
                 while not self._is_stopped and self._jump_to_ns is None:
                     self._changed.wait(_LONGEST_WAIT_S)
-                    if not self._timeline.is_paused:  # from the beginning, as there is nothing after the end
+                    if not self._timeline.is_paused:  # a resume at the end plays from the beginning
                         self._jump_to_ns = self._jump_to_ns or self._span.start_ns
 
     def play(self, loop: bool) -> None:
-        """Play to the end, or again and again, or until stopped. Raises BagError."""
+        """Play to the end, or in a loop, until stopped. Raises BagError."""
         self._timeline.run(time.monotonic())
         self._play(loop)
 
@@ -221,7 +221,7 @@ class Player:
                     self._jump_to_ns = self._span.start_ns
 
     def _play_from(self, messages: Iterable[BagMessage]) -> None:
-        """Publish messages, the next of which is read after the one before it, until their end, a jump or a stop."""
+        """Publish messages until their end, a jump or a stop. Each is read after the previous one was published."""
         for message in messages:
             if not self._wait_until_due(message.time_ns):
                 return
@@ -230,7 +230,7 @@ class Player:
         self._wait_until_due(self._span.stop_ns)
 
     def _wait_until_due(self, time_ns: int) -> bool:
-        """Wait until a time of the bag is due; return False when a jump or a stop comes first."""
+        """Wait until a time of the bag is due. Return False on a jump or a stop."""
         with self._changed:
             while True:
                 if self._is_stopped or self._jump_to_ns is not None:
@@ -249,7 +249,7 @@ class Player:
                 self._changed.wait(max(0.0, min(wait_s, longest_s, _LONGEST_WAIT_S)))
 
     def _leave_out_gap(self, time_ns: int, now_s: float) -> None:
-        """Go to a time of the bag at once if it is far away."""
+        """Skip to a time of the bag if it is far away."""
         gap_s = (time_ns - self._timeline.now_ns(now_s)) / NANOSECONDS_PER_SECOND
         if gap_s > LONGEST_GAP_S * max(1.0, self._timeline.rate) and not self._timeline.is_paused:
             self._on_gap(self.position_s, gap_s)
@@ -263,7 +263,7 @@ class Player:
             self._clock.publish(message)
 
     def _repeat_latched(self, position_ns: int) -> None:
-        """Publish the latched messages that a late subscriber would have received at this moment."""
+        """Republish the latched messages that a late subscriber would have received at this position."""
         if not self._latched or position_ns <= self._bag.start_ns:
             return
         held: dict[BagTopic, deque[BagMessage]] = {topic: deque(maxlen=_MAX_LATCHED) for topic in self._latched}

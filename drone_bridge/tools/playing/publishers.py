@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A publisher for each topic of a bag, with the quality of service that was recorded."""
+"""Publishers for the topics of a bag, with the recorded QoS."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,17 +14,17 @@ from drone_bridge.tools.bags.bag import BagTopic
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface, type_hash
 
 DEFAULT_DEPTH = 10
-# For the history of several publishers together, such as the latched transforms of many nodes.
+# Limit of the added depths of several publishers, such as those of latched transforms.
 MAX_DEPTH = 1000
 
 
 def is_latched(topic: BagTopic) -> bool:
-    """Return whether a publisher was latched (transient local)."""
+    """Return whether any publisher was latched (transient local)."""
     return any(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in topic.offers)
 
 
 def profile_of(offers: Sequence[Qos]) -> QoSProfile:
-    """Return one profile that serves every subscription which one of the recorded publishers served."""
+    """Return a profile compatible with all subscriptions that a recorded publisher was compatible with."""
     reliable = not offers or any(offer.reliability is QosReliability.RELIABLE for offer in offers)
     latched = any(offer.durability is QosDurability.TRANSIENT_LOCAL for offer in offers)
     keeps_all = any(offer.history is QosHistory.KEEP_ALL for offer in offers)
@@ -39,13 +39,13 @@ def profile_of(offers: Sequence[Qos]) -> QoSProfile:
 def make_publishers(
     node: Node, topics: Iterable[BagTopic], remapped: Mapping[str, str], skip: Callable[[str], None]
 ) -> "dict[BagTopic, Publisher[Any]]":
-    """Return a publisher for each topic that can be published here; one for a name that was recorded with two types.
+    """Create a publisher for each topic that can be published here. For a name with two types, only the first has one.
 
     Args:
-        node: to publish from.
-        topics: those to be played.
+        node: node that publishes.
+        topics: topics to play.
         remapped: new names by recorded ones.
-        skip: gets a sentence for each topic that can't be published here.
+        skip: called with a sentence for each topic that can't be published here.
     """
     publishers: dict[BagTopic, Publisher[Any]] = {}
     for topic in topics:
@@ -64,7 +64,7 @@ def make_publishers(
         name = remapped.get(topic.name, topic.name)
         try:
             publishers[topic] = node.create_publisher(message_class, name, profile_of(topic.offers))
-        except (NameValidationException, ValueError) as error:  # the latter for a name with braces
+        except (NameValidationException, ValueError) as error:  # ValueError: a name with braces
             why = str(error).partition(":\n")[0].partition(", at ")[0]
             skip(f"'{topic.name}' is skipped: it can't be published as '{name}': {why}.")
     return publishers

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the recorder is made of: the bag on disk, the thread that writes it, the node."""
+"""Components of the recorder: the bag on disk, its writer thread, and the node."""

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ArrivalClock: when messages arrive, by a time that goes on where somebody sets the clock. A bag keeps their order."""
+"""ArrivalClock: monotonic arrival times of messages, unaffected by clock steps. They preserve the order in a bag."""
 
 import time
 from collections.abc import Callable
 
 from drone_bridge.net.clock import STEADY_CLOCK
 
-#: A simulation whose time goes back by more has begun again.
+#: A larger step back of simulated time means a restarted simulation.
 LARGEST_JITTER_NS = 1_000_000_000
 
 
 def steady_ns() -> int:
-    """Return the time of a clock that nobody sets, ns."""
+    """Return the time of a steady clock, ns."""
     return time.clock_gettime_ns(STEADY_CLOCK)
 
 
 class ArrivalClock:
-    """Goes by a steady clock from the machine's time on, or by a simulation's, and on where another one begins."""
+    """Steady clock that starts at the system time, or simulated time that continues after a restart."""
 
     def __init__(self, simulated_ns: Callable[[], int] | None = None) -> None:
         self._read = simulated_ns or steady_ns
@@ -33,15 +33,15 @@ class ArrivalClock:
         return now_ns + self._shift_ns
 
     def of_message_ns(self, received_ns: int, last_ns: int) -> int:
-        """Return when the next message of a topic arrived, ns, which is not before the one that was taken before it.
+        """Return the arrival time of the next message of a topic, ns, not before the previous one.
 
-        What a reliable publisher sends again arrives after later messages, and is taken before them; by the
-        middleware's times, readers of the bag would get it after them.
+        A message that a reliable publisher retransmits is received after later messages, but delivered before them.
+        With the middleware's times, readers of the bag would get it after them.
 
         Args:
-            received_ns: when the middleware received it, by the machine's clock, which may have been set since; 0 where
-                that is not known.
-            last_ns: when the message before it arrived.
+            received_ns: reception time in the middleware, by the system clock, which may have been set since; 0 if
+                unknown.
+            last_ns: arrival time of the previous message.
         """
         waited_ns = max(0, time.time_ns() - received_ns) if received_ns else 0
         return max(last_ns, self.now_ns() - waited_ns)

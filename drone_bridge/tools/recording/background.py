@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The thread that writes a bag, so that a slow disk never delays receiving."""
+"""BackgroundWriter: writer thread of a bag, so that a slow disk does not delay reception."""
 
 import threading
 import time
@@ -8,34 +8,34 @@ from collections.abc import Callable, Iterable
 
 from drone_bridge.tools.recording.bag import Bag, Topic
 
-#: What may wait for the disk; what does not fit is dropped and counted.
+#: Size of the queue for the disk. Messages that do not fit are dropped and counted.
 QUEUE_BYTES = 100 * 2**20
-MESSAGE_OVERHEAD = 200  # bytes that a queued message takes beside its data, roughly
-#: What a recorder that is killed has not written yet: at most this, and what one write to the disk takes.
+MESSAGE_OVERHEAD = 200  # approximate bytes of a queued message besides its data
+#: Longest time until a flush. A killed recorder loses this much, plus the duration of one write.
 FLUSH_INTERVAL_S = 0.6
 
 
 class BackgroundWriter:
-    """Queues messages for a bag, up to a number of bytes; what does not fit is dropped.
+    """Bounded queue of messages for a bag. Messages that do not fit are dropped.
 
-    They are written as they come. Readers sort by time: the executor takes topics in turn, so messages of the same
-    moment come in any order.
+    Messages are written in the order of the queue. Readers sort them by time, since the executor takes the topics in
+    turn, so that messages of the same moment arrive in any order.
     """
 
     def __init__(self, bag: Bag, on_failure: Callable[[], None], queue_bytes: int = QUEUE_BYTES) -> None:
-        """Start the thread. `on_failure` is called in it, once, when nothing more can be written."""
+        """Start the thread, which calls `on_failure` once if writing fails."""
         self._bag = bag
         self._room = queue_bytes
         self._on_failure = on_failure
         self._queue: deque[tuple[Topic, int, int, bytes]] = deque()
         self._changed = threading.Condition()
-        self._deadline_s: float | None = None  # of time.monotonic(), once close() was called
+        self._deadline_s: float | None = None  # time.monotonic(); set by close()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="bag writer")
         self._thread.start()
 
     def put(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes) -> bool:
-        """Queue a message; never waits. Returns False when it was dropped."""
+        """Queue a message without waiting. Return False if it was dropped."""
         size = len(data) + MESSAGE_OVERHEAD
         with self._changed:
             topic.received += 1
@@ -47,10 +47,10 @@ class BackgroundWriter:
         return True
 
     def close(self, timeout: float, topics: Iterable[Topic] = ()) -> None:
-        """Write what is queued, for `timeout` seconds at most, and close the bag, with these topics listed.
+        """Write the queue, for at most `timeout` seconds, and close the bag. `topics` are listed in it even if empty.
 
         Raises:
-            BagError: the disk is full, or was earlier.
+            BagError: writing fails, or has failed earlier, as on a full disk.
         """
         with self._changed:
             self._deadline_s = time.monotonic() + timeout
@@ -77,7 +77,7 @@ class BackgroundWriter:
             self._on_failure()
 
     def _write_all(self) -> None:
-        flush_s = float("inf")  # when what was written has to be on the disk
+        flush_s = float("inf")  # time of the next flush
         while True:
             with self._changed:
                 wait_s = None if flush_s == float("inf") else max(0.0, flush_s - time.monotonic())

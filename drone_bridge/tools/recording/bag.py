@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bag on disk, as `ros2 bag` reads it."""
+"""Bag: writer of a bag in the format of `ros2 bag`."""
 
 import os
 import shutil
@@ -17,19 +17,19 @@ from rclpy.qos import QoSProfile
 
 from drone_bridge.tools.interfaces import InterfaceText
 
-# Version 9 writes QoS with names, which Humble can't read; 8 is read by all.
+# Version 9 has names for QoS values, which Humble can't read. All distributions read version 8.
 METADATA_VERSION = 8
 LIBRARY = "drone_bridge recorder"
 MIB = 2**20
 
 
 class BagError(Exception):
-    """The bag can't be written; the text says why, and what became of it."""
+    """Failure to write a bag. The text names the reason and the state of the bag."""
 
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """One topic of a bag."""
+    """Topic of a bag."""
 
     name: str
     type_name: str
@@ -39,15 +39,15 @@ class Topic:
     offers: Sequence[QoSProfile] = ()
     received: int = 0
     lost: int = 0
-    """Messages that were published, and lost by the middleware before they were received."""
+    """Number of published messages that the middleware has lost"""
     newest: dict[bytes, int] = field(default_factory=dict, repr=False)
-    """The number of the newest message received, by publisher."""
+    """Sequence number of the newest received message, by publisher"""
     channel: int = field(default=0, repr=False)
-    """Its number in the file, from 1; 0 before it is listed there."""
+    """ID of its channel in the file, from 1; 0 before it is added"""
 
 
 class Bag:
-    """Writes <path>/metadata.yaml and <path>/<name>.mcap. Not for several threads at once."""
+    """Writer of <path>/metadata.yaml and <path>/<name>.mcap. Not thread-safe."""
 
     def __init__(self, path: Path, *, compress: bool = False) -> None:
         """Create the directory and the file in it.
@@ -66,7 +66,7 @@ class Bag:
             path.mkdir(parents=True)
             self._file_path = path / f"{path.name}.mcap"
             self._file = self._file_path.open("xb")
-            self._writer: Any = Writer(  # whose methods have no types
+            self._writer: Any = Writer(  # its methods are untyped
                 self._file,
                 compression=CompressionType.ZSTD if compress else CompressionType.NONE,
                 enable_crcs=False,
@@ -80,15 +80,15 @@ class Bag:
 
     @property
     def message_count(self) -> int:
-        """How many messages were written."""
+        """Number of written messages."""
         return self._counts.total()
 
     def count(self, topic: Topic) -> int:
-        """Return how many messages of a topic were written."""
+        """Return the number of written messages of a topic."""
         return self._counts[topic]
 
     def add(self, topic: Topic) -> None:
-        """Add a topic, so that it is listed. write() does this by itself."""
+        """Add a topic, so that it is listed without messages, too. write() does this itself."""
         if topic.type_name not in self._schemas:
             definition = topic.definition
             schema = self._writer.register_schema(topic.type_name, definition.encoding, definition.text.encode())
@@ -98,10 +98,10 @@ class Bag:
         self._topics.append(topic)
 
     def write(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes) -> None:
-        """Write one serialized message (CDR with its header), with two times in ns since the epoch.
+        """Write a serialized message (CDR with its header), with two times in ns since the epoch.
 
         Raises:
-            OSError: no room on the disk. Nothing more can be written then.
+            OSError: the disk is full. The bag can not be written any further.
         """
         if not topic.channel:
             self.add(topic)
@@ -111,14 +111,14 @@ class Bag:
         self._counts[topic] += 1
 
     def flush(self) -> None:
-        """Put what was written so far on the disk. Raises OSError as write() does."""
+        """Flush to the disk. Raises OSError as write() does."""
         self._writer.flush()
 
     def close(self) -> None:
-        """Write what is pending, index and metadata.
+        """Write pending data, index and metadata.
 
         Raises:
-            BagError: the disk is full. Says what saves the bag.
+            BagError: the disk is full. Its text has the recover command.
         """
         try:
             (self.path / "metadata.yaml").write_text(
@@ -131,20 +131,20 @@ class Bag:
             raise self.abandon(error) from None
 
     def abandon(self, failure: OSError) -> BagError:
-        """Leave the file without an end, after the disk has failed; return a sentence about it."""
+        """Close the file without an end after a disk error. Return the error with the recover command."""
         self._close_file()
         (self.path / "metadata.yaml").unlink(missing_ok=True)
         return BagError(
             f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}. "
-            f"'drone-bridge recover {self._file_path} <new file>' saves what is whole."
+            f"'drone-bridge recover {self._file_path} <new file>' recovers the intact part."
         )
 
     def _close_file(self) -> None:
-        with suppress(OSError, AttributeError):  # that could not be opened, perhaps, or whose rest has no room either
+        with suppress(OSError, AttributeError):  # not opened yet, or still no room on the disk
             self._file.close()
 
     def _information(self) -> dict[str, Any]:
-        """Return what rosbag2 wants to know of a bag beside the messages."""
+        """Return the metadata for rosbag2."""
         span = {
             "starting_time": {"nanoseconds_since_epoch": self._start_ns},
             "duration": {"nanoseconds": self._stop_ns - self._start_ns},
@@ -177,7 +177,7 @@ class Bag:
 
 
 def _qos_text(offers: Iterable[QoSProfile]) -> str:
-    """Return the different ones among the offers as rosbag2 notes them, with the numbers of rmw."""
+    """Return the distinct offers in the format of rosbag2, with the numbers of rmw."""
     different: list[dict[str, Any]] = []
     for offer in offers:
         noted = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node that finds topics and records them."""
+"""Recorder: node that discovers topics and records them."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,22 +19,22 @@ from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.settings import Settings
 
 DISCOVERY_PERIOD_S = 0.2
-#: Of publishers that join a topic which is recorded already: asking for them costs 25 us per topic.
+#: Discovery period of further publishers on recorded topics, which takes 25 us per topic.
 REVIEW_PERIOD_S = 1.0
-# Nothing waits for messages: all that have arrived are taken at once.
+# Polling period. All messages that have arrived are taken at once.
 TAKING_PERIOD_S = 0.05
 MAX_TOPICS = 4096
-# Of one topic within a period, and while the process is held up.
+# Queue depth of a topic, for the polling period and for stalls of the process.
 SUBSCRIPTION_DEPTH = 1000
 BULKY_DEPTH = 100
 
 Sink = Callable[[Topic, int, int, bytes], object]
-"""Takes a topic, receive and publish time (ns since the epoch), and the serialized message."""
+"""Receiver of a topic, receive and publish time (ns since the epoch), and the serialized message."""
 
 
 @dataclass(slots=True)
 class RecordedTopic:
-    """A topic with the subscription that feeds it."""
+    """Topic with its subscription."""
 
     topic: Topic
     message_class: Any
@@ -43,7 +43,7 @@ class RecordedTopic:
 
 
 class Recorder(Node):
-    """Subscribes to all wanted topics as they appear, and passes the raw messages on."""
+    """Node that subscribes to selected topics as they appear, and passes their raw messages to a sink."""
 
     def __init__(self) -> None:
         super().__init__("recorder")
@@ -59,7 +59,7 @@ class Recorder(Node):
         if self._simulated:
             self.get_logger().info("Waiting for /clock.")
         self._clock_of_arrival = ArrivalClock(self._simulated_ns if self._simulated else None)
-        # rclpy does not expose the graph's guard condition, so poll.
+        # Polling, since rclpy does not expose the guard condition of the graph.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._polled = Polled()
         self._reviewed_s = time.monotonic()
@@ -68,11 +68,11 @@ class Recorder(Node):
         self.create_timer(TAKING_PERIOD_S, take, clock=steady)
 
     def stop(self) -> None:
-        """Stop looking for topics; those that are recorded are still received."""
+        """Stop discovery. Subscribed topics are still received."""
         self.destroy_timer(self._timer)
 
     def take_all(self) -> int:
-        """Pass on what has arrived; return how many messages that was."""
+        """Pass on all messages that have arrived. Return their number."""
         count = 0
         for recorded in self.recorded.values():
             for taken in arrived(recorded.subscription, SUBSCRIPTION_DEPTH):
@@ -82,7 +82,7 @@ class Recorder(Node):
 
     @property
     def topics(self) -> list[Topic]:
-        """The topics that are recorded, by name."""
+        """Recorded topics, sorted by name."""
         return [self.recorded[name].topic for name in sorted(self.recorded)]
 
     def _simulated_ns(self) -> int:
@@ -90,7 +90,7 @@ class Recorder(Node):
 
     def _discover(self) -> None:
         if self._simulated and self._simulated_ns() == 0:
-            return  # latched messages would be stamped with the year 1970
+            return  # otherwise latched messages would be dated 1970
         is_review = time.monotonic() - self._reviewed_s > REVIEW_PERIOD_S - DISCOVERY_PERIOD_S
         present: set[tuple[str, str]] = set()
         for name, _ in self.get_topic_names_and_types():
@@ -106,7 +106,7 @@ class Recorder(Node):
                 self._begin(name, publishers)
         if is_review:
             self._reviewed_s = time.monotonic()
-            self._refused &= present  # what has left is forgotten, so that the set can't grow forever
+            self._refused &= present  # drop topics that have left, so that the set can't grow without bound
 
     def _is_wanted(self, name: str) -> bool:
         if self._settings.exclude and self._settings.exclude.search(name):
@@ -117,7 +117,7 @@ class Recorder(Node):
         return not hidden
 
     def _begin(self, name: str, publishers: Sequence[TopicEndpointInfo]) -> None:
-        """Record a topic with the first of its types that is known here."""
+        """Record a topic, with the first of its types that is installed."""
         if len(self.recorded) >= MAX_TOPICS:
             self._refuse(name, publishers[0].topic_type, f"there are {MAX_TOPICS} already")
             return
@@ -138,7 +138,7 @@ class Recorder(Node):
             return
 
     def _review(self, recorded: RecordedTopic, publishers: Sequence[TopicEndpointInfo]) -> None:
-        """Adapt to publishers that came later, and name those that can't be recorded."""
+        """Adapt to new publishers, and report those that can't be recorded."""
         topic = recorded.topic
         recorded_type = topic.type_name
         for publisher in publishers:
@@ -169,7 +169,7 @@ class Recorder(Node):
         def on_message(data: Any, info: Any) -> None:
             nonlocal log_ns
             log_ns = clock.of_message_ns(0 if self._simulated else info["received_timestamp"], log_ns)
-            # The publisher's clock can have any value.
+            # The publisher's clock may be arbitrary.
             publish_ns = info["source_timestamp"]
             topic.lost += lost_before(info, newest)
             sink(topic, log_ns, publish_ns if 0 < publish_ns < 2**63 else log_ns, data)
@@ -186,11 +186,11 @@ class Recorder(Node):
 
 
 def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
-    """Return how many messages of a publisher are missing between its newest one so far and this one.
+    """Return the number of messages missing between a publisher's newest message so far and this one.
 
-    `info` is what the middleware knows of the message; `newest` has the number of the newest by publisher, and is
-    updated. What a publisher sent before the first that was received counts as nothing: it may have had no recorder.
-    Humble numbers nothing, and Jazzy names no publisher: there it is 0.
+    `info` is the middleware's message info. `newest` has the newest sequence number by publisher, and is updated.
+    Messages before the first received one do not count, since they may precede the subscription. The result is 0 on
+    Humble, which has no sequence numbers, and on Jazzy, which does not identify publishers.
     """
     number: int | None = info.get("publication_sequence_number")
     publisher = info.get("publisher_gid")
@@ -203,12 +203,12 @@ def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
 
 
 def offers_of(publishers: Sequence[TopicEndpointInfo], type_name: str) -> list[QoSProfile]:
-    """Return what the publishers of one type offer."""
+    """Return the QoS offers of the publishers of one type."""
     return [publisher.qos_profile for publisher in publishers if publisher.topic_type == type_name]
 
 
 def request_for(offers: Sequence[QoSProfile], depth: int) -> QoSProfile:
-    """Return the strictest profile that every one of the offers, at least one, satisfies."""
+    """Return the strictest profile compatible with all offers, of which there is at least one."""
     reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
     latched = all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
     return QoSProfile(

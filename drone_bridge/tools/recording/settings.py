@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings: the recorder's parameters."""
+"""Settings: parameters of the recorder."""
 
 import contextlib
 import re
@@ -34,35 +34,35 @@ PARAMETERS = (
 )
 
 
-#: Where bags lie unless somebody names another folder: never in a clone of the sources.
+#: Default folder of bags, which is never in a clone of the sources.
 BAGS = Path("~/drone_bridge/bags")
 
 
 def new_bag() -> Path:
-    """Return a folder for a bag that begins now; the folder around it is made."""
+    """Return the path for a new bag, named by the time. Creates its parent folder."""
     folder = BAGS.expanduser()
-    with contextlib.suppress(OSError):  # the recorder reports that it can't write there
+    with contextlib.suppress(OSError):  # reported when the bag is created
         folder.mkdir(parents=True, exist_ok=True)
     return folder / time.strftime("bag_%Y-%m-%d_%H-%M-%S")
 
 
 class SettingsError(Exception):
-    """A parameter has a value that can't be used; the text says which are allowed."""
+    """Invalid value of a parameter. The text names the allowed ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What to record, and where to."""
+    """Topics to record, and the destination."""
 
     bag: Path
     topics: frozenset[str]
-    """Fully qualified names; empty means all that are not hidden."""
+    """Fully qualified names; empty: all that are not hidden"""
     exclude: re.Pattern[str] | None
     compress: bool
 
 
 def read_settings(node: Node) -> Settings:
-    """Declare the parameters and read them.
+    """Declare and read the parameters.
 
     Raises:
         SettingsError: a value is not allowed.
@@ -74,7 +74,7 @@ def read_settings(node: Node) -> Settings:
     names = list(declared["topics"])
     try:
         topics = frozenset(node.resolve_topic_name(name) for name in names if name)
-    except (RuntimeError, ValueError) as error:  # RCLError, which has no public home on all distributions
+    except (RuntimeError, ValueError) as error:  # RCLError, which is not public on all distributions
         raise SettingsError(f"topics is {names}, which holds a name that no topic can have: {error}") from None
     declared.freeze_because("when the node starts")
     return Settings(

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a bag into one HTML page."""
+"""Report of a bag as one HTML page."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Write the page; return the exit status."""
+    """Write the page. Return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge report", description=__doc__)
     parser.add_argument("bag", type=Path, help="a folder with metadata.yaml, or an .mcap file")
     parser.add_argument("--output", "-o", type=Path, help="the page to write (report.html in the bag's folder)")
@@ -28,7 +28,7 @@ def _report(bag: "Bag", output: Path | None) -> int:
 
 
 def write_report(bag_path: Path, page: Path | None = None) -> Path:
-    """Write the page of a bag and return where it is. Raises BagError and OSError."""
+    """Write the page of a bag. Return its path. Raises BagError and OSError."""
     from drone_bridge.tools.bags.bag import Bag
 
     with Bag(bag_path) as bag:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's plots, as plotly figures."""
+"""Plots of the report, as plotly figures."""
 
 import itertools
 import re
@@ -11,19 +11,19 @@ import plotly.graph_objects as go
 
 from drone_bridge.tools.reporting.story import ANGLE, LEVELS, Series, StateInterval, thinned
 
-#: Distinguishable with any kind of colour vision, on light and on dark.
+#: Distinguishable for all kinds of colour vision, on light and dark backgrounds.
 _COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")
 _LEVEL_COLOURS = dict(zip(LEVELS, ("#228833", "#CCBB44", "#EE6677", "#BBBBBB"), strict=True))
-#: Viewpoint, in plotly's units, in which the scene's diagonal is `_DIAGONAL`: far enough for all of it to be seen.
+#: Viewpoint in plotly's units, in which the scene's diagonal is `_DIAGONAL`. All of the scene is visible from there.
 _EYE = {"x": 1.25, "y": 1.25, "z": 0.9}
 _DIAGONAL = 1.5
-_FLATTEST = 0.1  # edge of the scene, of its longest one
+_FLATTEST = 0.1  # least edge of the scene, as a share of its longest one
 _ROW_PX = 34
 _AXIS_PX = 70
 
 
 def track(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> go.Figure:
-    """Return the tracks of all vehicles in one scene, with the time at each point."""
+    """Plot the tracks of all vehicles in one scene, with the time at each point."""
     figure = _figure(height=560)
     for number, (topic, points) in enumerate(tracks.items()):
         array = np.array(points)
@@ -50,7 +50,7 @@ def track(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> 
 
 
 def _equal_axes(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]]) -> dict[str, Any]:
-    """Return axes of one scale around all tracks, as plotly's own let a flat scene grow past the eye."""
+    """Return axes with equal scales around all tracks. With plotly's own, a flat scene extends past the viewpoint."""
     places = np.array([point[1:] for points in tracks.values() for point in points if np.isfinite(point).all()])
     if not len(places):
         return {}
@@ -66,7 +66,7 @@ def _equal_axes(tracks: Mapping[str, Sequence[tuple[float, float, float, float]]
     return axes
 
 
-#: By the end of a field's name, what REP 103 measures it in.
+#: Units of REP 103 by the end of a field's name.
 _UNITS = (
     (re.compile(r"linear_acceleration\.[xyz]$"), "m/s²"),
     (re.compile(r"(angular_velocity|angular)\.[xyz]$"), "rad/s"),
@@ -79,19 +79,19 @@ _UNITS = (
 )
 
 
-#: Messages whose numbers are shares of what the vehicle can do, -1 to 1, whatever their fields are called.
+#: Messages whose fields are shares of the vehicle's maxima, -1 to 1.
 _OF_SHARES = ("drone_bridge/msg/CommandAxes",)
 
 
 def unit_of(name: str, type_name: str) -> str:
-    """Return what a field of a type is measured in, as far as its name tells; empty if it does not."""
+    """Return the unit of a field by its name and type, or an empty string if unknown."""
     if type_name in _OF_SHARES:
         return "share"
     return next((unit for end, unit in _UNITS if end.search(name)), "")
 
 
 def lines(series: Series) -> go.Figure | None:
-    """Return the numbers of one topic over time, angles on an axis of their own; None when there is nothing to see."""
+    """Plot the numbers of a topic over time, with a separate axis for angles. Return None if all are uninteresting."""
     names = list(filter(series.is_interesting, series.columns)) if len(series.times) > 1 else []
     if not names:
         return None
@@ -100,7 +100,7 @@ def lines(series: Series) -> go.Figure | None:
     others = set(names) - angles
     for number, name in enumerate(names):
         t, values = thinned(series.times, series.columns[name])
-        shape = "hv" if name in series.flags else "linear"  # a flag has no values between two
+        shape = "hv" if name in series.flags else "linear"  # a flag is not interpolated
         line = {"color": _COLOURS[number % len(_COLOURS)], "width": 1.5, "shape": shape}
         axis = "y2" if name in angles and others else "y"
         label = ", ".join(filter(None, (name, unit_of(name, series.type_name))))
@@ -109,13 +109,13 @@ def lines(series: Series) -> go.Figure | None:
     if len(units) == 1:
         figure.update_yaxes(title=units.pop())
     if angles and others:
-        own = {"tickmode": "auto", "showgrid": False, "zeroline": False}  # and not where the other axis has its ticks
+        own = {"tickmode": "auto", "showgrid": False, "zeroline": False}  # independent of the ticks of the other axis
         figure.update_layout(yaxis2={"title": "deg", "side": "right", "overlaying": "y", **own})
     return figure
 
 
 def states(intervals: Mapping[str, Sequence[StateInterval]]) -> go.Figure:
-    """Return a bar for each interval of a state, labelled with the state, one row per topic or status."""
+    """Plot the intervals of states as labelled bars, with one row per topic or status."""
     found = [(name, interval) for name, intervals_of_it in intervals.items() for interval in intervals_of_it]
     others = dict.fromkeys(interval.state for _, interval in found if interval.state not in LEVELS)
     colours = {**_LEVEL_COLOURS, **dict(zip(others, itertools.cycle(_COLOURS), strict=False))}

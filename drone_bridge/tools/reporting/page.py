@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page: one HTML file that opens anywhere and fetches nothing."""
+"""Page of the report: one self-contained HTML file."""
 
 import base64
 import html
@@ -16,7 +16,7 @@ from drone_bridge.tools.reporting import figures
 from drone_bridge.tools.reporting.story import Picture, Story
 
 _JPEG_QUALITY = 80
-#: Bytes of a pixel, and what OpenCV calls the way from an encoding to its own blue, green, red; None: it is that.
+#: Bytes per pixel and OpenCV's conversion to blue, green, red, by encoding; None: no conversion.
 _TO_BGR = {
     "rgb8": (3, "COLOR_RGB2BGR"),
     "bgr8": (3, None),
@@ -38,7 +38,7 @@ figcaption { font-size: .8rem; color: #888; }
 """
 
 
-#: All plots over time show the same time, also after somebody has zoomed in one of them.
+#: Script that synchronizes the time axes of all plots, also after zooming in one of them.
 _ONE_TIME_AXIS = """
 const plots = [...document.querySelectorAll(".js-plotly-plot")]
   .filter((plot) => plot.layout.xaxis?.title?.text === "s");
@@ -58,7 +58,7 @@ show([0, DURATION]);
 
 
 def render(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) -> str:
-    """Return the page's text."""
+    """Return the HTML of the page."""
     title = html.escape(_name(bag))
     duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
     body = "\n".join(_sections(bag, story, topic_rates))
@@ -71,7 +71,7 @@ def render(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) -> st
 
 
 def _name(bag: Bag) -> str:
-    """Return the bag's name with its parent folder, as many bags are just called 'bag'."""
+    """Return the name of the bag with its parent folder, since many bags are called 'bag'."""
     return "/".join(bag.path.resolve().parts[-2:]).lstrip("/")
 
 
@@ -99,7 +99,7 @@ def _sections(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) ->
 
 
 def outcomes(story: Story) -> Iterator[str]:
-    """Yield a sentence about each controller: what it did, for how long, how that ended, and how far from its goal."""
+    """Yield a sentence per controller: behaviour, duration, final state, and distance to its goal."""
     for topic, (behaviour, distance_m) in sorted(story.controllers.items()):
         if not (intervals := story.states.get(topic)):
             continue
@@ -113,7 +113,7 @@ def outcomes(story: Story) -> Iterator[str]:
 
 
 def _plot(figure: Any, has_tools: bool = True) -> str:
-    """Return it as HTML; its tools would cover a plot that is not high."""
+    """Return a figure as HTML. Low plots need `has_tools=False`, since the tools would cover them."""
     config = {"displaylogo": False} if has_tools else {"displayModeBar": False}
     text: str = figure.to_html(full_html=False, include_plotlyjs=False, config=config)
     return text
@@ -154,14 +154,14 @@ def _topics(bag: Bag, topic_rates: dict[BagTopic, TopicRate]) -> str:
 
 
 def _illegible(story: Story) -> str:
-    """Return why topics, or the rest of them, are not shown."""
+    """Return the reasons for topics that are left out, fully or in part."""
     return "".join(
         f"<p>{html.escape(name)} is left out: {html.escape(why)}</p>" for name, why in story.illegible.items()
     )
 
 
 def data_uri(picture: Picture) -> str | None:
-    """Return an image as text for `src`; None for one that can't be shown. Compressed ones stay as they are."""
+    """Return an image as a data URI, or None if it is not supported. Compressed images are not converted."""
     if picture.type_name == "sensor_msgs/msg/CompressedImage":
         kind = "png" if "png" in picture.message.format else "jpeg"
         return _uri(bytes(picture.message.data), kind)
@@ -180,7 +180,7 @@ def _jpeg(image: Any) -> bytes | None:
         return None
     channels, conversion = _TO_BGR[image.encoding]
     if len(image.data) != image.height * image.step or image.step < image.width * channels:
-        return None  # the publisher has put less, or more, into it than it says
+        return None  # the size of the data does not match the image
     rows = np.asarray(image.data).reshape(image.height, image.step)
     pixels = np.ascontiguousarray(rows[:, : image.width * channels]).reshape(image.height, image.width, channels)
     bgr = cv2.cvtColor(pixels, getattr(cv2, conversion)) if conversion else pixels

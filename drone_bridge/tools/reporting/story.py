@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened, read from a bag in one pass: states, pictures, and the numbers in messages of any type."""
+"""Story: the data of a report, read from a bag in one pass: states, images, and numbers of any message type."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,36 +13,36 @@ from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, field_names
 from drone_bridge.tools.progress import counted
 
-PICTURES = 8  # of each camera
+PICTURES = 8  # per camera
 MAX_CAMERAS = 4
 MAX_LOG_LINES = 200
-MAX_STATES = 30  # of one topic; strings with more different values are not states, but for example documents
+MAX_STATES = 30  # per topic; a string with more distinct values is not a state, but for example a document
 WARNING = 30  # in rcl_interfaces/msg/Log
 
 _IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
-_COMPRESSED = "/compressed"  # as image_transport calls them
+_COMPRESSED = "/compressed"  # suffix of image_transport
 _TRACKED = ("nav_msgs/msg/Odometry", "geometry_msgs/msg/PoseStamped")
 _CONTROLLER = "drone_bridge/msg/ControllerState"
 _STATES = (_CONTROLLER, "std_msgs/msg/Bool", "std_msgs/msg/String")
 _DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
 _LOG = "rcl_interfaces/msg/Log"
-#: Has numbers, and none that a plot over time would explain.
+#: Types with numbers that are not worth a plot over time.
 _NOT_PLOTTED = (
     *("sensor_msgs/msg/CameraInfo", "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessage"),
     *("rcl_interfaces/msg/ParameterEvent", "lifecycle_msgs/msg/TransitionEvent"),
 )
 LEVELS = ("OK", "WARN", "ERROR", "STALE")  # of diagnostics
-#: How the name of an angle ends.
+#: Suffix of the names of angles.
 ANGLE = ", deg"
-MAX_FIELDS = 12  # of one topic: nobody can tell more lines apart
-MAX_POINTS = 4000  # of one line, which is more than a screen has columns
-#: Not plotted: where and when a message is from, and what is the same in all of them.
+MAX_FIELDS = 12  # per topic; more lines are indistinguishable
+MAX_POINTS = 4000  # per line, more than the columns of a screen
+#: Fields that are not plotted: origin and time of a message, and constants.
 _LEFT_OUT = ("header", "stamp", "covariance", "_covariance")
 _CONSTANT = ("field_of_view", "min_range", "max_range", "radiation_type", "design_capacity", "capacity")
 
 
 def numbers_in(message: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Yield the scalar numbers of a message with their fields' names; a quaternion as Euler angles in degrees."""
+    """Yield names and values of the scalar numbers in a message. Quaternions become Euler angles in degrees."""
     for name in field_names(message):
         value = getattr(message, name)
         if name.endswith(_LEFT_OUT) or name in _CONSTANT:
@@ -59,29 +59,29 @@ def numbers_in(message: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
 
 
 def _shortened(label: str) -> str:
-    """Leave out what messages repeat: 'pose.pose.position.x' is 'position.x' to people."""
+    """Shorten the prefix of a name: 'pose.pose.position.x' becomes 'position.x'."""
     return "" if label in ("pose", "twist", "pose.pose", "twist.twist", "vector", "point") else f"{label}."
 
 
 def _degrees(rotation: Any) -> tuple[float, ...]:
-    """Return roll, pitch and yaw of REP 103."""
+    """Return roll, pitch and yaw of REP 103, degrees."""
     angles = euler_from_quaternion(Quaternion(rotation.x, rotation.y, rotation.z, rotation.w))
     return tuple(map(math.degrees, angles))
 
 
 @dataclass(slots=True)
 class Series:
-    """The numbers of one topic over time."""
+    """Numbers of a topic over time."""
 
     times: list[float] = field(default_factory=list)  # s from the beginning of the bag
     columns: dict[str, list[float]] = field(default_factory=dict)
     flags: set[str] = field(default_factory=set)
-    """The columns that are booleans"""
+    """Names of boolean columns"""
     type_name: str = ""
-    """Of the messages, package/msg/Name"""
+    """Type of the messages, package/msg/Name"""
 
     def add(self, time_s: float, message: Any) -> None:
-        """Add a message; of one with other fields than the first only those in common are kept."""
+        """Add a message. Only the fields of the first message are kept."""
         found = dict(numbers_in(message))
         if not self.times:
             self.columns = {name: [] for name in list(found)[:MAX_FIELDS]}
@@ -91,13 +91,13 @@ class Series:
             column.append(found.get(name, math.nan))
 
     def is_interesting(self, name: str) -> bool:
-        """Return whether a column has anything to show: some number that is not always zero or absent."""
+        """Return whether a column has any number other than zero."""
         column = np.asarray(self.columns[name])
         return bool(np.any(np.isfinite(column) & (column != 0)))
 
 
 def thinned(times: Sequence[float], values: Sequence[float]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Return at most MAX_POINTS of the points, the lowest and the highest of each stretch: no peak is lost."""
+    """Reduce a line to at most MAX_POINTS: the lowest and highest points of each stretch, so that peaks are kept."""
     t, v = np.asarray(times, dtype=float), np.asarray(values, dtype=float)
     if len(t) <= MAX_POINTS:
         return t, v
@@ -114,7 +114,7 @@ def thinned(times: Sequence[float], values: Sequence[float]) -> tuple[npt.NDArra
 
 @dataclass(slots=True)
 class StateInterval:
-    """A state that held from one time to another."""
+    """Time interval of a state."""
 
     state: str
     reason: str
@@ -124,7 +124,7 @@ class StateInterval:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A camera's image, not decoded."""
+    """Image of a camera, not decoded."""
 
     time_s: float
     type_name: str
@@ -133,30 +133,30 @@ class Picture:
 
 @dataclass(slots=True)
 class Story:
-    """Everything the page shows. Times are seconds from the beginning of the bag."""
+    """Contents of the page. Times are seconds from the beginning of the bag."""
 
     series: dict[str, Series] = field(default_factory=dict)
     tracks: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
     """Time and x, y, z in m, by topic"""
     states: dict[str, list[StateInterval]] = field(default_factory=dict)
     controllers: dict[str, tuple[str, float]] = field(default_factory=dict)
-    """Behaviour, and the last known distance to the goal (m, NaN: unknown), by topic"""
+    """Behaviour, and the last known distance to the goal (m; NaN: unknown), by topic"""
     diagnostics: dict[str, list[StateInterval]] = field(default_factory=dict)
-    """Level, with the message that gives the reason, by status"""
+    """Level, with the message as its reason, by status"""
     pictures: dict[str, list[Picture]] = field(default_factory=dict)
     log: list[tuple[float, int, str, str]] = field(default_factory=list)
-    """Time, level, node and line, from warnings up"""
+    """Time, level, node and line of warnings and errors"""
     illegible: dict[str, str] = field(default_factory=dict)
-    """Why the rest of a topic is left out, by topic"""
+    """Reason why the rest of a topic is left out, by topic"""
 
 
 def read_story(bag: Bag) -> Story:
-    """Read a bag from the beginning to the end. Raises BagError."""
+    """Read the whole bag. Raises BagError."""
     story = Story()
     cameras = _cameras(bag)[:MAX_CAMERAS]
     span_ns = max(1, bag.end_ns - bag.start_ns)
     picture_period_ns = max(1, span_ns // PICTURES)
-    next_ns = dict.fromkeys(cameras, 0)  # when the next picture of each is due
+    next_ns = dict.fromkeys(cameras, 0)  # due time of the next image, by camera
     for message in counted(bag.messages(), "reading", bag.count):
         name, type_name = message.topic.name, message.topic.type_name
         since_start_ns = message.time_ns - bag.start_ns
@@ -166,7 +166,7 @@ def read_story(bag: Bag) -> Story:
         try:
             if type_name not in _IMAGES:
                 _note(story, name, type_name, time_s, bag.deserialize(message))
-            # Images are large: only those that are shown are decoded.
+            # Only images that are shown are deserialized, since they are large.
             elif name in cameras and since_start_ns >= next_ns[name]:
                 next_ns[name] = (since_start_ns // picture_period_ns + 1) * picture_period_ns
                 story.pictures.setdefault(name, []).append(Picture(time_s, type_name, bag.deserialize(message)))
@@ -176,12 +176,12 @@ def read_story(bag: Bag) -> Story:
         if len({interval.state for interval in intervals}) > MAX_STATES:
             del story.states[topic]
         else:
-            intervals[-1].to_s = span_ns / NANOSECONDS_PER_SECOND  # nothing else was reported
+            intervals[-1].to_s = span_ns / NANOSECONDS_PER_SECOND  # the last state lasts to the end
     return story
 
 
 def _cameras(bag: Bag) -> list[str]:
-    """Return the image topics, without compressed ones of which the raw images are recorded too."""
+    """Return the image topics, without compressed ones whose raw images are recorded, too."""
     images = [topic.name for topic in bag.topics if topic.type_name in _IMAGES and topic.count]
     return [name for name in images if not (name.endswith(_COMPRESSED) and name.removesuffix(_COMPRESSED) in images)]
 
@@ -210,7 +210,7 @@ def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any)
 
 
 def _note_controller(story: Story, topic: str, message: Any) -> None:
-    """Keep the behaviour, and the newest distance that is known."""
+    """Store the behaviour and the last known distance."""
     before = story.controllers.get(topic, ("", math.nan))[1]
     distance = float(message.distance)
     story.controllers[topic] = (message.behaviour, distance if math.isfinite(distance) else before)
@@ -219,7 +219,7 @@ def _note_controller(story: Story, topic: str, message: Any) -> None:
 def _note_state(
     intervals: list[StateInterval], time_s: float, state: str, reason: str, *, is_new_with_reason: bool = False
 ) -> None:
-    """Go on with the last interval, or begin another one."""
+    """Extend the last interval, or begin a new one."""
     if intervals:
         intervals[-1].to_s = time_s
         if intervals[-1].state == state and (intervals[-1].reason == reason or not is_new_with_reason):

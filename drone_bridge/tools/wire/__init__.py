@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wire logs, shown as text. See docs/bags.md."""
+"""Display of wire logs as text. See docs/bags.md."""

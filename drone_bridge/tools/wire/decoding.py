@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes what a connection carried to messages, with the codecs of both ends of the conversation."""
+"""Decoder: decodes the data of a connection with the codecs of both ends."""
 
 import contextlib
 from collections.abc import Iterator
@@ -11,25 +11,25 @@ from drone_bridge.tools.wire.describing import describe
 from drone_bridge.tools.wire.log_file import Entry, Source
 from drone_bridge.wire import ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
-#: How many bytes are kept of those before a violation.
+#: Number of bytes kept before a violation.
 AROUND_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of the protocol."""
+    """Message of the protocol."""
 
     sender: Side
     event: Any
 
     @property
     def meaning(self) -> Any:
-        """The message itself, without the question that it answers."""
+        """Message itself, without the request that it responds to."""
         return getattr(self.event, "response", self.event)
 
     @property
     def text(self) -> str:
-        """The message on one line."""
+        """Message on one line."""
         if self.meaning is not self.event:
             return f"{describe(self.meaning)}, to {type(self.event.request).__name__}"
         return describe(self.event)
@@ -37,12 +37,12 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A breach of the protocol. The rest of a stream can't be decoded after it."""
+    """Protocol violation. The rest of a stream can't be decoded after it."""
 
     sender: Side
     sentence: str
-    offset: int  # of the first of the bytes around, in the stream
-    around: bytes  # from the last message that was whole on, or the end of that
+    offset: int  # of the first byte of `around`, in the stream
+    around: bytes  # bytes since the last complete message, or the last of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +57,18 @@ Outcome = Message | Violation | Undecoded
 
 
 class Decoder:
-    """Turns the entries of one connection into messages."""
+    """Decoder of the entries of one connection."""
 
     def __init__(self, source: Source, *, is_stream: bool) -> None:
-        """`is_stream`: whether the entries are pieces of one, and not datagrams."""
+        """Create the codecs. `is_stream`: whether entries are pieces of a stream, not datagrams."""
         self._ends: Recorded = load(source.kind.recorded)(source.kind, source.parameters)
         self._is_stream = is_stream
         self._broken: set[Side] = set()
-        self._pending = {side: bytearray() for side in Side}  # since the last message that was whole
-        self._offsets = dict.fromkeys(Side, 0)  # of those, in the stream
+        self._pending = {side: bytearray() for side in Side}  # bytes since the last complete message
+        self._offsets = dict.fromkeys(Side, 0)  # of the pending bytes, in the stream
 
     def feed(self, entry: Entry) -> Iterator[Outcome]:
-        """Yield what a piece, or the end of the stream, completes."""
+        """Decode an entry. Yield the messages that it completes."""
         sender, data = entry.sender, entry.data
         if sender in self._broken:
             if data:
@@ -85,7 +85,7 @@ class Decoder:
         yield from self._drain(sender)
 
     def unfinished(self) -> Iterator[Violation]:
-        """Yield, by side, the bytes of a message that is not whole yet: of a wrong length, maybe."""
+        """Yield the bytes of an incomplete message for each side, such as one of a wrong length."""
         for sender, pending in self._pending.items():
             if pending and sender not in self._broken:
                 yield self._violation(sender, f"{len(pending)} bytes of a message that is not whole")
@@ -96,7 +96,7 @@ class Decoder:
         return Violation(sender, sentence, self._offsets[sender] + skipped, bytes(pending[skipped:]))
 
     def _drain(self, sender: Side) -> Iterator[Outcome]:
-        """Yield what the reader has."""
+        """Yield the messages of a reader, and its violation if any."""
         while sender not in self._broken:
             try:
                 for event in self._ends.readers[sender].events():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages and bytes as lines of text."""
+"""Text representation of messages and bytes."""
 
 import zlib
 from array import array
@@ -14,14 +14,14 @@ _BINARY = (bytes, bytearray, memoryview, array)
 
 
 def describe(event: Any) -> str:
-    """Return a message on one line: its name, and what it says, field by field. Large binary fields as a checksum."""
+    """Return a message on one line: its name and its fields. Large binary fields are shown as a checksum."""
     named = ((field.name, getattr(event, field.name)) for field in fields(event))
     said = " ".join(f"{name}={text_of(value)}" for name, value in named if value is not None)
     return f"{type(event).__name__} {said}".rstrip()
 
 
 def text_of(value: Any) -> str:
-    """Return a value for people, without spaces where it can do without."""
+    """Return a readable form of a value, with as few spaces as possible."""
     if isinstance(value, Enum):
         return str(value.name).lower()
     if isinstance(value, float):
@@ -40,14 +40,14 @@ def text_of(value: Any) -> str:
 
 
 def _checksum(data: bytes) -> str:
-    """Return short bytes as they are, others as size and checksum."""
+    """Return short data in hexadecimal, other data as size and checksum."""
     if len(data) > _SHORT_BYTES:
         return f"<{len(data)} bytes, crc32 {zlib.crc32(data):08x}>"
     return data.hex() or "empty"
 
 
 def hex_lines(data: bytes | memoryview, offset: int = 0) -> Iterator[str]:
-    """Yield lines of 16 bytes, as `hexdump -C` has them."""
+    """Yield lines of 16 bytes in the format of `hexdump -C`."""
     for start in range(0, len(data), _LINE_BYTES):
         line = data[start : start + _LINE_BYTES]
         letters = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in line)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A file of a wire log, read whole or without an end, and while it is being written."""
+"""LogFile: reader of a wire log. The file may have no end, or still be written."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -16,12 +16,12 @@ from drone_bridge.tools.mcap_records import MAGIC, UNREADABLE, parsed, whole_rec
 
 
 class WireError(Exception):
-    """What was requested can't be done; the text is a sentence."""
+    """Failure of a request, with a sentence as its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who wrote a log."""
+    """Node that wrote a log."""
 
     kind: ProtocolKind
     side: Side
@@ -29,22 +29,22 @@ class Source:
     parameters: Mapping[str, Any]
 
     def role(self, side: Side) -> str:
-        """Return what the protocol calls a side."""
+        """Return the protocol's name of a side."""
         return self.kind.role(side).name
 
 
-#: Of conversations.
+#: Transports that carry the protocol's messages.
 TRANSPORTS = ("tcp", "udp", "serial")
 
 
 class Connection(NamedTuple):
-    """The two ends of a connection: a stream, or datagrams by udp; of what TRANSPORTS lacks, data beside them."""
+    """Connection: a stream, or datagrams by udp. Other transports than TRANSPORTS carry side data, such as video."""
 
     number: int
     transport: str
     own: str  # addresses
     peer: str
-    time_ns: int  # of its beginning, since 1970
+    time_ns: int  # begin, since 1970
 
     @property
     def is_stream(self) -> bool:
@@ -52,30 +52,30 @@ class Connection(NamedTuple):
 
     @property
     def is_conversation(self) -> bool:
-        """Whether it carries the protocol's messages, and not data beside them, such as video."""
+        """Whether the connection carries the protocol's messages, not side data such as video."""
         return self.transport in TRANSPORTS
 
 
 class Entry(NamedTuple):
-    """A piece of a stream or a datagram, as it went over the wire."""
+    """Piece of a stream, or datagram, as transmitted."""
 
     time_ns: int  # since 1970
     connection: Connection
     sender: Side
-    data: bytes  # of a stream, none at all is the end
+    data: bytes  # empty: end of the stream
 
 
 class LogFile:
-    """The file at a path, for one reader."""
+    """Wire log at a path, for a single reader."""
 
     def __init__(self, path: Path, *, follow: bool = False) -> None:
-        """Open it; with `follow` it is read until it has an end. Raises WireError and OSError."""
+        """Open the file. With `follow`, it is read until its end is written. Raises WireError and OSError."""
         self._path = path
         self._file = path.open("rb")
         self._records = self._read(follow)
         self._channels: dict[int, str] = {}  # topics
         self._connections: dict[int, Connection] = {}
-        #: Who wrote it.
+        #: Node that wrote the log.
         self.source = self._find_source()
 
     def __enter__(self) -> "LogFile":
@@ -85,7 +85,7 @@ class LogFile:
         self._file.close()
 
     def entries(self) -> Iterator[Entry]:
-        """Yield what has not been read yet, as far as it is whole. Raises WireError."""
+        """Yield the entries that have not been read yet and are complete. Raises WireError."""
         for record in self._records:
             if isinstance(record, Channel):
                 self._channels[record.id] = record.topic
@@ -119,7 +119,7 @@ class LogFile:
             raise WireError(f"{self._path} is damaged: it lacks connection {number} ({error!r}).") from error
 
     def _read(self, follow: bool) -> Iterator[Any]:
-        """Yield the records of mcap. Raises WireError."""
+        """Yield MCAP records. Raises WireError."""
         if self._file.read(len(MAGIC)) != MAGIC:
             raise WireError(f"{self._path} is not a wire log: it does not begin like an MCAP file.")
         try:

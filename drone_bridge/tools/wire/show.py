@@ -16,11 +16,11 @@ from drone_bridge.tools.wire.describing import hex_lines
 from drone_bridge.tools.wire.log_file import Connection, Entry, LogFile, Source, WireError
 
 _NANOSECONDS = 1e9
-_AROUND = 64  # bytes shown from the beginning and from the end of those around a violation
+_AROUND = 64  # bytes shown at the beginning and the end of the data around a violation
 
 
 def main(argv: Sequence[str]) -> int:
-    """Print a log; return the exit status."""
+    """Print a log. Return the exit status."""
     parser = argparse.ArgumentParser(prog="drone-bridge wire", description="Shows wire logs: docs/bags.md.")
     commands = parser.add_subparsers(required=True, metavar="command")
     show = commands.add_parser("show", help="one line per message", description=__doc__)
@@ -50,16 +50,16 @@ def main(argv: Sequence[str]) -> int:
 
 
 class Lines:
-    """The text of one log: each connection's number and ends when it begins, then a line for each message."""
+    """Text of a log: a headline per connection with number and addresses, and a line per message."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
         self._width = max(len(source.role(side)) for side in Side)
-        self._start_ns: int | None = None  # of the first entry
-        self._decoders: dict[int, Decoder] = {}  # by the number of the connection
+        self._start_ns: int | None = None  # time of the first entry
+        self._decoders: dict[int, Decoder] = {}  # by number of the connection
 
     def decoded(self, entries: Iterator[Entry]) -> Iterator[str]:
-        """Yield the messages."""
+        """Yield the lines of decoded messages."""
         for entry in entries:
             number = entry.connection.number
             if number not in self._decoders:
@@ -83,7 +83,7 @@ class Lines:
                 yield from _around(rest)
 
     def raw(self, entries: Iterator[Entry], limit: int) -> Iterator[str]:
-        """Yield each read and each send, with its first bytes, or with all for a limit of 0."""
+        """Yield the lines of each read and send, with at most `limit` bytes; 0: all."""
         begun: set[Connection] = set()
         for entry in entries:
             if entry.connection not in begun:
@@ -109,20 +109,20 @@ class Lines:
         return f"{time:>12} {number:2} {self._source.role(sender):>{self._width}} {arrow}"
 
     def _time(self, entry: Entry) -> str:
-        """Return the seconds since the first entry."""
+        """Return the time since the first entry, s."""
         if self._start_ns is None:
             self._start_ns = entry.time_ns
         return f"{(entry.time_ns - self._start_ns) / _NANOSECONDS:.6f}"
 
 
 def _beside(data: bytes) -> str:
-    """Return data beside the protocol's messages: text, as a size and a hash are, or how much it is."""
+    """Return side data as text, if it is JSON such as size and hash, or else its size."""
     is_text = data[:1] == b"{" and data.isascii()
     return data.decode() if is_text else f"{len(data)} bytes"
 
 
 def _around(found: Violation) -> Iterator[str]:
-    """Yield the bytes from the last good message on; of many, the first and the last."""
+    """Yield lines of the bytes since the last valid message. Long data is reduced to its beginning and end."""
     data, offset = found.around, found.offset
     if len(data) <= 2 * _AROUND:
         yield from (f"    {line}" for line in hex_lines(data, offset))
