@@ -152,7 +152,7 @@ class Vehicle:
         tolerance: float = 0.0,
         speed: float = 0.0,
     ) -> str:
-        """Go through places (x, y, z in m), and stay at the last one; see go_to. Raises VehicleError."""
+        """Go through places (x, y, z in m), and stay at the last one. Arguments as for go_to. Raises VehicleError."""
         path = Path(poses=[_stamped(point, None, frame) for point in points])
         return self._do(
             "follow_path", FollowPath, FollowPath.Goal(path=path, tolerance=float(tolerance), speed=float(speed))

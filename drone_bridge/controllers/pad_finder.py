@@ -210,7 +210,7 @@ class PadFinder(Node):
             self._publisher.publish(message)
 
     def _pad(self, photo: Photo) -> LandingPad:
-        """Return what an image shows. Raises ValueError with a sentence for what can't be used."""
+        """Search an image, and return its landing_pad message. Raises ValueError with a sentence if it is unusable."""
         get, imu, stamp = self._declared.__getitem__, photo.imu, photo.image.header.stamp
         away_s = abs(seconds_between(imu.header.stamp, stamp))
         if away_s > get("source_timeout"):
