@@ -8,11 +8,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Sent, Side
+from drone_bridge.robot_class.robot import Robot
 
 if TYPE_CHECKING:
     from drone_bridge.robot_class.connection import Connection
-    from drone_bridge.robot_class.robot import Robot
-
 LAUNCH_FILE = "vehicle.launch.xml"
 
 

@@ -28,11 +28,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from drone_bridge.kind import ProtocolKind
+from drone_bridge.kind import ProtocolKind, load
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.observed_motion import Triple
-from drone_bridge.robot_class.parts import Parts
 
+#: Bridge, server, programs and the rest of a Robot; named, as in every KIND, because they import this module.
+PARTS = "drone_bridge.robot_class.parts:Parts"
 #: Errors of a description about bytes that make no sense.
 SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
 #: The field of BodyVelocity that each axis moves.
@@ -96,7 +97,8 @@ class Robot:
 
     KIND: ClassVar[ProtocolKind]
     """What the registry has of it; made for each subclass with a name."""
-    parts: ClassVar[Parts]
+    parts: ClassVar[Any]
+    """What KIND names: its robot_class.parts.Parts."""
 
     name: ClassVar[str]
     summary: ClassVar[str] = ""
@@ -186,7 +188,7 @@ class Robot:
                 raise ValueError(f"{cls.__name__}.{attribute} has to be one of {', '.join(filter(None, choices))}.")
         if still := [axis for axis in cls.axes if getattr(cls.fastest, AXES[axis]) <= 0]:
             raise ValueError(f"{cls.__name__}.fastest has no {AXES[still[0]]}, and axes has {still[0]}.")
-        cls.parts = Parts(cls)
+        cls.parts = load(PARTS)(cls)
         cls.KIND = cls.parts.kind(has_robots_end=cls.obey is not Robot.obey)
 
 
