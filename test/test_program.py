@@ -199,14 +199,12 @@ def segments_of(pid):
 
 
 def test_a_parameter_file_that_ros_refuses_is_named_in_a_sentence(start_child, tmp_path):
-    """By one line; and it is not ended at once, as a launch file would start it again at once."""
+    """By one line, with the status of a refused start, after which a launch file does not start it again."""
     file = tmp_path / "mine.yaml"
     file.write_text("/**:\n  ros__parameters:\n#    command_timeout: 0.7\n")
-    began_s = time.monotonic()
     process = start_child(executable("vehicle_model"), "--ros-args", "--params-file", file)
     process.wait_for_line(f"^vehicle_model: .*params file: .*{file}.*ros__parameters at line")
     assert process.wait() == 2
-    assert time.monotonic() - began_s > 5.0
     assert "Traceback" not in process.output
 
 

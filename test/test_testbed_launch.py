@@ -100,7 +100,7 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, mo
     assert frame_ids == {"d1/left_camera_optical_frame", "d1/right_camera_optical_frame"}
     transforms = [transform for message in content["/tf"] + content["/tf_static"] for transform in message.transforms]
     names = {name for transform in transforms for name in (transform.header.frame_id, transform.child_frame_id)}
-    assert names == {f"d1/{name}" for name in ("map", "odom", "base_link")} | {
+    assert names == {f"d1/{name}" for name in ("map", "odom", "base_link", "airframe")} | {
         f"d1/{side}_camera_{kind}" for side in ("left", "right") for kind in ("link", "optical_frame")
     }
     image = content["/d1/left/image_raw"][-1]
