@@ -53,11 +53,10 @@ docs:
 shots: setup_tests
 	@$(ACTIVATE) && python docs/make_shots.py shots $(SIZES)
 
-# All tests that need neither DDS nor other processes, for use before each commit; or what is asked of one protocol, of
-# an installed package's too: make check P=testbed
-ASKED = test/conformance $(wildcard test/test_$(P)_protocol*.py test/test_$(P)_translation.py) -k $(P)
+# All tests that need neither DDS nor other processes, for use before each commit; or all of one protocol, an installed
+# package's too: make check P=testbed
 check: lint
-	@$(ACTIVATE) && $(if $(P),pytest $(ASKED) -q,python test/runner/run.py '^unit_')
+	@$(ACTIVATE) && $(if $(P),pytest $(wildcard test/$(P)) test/conformance -k $(P) -q,python test/runner/run.py '^unit_')
 
 # All tests, or those entries whose name matches: make test T=robot. `colcon test` runs the same ones.
 test: lint

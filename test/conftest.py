@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-# What tests share. pytest's own way is unknown to that of humble.
+# What tests share lies in these and beside the tests of a folder. pytest's own way is unknown to that of humble.
 TESTS = Path(__file__).parent
-sys.path[:0] = [str(TESTS / folder) for folder in ("support", "conformance/support", "runner")]
+ROOMS = sorted({path.parent for path in TESTS.glob("*/test_*.py")} - {TESTS / "conformance"})
+sys.path[:0] = [str(folder) for folder in (TESTS / "support", TESTS / "conformance/support", TESTS / "runner", *ROOMS)]
 import place  # noqa: E402
 from alone import (  # noqa: E402, F401
     nothing_kept,

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
-#: What tests share, all of them or with the questions that are installed.
+#: What the tests of several folders share, and what is installed with the questions to each protocol.
 SUPPORT = (TESTS / "support", TESTS / "conformance" / "support")
 #: What a test file imports, and the fixtures that its tests take, when it needs DDS or other processes.
 NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subprocess"}
@@ -34,7 +34,7 @@ def imports(path: Path) -> frozenset[str]:
     """Return the top-level names of the modules that a file imports, with those of what tests share."""
     names = set(re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE))
     for name in tuple(names):
-        for folder in SUPPORT:
+        for folder in (path.parent, *SUPPORT):
             support = folder / f"{name}.py"
             if support.is_file() and support != path:
                 names |= imports(support)

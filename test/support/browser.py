@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from processes import TIMEOUT_S
+from repository import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 # Elsewhere nothing is to be installed, least of all an environment beside that of a workspace.
 if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
     pytest.skip("a browser comes with 'make setup', and ROS is installed otherwise here", allow_module_level=True)

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
+
+from repository import CAPTURES
 
 from drone_bridge.kind import ProtocolKind, Side, kinds, load
 from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
-CAPTURES = Path(__file__).resolve().parent.parent / "captures"
 MAX_EVENTS = 10_000  # of one input: more than its bytes can hold
 MAX_INPUT_BYTES = 4096  # of a stream: a window of a capture, which is much longer
 MAX_SLICES = 8

@@ -3,9 +3,10 @@
 
 import shutil
 import sys
-from pathlib import Path
 
-LAUNCH_FILES = Path(__file__).parent.parent / "launch_files"
+from repository import TESTS
+
+LAUNCH_FILES = TESTS / "launch" / "launch_files"
 SHOW = """#!/bin/sh
 printf "<%s>" "$@"
 echo

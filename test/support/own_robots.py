@@ -6,9 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
-FOLDERS = {name: Path(__file__).parent.parent.parent / "examples" / name for name in ("pioneer", "tello")}
+from repository import ROOT
+
+FOLDERS = {name: ROOT / "examples" / name for name in ("pioneer", "tello")}
 sys.path += map(str, FOLDERS.values())
 pioneer, tello = map(importlib.import_module, FOLDERS)
 Pioneer, Tello = pioneer.Pioneer, tello.Tello

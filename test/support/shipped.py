@@ -3,13 +3,12 @@
 
 import configparser
 import importlib
-from pathlib import Path
 
 import pytest
 import yaml
 from own_robots import Pioneer
+from repository import ROOT
 
-ROOT = Path(__file__).parent.parent.parent
 #: But an old name, whose file includes the new one.
 LAUNCH_FILES = sorted(path for path in (ROOT / "launch").glob("*.launch.xml") if path.name != "landing.launch.xml")
 PARTS = sorted((ROOT / "launch" / "parts").glob("*.launch.xml"))  # which launch files include

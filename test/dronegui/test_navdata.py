@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Navdata of the dronegui protocol: the datagrams of the real GUI, and every refusal."""
+
+import json
+
+import pytest
+from repository import CAPTURES
+
+from drone_bridge.dronegui.codec import (
+    MAX_DATAGRAM_BYTES,
+    MAX_FEATURES,
+    NEED_DATA,
+    ControllerConnection,
+    Demo,
+    Feature,
+    FlightState,
+    OtherNavdata,
+    VisionDetect,
+)
+from drone_bridge.wire.events import RemoteProtocolError
+
+CAPTURE = CAPTURES / "gui_to_controller_navdata.jsonl"
+DATAGRAMS = CAPTURE.read_bytes().splitlines()
+
+
+def receive(document):
+    """Hand over one datagram and return what it was."""
+    controller = ControllerConnection()
+    controller.receive_data(document if isinstance(document, bytes) else json.dumps(document).encode())
+    event = controller.next_event()
+    assert controller.next_event() is NEED_DATA
+    return event
+
+
+def refusal(document):
+    with pytest.raises(RemoteProtocolError) as refused:
+        receive(document)
+    assert len(str(refused.value)) < 250
+    return str(refused.value)
+
+
+# What the real GUI sends.
+
+
+def test_a_captured_flight_is_read_whole():
+    controller = ControllerConnection()
+    for datagram in DATAGRAMS:
+        controller.receive_data(datagram)
+    events = list(iter(controller.next_event, NEED_DATA))
+    assert len(events) == len(DATAGRAMS) == 144
+    demos = [event for event in events if isinstance(event, Demo)]
+    assert [demo.num_frames for demo in demos] == list(range(60))
+    states = list(dict.fromkeys(demo.flight_state for demo in demos))
+    assert states == [FlightState.LANDED, FlightState.TAKING_OFF, FlightState.FLYING, FlightState.LANDING]
+    assert demos[-1].flight_state is FlightState.LANDED
+    assert demos[14] == Demo(
+        ctrl_state=3 << 16,
+        vbat_flying_percentage=87.0,
+        theta=pytest.approx(-1205.4, abs=0.1),
+        phi=pytest.approx(535.6, abs=0.1),
+        psi=36600.0,
+        altitude=400.0,
+        vx=pytest.approx(200.9, abs=0.1),
+        vy=-120.0,
+        vz=0.0,
+        num_frames=14,
+    )
+    detections = [event for event in events if isinstance(event, VisionDetect)]
+    assert detections[:2] == [VisionDetect((Feature(512, 430, 88, 61, 143),)), VisionDetect()]
+    assert {event.type for event in events if isinstance(event, OtherNavdata)} == {"iphoneangles", "checksum"}
+
+
+def test_the_flight_state_is_in_the_upper_half_of_ctrl_state():
+    assert receive({"type": "demo", "ctrl_state": 4 << 16 | 7}).flight_state is FlightState.HOVERING
+    assert receive({"type": "demo", "ctrl_state": 77 << 16}).flight_state is None
+    assert receive({"type": "demo"}).flight_state is None
+    airborne = {state.name for state in FlightState if state.is_airborne}
+    assert airborne == {"FLYING", "HOVERING", "TAKING_OFF", "GOING_TO_FIX", "LANDING", "LOOPING"}
+
+
+# What other versions of it send.
+
+
+def test_blocks_without_a_type_are_recognised_by_their_unique_fields():
+    """The oldest version of the GUI does not send it."""
+    for datagram in DATAGRAMS[:2]:
+        document = json.loads(datagram)
+        del document["type"]
+        assert receive(document) == receive(datagram)
+    assert receive({"checksum": 4}) == OtherNavdata("", {"checksum": 4})
+    assert receive({"theta": 4}) == OtherNavdata("", {"theta": 4})
+
+
+def test_non_finite_floats_count_as_missing():
+    """Python's json writes them, and the drone's memory may hold them."""
+    demo = receive(b'{"type": "demo", "theta": NaN, "phi": Infinity, "psi": -Infinity, "vx": 1e999, "vy": 5}')
+    assert demo == Demo(vy=5.0)
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (bytes(MAX_DATAGRAM_BYTES + 1), "more than 8192 bytes"),
+        ({"type": 1}, "type is 1"),
+        ({"type": None}, "type is None"),
+        ({"type": "demo", "theta": "1"}, "theta is '1'"),
+        ({"type": "demo", "altitude": True}, "altitude is True"),
+        ({"type": "demo", "vx": 10**400}, "vx is 1000"),
+        ({"type": "demo", "ctrl_state": 1.5}, "ctrl_state is 1.5"),
+        ({"type": "demo", "ctrl_state": -1}, "ctrl_state is -1"),
+        ({"type": "demo", "ctrl_state": 2**32}, "ctrl_state is 4294967296"),
+        ({"type": "visiondetect", "features": {}}, "features is {}"),
+        ({"type": "visiondetect", "features": [1]}, "features[0] is 1"),
+        ({"type": "visiondetect", "features": [{"xc": 1, "yc": 1}]}, "features[0].width is missing"),
+        ({"type": "visiondetect", "features": [{}] * (MAX_FEATURES + 1)}, "at most 16"),
+    ],
+)
+def test_invalid_navdata_is_refused_with_a_reason(document, reason):
+    assert reason in refusal(document)

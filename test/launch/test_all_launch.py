@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""all.launch.xml, configuration, views and docs have what each protocol needs, and no more."""
+
+import re
+
+import pytest
+from repository import ROOT
+
+from drone_bridge.kind import kinds
+from drone_bridge.tools.launch.arguments import declared_in
+from drone_bridge.tools.launch.evaluate import evaluate
+from drone_bridge.tools.launch.parse import load
+
+ALL = ROOT / "launch" / "all.launch.xml"
+
+NAMES = {kind.launch_file.removesuffix(".launch.xml"): kind for kind in kinds().values()}
+each_system = pytest.mark.parametrize("system", NAMES)
+
+
+def test_each_launch_file_is_a_system():
+    names = {path.name.removesuffix(".launch.xml") for path in ROOT.joinpath("launch").glob("*.launch.xml")}
+    of_servers = {name for name in names if name.endswith("_server")}
+    assert names - {"all", "landing", "vehicle"} - of_servers == set(NAMES)  # an old name, and a robot in one class
+
+
+@each_system
+def test_its_nodes_are_started_in_its_namespace(tmp_path, system):
+    given = {"emulate": "true", "control": "true", "view": "true"}
+    started = {}
+    for process in evaluate(ALL, given, tmp_path):
+        command = " ".join(process.command)
+        if name := re.search(rf"__node:=(\w+) .*__ns:=/{system}( |$)", command):
+            started[name[1]] = "".join(process.files.values())
+    kind = NAMES[system]
+    controller = "rover_controller" if "rover" in kind.controller.node else "drone_controller"
+    assert started.keys() == {f"{kind.name}_bridge", controller, "vehicle_model"}
+    assert re.search(rf"\bmodel: '?{kind.model}\b", started["vehicle_model"])
+    for parameters in started.values():
+        assert "frame_prefix:" not in parameters or f"frame_prefix: {system}/" in parameters
+
+
+def test_what_is_of_all_of_them_is_there_once(tmp_path):
+    given = dict.fromkeys(("emulate", "control", "view", "record"), "true") | {"log_level": "debug"}
+    started = [" ".join(process.command) for process in evaluate(ALL, given, tmp_path)]
+    assert [sum(f"__node:={name} " in command for command in started) for name in ("recorder", "web_bridge")] == [1, 1]
+    assert all("--log-level debug" in command for command in started if "--ros-args" in command)
+
+
+@each_system
+def test_each_port_of_it_can_be_chosen_by_its_own_name(system, tmp_path):
+    its_own = declared_in(load(ROOT / "launch" / f"{system}.launch.xml"))
+    ports = [name for name in its_own if name.endswith("_port") and name != "view_port"]
+    assert len(ports) >= len(NAMES[system].ports)
+    for port in ports:
+        texts = ["".join(process.files.values()) for process in evaluate(ALL, {port: "54321"}, tmp_path)]
+        assert any("port: 54321" in text for text in texts), port
+
+
+@each_system
+def test_it_is_configured_viewed_and_described(system):
+    bridge = f"{NAMES[system].name}_bridge"
+    assert ROOT.joinpath("config", f"{bridge}.yaml").is_file()
+    assert f" {bridge} = " in ROOT.joinpath("setup.cfg").read_text()
+    assert ROOT.joinpath("rviz", f"{system}.rviz").is_file()
+    assert ROOT.joinpath("docs", f"{NAMES[system].name}.md").is_file()

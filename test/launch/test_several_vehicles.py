@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Four vehicles of one kind in one launch file, as docs/launch.md shows it."""
+
+import re
+
+import pytest
+from ports import free_ports
+from repository import ROOT
+
+from drone_bridge.tools.launch.evaluate import evaluate
+
+DRONES = ("drone1", "drone2", "drone3", "drone4")
+PAGE = ROOT / "docs" / "launch.md"
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The launch file, on free ports."""
+    section = PAGE.read_text().partition("\n## Several vehicles\n")[2]
+    text = re.search(r"```xml\n(<launch>.*?</launch>)\n```", section, re.DOTALL)[1]
+    for number, port in enumerate(free_ports(len(DRONES)), 1):
+        assert text.count(f'"800{number}"') == 1
+        text = text.replace(f'"800{number}"', f'"{port}"')
+    path = tmp_path / "drones.launch.xml"
+    path.write_text(text)
+    return path
+
+
+def test_each_has_its_names_and_its_port_and_all_have_one_recorder_and_one_page(file, tmp_path):
+    given = dict.fromkeys(("emulate", "control", "record", "view"), "true")
+    processes = evaluate(file, given, tmp_path)
+    started = [(" ".join(process.command), "".join(process.files.values())) for process in processes]
+    for name in ("recorder", "web_bridge"):
+        assert sum(f"__node:={name} " in command for command, _ in started) == 1
+    ports = set()
+    for drone in DRONES:
+        own = {
+            re.search(r"__node:=(\w+)", command)[1]: parameters
+            for command, parameters in started
+            if f"__ns:=/{drone} " in f"{command} "
+        }
+        assert own.keys() == {"testbed_bridge", "drone_controller", "vehicle_model"}
+        assert f"frame_prefix: {drone}/" in own["testbed_bridge"]
+        port = re.search(r"\bport: (\d+)", own["testbed_bridge"])[1]
+        assert sum(f" --port {port} " in command for command, _ in started) == 1  # an emulator's
+        ports.add(port)
+    assert len(ports) == len(DRONES)
+    assert len(started) == 2 + 4 * len(DRONES)

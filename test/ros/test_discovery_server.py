@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that know nothing of each other but a discovery server (Fast DDS)."""
+
+import os
+import sys
+
+import pytest
+from composition import wait_until_recorded
+from processes import executable
+from repository import TESTS
+
+PROGRAM = TESTS / "ros" / "discovery_server.py"
+#: Not a session of this process: Fast DDS keeps the server that one participant has used for all later ones, which then
+#: find nobody, and are found by nobody, in any test that follows.
+SUBSCRIBER = """
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray
+rclpy.init()
+node = rclpy.create_node("subscriber")
+node.create_subscription(DiagnosticArray, "/diagnostics", lambda message: print("heard", len(message.status)), 10)
+rclpy.spin(node)
+"""
+
+pytestmark = pytest.mark.skipif(
+    "fastrtps" not in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps"), reason="the server is one of Fast DDS"
+)
+
+
+def test_a_node_says_that_its_discovery_server_tells_it_of_nobody(start_child, domain, free_port):
+    server = {"ROS_DISCOVERY_SERVER": f"127.0.0.1:{free_port}"}
+    node = start_child(executable("vehicle_model"), env=server)
+    node.wait_for_line(f"WARN.*The discovery server 127.0.0.1:{free_port} .* has named no other node in 5 s")
+    assert node.stop() == 0
+
+
+def test_a_bridge_a_subscriber_and_a_recorder_meet_through_a_discovery_server(start_child, domain, free_port, tmp_path):
+    """A participant that uses a server is found by no other means, so whatever they know they have from it."""
+    start_child(sys.executable, PROGRAM, free_port).wait_for_line("serving")
+    server = {"ROS_DISCOVERY_SERVER": f"127.0.0.1:{free_port}"}
+    bridge = start_child(executable("testbed_bridge"), "--ros-args", "-p", "role:=listen", "-p", "port:=0", env=server)
+    start_child(executable("recorder"), "--ros-args", "-p", f"bag:={tmp_path / 'bag'}", env=server)
+    subscriber = start_child(sys.executable, "-u", "-c", SUBSCRIBER, env=server)
+    subscriber.wait_for_line("heard [1-9]")
+    # The recorder has to be told of topics that it does not have itself.
+    wait_until_recorded(tmp_path / "bag", ["/diagnostics"])
+    assert bridge.count_lines("has named no other node") == 0

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who decides what a vehicle is commanded, row by row of the arbiter's table, and for how long a command holds."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import pytest
+from repository import ROOT
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.session.arbiter import LANDING_SPEED, Arbiter, Arrival, Rank
+from drone_bridge.session.hold_state import CALLED, HELM_ENDS_AFTER_S, HoldState
+
+TIMEOUT_S = 0.5
+ODOMETRY_TIMEOUT_S, LAND_AFTER_S = 0.5, 2.0
+PLACED = {"fence_radius": 100.0, "odometry_timeout": ODOMETRY_TIMEOUT_S, "land_after": LAND_AFTER_S}
+SINKING = BodyVelocity(up=-LANDING_SPEED)
+
+
+class Vehicle:
+    """A vehicle whose commands an arbiter decides, at a time of the test's own."""
+
+    def __init__(self, *, sinks=True, **limits):
+        self.now_s = 1000.0
+        self.hold, self.observed = HoldState(), ObservedMotion(lambda: self.now_s)
+        self.timeout_s = TIMEOUT_S
+        self.counts, self.durations = Counter(), []
+        statistics = SimpleNamespace(
+            counts=self.counts, record_duration=lambda name, seconds: self.durations.append((name, seconds))
+        )
+        limits = Limits(LimitParameters(**limits), self.observed)
+        self.arbiter = Arbiter(self.hold, limits, lambda: self.timeout_s, statistics)
+        self.arbiter.sinks = sinks
+
+    def fly(self, x=0.0, y=0.0):
+        """Be somewhere, looking along the world's x."""
+        self.observed.measured(0.0, (x, y, 1.0), (0.0, 0.0, 0.0))
+
+    def discharge(self):
+        """Have reported a low battery for long."""
+        self.arbiter.limits.charged(0.1, self.now_s - LOW_BATTERY_S)
+
+    def command(self, command, stamp=None, *, is_helm=False):
+        arrival = Arrival(command, self.now_s, stamp, is_helm=is_helm)
+        self.arbiter.put(arrival)
+        return arrival
+
+    def decided(self, *arguments):
+        decision = self.arbiter.decide(self.now_s, *arguments)
+        return decision.rank, decision.command
+
+
+FORWARD, FAST, RAW = BodyVelocity(1.0, turn=0.2), BodyVelocity(8.0, turn=0.2), "raw"
+
+
+@pytest.fixture
+def vehicle():
+    """Its odometry and its battery are watched; it is where it began, and well."""
+    vehicle = Vehicle(**PLACED, low_battery=0.2, land_on_low_battery=True)
+    vehicle.arbiter.limits.charged(1.0, vehicle.now_s)
+    vehicle.fly()
+    return vehicle
+
+
+def test_the_page_has_the_ranks():
+    page = (ROOT / "docs/bridges.md").read_text()
+    assert "".join(f"| {number} | {rank.value} |\n" for number, rank in enumerate(Rank, 1)) in page
+
+
+# The table: from the bottom to the top, each row begins while all below it apply.
+
+
+def test_the_first_row_that_applies_decides_and_the_next_one_when_it_does_not_any_more(vehicle):
+    assert vehicle.decided() == (Rank.NEUTRAL, None)
+    vehicle.timeout_s = 60.0
+    vehicle.command(FORWARD, is_helm=True)
+    assert vehicle.decided() == (Rank.COMMAND, FORWARD)
+    vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
+    assert vehicle.decided() == (Rank.BLIND, None)
+    vehicle.discharge()
+    assert vehicle.decided() == (Rank.LANDING, SINKING)
+    vehicle.hold.steer(vehicle.now_s)
+    assert vehicle.decided() == (Rank.HELM, FORWARD)
+    vehicle.hold.hold(CALLED)
+    assert vehicle.decided() == (Rank.HOLD, None)
+    vehicle.hold.steer(vehicle.now_s)
+    assert vehicle.decided() == (Rank.HOLD, None)
+
+    vehicle.hold.release(vehicle.now_s)
+    assert vehicle.decided() == (Rank.HELM, FORWARD)
+    vehicle.now_s += HELM_ENDS_AFTER_S + 0.1
+    assert vehicle.decided() == (Rank.HOLD, None)
+    vehicle.hold.release(vehicle.now_s)
+    assert vehicle.decided() == (Rank.LANDING, SINKING)
+    vehicle.arbiter.limits.charged(1.0, vehicle.now_s)
+    assert vehicle.decided() == (Rank.BLIND, None)
+    vehicle.fly()
+    assert vehicle.decided() == (Rank.COMMAND, FORWARD)
+    vehicle.arbiter.forget()
+    assert vehicle.decided() == (Rank.NEUTRAL, None)
+
+
+def test_a_helm_without_a_fresh_command_is_neutral(vehicle):
+    vehicle.discharge()
+    vehicle.hold.steer(vehicle.now_s)
+    assert vehicle.decided() == (Rank.HELM, None)
+    vehicle.command(FORWARD)
+    vehicle.now_s += TIMEOUT_S + 0.1
+    assert vehicle.decided() == (Rank.HELM, None)
+
+
+def test_who_has_to_land_goes_on_landing_when_nobody_commands(vehicle):
+    vehicle.now_s += ODOMETRY_TIMEOUT_S + LAND_AFTER_S - 0.1
+    assert vehicle.decided() == (Rank.NEUTRAL, None)
+    vehicle.now_s += 0.2
+    for _ in range(3):
+        assert vehicle.decided() == (Rank.LANDING, SINKING)
+        assert vehicle.arbiter.rank(vehicle.now_s) is Rank.LANDING
+        vehicle.now_s += 100.0
+    vehicle.command(RAW)
+    assert vehicle.decided() == (Rank.LANDING, SINKING)
+
+
+def test_who_lands_by_a_button_is_neutral_meanwhile():
+    vehicle = Vehicle(sinks=False, low_battery=0.2, land_on_low_battery=True)
+    vehicle.discharge()
+    vehicle.command(FORWARD)
+    assert vehicle.decided() == (Rank.LANDING, None)
+
+
+def test_a_raw_command_needs_no_odometry_and_has_no_limits(vehicle):
+    vehicle.now_s += ODOMETRY_TIMEOUT_S + 0.1
+    vehicle.command(RAW)
+    assert vehicle.decided() == (Rank.COMMAND, RAW)
+
+
+def test_at_the_helm_too_velocities_are_followed_within_the_limits():
+    vehicle = Vehicle(max_speed=2.0)
+    vehicle.command(FAST)
+    assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(2.0, turn=0.2))
+    vehicle.hold.steer(vehicle.now_s)
+    assert vehicle.decided() == (Rank.HELM, None)  # a command that was put meanwhile is not the helm's
+    vehicle.command(FAST, is_helm=True)
+    assert vehicle.decided() == (Rank.HELM, BodyVelocity(2.0, turn=0.2))
+    assert vehicle.counts == {"limited_commands": 2}
+    vehicle.command(FORWARD, is_helm=True)
+    assert vehicle.decided() == (Rank.HELM, FORWARD)
+    assert vehicle.counts == {"limited_commands": 2}
+
+
+def test_a_command_is_followed_within_the_limits_of_the_moment_and_not_of_its_arrival():
+    vehicle = Vehicle(fence_radius=10.0)
+    vehicle.fly()
+    vehicle.timeout_s = 60.0
+    vehicle.command(FORWARD)
+    assert vehicle.decided() == (Rank.COMMAND, FORWARD)
+    vehicle.fly(x=9.9)
+    assert vehicle.decided()[1].forward < 1.0
+
+
+def test_the_vehicles_maxima_come_after_the_limits_and_count_each_command_once():
+    def within_maxima(command):
+        return BodyVelocity(3.0) if command == BodyVelocity(5.0) else RAW if command == "too much" else command
+
+    vehicle = Vehicle(max_speed=5.0)
+    vehicle.arbiter.within_maxima = within_maxima
+    vehicle.command(BodyVelocity(9.0))
+    for _ in range(3):
+        assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(3.0))
+    assert vehicle.counts == {"limited_commands": 1, "clamped_commands": 1}
+    vehicle.command("too much")
+    assert vehicle.decided() == (Rank.COMMAND, RAW)
+    assert vehicle.counts == {"limited_commands": 1, "clamped_commands": 2}
+
+
+def test_what_lands_sinks_no_faster_than_the_vehicle_can():
+    vehicle = Vehicle(low_battery=0.2, land_on_low_battery=True)
+    vehicle.arbiter.within_maxima = lambda command: BodyVelocity(up=max(command.up, -0.1))
+    vehicle.discharge()
+    assert vehicle.decided() == (Rank.LANDING, BodyVelocity(up=-0.1))
+
+
+# How long a command holds.
+
+
+def test_a_command_holds_for_its_timeout_which_may_change(vehicle):
+    vehicle.command(FORWARD)
+    for after_s, timeout_s, rank in ((0.0, 0.5, Rank.COMMAND), (0.5, 0.5, Rank.COMMAND), (0.51, 0.5, Rank.NEUTRAL)):
+        vehicle.timeout_s = timeout_s
+        assert vehicle.arbiter.decide(1000.0 + after_s).rank is rank
+    vehicle.timeout_s = 5.0
+    vehicle.now_s += 0.51
+    vehicle.fly()
+    assert vehicle.decided() == (Rank.COMMAND, FORWARD)
+
+
+def test_a_decision_says_when_what_it_follows_arrived(vehicle):
+    vehicle.command(FORWARD)
+    vehicle.now_s += 0.2
+    assert vehicle.arbiter.decide(vehicle.now_s).arrived_s == 1000.0
+
+
+def test_how_long_a_command_has_waited_is_measured_once_and_only_if_it_is_followed(vehicle):
+    vehicle.hold.hold(CALLED)
+    vehicle.command(FORWARD)
+    vehicle.decided()
+    assert vehicle.durations == []
+    vehicle.hold.release(vehicle.now_s)
+    vehicle.now_s += 0.25
+    vehicle.decided()
+    vehicle.now_s += 0.125
+    vehicle.decided()
+    assert vehicle.durations == [("command_received_to_sent", 0.25)]
+
+
+# An answer in lockstep: a command that is followed though it is not the newest.
+
+
+def test_an_answer_is_followed_instead_of_the_newest_command_by_the_same_rules(vehicle):
+    answer = vehicle.command(FORWARD, stamp=(1, 0))
+    vehicle.command(RAW)
+    vehicle.now_s += 0.1
+    assert vehicle.decided(answer) == (Rank.COMMAND, FORWARD)
+    assert vehicle.decided() == (Rank.COMMAND, RAW)
+    vehicle.hold.hold(CALLED)
+    assert vehicle.decided(answer) == (Rank.HOLD, None)

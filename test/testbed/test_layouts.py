@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which layout a testbed sends, decided from its first frame; and what is said when it is not the one expected."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from repository import CAPTURES
+from testbed_bytes import (
+    FLOATS,
+    LAYOUTS,
+    constants_bytes,
+    drain,
+    feed_by_buffer,
+    feed_by_buffers,
+    feed_by_copy,
+    frame_bytes,
+    single_bytes,
+)
+
+from drone_bridge.testbed.codec import (
+    NEED_DATA,
+    AngleUnit,
+    AttitudeLayout,
+    AutopilotConnection,
+    ConnectionClosed,
+    Constants,
+    MotionParameters,
+    SensorFrame,
+    SimulationRestarted,
+)
+from drone_bridge.wire.events import RemoteProtocolError
+
+CAPTURE = CAPTURES / "testbed_to_autopilot.bin"
+FEEDS = [feed_by_copy, feed_by_buffer, feed_by_buffers]
+SIZES = {AttitudeLayout.PITCH_YAW: 12, AttitudeLayout.PITCH_ROLL: 12, AttitudeLayout.POSE: 28}
+#: What a decision may say of each layout: nothing in a frame tells a yaw from a roll, and the documented one is taken.
+DECIDED = {layout: AttitudeLayout.POSE if size == 28 else AttitudeLayout.PITCH_YAW for layout, size in SIZES.items()}
+
+
+def undecided(unit=AngleUnit.DEGREES):
+    connection = AutopilotConnection(layout=None, angle_unit=unit)
+    connection.receive_data(constants_bytes() if unit is AngleUnit.DEGREES else constants_bytes_in_radians())
+    connection.next_event()
+    return connection
+
+
+def constants_bytes_in_radians():
+    return constants_bytes(horizontal_angle_of_view=2.0, vertical_angle_of_view=1.5)
+
+
+def floats(low, high):
+    return st.floats(low, high, width=32, allow_subnormal=False)
+
+
+@st.composite
+def first_floats(draw, layout, unit):
+    """Any attitude, anywhere, at any time."""
+    half_turn = struct.unpack(">f", struct.pack(">f", unit.half_turn))[0]
+    ranges = {"pitch": half_turn, "roll": half_turn, "yaw": half_turn, "heading": half_turn}
+    named = {}
+    for name in FLOATS[layout]:
+        if name == "time":
+            named[name] = draw(st.one_of(st.just(0.0), floats(0.0, 1e6)))
+        else:
+            limit = ranges.get(name, 1000.0)
+            named[name] = draw(st.one_of(st.just(0.0), floats(-limit, limit)))
+    return named
+
+
+@pytest.mark.parametrize("unit", list(AngleUnit))
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(data=st.data(), feed=st.sampled_from(FEEDS), images=st.binary(min_size=12, max_size=12))
+def test_a_testbed_that_waits_is_never_taken_for_another(layout, unit, data, feed, images):
+    named = data.draw(first_floats(layout, unit))
+    connection = undecided(unit)
+    sent = frame_bytes(layout, images=images, **named)
+    cut = data.draw(st.integers(0, len(sent)))
+    for piece in (sent[:cut], sent[cut:]):
+        feed(connection, piece)
+    assert connection.silence_decides or connection.layout is DECIDED[layout]
+    connection.peer_waits()
+    assert connection.layout is DECIDED[layout]
+    frame = connection.next_event()
+    assert bytes(frame.left) + bytes(frame.right) == images
+    assert (frame.time, frame.pitch) == (named["time"], named["pitch"])
+    assert (frame.position is not None) == (layout is AttitudeLayout.POSE)
+    assert connection.next_event() is NEED_DATA
+    # The next frames come as before.
+    following = {**named, "time": 2.0**20}
+    feed(connection, frame_bytes(layout, images=images, **following))
+    assert connection.next_event().time == following["time"]
+
+
+@given(chunks=st.lists(st.integers(1, 20000), max_size=8))
+def test_the_captured_testbed_is_never_taken_for_another(chunks):
+    """All three frames at once, too, as no testbed sends them: then the values decide."""
+    data = CAPTURE.read_bytes()
+    connection = AutopilotConnection(layout=None)
+    for size in [*chunks, len(data)]:
+        connection.receive_data(data[:size])
+        data = data[size:]
+    connection.receive_eof()
+    constants, *frames, end = drain(connection)
+    assert isinstance(constants, Constants)
+    assert isinstance(end, ConnectionClosed)
+    assert connection.layout is AttitudeLayout.PITCH_YAW
+    assert [(frame.pitch, frame.yaw, frame.time) for frame in frames] == [
+        (0.5 * f - 3, 2 - 1.25 * f, 0.125 * f) for f in range(3)
+    ]
+    width, height = constants.width, constants.height
+    for f, frame in enumerate(frames):
+        for e, image in enumerate((frame.left, frame.right)):
+            row, column = height - 1, width - 1
+            assert image[:3] == bytes(((7 * f + 11 * e) % 256, (13 * f + 29 * e) % 256, (f + 53 * e) % 256))
+            assert image[-1] == (row * column + f + 53 * e) % 256
+
+
+@given(data=st.binary(max_size=120), rest=st.binary(max_size=60), waits=st.booleans())
+def test_any_bytes_give_events_or_a_protocol_error(data, rest, waits):
+    connection = undecided()
+    for piece in single_bytes(data):
+        connection.receive_data(piece)
+    if waits:
+        connection.peer_waits()
+    connection.receive_data(rest)
+    connection.receive_eof()
+    drain(connection)
+
+
+def test_a_peer_that_does_not_wait_and_sends_what_fits_two_layouts_is_refused_not_guessed():
+    connection = undecided()
+    connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW) + bytes(40))
+    with pytest.raises(RemoteProtocolError, match="fits more than one layout"):
+        connection.next_event()
+
+
+def test_a_frame_that_fits_none_is_refused():
+    connection = undecided()
+    connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW, pitch=1e17))
+    connection.peer_waits()
+    with pytest.raises(RemoteProtocolError, match=r"fits no layout: after its images came 1e\+17, 5, 0.5\."):
+        connection.next_event()
+
+
+def test_silence_in_the_middle_of_a_frame_decides_nothing():
+    connection = undecided()
+    frame = frame_bytes(AttitudeLayout.POSE)
+    connection.receive_data(frame[:-1])
+    connection.peer_waits()
+    assert connection.next_event() is NEED_DATA
+    assert connection.layout is None
+    connection.receive_data(frame[-1:])
+    connection.peer_waits()
+    assert isinstance(connection.next_event(), SensorFrame)
+
+
+# Time 0.
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("feed", FEEDS)
+def test_time_0_is_a_new_simulation_and_any_other_step_back_an_alarm(layout, feed):
+    connection = AutopilotConnection(layout)
+    feed(connection, constants_bytes())
+    for time in (0.0, 0.5, 1.0, 0.0, 0.25):
+        feed(connection, frame_bytes(layout, time=time))
+        if connection.must_answer:
+            connection.send(MotionParameters(0, 0, 0, 9))
+    assert [event if isinstance(event, SimulationRestarted) else event.time for event in drain(connection)[1:]] == [
+        0.0, 0.5, 1.0, SimulationRestarted(1.0), 0.0, 0.25,
+    ]  # fmt: skip
+    feed(connection, frame_bytes(layout, time=0.125))
+    with pytest.raises(RemoteProtocolError, match=r"time runs back from 0\.25 s to 0\.125 s"):
+        connection.next_event()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("feed", FEEDS)
+def test_a_large_first_frame_is_as_any_other(layout, feed, is_known):
+    width, height = 700, 500  # 2.1 MB, which is gathered in pieces
+    images = bytes(range(256)) * (2 * width * height * 3 // 256 + 1)
+    images = images[: 2 * width * height * 3]
+    connection = AutopilotConnection(layout if is_known else None)
+    feed(connection, constants_bytes(width=width, height=height))
+    sent = frame_bytes(layout, images=images)
+    for piece in (sent[: 2**20], sent[2**20 : -20], sent[-20:-5], sent[-5:]):
+        feed(connection, piece)
+    connection.peer_waits()
+    connection.next_event()
+    frame = connection.next_event()
+    assert bytes(frame.left) + bytes(frame.right) == images
+    assert connection.layout is (layout if is_known else DECIDED[layout])

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""drone-bridge wire show: captures of real programs as the log of a bridge that was between them."""
+
+import struct
+import threading
+
+import pytest
+from repository import CAPTURES
+
+from drone_bridge.kind import Side
+from drone_bridge.net.connector import RECEIVED, SENT
+from drone_bridge.net.wire_log import WireLog, facts_of
+from drone_bridge.robot import codec as robot
+from drone_bridge.tools.cli import main as drone_bridge
+from drone_bridge.tools.wire.log_file import LogFile
+
+ENDS = "tcp", "127.0.0.1:1", "127.0.0.1:2"
+VEHICLE, OPERATOR = RECEIVED, SENT  # as a bridge has them
+CONSTANTS_BYTES, FRAME_BYTES, REPLY_BYTES = 48, 2 * 9216 + 12, 16  # of the testbed
+
+
+def capture(name):
+    return (CAPTURES / name).read_bytes()
+
+
+def lockstep():
+    """Each frame after the answer to the one before."""
+    frames, answers = capture("testbed_to_autopilot.bin"), capture("autopilot_to_testbed.bin")
+    yield VEHICLE, frames[:CONSTANTS_BYTES]
+    for number in range(3):
+        yield VEHICLE, frames[CONSTANTS_BYTES:][number * FRAME_BYTES :][:FRAME_BYTES]
+        yield OPERATOR, answers[number * REPLY_BYTES :][:REPLY_BYTES]
+
+
+def simulator():
+    """All requests at once, and the answers in pieces."""
+    yield OPERATOR, capture("client_to_simulator.bin")
+    answers = capture("simulator_to_client.bin")
+    for begin in range(0, len(answers), 100):
+        yield VEHICLE, answers[begin : begin + 100]
+
+
+def robots():
+    yield OPERATOR, capture("driver_to_robot.bin")
+    yield VEHICLE, capture("robot_to_driver.bin")
+
+
+def dronegui():
+    for line in capture("gui_to_controller_navdata.jsonl").splitlines():
+        yield VEHICLE, line
+
+
+CONVERSATIONS = {"testbed": lockstep, "simulator": simulator, "robot": robots, "dronegui": dronegui}
+MESSAGES = {"testbed": 1 + 3 + 3, "simulator": 19 + 80, "robot": 6 + 7, "dronegui": 144}
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Make the log of a bridge, of connections that each are (tcp or udp, pieces in order); return its path."""
+
+    def written(protocol, *connections, **parameters):
+        ended = []
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        log = WireLog(folder, "a_bridge", facts_of(protocol, "operator", "a_bridge", parameters), ended.append)
+        for number, (transport, pieces) in enumerate(connections):
+            tap = log(transport, f"127.0.0.1:{1000 + number}", "127.0.0.1:2000")
+            for direction, data in pieces:
+                tap(direction, data)
+        assert log.close()
+        assert ended == []
+        (path,) = folder.iterdir()
+        return path
+
+    return written
+
+
+def log_of(write, protocol):
+    return write(protocol, ("udp" if protocol == "dronegui" else "tcp", CONVERSATIONS[protocol]()))
+
+
+def show(capsys, *arguments):
+    status = drone_bridge(["wire", "show", *map(str, arguments)])
+    output = capsys.readouterr()
+    return status, output.out.splitlines(), output.err
+
+
+def without_times(lines):
+    return [line[13:] for line in lines if not line.startswith("#")]
+
+
+@pytest.mark.parametrize("protocol", CONVERSATIONS)
+def test_a_conversation_is_shown_one_line_per_message(write, protocol, capsys):
+    status, lines, errors = show(capsys, log_of(write, protocol))
+    assert (status, errors) == (0, "")
+    assert lines[0].startswith(f"# 1: {protocol} over ")
+    assert not [line for line in lines if "BREAKS" in line or "can't be decoded" in line]
+    assert len(lines) == 1 + MESSAGES[protocol]
+
+
+def test_a_line_has_direction_and_what_the_message_says(write, capsys):
+    path = log_of(write, "testbed")
+    _, lines, _ = show(capsys, path)
+    assert lines[0].startswith("# 1: testbed over tcp, autopilot 127.0.0.1:1000, testbed 127.0.0.1:2000; 20")
+    assert lines[1].startswith("    0.000000  1   testbed <- Constants ")
+    assert without_times(lines)[1:3] == [
+        " 1   testbed <- SensorFrame left=<9216 bytes, crc32 fc47dd58> right=<9216 bytes, crc32 0331eea6> "
+        "time=0 pitch=-3 yaw=2",
+        " 1 autopilot -> MotionParameters pitch_rate=10.5 roll_rate=-20.25 yaw_rate=30.125 thrust=14.7150002",
+    ]
+    _, lines, _ = show(capsys, path, "--raw", "--bytes", "16")
+    assert lines[1:4] == [
+        "    0.000000  1   testbed <- 48 bytes",
+        "    00000000  42 f0 00 00 42 d1 99 9a 00 00 00 40 00 00 00 30  |B...B......@...0|",
+        "    ... 32 more bytes (--bytes 0 shows all)",
+    ]
+
+
+def test_connections_of_one_node_are_told_apart(write, capsys):
+    path = write("robot", ("tcp", [*robots(), (VEHICLE, b"")]), ("tcp", robots()))
+    _, lines, _ = show(capsys, path)
+    assert [line.split(":")[0] for line in lines if line.startswith("#")] == ["# 1", "# 2"]
+    one, two = ([line[2:] for line in without_times(lines) if line.startswith(f" {number}")] for number in (1, 2))
+    assert [*two, "  robot <- ConnectionClosed"] == one
+    raw = without_times(show(capsys, path, "--raw")[1])
+    assert [line for line in raw if line.startswith((" 1", " 2"))] == [
+        " 1 driver -> 47 bytes",
+        " 1  robot <- 367 bytes",
+        " 1  robot <- the end",
+        " 2 driver -> 47 bytes",
+        " 2  robot <- 367 bytes",
+    ]
+
+
+def replaced_third(replacement):
+    """The robot's captured messages, of which the third is replaced by what a function makes of it."""
+    sent, begin = capture("robot_to_driver.bin"), 0
+    for number in range(7):
+        end = begin + 3 + int.from_bytes(sent[begin : begin + 2], "big")
+        message = sent[begin:end]
+        yield VEHICLE, replacement(message) if number == 2 else message
+        begin = end
+
+
+def test_where_the_stream_breaks_the_protocol_the_bytes_and_the_sentence_are_shown(write, capsys):
+    broken = list(replaced_third(lambda _: struct.pack(">HB", 1, 1) + b"\x7f"))  # a keep-alive of one byte
+    status, lines, _ = show(capsys, write("robot", ("tcp", [*broken, (OPERATOR, capture("driver_to_robot.bin"))])))
+    assert status == 0
+    (index,) = [index for index, line in enumerate(lines) if "BREAKS THE PROTOCOL: The robot sent" in line]
+    offset = sum(len(data) for _, data in broken[:2])
+    assert lines[index + 1].startswith(f"    {offset:08x}  00 01 01 7f")
+    assert any("can't be decoded" in line for line in lines[index + 2 :])
+    assert any("driver -> BindSubsystem" in line for line in lines)  # the other direction goes on
+
+
+def test_a_message_that_is_announced_too_long_does_not_swallow_the_rest_in_silence(write, capsys):
+    sent = list(replaced_third(lambda message: b"\xff\xff" + message[2:]))
+    _, lines, _ = show(capsys, write("robot", ("tcp", sent)))
+    size = sum(len(data) for _, data in sent[2:])
+    (index,) = [
+        index for index, line in enumerate(lines) if line.endswith(f"{size} bytes of a message that is not whole")
+    ]
+    assert lines[index].startswith("         end  1 ")
+    assert "ff ff" in lines[index + 1]
+
+
+def test_a_stream_that_breaks_inside_a_message_is_shown_with_its_bytes(write, capsys):
+    (_, constants), (_, frame), *_ = lockstep()
+    _, lines, _ = show(
+        capsys, write("testbed", ("tcp", [(VEHICLE, constants), (VEHICLE, frame[:100]), (VEHICLE, b"")]))
+    )
+    assert lines[2].endswith("BREAKS THE PROTOCOL: The testbed closed inside frame 0, after 100 of 18444 bytes.")
+    assert lines[3].startswith("    00000030  ")
+
+
+def test_a_file_that_is_damaged_anywhere_is_shown_or_refused_with_a_sentence(write, tmp_path, capsys):
+    whole = log_of(write, "robot").read_bytes()
+    for offset in range(0, len(whole), 8):
+        (tmp_path / "damaged.mcap").write_bytes(whole[:offset] + b"\xff" * 8 + whole[offset + 8 :])
+        status, _, errors = show(capsys, tmp_path / "damaged.mcap")
+        assert (status, errors) == (0, "") or (status == 2 and len(errors.splitlines()) == 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"protocol": "morse"}, "is of the protocol 'morse', which is not known"),
+        ({"side": "nobody"}, "does not say whose bytes it has"),
+    ],
+)
+def test_a_log_of_others_is_refused_with_a_sentence(tmp_path, capsys, change, sentence):
+    log = WireLog(tmp_path, "other", {**facts_of("robot", "operator", "other", {}), **change}, print)
+    log.close()
+    status, _, errors = show(capsys, *tmp_path.iterdir())
+    assert status == 2
+    assert sentence in errors
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        (CAPTURES / "robot_to_driver.bin", "is not a wire log"),
+        ("/dev/null/none.mcap", "Not a directory"),
+        (CAPTURES / "none.mcap", "No such file"),
+    ],
+)
+def test_what_is_no_log_is_refused_with_a_sentence(path, sentence, capsys):
+    status, lines, errors = show(capsys, path)
+    assert (status, lines, len(errors.splitlines())) == (2, [], 1)
+    assert sentence in errors
+
+
+def test_a_log_that_is_being_written_is_followed(tmp_path):
+    log = WireLog(tmp_path, "robot_bridge", facts_of("robot", "operator", "robot_bridge", {}), print)
+    tap, driver = log(*ENDS), robot.DriverConnection()
+    with LogFile(*tmp_path.iterdir(), follow=True) as file:
+        entries = file.entries()
+        for request, data in (
+            (robot.QuerySubsystems(), b"\x00\x00\x02"),
+            (robot.RegisterDriver("me"), b"\x00\x04\x03\x00\x02me"),
+        ):
+            tap(SENT, driver.send(request))
+            assert next(entries)[2:] == (Side.OPERATOR, data)
+        threading.Thread(target=log.close).start()
+        assert list(entries) == []

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: what it shows of each vehicle."""
+
+import json
+import re
+
+import browser as chromium
+from composition import launch
+from ports import free_ports
+from repository import ROOT, TESTS
+from ros_session import wait_until
+from web_page import address_of, grows
+
+LAYOUTS = sorted((ROOT / "config" / "foxglove").glob("*.json"))
+TWO_VEHICLES = TESTS / "launch" / "launch_files" / "two_vehicles.launch.xml"
+PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
+#: In all.launch.xml.
+VEHICLES = 5
+
+
+browser = chromium.module_browser()
+
+
+def has_colours(browser, selector):
+    """Return whether a canvas shows more than one colour."""
+    return browser.evaluate(
+        f"""(() => {{
+          const canvas = document.querySelector('{selector} canvas');
+          const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+          return new Set(new Uint32Array(data.buffer)).size > 1;
+        }})()"""
+    )
+
+
+# What there is to see of each vehicle: whether it has a camera, how many things in the scene, and a plot.
+SEEN = {"testbed": (True, 0, "Distance to target"), "simulator": (False, 5, "Depth")}
+
+
+def test_the_page_shows_each_vehicle_and_connects_to_nobody_else(browser):
+    testbed_port, simulator_port = free_ports(2)
+    ports = {"testbed_port": testbed_port, "simulator_port": simulator_port}
+    with launch(TWO_VEHICLES, view=True, view_port=0, **ports) as composition:
+        address = address_of(composition)
+        browser.open(address)
+        browser.wait(f"document.querySelectorAll('[data-vehicle]').length === {len(SEEN)}")
+        browser.wait(f"document.querySelector('#scene').dataset.models >= {len(SEEN)}")
+        browser.wait("document.querySelector('[data-cell=health] .lamp').classList.contains('ok')")
+        for vehicle, (has_camera, marks, plot) in SEEN.items():
+            browser.click(f'[data-vehicle="{vehicle}"]')
+            browser.wait(f"document.querySelector('[data-cell=connection]').innerText.includes('{vehicle}_bridge')")
+            if has_camera:
+                grows(browser, f'.camera[data-topic^="/{vehicle}/"]', "frames")
+                assert has_colours(browser, f'.camera[data-topic^="/{vehicle}/"]')
+            browser.wait(f"document.querySelector('#scene').dataset.marks >= {marks}")
+            grows(browser, f'[data-plot="{plot}"]', "points", 1)
+        check_switching(browser)
+        check_overview(browser)
+        check_service(browser)
+        assert browser.console_errors == []
+        host = address.partition("/")[0]
+        assert [each for each in browser.requests if host not in each and not each.startswith(("data:", "blob:"))] == []
+
+
+def test_the_page_counts_five_vehicles_with_the_topics_of_the_layouts(browser, ros):
+    ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+    with launch("all.launch.xml", view=True, view_port=0, control=True, **ports) as composition:
+        browser.open(address_of(composition))
+        browser.wait(f"document.querySelectorAll('[data-vehicle]').length === {VEHICLES}")
+        wait_until(lambda: not missing_topics(ros), "the topics of the layouts", period_s=0.2)
+
+
+def check_switching(browser):
+    """What another vehicle does is not shown of the one that is looked at, not even for the moment of the click."""
+    browser.click("[data-vehicle=testbed]")
+    browser.wait("/^Doing\\s+seek target/.test(document.querySelector('[data-cell=doing]').innerText)")
+    click = "document.querySelector('[data-vehicle=simulator]').click()"
+    assert "seek target" not in browser.evaluate(f"({click}, document.querySelector('[data-cell=doing]').innerText)")
+
+
+def check_overview(browser):
+    """A card for each vehicle, with a picture where it has a camera; one tap goes to the vehicle."""
+    all_vehicles = "[...document.querySelectorAll('.top button')].find(each => each.innerText === 'All vehicles')"
+    browser.evaluate(f"{all_vehicles}.click()")
+    for vehicle, (has_camera, _, _) in SEEN.items():
+        card = f"document.querySelector('[data-card={vehicle}]')"
+        browser.wait(f"{card}?.querySelector('.lamp').classList.contains('ok')")
+        if has_camera:
+            browser.wait(f"Number({card}.dataset.drawn) > 0")
+    browser.wait("/Depth\\s+\\d/.test(document.querySelector('[data-card=simulator]').innerText)")
+    browser.click("[data-card=simulator]")
+    browser.wait("document.querySelector('.overview').hidden")
+    assert browser.text(".vehicles [aria-pressed=true]") == "simulator"
+
+
+def check_service(browser):
+    """A service is called by its form, and its answer is shown."""
+    browser.click("#details [role=tab]:nth-child(3)")
+    service = '[data-service="/simulator/simulator_bridge/list_entities"]'
+    browser.click(f"{service} summary")
+    browser.click(f"{service} button")
+    browser.wait(f"document.querySelector('{service} button').disabled === false")
+    answer = browser.text(f"{service} .answer")
+    assert "buoy" in answer, answer
+
+
+def missing_topics(ros):
+    """Return the topics of the layouts for Foxglove that are not there, each with its layout."""
+    topics = {name for name, _ in ros.node.get_topic_names_and_types()}
+    missing = set()
+    for path in LAYOUTS:
+        panels = json.loads(path.read_text())["configById"]
+        shown = set(re.findall(r'"(/[a-z_/]+)', json.dumps(panels)))
+        vehicle = "" if path.stem == "all" else f"/{path.stem}"
+        missing |= {(path.stem, topic) for topic in shown if not topics & {topic, f"{vehicle}{topic}"}}
+    return missing
