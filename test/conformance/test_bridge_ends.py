@@ -90,8 +90,6 @@ if STATED:
     @pytest.mark.parametrize("kind", STATED, ids=lambda kind: kind.name, indirect=True)
     def test_how_long_a_vehicle_moves_whose_bridge_is_killed(pair):
         """Measured by what its emulator prints: `moves at` and `stands at`."""
-        if not pair.program.is_running:
-            pair.start_program()
         pair.drive()
         emulator, stated_s, name = pair.emulator, pair.kind.watchdog_s, pair.kind.name
         wait_until(lambda: emulator.count_lines("^moves at") > emulator.count_lines("^stands at"), "it to move")

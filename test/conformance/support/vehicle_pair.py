@@ -86,7 +86,9 @@ class Tested:
         return Process(*command)
 
     def drive(self):
-        """Have the vehicle moved, unless it is: not every bridge repeats itself."""
+        """Have the vehicle moved, unless it is: not every bridge repeats itself. Start a program that was killed."""
+        if not self.program.is_running:
+            self.start_program()
         if not (self.is_driving and self.commands.is_moving):
             started_s = time.monotonic()
             self.command()
