@@ -16,7 +16,7 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import TIMEOUT_S, module_ros, repeating, wait_until
 from sensor_msgs.msg import Image
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 from web_boxes import boxes, contains, faults, overlap
 from web_page import IS_AT_HELM, grows, press_twice, take_the_helm
 from web_viewer import Pilot, web_bridge
@@ -199,7 +199,7 @@ def test_a_gamepad_s_axes_are_shown_and_can_be_changed_and_its_button_is_stop(he
     helm.evaluate(pad % (0, "false"))
 
 
-def test_take_off_needs_two_presses_and_hover_is_a_switch_and_what_is_said_covers_no_stick(page, ros, peer):
+def test_take_off_needs_two_presses_and_its_notice_covers_no_stick(page, ros, peer):
     assert ros.switch("dronegui_bridge/assume_flying", False).success
     button = f"document.querySelector('{TAKEOFF}')"
     page.click(TAKEOFF)
@@ -212,11 +212,27 @@ def test_take_off_needs_two_presses_and_hover_is_a_switch_and_what_is_said_cover
     assert any(packet.presses("take_off") for packet in peer.packets)
     for stick in boxes(page, ".stick"):
         assert not any(overlap(notice, stick) for notice in boxes(page, ".notice"))
-    hover = "[data-call='/dronegui_bridge/hover']"
-    page.click(hover)
-    page.wait(f"document.querySelector({hover!r}).ariaChecked === 'true'")
-    page.click(hover)
-    page.wait(f"document.querySelector({hover!r}).ariaChecked === 'false'")
+
+
+def test_a_service_with_a_bool_is_a_switch_but_what_has_to_be_read_about_first_is_not(page, ros):
+    asked = []
+
+    def switch(request, response):
+        asked.append(request.data)
+        response.success = True
+        return response
+
+    service = ros.node.create_service(SetBool, "/dronegui_bridge/lights", switch)
+    lights = "[data-call='/dronegui_bridge/lights']"
+    try:
+        for is_on in (True, False):
+            page.click(lights)
+            page.wait(f"document.querySelector({lights!r}).ariaChecked === '{str(is_on).lower()}'")
+        assert asked == [True, False]
+        for name in ("assume_flying", "hover"):
+            assert not page.evaluate(f"document.querySelector('[data-call=\"/dronegui_bridge/{name}\"]') !== null")
+    finally:
+        ros.node.destroy_service(service)
 
 
 EMERGENCY = "/dronegui_bridge/emergency"
