@@ -7,7 +7,7 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from sensor_msgs.msg import Imu
 
-from drone_bridge.controllers.where import Where
+from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.matrices import Vector, rotation_from_angles
 from drone_bridge.motion.quaternions import euler_from_quaternion, unit_quaternion
 from drone_bridge.ros.log_limiter import LogLimiter
@@ -60,10 +60,10 @@ class OdometryReader:
     def __init__(self, node: Node) -> None:
         self._errors = ErrorLog(node)
 
-    def read(self, message: Odometry) -> Where | None:
+    def read(self, message: Odometry) -> VehiclePose | None:
         try:
             position, angles = read_pose(message, "odom")
         except ValueError as error:
             self._errors.log(f"Odometry can't be used: {error}")
             return None
-        return Where(position, rotation_from_angles(*angles))
+        return VehiclePose(position, rotation_from_angles(*angles))

@@ -13,12 +13,12 @@ from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from drone_bridge.controllers.command_timer import CommandTimer
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import STOPPING_S, GoalServer
 from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate
-from drone_bridge.controllers.timing import CommandTimer
-from drone_bridge.controllers.where import Where
+from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
@@ -83,9 +83,9 @@ class RoverController(Node):
         self._goals.destroy()
         super().destroy_node()
 
-    def _measure(self, where: Where) -> None:
-        x, y, _ = where.position.tolist()
-        self._estimate.measured(Pose(x, y, where.yaw), time.monotonic())
+    def _measure(self, measured: VehiclePose) -> None:
+        x, y, _ = measured.position.tolist()
+        self._estimate.measured(Pose(x, y, measured.yaw), time.monotonic())
 
     def _command(self) -> None:
         now_s = time.monotonic()

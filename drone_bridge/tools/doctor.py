@@ -25,7 +25,7 @@ from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
 
 if TYPE_CHECKING:
-    from drone_bridge.tools.running import RunningNode
+    from drone_bridge.tools.running_nodes import RunningNode
 
 #: Modules that a part of the package needs, and what is not there without them.
 OPTIONAL = {
@@ -205,11 +205,11 @@ def running() -> Iterator[Finding]:
         return
     import rclpy
 
-    from drone_bridge.tools.running import look_around
+    from drone_bridge.tools.running_nodes import inspect_nodes
 
     rclpy.init(args=NO_FILE_OF_RCL)
     try:
-        found = look_around()
+        found = inspect_nodes()
     except Exception as error:  # whatever the middleware says
         yield Finding("running", f"it could not be looked at: {error}", "see docs/network.md", is_fatal=True)
         return
@@ -220,7 +220,7 @@ def running() -> Iterator[Finding]:
 
 def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
     """Tell the state of each node, and what does not fit on its topics."""
-    from drone_bridge.tools.running import problems
+    from drone_bridge.tools.running_nodes import problems
 
     if not found:
         yield Finding("running", "no bridge or server in this domain")
@@ -231,7 +231,7 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
             yield Finding("running", node.name, f"its link: {node.status.message}", is_fatal=level > 1)
         else:
             yield Finding("running", f"{node.name}, {node.status.message}")
-        for topic, sentence in problems(node.looks):
+        for topic, sentence in problems(node.topics):
             yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
 
 

@@ -14,7 +14,7 @@ from drone_bridge.ros.time import time_from_seconds
 
 FOCAL = 160 / math.tan(math.radians(30.0))  # of 60 degrees
 PERIOD_S = 0.04
-#: Where another node says that the pad is, m ahead.
+#: VehiclePose another node says that the pad is, m ahead.
 ELSEWHERE = 7.0
 
 

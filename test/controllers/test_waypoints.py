@@ -9,9 +9,9 @@ from geometry_msgs.msg import Point, Quaternion
 from nav_msgs.msg import Odometry
 
 from drone_bridge.controllers.messages import read_pose
+from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
-from drone_bridge.controllers.where import Where
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.matrices import rotation_from_angles, rotation_from_vector
 
@@ -35,7 +35,7 @@ class Vehicle:
 
     def swim(self, seconds, until=None):
         for _ in range(round(seconds / STEP_S)):
-            decision = self.way.update(self.now_s, Where(self.position.copy(), self.rotation))
+            decision = self.way.update(self.now_s, VehiclePose(self.position.copy(), self.rotation))
             self.path.append(self.position.copy())
             self.decisions.append(decision)
             if until and until(decision):

@@ -232,7 +232,7 @@ def test_screen_that_stalls_keeps_no_signal_waiting(launch_file):
 
 
 def test_screen_that_stalls_keeps_no_process_waiting(launch_file, tmp_path):
-    """Lines are dropped instead, and counted where they lack; the last ones are shown."""
+    """ProcessOutput are dropped instead, and counted where they lack; the last ones are shown."""
     flood = f"yes {'x' * 99} | head -n 50000; touch {tmp_path}/written"
     script = f"{flood}; until [ -e {tmp_path}/read ]; do sleep 0.05; done; echo last"
     command = [COMMAND, "launch", launch_file(shell(script, name="flood"))]

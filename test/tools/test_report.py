@@ -20,15 +20,15 @@ from drone_bridge.msg import ControllerState
 from drone_bridge.tools.bags.bag import Bag, BagError, BagMessage, BagTopic
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.reporting.command import write_report
-from drone_bridge.tools.reporting.story import (
+from drone_bridge.tools.reporting.report_data import (
     MAX_POINTS,
     PICTURES,
     Picture,
-    Story,
+    ReportData,
     _note_controller,
     _note_state,
     numbers_in,
-    read_story,
+    read_report_data,
     thinned,
 )
 
@@ -74,52 +74,52 @@ def flight(tmp_path):
 
 
 @pytest.fixture
-def story(flight):
+def data(flight):
     with Bag(flight) as bag:
-        return read_story(bag)
+        return read_report_data(bag)
 
 
-def test_the_path_has_every_position(story):
-    assert story.tracks["/odom"] == [(float(s), s * 0.5, 0.0, 0.0) for s in range(11)]
+def test_the_path_has_every_position(data):
+    assert data.tracks["/odom"] == [(float(s), s * 0.5, 0.0, 0.0) for s in range(11)]
 
 
-def test_states_become_intervals(story):
-    assert [(spell.state, spell.from_s, spell.to_s) for spell in story.states["/flying"]] == [
+def test_states_become_intervals(data):
+    assert [(spell.state, spell.from_s, spell.to_s) for spell in data.states["/flying"]] == [
         ("False", 0.0, 2.0),
         ("True", 2.0, pytest.approx(10.0)),
     ]
 
 
 def test_a_report_begins_with_who_flew_how_long_and_how_far_off():
-    story = Story()
+    data = ReportData()
     states = [("searching", "no pad yet", math.nan), ("landing", "above it", 0.04), ("landed", "touchdown", math.nan)]
     for number, (name, reason, distance) in enumerate(states):
         message = ControllerState(behaviour="land_on_pad", state=name, reason=reason, distance=distance)
-        _note_controller(story, "/drone/drone_controller/state", message)
-        _note_state(story.states.setdefault("/drone/drone_controller/state", []), 4.0 * number, name, reason)
-    (sentence,) = outcomes(story)
+        _note_controller(data, "/drone/drone_controller/state", message)
+        _note_state(data.states.setdefault("/drone/drone_controller/state", []), 4.0 * number, name, reason)
+    (sentence,) = outcomes(data)
     for part in ("drone_controller", "land on pad", "8 s", "landed", "touchdown", "0.04 m"):
         assert part in sentence
 
 
-def test_diagnostics_are_merged_while_they_say_the_same(story):
-    bars = figures.states(story.diagnostics).data[0]
+def test_diagnostics_are_merged_while_they_say_the_same(data):
+    bars = figures.states(data.diagnostics).data[0]
     assert list(bars.text) == ["OK", "ERROR"]
     assert list(bars.base) == [0.0, 6.0]
     assert list(bars.x) == [6.0, 4.0]
     assert list(bars.customdata) == ["connected", "<no peer>"]
 
 
-def test_pictures_are_spread_over_the_whole_time(story):
+def test_pictures_are_spread_over_the_whole_time(data):
     for topic in ("/camera/image_raw", "/camera/compressed"):
-        times = [picture.time_s for picture in story.pictures[topic]]
+        times = [picture.time_s for picture in data.pictures[topic]]
         assert len(times) == PICTURES + 1 or len(times) == PICTURES
         assert times[0] == 0.0
         assert times[-1] >= 8.0
 
 
-def test_a_compressed_picture_goes_into_the_page_as_it_is(story):
-    assert data_uri(story.pictures["/camera/compressed"][0]).startswith("data:image/jpeg;base64,/9hub3Qg")
+def test_a_compressed_picture_goes_into_the_page_as_it_is(data):
+    assert data_uri(data.pictures["/camera/compressed"][0]).startswith("data:image/jpeg;base64,/9hub3Qg")
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,12 @@ def test_a_topic_that_can_t_be_decoded_is_left_out_and_the_page_says_why(tmp_pat
         bag.deserialize(BagMessage(unknown, START, b"\0\1\0\0"))
 
 
-def test_only_warnings_and_worse_are_listed(story):
-    assert story.log == [(6.0, 30, "bridge", "The peer <has gone>.")]
+def test_only_warnings_and_worse_are_listed(data):
+    assert data.log == [(6.0, 30, "bridge", "The peer <has gone>.")]
 
 
-def test_rotations_are_in_degrees_and_covariances_are_left_out(story):
-    columns = story.series["/odom"].columns
+def test_rotations_are_in_degrees_and_covariances_are_left_out(data):
+    columns = data.series["/odom"].columns
     assert columns["orientation yaw, deg"][3] == pytest.approx(90.0)
     assert columns["position.x"][3] == 1.5
     assert not [name for name in columns if "covariance" in name]
@@ -189,7 +189,7 @@ def test_a_camera_is_shown_once_and_what_has_no_images_not_at_all(tmp_path):
     messages = [(f"/{side}/image_raw", START, image(1)) for side in ("left", "right", "down")]
     messages += [(f"/{side}/image_raw/compressed", START, picture) for side in ("left", "right", "up")]
     with Bag(write_bag(tmp_path / "cameras", messages)) as bag:
-        assert set(read_story(bag).pictures) == {
+        assert set(read_report_data(bag).pictures) == {
             *("/left/image_raw", "/right/image_raw", "/down/image_raw", "/up/image_raw/compressed"),
         }
 

@@ -4,11 +4,11 @@
 from rclpy.node import Node
 
 from drone_bridge.controllers.behaviour import Behaviour
+from drone_bridge.controllers.command_timer import CommandTimer
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import GoalServer
 from drone_bridge.controllers.state_publisher import StatePublisher
-from drone_bridge.controllers.timing import CommandTimer
 from drone_bridge.ros.parameters import DeclaredParameters, declarations, read
 
 NAME = "goals"

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from drone_bridge.controllers.rover_patterns import Limits, approach
+from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
-from drone_bridge.controllers.where import Where
 from drone_bridge.described import described
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.ros.wheel_odometry import Pose
@@ -104,7 +104,7 @@ class Guide(Protocol):
     #: Whether the guide needs cmd_vel, which is ignored while the vehicle is on hold.
     steers: bool
 
-    def step(self, now_s: float, where: Where) -> Step:
+    def step(self, now_s: float, measured: VehiclePose) -> Step:
         """Return the current step. `now_s` never decreases. Raises FailedError."""
 
 
@@ -136,8 +136,8 @@ class Flight:
         self._left_after = _left_after(points)
         self._settling = Settling(parameters.settle_time)
 
-    def step(self, now_s: float, where: Where) -> Step:
-        decision = self._waypoints.update(now_s, where)
+    def step(self, now_s: float, measured: VehiclePose) -> Step:
+        decision = self._waypoints.update(now_s, measured)
         is_there = decision.state is WaypointState.DONE and decision.distance <= self._tolerance
         left = decision.distance + self._left_after[self._waypoints.index]
         is_reached = self._settling.has_lasted(now_s, is_there)
@@ -159,15 +159,15 @@ class Drive:
         self._has_arrived = False
         self._settling = Settling(parameters.settle_time)
 
-    def step(self, now_s: float, where: Where) -> Step:
-        pose = Pose(float(where.position[0]), float(where.position[1]), where.yaw)
+    def step(self, now_s: float, measured: VehiclePose) -> Step:
+        pose = Pose(float(measured.position[0]), float(measured.position[1]), measured.yaw)
         is_last = self._index == len(self._points) - 1
         off = math.dist(_place(self._points[self._index]), (pose.x, pose.y))
         # Half the tolerance at the end, so that the remaining motion does not leave it again.
         if off <= self._way.position_tolerance * (0.5 if is_last else 1.0):
             if not is_last:
                 self._index += 1
-                return self.step(now_s, where)
+                return self.step(now_s, measured)
             self._has_arrived = True
         elif off > self._way.position_tolerance:
             self._has_arrived = False
@@ -259,22 +259,22 @@ class TakeOff:
         self._climb: Flight | None = None
         self._standing = Standing()
 
-    def step(self, now_s: float, where: Where) -> Step:
-        left = self._ground + self._height - float(where.position[2]) if self._height > 0.0 else math.nan
+    def step(self, now_s: float, measured: VehiclePose) -> Step:
+        left = self._ground + self._height - float(measured.position[2]) if self._height > 0.0 else math.nan
         if self._called and not self._called.is_answered(now_s):
             return Step(distance=left, waiting_for="the answer of takeoff", commands=False)
         if self._called and self._is_flying() is False:
             return Step(distance=left, waiting_for="the vehicle to fly", commands=False)
         if self._height <= 0.0:
-            is_up = not self._called or self._standing.is_seen(now_s, where)
-            done = f"Flies {where.position[2] - self._ground:.2f} m above the ground." if is_up else ""
+            is_up = not self._called or self._standing.is_seen(now_s, measured)
+            done = f"Flies {measured.position[2] - self._ground:.2f} m above the ground." if is_up else ""
             return Step(waiting_for="" if done else "the vehicle to be up", done=done, commands=False)
         if self._climb is None:
-            x, y = where.position[:2].tolist()
-            point = Waypoint(x, y, self._ground + self._height, where.yaw)
+            x, y = measured.position[:2].tolist()
+            point = Waypoint(x, y, self._ground + self._height, measured.yaw)
             self._climb = Flight(self._parameters, self._parameters.waypoints(0.0, 0.0), (point,))
-        step = self._climb.step(now_s, where)
-        above = float(where.position[2]) - self._ground
+        step = self._climb.step(now_s, measured)
+        above = float(measured.position[2]) - self._ground
         return step._replace(done=f"Hovers {above:.2f} m above the ground." if step.done else "")
 
 
@@ -291,9 +291,9 @@ class Land:
         self._standing = Standing()
         self._sinking_s: float | None = None
 
-    def step(self, now_s: float, where: Where) -> Step:
-        above = max(0.0, float(where.position[2]) - self._ground)
-        stands = self._standing.is_seen(now_s, where)
+    def step(self, now_s: float, measured: VehiclePose) -> Step:
+        above = max(0.0, float(measured.position[2]) - self._ground)
+        stands = self._standing.is_seen(now_s, measured)
         if self._called:
             if not self._called.is_answered(now_s):
                 return Step(distance=above, waiting_for="the answer of land", commands=False)
@@ -304,7 +304,7 @@ class Land:
         speed = self._parameters.landing_speed
         if above <= STANDING_M or (stands and now_s - self._sinking_s > 2 * STANDING_S):
             return Step(distance=0.0, done="Is on the ground." if stands else "Is at the height where it began.")
-        down = where.rotation.T @ np.array([0.0, 0.0, -speed])
+        down = measured.rotation.T @ np.array([0.0, 0.0, -speed])
         return Step(BodyVelocity(*down.tolist()), distance=above, time_s=above / speed)
 
 
@@ -315,9 +315,9 @@ class Standing:
         self._height = math.nan
         self._settling = Settling(STANDING_S)
 
-    def is_seen(self, now_s: float, where: Where) -> bool:
+    def is_seen(self, now_s: float, measured: VehiclePose) -> bool:
         """Return whether the height has hardly changed for a while."""
-        height = float(where.position[2])
+        height = float(measured.position[2])
         is_same = abs(height - self._height) <= STANDING_M
         if not is_same:
             self._height = height

@@ -24,8 +24,8 @@ from drone_bridge.action import FollowPath, GoTo, Land, TakeOff
 from drone_bridge.controllers.goals import guides
 from drone_bridge.controllers.goals.guides import FailedError, GoalError, GoalParameters, Guide, Step
 from drone_bridge.controllers.messages import OdometryReader
+from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
-from drone_bridge.controllers.where import Where
 from drone_bridge.motion.quaternions import IDENTITY, euler_from_quaternion, multiplied, rotated, unit_quaternion
 from drone_bridge.ros.frame_tree import FrameTree, Placed
 from drone_bridge.ros.limits import FENCE
@@ -92,7 +92,7 @@ class GoalServer:
         parameters: GoalParameters,
         *,
         flies: bool,
-        on_odometry: Callable[[Where], object] = lambda _: None,
+        on_odometry: Callable[[VehiclePose], object] = lambda _: None,
         on_goal: Callable[[], object] = lambda: None,
     ) -> None:
         """Create the action servers: all actions if the vehicle flies, else those that a rover can follow.
@@ -103,7 +103,7 @@ class GoalServer:
         self._frames = FrameTree(node)
         self._odometry, self._use_odometry, self._on_goal = Stream(node, Odometry, "odom"), on_odometry, on_goal
         self._reader, self._outcomes = OdometryReader(node), LogLimiter()
-        self._where: Where | None = None
+        self._measured: VehiclePose | None = None
         self._frame, self._heard_s = "", -math.inf  # of the odometry
         self._ground: float | None = None  # m, in the odometry
         self._is_flying: bool | None = None
@@ -190,20 +190,20 @@ class GoalServer:
         return found == own or (found.startswith(f"{namespace}/") and len(parts) == 2 and parts[1] == name)
 
     def _height_of_ground(self) -> float:
-        assert self._where
+        assert self._measured
         assert self._ground is not None
-        return float(self._where.position[2]) if self._is_flying is False else self._ground
+        return float(self._measured.position[2]) if self._is_flying is False else self._ground
 
     # Subscriptions.
 
     def _hear_odometry(self, message: Odometry) -> None:
-        if not (where := self._reader.read(message)):
+        if not (measured := self._reader.read(message)):
             return
-        self._use_odometry(where)
-        self._where, self._heard_s = where, time.monotonic()
+        self._use_odometry(measured)
+        self._measured, self._heard_s = measured, time.monotonic()
         self._frame = message.header.frame_id
         if self._ground is None or self._is_flying is False:
-            self._ground = float(where.position[2])
+            self._ground = float(measured.position[2])
 
     def _on_held(self, message: Bool) -> None:
         self._is_held = message.data
@@ -273,13 +273,13 @@ class GoalServer:
             return STILL if now_s < self._stop_until_s else None
         if self._goal and self._goal.handle and self._goal.handle.is_cancel_requested:
             return self._give_up(GoalError.CANCELED, "Canceled.", now_s)
-        assert self._where
+        assert self._measured
         try:
             self._check_obstacles(self._guide, now_s)
             if self._silent_s(now_s) > self._parameters.odometry_timeout:
                 step = Step(waiting_for="odometry", commands=self._guide.steers)
             else:
-                step = self._guide.step(now_s, self._where)
+                step = self._guide.step(now_s, self._measured)
             self._check_progress(step, now_s)
         except FailedError as error:
             return self._give_up(error.code, str(error), now_s)
@@ -325,7 +325,7 @@ class GoalServer:
 
     def _guide_to(self, goal: Goal) -> tuple[str, Guide | None]:
         """Return the missing prerequisite of a goal, or an empty string and its guide. Raises FailedError."""
-        if self._where is None:
+        if self._measured is None:
             return "odometry", None
         kind = self._kinds[goal.name]
         poses = kind.poses(goal.request)

@@ -20,6 +20,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole
+from drone_bridge.controllers.command_timer import make_steady_timer
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.land_on_pad.images import (
     CAMERA_INFO,
@@ -35,7 +36,6 @@ from drone_bridge.controllers.land_on_pad.pilot import Decision, LandOnPad, Land
 from drone_bridge.controllers.messages import ErrorLog
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
-from drone_bridge.controllers.timing import make_steady_timer
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Vector
 from drone_bridge.msg import LandingPad
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read

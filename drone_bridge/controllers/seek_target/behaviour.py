@@ -18,11 +18,11 @@ from sensor_msgs.msg import Image as ImageMessage
 
 from drone_bridge.controllers.behaviour import Behaviour
 from drone_bridge.controllers.camera_messages import read_pinhole, read_pixels
+from drone_bridge.controllers.command_timer import make_steady_timer
 from drone_bridge.controllers.messages import ErrorLog, read_angles, read_pose
 from drone_bridge.controllers.seek_target.pilot import Decision, SeekParameters, SeekTarget
 from drone_bridge.controllers.stamped_sets import StampedSets
 from drone_bridge.controllers.state_publisher import StatePublisher
-from drone_bridge.controllers.timing import make_steady_timer
 from drone_bridge.motion.flight_control import DroneModel
 from drone_bridge.motion.matrices import NOT_COMPUTABLE, Triple
 from drone_bridge.motion.quaternions import MeasuredAttitude

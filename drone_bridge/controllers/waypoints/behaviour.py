@@ -13,13 +13,13 @@ from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
 from drone_bridge.controllers.behaviour import Behaviour
+from drone_bridge.controllers.command_timer import COMMAND_RATE, make_steady_timer, plan_clock
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.messages import OdometryReader
 from drone_bridge.controllers.state_publisher import StatePublisher
-from drone_bridge.controllers.timing import COMMAND_RATE, make_steady_timer, plan_clock
+from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import Decision, WaypointParameters, Waypoints, WaypointState
-from drone_bridge.controllers.where import Where
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.subscriptions import subscribe
@@ -52,7 +52,7 @@ class WaypointsBehaviour(Behaviour):
             raise ValueError(f"{NAME}.points can't be used: {error}.") from None
         self._now = plan_clock(node)
         self._reader = OdometryReader(node)
-        self._measured: Where | None = None
+        self._measured: VehiclePose | None = None
         self._measured_s = -math.inf
         self._is_flying: bool | None = None
         self._is_left = False

@@ -9,8 +9,8 @@ from enum import Enum
 
 import numpy as np
 
+from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
-from drone_bridge.controllers.where import Where
 from drone_bridge.described import described
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.matrices import Vector, limited
@@ -106,7 +106,7 @@ class Waypoints:
         if not self._is_done:
             self._problem = self._problem or problem
 
-    def update(self, now_s: float, measured: Where | None, is_flying: bool | None = None) -> Decision:
+    def update(self, now_s: float, measured: VehiclePose | None, is_flying: bool | None = None) -> Decision:
         """Return the current decision.
 
         Args:
@@ -138,7 +138,9 @@ class Waypoints:
             return self._decision(commands=not before.call)
         return self._decision(BodyVelocity(waypoint.forward, waypoint.left, waypoint.up, turn=waypoint.turn))
 
-    def _is_reached(self, waypoint: Waypoint, measured: Where | None, now_s: float, is_flying: bool | None) -> bool:
+    def _is_reached(
+        self, waypoint: Waypoint, measured: VehiclePose | None, now_s: float, is_flying: bool | None
+    ) -> bool:
         if waypoint.call:
             return self._call.has_effect(now_s, is_flying)
         if not waypoint.is_place:
@@ -149,7 +151,7 @@ class Waypoints:
         turned = abs(_yaw_error(waypoint, measured))
         return away <= self._parameters.position_tolerance and turned <= self._parameters.yaw_tolerance
 
-    def _go_on(self, before: Waypoint, measured: Where | None) -> None:
+    def _go_on(self, before: Waypoint, measured: VehiclePose | None) -> None:
         """Select the next waypoint. Without `loop`, the last one stays selected."""
         if self._index + 1 == len(self._waypoints) and not self._parameters.loop:
             self._is_done = True
@@ -160,7 +162,7 @@ class Waypoints:
         self._reached_s = None
         self._call = ServiceCall(self._waypoints[self._index].call)
 
-    def _way(self, waypoint: Waypoint, measured: Where | None) -> Decision:
+    def _way(self, waypoint: Waypoint, measured: VehiclePose | None) -> Decision:
         """Return the decision on the way to a place, or while holding it."""
         if measured is None:
             self._line_start = None  # the vehicle may be anywhere when odometry returns
@@ -245,6 +247,6 @@ class ServiceCall:
         return has_effect
 
 
-def _yaw_error(waypoint: Waypoint, measured: Where) -> float:
+def _yaw_error(waypoint: Waypoint, measured: VehiclePose) -> float:
     """Return the shortest rotation to the yaw of the waypoint, rad to the left; 0 if it is free."""
     return 0.0 if waypoint.yaw is None else math.remainder(waypoint.yaw - measured.yaw, math.tau)

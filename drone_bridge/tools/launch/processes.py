@@ -27,7 +27,7 @@ from functools import partial
 from drone_bridge.ros.log_writer import Sink
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.evaluate import Process
-from drone_bridge.tools.launch.output import Lines
+from drone_bridge.tools.launch.process_output import ProcessOutput
 
 _IN_TURN = 2.0  # s, time to stop all processes one after the other, unless _EACH per process is more
 _EACH = 0.15  # s per process: a node takes more on a busy core, and fifty ending at once take longer than one by one
@@ -53,7 +53,7 @@ def supervise(processes: Iterable[Process]) -> int:
 class _Job:
     """Started process, and the process group that it leads."""
 
-    def __init__(self, process: Process, leader: subprocess.Popen[bytes], outputs: tuple[Lines, ...]) -> None:
+    def __init__(self, process: Process, leader: subprocess.Popen[bytes], outputs: tuple[ProcessOutput, ...]) -> None:
         self.process = process
         self.leader = leader
         self.has_ended = False
@@ -94,7 +94,7 @@ class _Supervisor:
     def __init__(self, processes: Iterable[Process]) -> None:
         self._processes = tuple(processes)
         self._jobs: list[_Job] = []  # in the order of their start, until `is_gone`
-        self._outputs: list[Lines] = []  # until they have ended
+        self._outputs: list[ProcessOutput] = []  # until they have ended
         self._respawns = 0  # number of pending restarts
         self._clearing: set[asyncio.Task[None]] = set()
         self._stopping: asyncio.Task[None] | None = None
@@ -164,8 +164,8 @@ class _Supervisor:
         assert leader.stderr
         ended = self._changed.set
         outputs = (
-            Lines(leader.stdout, self._stdout, process.label, self._loop, ended),
-            Lines(leader.stderr, self._stderr, process.label, self._loop, ended),
+            ProcessOutput(leader.stdout, self._stdout, process.label, self._loop, ended),
+            ProcessOutput(leader.stderr, self._stderr, process.label, self._loop, ended),
         )
         self._outputs = [*(each for each in self._outputs if not each.has_ended), *outputs]
         self._jobs.append(_Job(process, leader, outputs))

@@ -39,9 +39,9 @@ def _write(bag: "Bag", page: Path | None) -> Path:
     from drone_bridge.tools.bags.info import topic_rates
     from drone_bridge.tools.progress import counted
     from drone_bridge.tools.reporting.page import render
-    from drone_bridge.tools.reporting.story import read_story
+    from drone_bridge.tools.reporting.report_data import read_report_data
 
     page = page or (bag.path if bag.path.is_dir() else bag.path.parent) / "report.html"
-    story, rates = read_story(bag), topic_rates(counted(bag.messages(), "counting", bag.count))
-    page.write_text(render(bag, story, rates), encoding="utf-8")
+    data, rates = read_report_data(bag), topic_rates(counted(bag.messages(), "counting", bag.count))
+    page.write_text(render(bag, data, rates), encoding="utf-8")
     return page

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from drone_bridge.tools.reporting.story import ANGLE, LEVELS, Series, StateInterval, thinned
+from drone_bridge.tools.reporting.report_data import ANGLE, LEVELS, Series, StateInterval, thinned
 
 #: Distinguishable for all kinds of colour vision, on light and dark backgrounds.
 _COLOURS = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB", "#EE8866")

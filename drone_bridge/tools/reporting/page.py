@@ -13,7 +13,7 @@ from plotly.offline import get_plotlyjs
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagTopic
 from drone_bridge.tools.bags.info import TopicRate, beginning
 from drone_bridge.tools.reporting import figures
-from drone_bridge.tools.reporting.story import Picture, Story
+from drone_bridge.tools.reporting.report_data import Picture, ReportData
 
 _JPEG_QUALITY = 80
 #: Bytes per pixel and OpenCV's conversion to blue, green, red, by encoding; None: no conversion.
@@ -57,11 +57,11 @@ show([0, DURATION]);
 """
 
 
-def render(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) -> str:
+def render(bag: Bag, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -> str:
     """Return the HTML of the page."""
     title = html.escape(_name(bag))
     duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
-    body = "\n".join(_sections(bag, story, topic_rates))
+    body = "\n".join(_sections(bag, data, topic_rates))
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style>'
@@ -75,33 +75,33 @@ def _name(bag: Bag) -> str:
     return "/".join(bag.path.resolve().parts[-2:]).lstrip("/")
 
 
-def _sections(bag: Bag, story: Story, topic_rates: dict[BagTopic, TopicRate]) -> Iterator[str]:
+def _sections(bag: Bag, data: ReportData, topic_rates: dict[BagTopic, TopicRate]) -> Iterator[str]:
     duration_s = (bag.end_ns - bag.start_ns) / NANOSECONDS_PER_SECOND
     yield f"<h1>{html.escape(_name(bag))}</h1>"
     yield (
         f'<p class="facts">{beginning(bag)}: {duration_s:.1f} s, {bag.count} messages of '
         f"{len(bag.topics)} topics, {bag.size_bytes / 1e6:.1f} MB</p>"
     )
-    yield "".join(f"<p>{html.escape(sentence)}</p>" for sentence in outcomes(story))
-    if story.tracks:
-        yield "<h2>Track</h2>" + _plot(figures.track(story.tracks))
-    if story.states:
-        yield "<h2>States</h2>" + _plot(figures.states(story.states), has_tools=False)
-    if story.pictures:
-        yield "<h2>What the cameras saw</h2>" + "".join(_pictures(story))
-    if story.diagnostics:
-        yield "<h2>Diagnostics</h2>" + _plot(figures.states(story.diagnostics), has_tools=False)
-    if story.log:
-        yield "<h2>Warnings and errors in the log</h2>" + _log(story)
-    plots = [(topic, figures.lines(series)) for topic, series in sorted(story.series.items())]
+    yield "".join(f"<p>{html.escape(sentence)}</p>" for sentence in outcomes(data))
+    if data.tracks:
+        yield "<h2>Track</h2>" + _plot(figures.track(data.tracks))
+    if data.states:
+        yield "<h2>States</h2>" + _plot(figures.states(data.states), has_tools=False)
+    if data.pictures:
+        yield "<h2>What the cameras saw</h2>" + "".join(_pictures(data))
+    if data.diagnostics:
+        yield "<h2>Diagnostics</h2>" + _plot(figures.states(data.diagnostics), has_tools=False)
+    if data.log:
+        yield "<h2>Warnings and errors in the log</h2>" + _log(data)
+    plots = [(topic, figures.lines(series)) for topic, series in sorted(data.series.items())]
     yield "<h2>Numbers</h2>" + "".join(f"<h3>{html.escape(name)}</h3>{_plot(plot)}" for name, plot in plots if plot)
-    yield "<h2>Topics</h2>" + _topics(bag, topic_rates) + _illegible(story)
+    yield "<h2>Topics</h2>" + _topics(bag, topic_rates) + _illegible(data)
 
 
-def outcomes(story: Story) -> Iterator[str]:
+def outcomes(data: ReportData) -> Iterator[str]:
     """Yield a sentence per controller: behaviour, duration, final state, and distance to its goal."""
-    for topic, (behaviour, distance_m) in sorted(story.controllers.items()):
-        if not (intervals := story.states.get(topic)):
+    for topic, (behaviour, distance_m) in sorted(data.controllers.items()):
+        if not (intervals := data.states.get(topic)):
             continue
         first, last = intervals[0], intervals[-1]
         off = f", {distance_m:.2f} m from its goal" if math.isfinite(distance_m) else ""
@@ -119,8 +119,8 @@ def _plot(figure: Any, has_tools: bool = True) -> str:
     return text
 
 
-def _pictures(story: Story) -> Iterator[str]:
-    for topic, pictures in sorted(story.pictures.items()):
+def _pictures(data: ReportData) -> Iterator[str]:
+    for topic, pictures in sorted(data.pictures.items()):
         shown = [(picture.time_s, uri) for picture in pictures if (uri := data_uri(picture))]
         yield f'<h3>{html.escape(topic)}</h3><div class="pictures">'
         for time_s, uri in shown:
@@ -128,12 +128,12 @@ def _pictures(story: Story) -> Iterator[str]:
         yield "</div>"
 
 
-def _log(story: Story) -> str:
+def _log(data: ReportData) -> str:
     names = {30: "WARN", 40: "ERROR", 50: "FATAL"}
     rows = "".join(
         f'<tr><td class="number">{time_s:.2f}</td><td>{names.get(level, level)}</td>'
         f"<td>{html.escape(node)}</td><td>{html.escape(line)}</td></tr>"
-        for time_s, level, node, line in story.log
+        for time_s, level, node, line in data.log
     )
     heads = '<th class="number">s</th><th></th><th>node</th><th></th>'
     return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>'
@@ -153,10 +153,10 @@ def _topics(bag: Bag, topic_rates: dict[BagTopic, TopicRate]) -> str:
     return f'<div class="scroll"><table><tr><th>topic</th><th>type</th>{heads}</tr>{rows}</table></div>'
 
 
-def _illegible(story: Story) -> str:
+def _illegible(data: ReportData) -> str:
     """Return the reasons for topics that are left out, fully or in part."""
     return "".join(
-        f"<p>{html.escape(name)} is left out: {html.escape(why)}</p>" for name, why in story.illegible.items()
+        f"<p>{html.escape(name)} is left out: {html.escape(why)}</p>" for name, why in data.illegible.items()
     )
 
 

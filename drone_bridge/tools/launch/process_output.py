@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines: output of the processes as complete lines with the process's label, in bounded memory.
+"""ProcessOutput: output of the processes as complete lines with the process's label, in bounded memory.
 
 The runner never stops reading, so that no process blocks on its output. While a screen is blocked (a terminal after
 Ctrl-S, a full pipe), the oldest lines are dropped and counted: see `Sink`.
@@ -16,7 +16,7 @@ _READ_SIZE = 64 * 1024  # bytes
 _DRAIN_LIMIT = 1024 * 1024  # bytes read from a process that has ended, more than any pipe holds
 
 
-class Lines:
+class ProcessOutput:
     """Forwarder of one pipe of a process to a screen."""
 
     def __init__(

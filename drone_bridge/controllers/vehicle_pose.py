@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where: a vehicle's position and attitude from its odometry."""
+"""VehiclePose: a vehicle's position and attitude from its odometry."""
 
 from typing import NamedTuple
 
 from drone_bridge.motion.matrices import Matrix, Vector, angles_from_rotation
 
 
-class Where(NamedTuple):
+class VehiclePose(NamedTuple):
     """Position and attitude of a vehicle in its odometry frame."""
 
     position: Vector  # m

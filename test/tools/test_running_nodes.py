@@ -7,7 +7,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from drone_bridge.kind import kinds, load
 from drone_bridge.tools.doctor import judge
-from drone_bridge.tools.running import Endpoint, Look, RunningNode, problems
+from drone_bridge.tools.running_nodes import Endpoint, NodeTopic, RunningNode, problems
 
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=10)
@@ -22,11 +22,11 @@ BOTH = (LATCHED, BEST_EFFORT)  # as a node asks where not every publisher is lat
 def taken(topic, type_name, *others, requests=(BEST_EFFORT,)):
     """A topic that testbed_server takes, and who publishes it."""
     own = [Endpoint("/testbed_server", type_name, request) for request in requests]
-    return Look(f"/{topic}", True, own, list(others), ROWS.get(topic))
+    return NodeTopic(f"/{topic}", True, own, list(others), ROWS.get(topic))
 
 
 def given(topic, type_name, *others, offer=RELIABLE):
-    return Look(f"/{topic}", False, [Endpoint("/testbed_server", type_name, offer)], list(others))
+    return NodeTopic(f"/{topic}", False, [Endpoint("/testbed_server", type_name, offer)], list(others))
 
 
 def vehicle(type_name, qos=RELIABLE, node="/vehicle"):
@@ -48,8 +48,8 @@ def healthy():
 
 
 def said(**changes):
-    looks = {**healthy(), **{look.topic.removeprefix("/"): look for look in changes.values()}}
-    return [f"{topic}: {sentence}" for topic, sentence in problems(looks.values())]
+    topics = {**healthy(), **{node_topic.topic.removeprefix("/"): node_topic for node_topic in changes.values()}}
+    return [f"{topic}: {sentence}" for topic, sentence in problems(topics.values())]
 
 
 def test_of_a_vehicle_that_fits_nothing_is_said():
@@ -57,7 +57,7 @@ def test_of_a_vehicle_that_fits_nothing_is_said():
 
 
 @pytest.mark.parametrize(
-    ("look", "sentence"),
+    ("node_topic", "sentence"),
     [
         (
             taken("imu/data", IMU, vehicle(ODOM)),
@@ -83,8 +83,8 @@ def test_of_a_vehicle_that_fits_nothing_is_said():
         ),
     ],
 )
-def test_each_thing_that_does_not_fit_is_said_in_one_sentence(look, sentence):
-    assert [each for each in said(changed=look) if each.startswith(f"{look.topic}: ")] == [sentence]
+def test_each_thing_that_does_not_fit_is_said_in_one_sentence(node_topic, sentence):
+    assert [each for each in said(changed=node_topic) if each.startswith(f"{node_topic.topic}: ")] == [sentence]
 
 
 def test_qos_by_which_nothing_arrives_is_said_with_what_differs():
@@ -95,26 +95,26 @@ def test_qos_by_which_nothing_arrives_is_said_with_what_differs():
 
 
 def test_a_needed_topic_with_a_silent_publisher_is_said_and_one_that_is_heard_is_not():
-    look = taken("imu/data", IMU, vehicle(IMU))
-    look.is_silent = True
-    assert said(changed=look) == ["/imu/data: It has a publisher, and nothing comes: no frame is sent."]
-    look.is_silent = False
-    assert said(changed=look) == []
+    node_topic = taken("imu/data", IMU, vehicle(IMU))
+    node_topic.is_silent = True
+    assert said(changed=node_topic) == ["/imu/data: It has a publisher, and nothing comes: no frame is sent."]
+    node_topic.is_silent = False
+    assert said(changed=node_topic) == []
 
 
 def test_commands_on_another_topic_are_enough():
     assert said(rates=given("cmd_rates", RATES), velocity=given("cmd_vel", TWIST, vehicle(TWIST))) == []
 
 
-def node(level=DiagnosticStatus.OK, message="connected", looks=()):
-    return RunningNode("/testbed_server", DiagnosticStatus(level=level, message=message), list(looks))
+def node(level=DiagnosticStatus.OK, message="connected", topics=()):
+    return RunningNode("/testbed_server", DiagnosticStatus(level=level, message=message), list(topics))
 
 
 @pytest.mark.parametrize(
     ("found", "lines", "is_fatal"),
     [
         ([], ["ok running        no bridge or server in this domain"], False),
-        ([node(looks=healthy().values())], ["ok running        /testbed_server, connected"], False),
+        ([node(topics=healthy().values())], ["ok running        /testbed_server, connected"], False),
         (
             [node(DiagnosticStatus.WARN, "waiting for a peer")],
             ["!  running        /testbed_server", "-> its link: waiting for a peer"],
@@ -131,7 +131,7 @@ def node(level=DiagnosticStatus.OK, message="connected", looks=()):
             False,
         ),
         (
-            [node(looks=[taken("imu/data", IMU)])],
+            [node(topics=[taken("imu/data", IMU)])],
             [
                 *("ok running        /testbed_server, connected", "x                 /imu/data of /testbed_server"),
                 "-> Nobody publishes it: no frame is sent.",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A look at the bridges and servers that run here: what each reports of its link, and what does not fit on its topics.
+"""Inspection of the bridges and servers that run here: the state of each link, and what does not fit on its topics.
 
 Only what certainly does not work is reported of a topic: another type, QoS by which nothing arrives, a topic that a
 server needs and nobody publishes, commands that nobody takes.
@@ -42,7 +42,7 @@ class Endpoint:
 
 
 @dataclass(slots=True)
-class Look:
+class NodeTopic:
     """A topic of one of our nodes, and what was found there."""
 
     topic: str
@@ -66,53 +66,57 @@ class RunningNode:
 
     name: str
     status: DiagnosticStatus | None
-    looks: list[Look]
+    topics: list[NodeTopic]
 
 
 # The findings.
 
 
-def problems(looks: Collection[Look]) -> Iterator[tuple[str, str]]:
+def problems(topics: Collection[NodeTopic]) -> Iterator[tuple[str, str]]:
     """Yield a topic of a node and a sentence about it, for each thing that does not fit."""
-    for look in looks:
-        types = sorted({each.type_name for each in look.own})
-        does = "publishes" if look.is_taken else "takes"
-        for other in look.others:
+    for node_topic in topics:
+        types = sorted({each.type_name for each in node_topic.own})
+        does = "publishes" if node_topic.is_taken else "takes"
+        for other in node_topic.others:
             if other.type_name not in types:
                 expected = " or ".join(types)
                 yield (
-                    look.topic,
+                    node_topic.topic,
                     f"{other.node} {does} {other.type_name}, and it has to be {expected}: nothing of that arrives.",
                 )
-            elif sentence := _qos_problem(look, other):
-                yield look.topic, sentence
-        if sentence := _missing(look, looks):
-            yield look.topic, sentence
-    commands = [look for look in looks if look.is_command and not look.is_taken]
-    takers = {each.node.rpartition("/")[2] for look in commands for each in look.others}
+            elif sentence := _qos_problem(node_topic, other):
+                yield node_topic.topic, sentence
+        if sentence := _missing(node_topic, topics):
+            yield node_topic.topic, sentence
+    commands = [node_topic for node_topic in topics if node_topic.is_command and not node_topic.is_taken]
+    takers = {each.node.rpartition("/")[2] for node_topic in commands for each in node_topic.others}
     if commands and not takers - OBSERVERS:
         yield commands[0].topic, "Nobody takes it, or another topic of commands: commands move no vehicle."
 
 
-def _missing(look: Look, looks: Collection[Look]) -> str:
-    if not look.is_taken or look.row is None or not look.row.needed:
+def _missing(node_topic: NodeTopic, topics: Collection[NodeTopic]) -> str:
+    if not node_topic.is_taken or node_topic.row is None or not node_topic.row.needed:
         return ""
-    taken = {each.row.name for each in looks if each.is_taken and each.row and each.others}
-    if taken & set(look.row.instead):
+    taken = {each.row.name for each in topics if each.is_taken and each.row and each.others}
+    if taken & set(node_topic.row.instead):
         return ""
-    if not look.others:
-        return f"Nobody publishes it: {look.row.needed}."
-    return f"It has a publisher, and nothing comes: {look.row.needed}." if look.is_silent else ""
+    if not node_topic.others:
+        return f"Nobody publishes it: {node_topic.row.needed}."
+    return f"It has a publisher, and nothing comes: {node_topic.row.needed}." if node_topic.is_silent else ""
 
 
-def _qos_problem(look: Look, other: Endpoint) -> str:
+def _qos_problem(node_topic: NodeTopic, other: Endpoint) -> str:
     """Compare with all that the node asks for or offers; servers ask for less where less is offered."""
-    pairs = [(other, own) if look.is_taken else (own, other) for own in look.own if own.type_name == other.type_name]
+    pairs = [
+        (other, own) if node_topic.is_taken else (own, other)
+        for own in node_topic.own
+        if own.type_name == other.type_name
+    ]
     verdicts = [qos_check_compatible(offer.qos, request.qos) for offer, request in pairs]
     if all(verdict == QoSCompatibility.ERROR for verdict, _ in verdicts):
         return f"The QoS of {other.node} does not fit ({verdicts[0][1].strip().rstrip(';')}): nothing of that arrives."
-    asks_latched = any(own.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for own in look.own)
-    if look.is_taken and asks_latched and other.qos.durability == DurabilityPolicy.VOLATILE:
+    asks_latched = any(own.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for own in node_topic.own)
+    if node_topic.is_taken and asks_latched and other.qos.durability == DurabilityPolicy.VOLATILE:
         return (
             f"{other.node} publishes it with durability volatile, and it should be transient_local: what was published "
             "before the node came is not heard."
@@ -123,7 +127,7 @@ def _qos_problem(look: Look, other: Endpoint) -> str:
 # How it is found.
 
 
-def look_around() -> list[RunningNode]:
+def inspect_nodes() -> list[RunningNode]:
     """Return our nodes that run in this domain, with what they report and have on their topics; takes some seconds."""
     executor = SingleThreadedExecutor()
     node = rclpy.create_node("_drone_bridge_doctor", start_parameter_services=False)
@@ -137,13 +141,17 @@ def look_around() -> list[RunningNode]:
 
     node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
     _wait_for_discovery(node, executor)
-    found = {name: _looks(node, name, rows) for name, rows in _our_nodes(node).items()}
-    silent = [look for looks in found.values() for look in looks if _is_to_be_heard(look)]
-    for look in silent:
-        look.is_silent = True
-        _listen(node, look)
-    _spin(executor, LISTEN_S, lambda: statuses.keys() >= found.keys() and not any(look.is_silent for look in silent))
-    return [RunningNode(name, statuses.get(name), looks) for name, looks in found.items()]
+    found = {name: _topics_of(node, name, rows) for name, rows in _our_nodes(node).items()}
+    silent = [node_topic for topics in found.values() for node_topic in topics if _is_to_be_heard(node_topic)]
+    for node_topic in silent:
+        node_topic.is_silent = True
+        _listen(node, node_topic)
+    _spin(
+        executor,
+        LISTEN_S,
+        lambda: statuses.keys() >= found.keys() and not any(node_topic.is_silent for node_topic in silent),
+    )
+    return [RunningNode(name, statuses.get(name), topics) for name, topics in found.items()]
 
 
 def _spin(executor: SingleThreadedExecutor, for_s: float, until: Callable[[], bool] = lambda: False) -> None:
@@ -180,9 +188,9 @@ def _our_nodes(node: Node) -> dict[str, Mapping[str, Topic]]:
     return found
 
 
-def _looks(node: Node, name: str, rows: Mapping[str, Topic]) -> list[Look]:
+def _topics_of(node: Node, name: str, rows: Mapping[str, Topic]) -> list[NodeTopic]:
     namespace, _, short_name = name.rpartition("/")
-    looks = []
+    topics = []
     for is_taken, by_node in (
         (True, node.get_subscriber_names_and_types_by_node),
         (False, node.get_publisher_names_and_types_by_node),
@@ -193,8 +201,8 @@ def _looks(node: Node, name: str, rows: Mapping[str, Topic]) -> list[Look]:
             published = list(map(_endpoint, node.get_publishers_info_by_topic(topic)))
             taken = list(map(_endpoint, node.get_subscriptions_info_by_topic(topic)))
             own, others = (taken, published) if is_taken else (published, taken)
-            looks.append(
-                Look(
+            topics.append(
+                NodeTopic(
                     topic,
                     is_taken,
                     [each for each in own if each.node == name],
@@ -202,28 +210,28 @@ def _looks(node: Node, name: str, rows: Mapping[str, Topic]) -> list[Look]:
                     rows.get(topic.removeprefix(f"{namespace}/")) if is_taken else None,
                 )
             )
-    return [look for look in looks if look.own]  # else it has gone meanwhile
+    return [node_topic for node_topic in topics if node_topic.own]  # else it has gone meanwhile
 
 
 def _endpoint(info: TopicEndpointInfo) -> Endpoint:
     return Endpoint(f"{info.node_namespace.rstrip('/')}/{info.node_name}", info.topic_type, info.qos_profile)
 
 
-def _is_to_be_heard(look: Look) -> bool:
+def _is_to_be_heard(node_topic: NodeTopic) -> bool:
     """Return whether it is needed again and again, and has somebody who publishes it."""
-    row = look.row
-    return row is not None and bool(row.needed and look.others) and not (row.lasts or row.only_changes)
+    row = node_topic.row
+    return row is not None and bool(row.needed and node_topic.others) and not (row.lasts or row.only_changes)
 
 
-def _listen(node: Node, look: Look) -> None:
+def _listen(node: Node, node_topic: NodeTopic) -> None:
     """Note when something comes, by the QoS that all its publishers offer."""
-    assert look.row is not None
-    qos = QoSProfile(depth=1, reliability=_weakest_reliability(look.others))
+    assert node_topic.row is not None
+    qos = QoSProfile(depth=1, reliability=_weakest_reliability(node_topic.others))
 
     def heard(_: bytes) -> None:
-        look.is_silent = False
+        node_topic.is_silent = False
 
-    node.create_subscription(look.row.message, look.topic, heard, qos, raw=True)
+    node.create_subscription(node_topic.row.message, node_topic.topic, heard, qos, raw=True)
 
 
 def _weakest_reliability(offers: Iterable[Endpoint]) -> ReliabilityPolicy:

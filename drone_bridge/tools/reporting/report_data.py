@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Story: the data of a report, read from a bag in one pass: states, images, and numbers of any message type."""
+"""ReportData: the data of a report, read from a bag in one pass: states, images, and numbers of any message type."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -132,7 +132,7 @@ class Picture:
 
 
 @dataclass(slots=True)
-class Story:
+class ReportData:
     """Contents of the page. Times are seconds from the beginning of the bag."""
 
     series: dict[str, Series] = field(default_factory=dict)
@@ -150,9 +150,9 @@ class Story:
     """Reason why the rest of a topic is left out, by topic"""
 
 
-def read_story(bag: Bag) -> Story:
+def read_report_data(bag: Bag) -> ReportData:
     """Read the whole bag. Raises BagError."""
-    story = Story()
+    data = ReportData()
     cameras = _cameras(bag)[:MAX_CAMERAS]
     span_ns = max(1, bag.end_ns - bag.start_ns)
     picture_period_ns = max(1, span_ns // PICTURES)
@@ -161,23 +161,23 @@ def read_story(bag: Bag) -> Story:
         name, type_name = message.topic.name, message.topic.type_name
         since_start_ns = message.time_ns - bag.start_ns
         time_s = since_start_ns / NANOSECONDS_PER_SECOND
-        if name in story.illegible or type_name in _NOT_PLOTTED:
+        if name in data.illegible or type_name in _NOT_PLOTTED:
             continue
         try:
             if type_name not in _IMAGES:
-                _note(story, name, type_name, time_s, bag.deserialize(message))
+                _note(data, name, type_name, time_s, bag.deserialize(message))
             # Only images that are shown are deserialized, since they are large.
             elif name in cameras and since_start_ns >= next_ns[name]:
                 next_ns[name] = (since_start_ns // picture_period_ns + 1) * picture_period_ns
-                story.pictures.setdefault(name, []).append(Picture(time_s, type_name, bag.deserialize(message)))
+                data.pictures.setdefault(name, []).append(Picture(time_s, type_name, bag.deserialize(message)))
         except BagError as error:
-            story.illegible[name] = str(error)
-    for topic, intervals in list(story.states.items()):
+            data.illegible[name] = str(error)
+    for topic, intervals in list(data.states.items()):
         if len({interval.state for interval in intervals}) > MAX_STATES:
-            del story.states[topic]
+            del data.states[topic]
         else:
             intervals[-1].to_s = span_ns / NANOSECONDS_PER_SECOND  # the last state lasts to the end
-    return story
+    return data
 
 
 def _cameras(bag: Bag) -> list[str]:
@@ -186,34 +186,34 @@ def _cameras(bag: Bag) -> list[str]:
     return [name for name in images if not (name.endswith(_COMPRESSED) and name.removesuffix(_COMPRESSED) in images)]
 
 
-def _note(story: Story, topic: str, type_name: str, time_s: float, message: Any) -> None:
+def _note(data: ReportData, topic: str, type_name: str, time_s: float, message: Any) -> None:
     if type_name == _DIAGNOSTICS:
         for status in message.status:
             level = LEVELS[min(int(status.level), len(LEVELS) - 1)]
-            told = story.diagnostics.setdefault(status.name, [])
+            told = data.diagnostics.setdefault(status.name, [])
             _note_state(told, time_s, level, status.message, is_new_with_reason=True)
     elif type_name == _LOG:
-        if message.level >= WARNING and len(story.log) < MAX_LOG_LINES:
-            story.log.append((time_s, int(message.level), message.name, message.msg))
+        if message.level >= WARNING and len(data.log) < MAX_LOG_LINES:
+            data.log.append((time_s, int(message.level), message.name, message.msg))
     else:
         if type_name in _STATES:
             state = str(getattr(message, "state", getattr(message, "data", "")))[:60]
             reason = str(getattr(message, "reason", ""))[:120]
-            _note_state(story.states.setdefault(topic, []), time_s, state, reason)
+            _note_state(data.states.setdefault(topic, []), time_s, state, reason)
         if type_name == _CONTROLLER:
-            _note_controller(story, topic, message)
+            _note_controller(data, topic, message)
         if type_name in _TRACKED:
             pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
             point = pose.position
-            story.tracks.setdefault(topic, []).append((time_s, point.x, point.y, point.z))
-        story.series.setdefault(topic, Series(type_name=type_name)).add(time_s, message)
+            data.tracks.setdefault(topic, []).append((time_s, point.x, point.y, point.z))
+        data.series.setdefault(topic, Series(type_name=type_name)).add(time_s, message)
 
 
-def _note_controller(story: Story, topic: str, message: Any) -> None:
+def _note_controller(data: ReportData, topic: str, message: Any) -> None:
     """Store the behaviour and the last known distance."""
-    before = story.controllers.get(topic, ("", math.nan))[1]
+    before = data.controllers.get(topic, ("", math.nan))[1]
     distance = float(message.distance)
-    story.controllers[topic] = (message.behaviour, distance if math.isfinite(distance) else before)
+    data.controllers[topic] = (message.behaviour, distance if math.isfinite(distance) else before)
 
 
 def _note_state(
