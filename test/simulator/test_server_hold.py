@@ -72,6 +72,15 @@ class Server(ServedWorld):
         self.hold(is_held)
 
 
+def stops(request):
+    """Return whether the request sets v or w to zero, which hold admits."""
+    is_velocity = isinstance(request, sim.SetEntity) and request.attribute in (
+        Attribute.VELOCITY,
+        Attribute.ANGULAR_VELOCITY,
+    )
+    return is_velocity and not any(request.value)
+
+
 @EACH_KIND
 @pytest.mark.parametrize("is_heard", [False, True])
 @settings(max_examples=20)
@@ -81,12 +90,20 @@ def test_a_held_vehicle_gets_nothing_of_any_request(kind, is_heard, data):
     held = Server(is_held=True, is_heard=is_heard)
     answer = held.ask(request)
     if request.moves(VEHICLE):
-        assert {name for name, _ in held.bridge.asked} <= {"get_entity_state"}
+        may_ask = {"get_entity_state", "set_entity_state"} if stops(request) else {"get_entity_state"}
+        assert {name for name, _ in held.bridge.asked} <= may_ask
         assert not any(any(command.v + command.w) for command in held.commands)
     else:
         free = Server(is_held=False, is_heard=is_heard)
         given = repr(free.ask(request)), repr(free.bridge.asked)
         assert given == (repr(answer), repr(held.bridge.asked))  # where NaN is NaN
+
+
+@pytest.mark.parametrize("attribute", [Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY])
+def test_a_client_may_set_a_held_vehicle_to_zero(attribute):
+    held = Server(is_held=True, is_heard=False)
+    held.ask(sim.SetEntity(VEHICLE, attribute, NOWHERE))
+    assert held.bridge.asked[-1][0] == "set_entity_state"
 
 
 @pytest.mark.parametrize("is_heard", [False, True])
