@@ -81,6 +81,8 @@ REPORT_PERIOD_S = 1.0
 UNDELIVERED = "undelivered_commands"
 # Conditions: an unreachable peer, and several publishers of /clock.
 UNREACHABLE, CLOCKS = "unreachable_peer", "clock"
+#: Set by launch files whose argument for the peer's address is not named after the protocol.
+HOST_ARGUMENT = "DRONE_BRIDGE_HOST_ARGUMENT"
 
 MessageT = TypeVar("MessageT")
 EncodedT = TypeVar("EncodedT")
@@ -89,9 +91,9 @@ Transition = Callable[[Any, LifecycleState], TransitionCallbackReturn]
 
 def link_advice(protocol: str, peer: str) -> str:
     """Return advice for a bridge without a link, naming the arguments of its launch file or its own parameters."""
-    is_launched = os.environ.get("DRONE_BRIDGE_LAUNCHED")
-    host, emulator = f"{protocol}_host:=ADDRESS", "emulate:=true"
-    if not is_launched:
+    argument = os.environ.get(HOST_ARGUMENT) or f"{protocol}_host"
+    host, emulator = f"{argument}:=ADDRESS", "emulate:=true"
+    if not os.environ.get("DRONE_BRIDGE_LAUNCHED"):
         host, emulator = "its parameter host", f"drone-bridge emulate {protocol}"
     return f"No link with {peer} yet. Is it switched on? {host} names another address; to try without one: {emulator}"
 

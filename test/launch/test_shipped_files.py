@@ -11,6 +11,7 @@ from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, REQUIRED, ROOT, by_name, p
 from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE
 from drone_bridge.ros.neutral_repeater import OBSERVERS
+from drone_bridge.ros.protocol_node import HOST_ARGUMENT, link_advice
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import load
@@ -83,6 +84,23 @@ def test_the_hold_of_an_emulated_vehicle_has_a_scope_of_its_launch(path, tmp_pat
     assert len(first) == len(second) == 1
     assert None not in first | second
     assert first != second
+
+
+@by_name(LAUNCH_FILES)
+def test_a_bridge_without_a_link_names_the_argument_that_changes_its_peer(path, tmp_path, monkeypatch):
+    bridges = [each for each in started(path, tmp_path, emulate="false", relay="false") if "_bridge" in each.label]
+    for index, bridge in enumerate(bridges):
+        if bridge.label.startswith("web_bridge"):
+            continue
+        for name in (HOST_ARGUMENT, "DRONE_BRIDGE_LAUNCHED"):
+            monkeypatch.setenv(name, bridge.environment.get(name, ""))
+        argument = re.search(r"(\w+):=ADDRESS", link_advice(bridge.label.partition("_bridge")[0], "its peer"))[1]
+        other = [
+            each
+            for each in started(path, tmp_path, emulate="false", relay="false", **{argument: "192.0.2.9"})
+            if "_bridge" in each.label
+        ][index]
+        assert "192.0.2.9" in str(other.files)
 
 
 @by_name(LAUNCH_FILES)
