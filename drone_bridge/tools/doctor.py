@@ -225,12 +225,13 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
     if not found:
         yield Finding("running", "no bridge or server in this domain")
     for node in found:
+        named = f"{node.name} ({node.title})"
         if node.status is None:
-            yield Finding("running", node.name, "it reports nothing on /diagnostics: is it active?")
+            yield Finding("running", named, "it reports nothing on /diagnostics: is it active?")
         elif level := node.status.level[0]:
-            yield Finding("running", node.name, f"its link: {node.status.message}", is_fatal=level > 1)
+            yield Finding("running", named, f"its link: {node.status.message}", is_fatal=level > 1)
         else:
-            yield Finding("running", f"{node.name}, {node.status.message}")
+            yield Finding("running", f"{named}, {node.status.message}")
         for topic, sentence in problems(node.topics):
             yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
 
@@ -241,7 +242,8 @@ def others() -> Iterator[Finding]:
         warnings.simplefilter("ignore")  # the reason is below
         found = [kind for name, kind in kinds().items() if name not in OWN]
     for kind in found:
-        yield Finding("protocol", f"{kind.name}: {kind.summary}")
+        title = f" ({kind.title})" if kind.title else ""
+        yield Finding("protocol", f"{kind.name}{title}: {kind.summary}")
     for name, reason in unloadable().items():
         yield Finding("protocol", f"{name} can't be loaded", reason, is_fatal=True)
 

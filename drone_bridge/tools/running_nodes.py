@@ -17,7 +17,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, ReliabilityPolicy, qos_check_compatible
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
-from drone_bridge.kind import kinds, load
+from drone_bridge.kind import ProtocolKind, kinds, load
 from drone_bridge.ros.link_report import LINK_STATUS
 from drone_bridge.ros.neutral_repeater import COMMAND_TOPICS, OBSERVERS
 from drone_bridge.ros.topics import Topic
@@ -65,6 +65,8 @@ class RunningNode:
     """One of our nodes: what it has reported, if anything, and its topics."""
 
     name: str
+    title: str
+    """What its owner calls the vehicle: "tracked robot"."""
     status: DiagnosticStatus | None
     topics: list[NodeTopic]
 
@@ -141,7 +143,8 @@ def inspect_nodes() -> list[RunningNode]:
 
     node.create_subscription(DiagnosticArray, "/diagnostics", note, 10)
     _wait_for_discovery(node, executor)
-    found = {name: _topics_of(node, name, rows) for name, rows in _our_nodes(node).items()}
+    ours = _our_nodes(node)
+    found = {name: _topics_of(node, name, rows) for name, (_, rows) in ours.items()}
     silent = [node_topic for topics in found.values() for node_topic in topics if _is_to_be_heard(node_topic)]
     for node_topic in silent:
         node_topic.is_silent = True
@@ -151,7 +154,8 @@ def inspect_nodes() -> list[RunningNode]:
         LISTEN_S,
         lambda: statuses.keys() >= found.keys() and not any(node_topic.is_silent for node_topic in silent),
     )
-    return [RunningNode(name, statuses.get(name), topics) for name, topics in found.items()]
+    titles = {name: kind.title or kind.name for name, (kind, _) in ours.items()}
+    return [RunningNode(name, titles[name], statuses.get(name), topics) for name, topics in found.items()]
 
 
 def _spin(executor: SingleThreadedExecutor, for_s: float, until: Callable[[], bool] = lambda: False) -> None:
@@ -172,19 +176,15 @@ def _wait_for_discovery(node: Node, executor: SingleThreadedExecutor) -> None:
             return
 
 
-def _our_nodes(node: Node) -> dict[str, Mapping[str, Topic]]:
-    """Return the full names of our nodes, each with the rows of what it takes that may be needed."""
-    found: dict[str, Mapping[str, Topic]] = {}
-    by_node = {
-        f"{kind.name}_{side}": (kind.topics if side == "server" else "")
-        for kind in kinds().values()
-        for side in ("bridge", "server")
-    }
+def _our_nodes(node: Node) -> dict[str, tuple[ProtocolKind, Mapping[str, Topic]]]:
+    """Return our nodes by full name: the protocol of each, and the rows of its subscriptions that a server may need."""
+    found: dict[str, tuple[ProtocolKind, Mapping[str, Topic]]] = {}
+    by_node = {f"{kind.name}_{side}": (kind, side) for kind in kinds().values() for side in ("bridge", "server")}
     for name, namespace in sorted(node.get_node_names_and_namespaces()):
         if name in by_node:
-            table = by_node[name]
-            rows = load(table).rows if table else ()
-            found[f"{namespace.rstrip('/')}/{name}"] = {row.name: row for row in rows if row.from_ros}
+            kind, side = by_node[name]
+            rows = load(kind.topics).rows if side == "server" else ()
+            found[f"{namespace.rstrip('/')}/{name}"] = kind, {row.name: row for row in rows if row.from_ros}
     return found
 
 

@@ -50,7 +50,7 @@ def test_a_launch_file_that_is_well_is_said_to_be_and_who_speaks_otherwise_is_na
         )
         status, findings = examine()
         assert status == 0, findings
-        assert findings["running"] == "ok running        /robot_bridge, connected\n"
+        assert findings["running"] == "ok running        /robot_bridge (tracked robot), connected\n"
         assert "robot_bridge" not in findings[""]
         ros.node.create_publisher(String, "cmd_vel", 1)
         examined = []  # it takes the middleware a while to say that

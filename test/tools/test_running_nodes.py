@@ -107,33 +107,41 @@ def test_commands_on_another_topic_are_enough():
 
 
 def node(level=DiagnosticStatus.OK, message="connected", topics=()):
-    return RunningNode("/testbed_server", DiagnosticStatus(level=level, message=message), list(topics))
+    return RunningNode(
+        "/testbed_server", "virtual testbed", DiagnosticStatus(level=level, message=message), list(topics)
+    )
 
 
 @pytest.mark.parametrize(
     ("found", "lines", "is_fatal"),
     [
         ([], ["ok running        no bridge or server in this domain"], False),
-        ([node(topics=healthy().values())], ["ok running        /testbed_server, connected"], False),
+        ([node(topics=healthy().values())], ["ok running        /testbed_server (virtual testbed), connected"], False),
         (
             [node(DiagnosticStatus.WARN, "waiting for a peer")],
-            ["!  running        /testbed_server", "-> its link: waiting for a peer"],
+            ["!  running        /testbed_server (virtual testbed)", "-> its link: waiting for a peer"],
             False,
         ),
         (
             [node(DiagnosticStatus.ERROR, "unconfigured: port 1 is taken.")],
-            ["x  running        /testbed_server", "-> its link: unconfigured: port 1 is taken."],
+            ["x  running        /testbed_server (virtual testbed)", "-> its link: unconfigured: port 1 is taken."],
             True,
         ),
         (
-            [RunningNode("/testbed_server", None, [])],
-            ["!  running        /testbed_server", "-> it reports nothing on /diagnostics: is it active?"],
+            [RunningNode("/testbed_server", "virtual testbed", None, [])],
+            [
+                "!  running        /testbed_server (virtual testbed)",
+                "-> it reports nothing on /diagnostics: is it active?",
+            ],
             False,
         ),
         (
             [node(topics=[taken("imu/data", IMU)])],
             [
-                *("ok running        /testbed_server, connected", "x                 /imu/data of /testbed_server"),
+                *(
+                    "ok running        /testbed_server (virtual testbed), connected",
+                    "x                 /imu/data of /testbed_server",
+                ),
                 "-> Nobody publishes it: no frame is sent.",
             ],
             True,
