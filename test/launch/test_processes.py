@@ -113,6 +113,25 @@ def test_signal_stops_all_in_reverse_order(launch, number):
     assert order == ["controller-3"] * 2 + ["bridge-2"] * 2 + ["emulator-1"] * 2
 
 
+def test_what_was_restarted_keeps_its_turn_and_observers_are_last(launch, tmp_path):
+    observer = tmp_path / "web_bridge"
+    observer.write_text(f"#!/bin/bash\n{WAIT}\n")
+    observer.chmod(0o755)
+    once = f"[ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; exit 1; }}; {WAIT}"
+    runner = launch(
+        shell(WAIT, name="emulator"),
+        shell(once, name="bridge", respawn="true", respawn_delay="0"),
+        f"<executable cmd='{observer}' name='page'/>",
+        shell(WAIT, name="controller"),
+    )
+    for label in ("emulator-1", "bridge-2", "page-3", "controller-4"):
+        runner.wait_for_line(rf"\[{label}\] ready")
+    runner.send(signal.SIGINT)
+    assert runner.wait() == 130
+    order = [re.search(r"\[(\w+)-\d\] neutral", line)[1] for line in runner.lines if "] neutral" in line]
+    assert order == ["controller", "bridge", "emulator", "page"]
+
+
 def test_what_failed_by_itself_is_said_again_at_the_end(launch):
     fails = "echo port taken >&2; exit 2"
     runner = launch(shell(WAIT, name="waits"), shell(fails, name="emulator"))

@@ -20,6 +20,8 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAMESPACE = "ros_namespace"
 # Part of our launch files that makes `ros2 launch` end with the processes that have the option ENDS_LAUNCH.
 _ENDS_LAUNCH_PART = "ends_launch.launch.py"
+# Executables that record or show how the others end.
+_OBSERVERS = ("recorder", "web_bridge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Process:
     command: tuple[str, ...]
     environment: Mapping[str, str]
     is_required: bool  # whether its end ends the launch
+    is_observer: bool  # whether it is stopped after all others, whose end it records or shows
     respawn_delay: float | None  # s from its end to its restart; None: never
     files: Mapping[Path, str] = field(default_factory=dict)  # parameter files that the command names
 
@@ -240,6 +243,7 @@ class _Evaluation:
                 command=tuple(command),
                 environment=environment,
                 is_required=ENDS_LAUNCH in command,
+                is_observer=Path(command[0]).name in _OBSERVERS,
                 respawn_delay=self._respawn_delay(element),
                 files=files,
             )

@@ -2,12 +2,13 @@
 """Supervisor of processes: starts, monitors and stops them in order, without leftovers. For Linux.
 
 Each process leads its own session. A Ctrl-C at the terminal therefore reaches the runner only, and a signal to a
-process reaches its children, too. Processes are stopped by SIGINT in the reverse order of their start. Each gets the
-signal when the previous one has ended, or when the time of that one and those before it has passed. A vehicle or its
-emulator, started first, thus still runs when the bridge sends its last, neutral command, and the bridge still runs for
-its controllers. Remaining processes get SIGTERM, and finally SIGKILL. The shutdown takes less than 5 s, and with more
-than a dozen processes 0.15 s more for each. A second Ctrl-C escalates to SIGTERM at once, a third one to SIGKILL. If
-the runner itself is killed, its processes get SIGTERM.
+process reaches its children, too. Processes are stopped by SIGINT in the reverse order of the launch file, also if they
+were restarted meanwhile, and observers (the page and the recorder) after all others, wherever they are in the file.
+Each gets the signal when the previous one has ended, or when the time of that one and those before it has passed. A
+vehicle or its emulator, started first, thus still runs when the bridge sends its last, neutral command, the bridge
+still runs for its controllers, and the page shows the end of both. Remaining processes get SIGTERM, and finally
+SIGKILL. The shutdown takes less than 5 s, and with more than a dozen processes 0.15 s more for each. A second Ctrl-C
+escalates to SIGTERM at once, a third one to SIGKILL. If the runner itself is killed, its processes get SIGTERM.
 
 The exit status is 0 if all processes succeeded, by themselves or after a required process had succeeded. It is that of
 a failed required process (128 + signal number if a signal ended it). It is 130 after Ctrl-C, 143 after SIGTERM, and 129
@@ -93,7 +94,7 @@ class _Job:
 class _Supervisor:
     def __init__(self, processes: Iterable[Process]) -> None:
         self._processes = tuple(processes)
-        self._jobs: list[_Job] = []  # in the order of their start, until `is_gone`
+        self._jobs: list[_Job] = []  # until `is_gone`
         self._outputs: list[ProcessOutput] = []  # until they have ended
         self._respawns = 0  # number of pending restarts
         self._clearing: set[asyncio.Task[None]] = set()
@@ -241,7 +242,7 @@ class _Supervisor:
     async def _stop_in_order(self) -> None:
         began, count = self._loop.time(), len(self._jobs)
         in_turn = max(_IN_TURN, _EACH * count)
-        for number, job in enumerate(reversed(self._jobs), 1):
+        for number, job in enumerate(sorted(self._jobs, key=self._turn_to_stop), 1):
             job.send(signal.SIGINT)
             turn_ends = began + in_turn * number / count  # includes the unused time of those before
             await self._wait(partial(getattr, job, "is_gone"), turn_ends - self._loop.time(), requests=1)
@@ -250,6 +251,9 @@ class _Supervisor:
         await self._wait(self._all_gone, _AFTER_SIGTERM, requests=2)
         self._has_failed |= self._send_to_all(signal.SIGKILL)
         await self._wait(self._all_gone, _AFTER_SIGKILL)
+
+    def _turn_to_stop(self, job: _Job) -> tuple[bool, int]:
+        return job.process.is_observer, -self._processes.index(job.process)
 
     def _all_shown(self) -> bool:
         return all(output.has_ended for output in self._outputs)
