@@ -24,8 +24,8 @@ from drone_bridge.simulator.topics import axes, set_velocity
 from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
 from drone_bridge.testbed.device.drone_state import Airframe
 from drone_bridge.testbed.device.drone_state import Motion as TestbedMotion
-from drone_bridge.testbed.emulator.world import Flight as TestbedEmulator
 from drone_bridge.testbed.emulator.world import Sphere, World
+from drone_bridge.testbed.emulator.world import WorldFlight as TestbedEmulator
 
 
 class Steered(Protocol):

@@ -185,7 +185,7 @@ class CommandTopics(Generic[RawT]):
             return velocity
         asked = {axis: value for axis, value in rest.items() if abs(value) > ROUNDING}
         if asked:
-            self._node.report.counts["commands_for_axes_that_it_lacks"] += 1
+            self._node.report.counts["commands_on_unsupported_axes"] += 1
         if not asked.keys() <= self._warned_axes:
             self._warned_axes |= asked.keys()
             wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis][1]}" for axis, value in asked.items())

@@ -7,7 +7,7 @@ from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side,
 
 
 def _emulator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
-    """The two ends of a testbed's connection have to agree on who listens, and on a layout that is not announced."""
+    """Return the emulator's options. Both ends must agree on who listens, and on a layout that is not announced."""
     layout = parameters.get("attitude_layout", "auto")
     role: Value = "connect" if parameters.get("role") == "listen" else "listen"
     return {"role": role} if layout == "auto" else {"role": role, "layout": layout}

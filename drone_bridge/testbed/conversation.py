@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+"""Sample conversation with each message of the protocol, and a reader that finds neutral commands."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -18,7 +18,7 @@ from drone_bridge.testbed.codec import (
 )
 from drone_bridge.wire import LocalProtocolError
 
-#: Largest yaw rate of a neutral command, degrees/s. A hovering drone uses the other axes to stay in place.
+#: Largest yaw rate of a neutral command, degrees/s. A hovering drone uses the other axes to hold its position.
 _HOVERING_RATE = 0.5
 
 
@@ -37,9 +37,9 @@ def conversation() -> tuple[Sent, ...]:
 
 
 def commands() -> Callable[[bytes], Iterator[bool]]:
-    """Read answers to frames; those without a yaw rate are neutral, as a hovering drone leans against the wind.
+    """Read replies to frames. Replies without a yaw rate are neutral, as a hovering drone leans against the wind.
 
-    By their size alone: a connection reads no answer to a frame that it has not sent.
+    Replies are split by size, because a connection reads no reply to a frame that it has not sent.
     """
     heard = bytearray()
 
@@ -54,7 +54,7 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
 
 
 class RecordedTestbed(Recorded):
-    """A testbed whose layout shows where its frames end."""
+    """Recorded testbed, whose layout shows where its frames end."""
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         layout = parameters.get("attitude_layout", AttitudeLayout.PITCH_YAW.value)
@@ -63,8 +63,8 @@ class RecordedTestbed(Recorded):
         given = AttitudeLayout(layout) if layout in [known.value for known in AttitudeLayout] else None
         self._autopilot = AutopilotConnection(given, self._unit, self._limits)
         self._constants: Constants | None = None
-        self._has_constants = False  # the testbed's end, which sent them itself
-        self._has_answers = False  # the bytes of some, at least
+        self._has_constants = False  # of the testbed's end, which sent them itself
+        self._has_answers = False  # received bytes of at least one reply
         self._replace_bed()
 
     def _replace_bed(self) -> None:
@@ -74,7 +74,7 @@ class RecordedTestbed(Recorded):
         self.readers = {Side.VEHICLE: self._autopilot, Side.OPERATOR: self._bed}
 
     def before(self, sender: Side) -> None:
-        if sender is Side.OPERATOR:  # an answer: so the frame before it has ended
+        if sender is Side.OPERATOR:  # a reply, so the previous frame is complete
             self._has_answers = True
             self._autopilot.peer_waits()
 
@@ -84,7 +84,7 @@ class RecordedTestbed(Recorded):
         elif isinstance(event, SensorFrame):
             try:
                 self._send(event)
-            except LocalProtocolError:  # the answer to the frame before is not in the log
+            except LocalProtocolError:  # the reply to the previous frame is not in the log
                 self._replace_bed()
                 self._send(event)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An autopilot for testbeds, including testbed_server, that flies a plan by body rates and thrust.
+"""Testbed operator: an autopilot that flies a plan by body rates and thrust, also against testbed_server.
 
     python3 -m drone_bridge.testbed.operator --plan '4s forward 0.5, 3s turn 0.5'
 
-It ignores the images. Its position comes from the wire if that carries one, and from the announced model of motion.
+It ignores the images. Its position comes from the wire if available, else from the announced model of motion.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from drone_bridge.testbed.codec import (
 )
 from drone_bridge.wire.events import LocalProtocolError, ProtocolError
 
-#: So long a silence where the first frame may end says that it does.
+#: Silence after which a first frame that may be complete is complete.
 _FRAME_END_SILENCE_S = 0.5
 
 
 class Pilot(Operator):
-    """Answers each frame of one conversation. Converts between the testbed's axes and those of `flight_control`."""
+    """Replies to each frame of one connection. Converts between the testbed's axes and those of `flight_control`."""
 
     def __init__(self, stream: OneStream, options: argparse.Namespace, cancellation: Cancellation) -> None:
         super().__init__(options.plan, cancellation)
@@ -51,7 +51,7 @@ class Pilot(Operator):
         self._constants: Constants | None = None
         self._frame: SensorFrame | None = None  # the newest
         self._frames = 0
-        self._first_s = 0.0  # of the simulation, by its clock
+        self._first_s = 0.0  # of the simulation's clock
 
     @property
     def elapsed_s(self) -> float:
@@ -67,7 +67,7 @@ class Pilot(Operator):
         self.wait(math.inf, until=lambda: self._frames > answered)
 
     def steer(self, leg: Leg) -> str:
-        """Answer the newest frame: the motion until the next one."""
+        """Reply to the newest frame with the motion until the next one."""
         assert self._frame
         frame = self._frame
         position = None if frame.position is None else _levelled(*frame.position)
@@ -79,16 +79,16 @@ class Pilot(Operator):
         return f"t={frame.time:.2f} s"
 
     def leave(self) -> None:
-        """End with the motion that keeps a level drone in place."""
+        """Finish with the motion that keeps a level drone in place."""
         print_event(f"ended: {self._frames} frames")
-        with contextlib.suppress(LocalProtocolError, LinkError):  # of a testbed that has gone
+        with contextlib.suppress(LocalProtocolError, LinkError):  # if the testbed has disconnected
             if self._constants:
                 weight = self._drone.mass * self._drone.gravity
                 hover = MotionParameters(0.0, 0.0, 0.0, min(weight, self._drone.max_thrust))
                 self._stream.leave(self._connection.finish(hover))
 
     def listen(self, timeout_s: float) -> None:
-        """Handle one event, or receive what it lacks."""
+        """Handle one event, or receive more bytes."""
         event = self._connection.next_event()
         if isinstance(event, Constants):
             print_event(f"constants: {event}")
@@ -101,9 +101,9 @@ class Pilot(Operator):
             self._first_s = self._first_s if self._frame else event.time
             self._frame, self._frames = event, self._frames + 1
             if self.is_report_due():
-                print_event(described(event))
+                print_event(frame_text(event))
         elif isinstance(event, ConnectionClosed):
-            raise LinkError("The testbed has left.")
+            raise LinkError("The testbed disconnected.")
         else:
             self._receive(timeout_s)
 
@@ -118,7 +118,7 @@ class Pilot(Operator):
         self._connection.receive_data(data) if data else self._connection.receive_eof()
 
     def _begin(self, constants: Constants) -> None:
-        """Begin one simulation. Raises ValueError for a drone that can't fly."""
+        """Start one simulation. Raises ValueError if the drone can't fly."""
         self._constants, self._frame = constants, None
         self._drone = DroneModel(
             mass=constants.weight,
@@ -147,12 +147,12 @@ class Pilot(Operator):
         )
 
 
-def described(frame: SensorFrame) -> str:
+def frame_text(frame: SensorFrame) -> str:
     """Return a frame's measurements as text, in degrees and m."""
     named = {"pitch": frame.pitch, "roll": frame.roll, "heading": frame.yaw}
     angles = ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
-    where = "" if frame.position is None else ", at {:.2f} {:.2f} {:.2f} m".format(*frame.position)
-    return f"t={frame.time:.2f} s: {angles}{where}"
+    position = "" if frame.position is None else ", at {:.2f} {:.2f} {:.2f} m".format(*frame.position)
+    return f"t={frame.time:.2f} s: {angles}{position}"
 
 
 def _levelled(x: float, y: float, z: float) -> tuple[float, float, float]:
@@ -184,7 +184,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--layout",
         type=one_of(AttitudeLayout),
         metavar="|".join(layout.value for layout in AttitudeLayout),
-        help="what follows the images (found out from the first frame)",
+        help="floats after the images (default: detected from the first frame)",
     )
     return parser.parse_args(arguments)
 

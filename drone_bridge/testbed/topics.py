@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: a testbed's messages to those on topics, and back; the table of topics.
+"""Translation: testbed messages to topics and back; the table of topics.
 
-The wire has degrees (or radians, where a testbed uses them) and otherwise SI units. Its world has y up and a heading
-that turns to the right; ROS has ENU and REP 103. An attitude without roll, or without yaw, is marked by its covariance.
+The wire has degrees (or radians, with some testbeds) and otherwise SI units. Its world has y up and a heading that
+turns right. ROS has ENU and REP 103. An attitude without roll, or without yaw, is marked by its covariance.
 """
 
 import math
@@ -50,44 +50,44 @@ from drone_bridge.testbed.codec import (
     within_maxima,
 )
 
-# An angle that can be anything: the variance of a uniform distribution over the whole circle.
+# Variance of an unknown angle: a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2
-#: Of an angle that the wire carries, rad: testbeds round it.
+#: Standard deviation of an angle on the wire, rad: testbeds round it.
 ANGLE_DEVIATION = 0.001
-#: Of images that are compressed here, 1 to 100.
+#: JPEG quality of images that are compressed here, 1 to 100.
 JPEG_QUALITY = 80
-#: Poses on the wire are exact; velocities are not on it.
+#: Positions on the wire are exact, and velocities are not transmitted.
 ODOMETRY_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [UNKNOWN_VARIANCE] * AXES)
-#: How far from 1 the length of a quaternion may be that is meant to be a rotation.
+#: Maximum deviation of a quaternion's length from 1.
 _LENGTH_TOLERANCE = 0.01
-#: Of radians. What is smaller is rounding, and the wire's floats would carry it.
+#: Decimals of radians. Smaller differences are rounding errors, which would appear in the wire's floats.
 _DECIMALS = 13
 SIDES = ("left", "right")
-#: Of a drone that is to be levelled: the rate per angle of tilt, 1/s, and the fastest one, rad/s.
+#: Levelling out: rate per angle of tilt, 1/s, and maximum rate, rad/s.
 LEVELLING_GAIN, MAX_LEVELLING_RATE = 4.0, 1.5
 
-# What bridge and server share.
+# Parameters that bridge and server share.
 
-#: What attitude_layout can be besides the name of a layout: detect it from the first frame.
+#: Value of attitude_layout that detects the layout from the first frame.
 AUTO = "auto"
 
 ANGLE_UNIT = ParameterDeclaration(
     "angle_unit",
     AngleUnit.DEGREES.value,
-    "The unit of angles and angular rates on the wire.",
+    "Unit of angles and angular rates on the wire.",
     choices=tuple(unit.value for unit in AngleUnit),
 )
 
 
-#: Of the time on the wire, s, by the value of `time_unit`.
+#: Units of the time on the wire, s, by the value of `time_unit`.
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
-TIME_UNIT = ParameterDeclaration("time_unit", "s", "The unit of the testbed's time.", choices=tuple(TIME_UNITS))
+TIME_UNIT = ParameterDeclaration("time_unit", "s", "Unit of the testbed's time.", choices=tuple(TIME_UNITS))
 
 
 def attitude_layout(*, is_detectable: bool) -> ParameterDeclaration:
-    """Return the declaration of attitude_layout; AUTO is the default where the layout can be detected."""
+    """Return the declaration of attitude_layout. The default is AUTO if the layout is detectable."""
     layouts = tuple(layout.value for layout in AttitudeLayout)
-    meaning = "The floats after the images: as documented, with roll in place of yaw, or a full pose."
+    meaning = "The floats after the images: as documented, with roll instead of yaw, or a full pose."
     if is_detectable:
         meaning += " auto detects a pose from the first frame, and otherwise assumes the documented layout."
         return ParameterDeclaration("attitude_layout", AUTO, meaning, choices=(AUTO, *layouts))
@@ -95,16 +95,16 @@ def attitude_layout(*, is_detectable: bool) -> ParameterDeclaration:
 
 
 class StereoFrameNames(FrameNames):
-    """The tf frames of one drone, with their prefix: base_link is midway between the cameras."""
+    """Names of one drone's tf frames, with their prefix. base_link is midway between the cameras."""
 
     __slots__ = ()
 
     def camera(self, side: str) -> str:
-        """The pinhole of one camera, in body axes."""
+        """Pinhole of one camera, in body axes."""
         return f"{self.prefix}{side}_camera_link"
 
     def optical(self, side: str) -> str:
-        """The pinhole of one camera, in optical axes."""
+        """Pinhole of one camera, in optical axes."""
         return f"{self.prefix}{side}_camera_optical_frame"
 
 
@@ -112,36 +112,36 @@ class StereoFrameNames(FrameNames):
 
 
 def wire_from_radians(angle: float, unit: AngleUnit) -> float:
-    """Return an angle, or angular rate, in the unit of the wire."""
+    """Convert an angle or angular rate to the unit of the wire."""
     return angle if unit.half_turn == math.pi else math.degrees(angle)
 
 
-# The testbed's world is right-handed with y up; heading 0 looks along -z, with x to the right. Read as a map, that
-# is north ahead and east to the right, and heading counts clockwise from north, as a compass does.
+# The testbed's world is right-handed with y up. Heading 0 looks along -z, and x is to the right. On a map, -z is north,
+# x is east, and the heading is clockwise from north, like a compass.
 
 
 def enu_from_testbed(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return a point or vector of the testbed's world in ENU: its x is east, its -z north, its y up."""
+    """Convert a point or vector from the testbed's world to ENU: x is east, -z is north, y is up."""
     return x, -z, y
 
 
 def testbed_from_enu(east: float, north: float, up: float) -> tuple[float, float, float]:
-    """Return a point or vector of ENU in the testbed's world: x, y, z."""
+    """Convert a point or vector from ENU to the testbed's world: x, y, z."""
     return east, up, -north
 
 
 def enu_yaw_from_heading(heading: float) -> float:
-    """Return the yaw, counter-clockwise from east, of a heading clockwise from north; both in radians."""
+    """Convert a heading (clockwise from north) to a yaw (counter-clockwise from east), rad."""
     return math.remainder(math.pi / 2 - heading, 2 * math.pi)
 
 
 def heading_from_enu_yaw(yaw: float) -> float:
-    """Return the heading, clockwise from north, of a yaw counter-clockwise from east; both in radians."""
+    """Convert a yaw (counter-clockwise from east) to a heading (clockwise from north), rad."""
     return math.remainder(math.pi / 2 - yaw, 2 * math.pi)
 
 
 def testbed_from_orientation(q: Quaternion) -> tuple[float, float, float]:
-    """Return pitch (within a quarter turn), roll and heading, rad, of the body's orientation in ENU."""
+    """Return pitch (within a quarter turn), roll and heading, rad, of an orientation in ENU."""
     roll, pitch, yaw = euler_from_quaternion(q)
     return pitch, roll, heading_from_enu_yaw(yaw)
 
@@ -155,12 +155,12 @@ class BodyRates(NamedTuple):
 
 
 def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
-    """Return pitch, roll and yaw rate as the testbed counts them, rad/s: its yaw rate is positive to the right."""
-    return rates.pitch, rates.roll, 0.0 - rates.yaw  # not -x, which makes -0.0 of zero, and other bytes
+    """Return pitch, roll and yaw rate in the testbed's signs, rad/s: its yaw rate is positive to the right."""
+    return rates.pitch, rates.roll, 0.0 - rates.yaw  # -x would turn 0.0 into -0.0, which has other bytes
 
 
 def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
-    """Return the rates of the body, rad/s, for those that the testbed counts, rad/s."""
+    """Return the body rates for rates in the testbed's signs, rad/s."""
     return BodyRates(roll, pitch, 0.0 - yaw)
 
 
@@ -168,31 +168,31 @@ def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
 
 
 class Command(NamedTuple):
-    """A command of body rates, and thrust along the body's z axis, N."""
+    """Command of body rates, and thrust along the body's z axis, N."""
 
     rates: BodyRates
     thrust: float
 
 
 def command_from_rates(rates: CommandRates) -> Command:
-    """Read a cmd_rates."""
+    """Convert a cmd_rates message."""
     return Command(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)
 
 
 def hover(constants: Constants) -> Command:
-    """Return the command that keeps a level drone in place: no rotation, and thrust against its weight."""
+    """Return the command that keeps a level drone in place: no rotation, and thrust equal to its weight."""
     return Command(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
 
 
 def tilt_of(attitude: Quaternion) -> float:
-    """Return the angle between a drone's own up and the world's, rad."""
+    """Return the angle between a drone's up axis and the world's, rad."""
     x, y, z = rotated_back(attitude, 0.0, 0.0, 1.0)
     return math.atan2(math.hypot(x, y), z)
 
 
 def levelling(constants: Constants, attitude: Quaternion) -> Command:
-    """Return the command that turns a drone of this attitude level, and carries its weight meanwhile."""
-    up_x, up_y, up_z = rotated_back(attitude, 0.0, 0.0, 1.0)  # in its own frame
+    """Return the command that rotates a drone to level while carrying its weight."""
+    up_x, up_y, up_z = rotated_back(attitude, 0.0, 0.0, 1.0)  # in the body frame
     tilt_sine = math.hypot(up_x, up_y)
     rate = min(LEVELLING_GAIN * math.atan2(tilt_sine, up_z), MAX_LEVELLING_RATE)
     thrust = hover(constants).thrust / max(up_z, 0.5)
@@ -204,7 +204,7 @@ def levelling(constants: Constants, attitude: Quaternion) -> Command:
 
 
 def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
-    """Return a finite command in the units of the wire, within the announced maxima, and whether it was within them."""
+    """Convert a command to the wire, clamped to the announced maxima; return it, and whether it was within them."""
     pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in testbed_rates_from_body(command.rates))
     return within_maxima(MotionParameters(pitch, roll, yaw, command.thrust), constants)
 
@@ -217,19 +217,19 @@ def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) ->
 
 
 def body_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> BodyVelocity:
-    """Return the velocity for one in the testbed's levelled axes, m/s and rad/s, which turns right."""
+    """Convert a velocity in the testbed's level axes, m/s and rad/s, whose yaw rate is positive to the right."""
     return BodyVelocity(ahead, 0.0 - right, up, turn=0.0 - yaw_rate)
 
 
 def rates_from_command(command: Command, stamp: Time) -> CommandRates:
-    """Return a cmd_rates with the stamp of the frame that it answers."""
+    """Return a cmd_rates message with the stamp of the frame that it answers."""
     roll, pitch, yaw = command.rates
     message = CommandRates(roll_rate=roll, pitch_rate=pitch, yaw_rate=yaw, thrust=command.thrust)
     message.header.stamp = stamp
     return message
 
 
-# The drone's constants, and the tf of its cameras.
+# Constants of the drone, and tf frames of its cameras.
 
 
 def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
@@ -251,7 +251,7 @@ def drone_properties(constants: Constants, unit: AngleUnit) -> DroneProperties:
 
 
 def constants_from_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:
-    """Return the constants that a testbed with this drone announces."""
+    """Return the constants that a testbed announces for this drone."""
     return Constants(
         horizontal_angle_of_view=wire_from_radians(properties.horizontal_angle_of_view, unit),
         vertical_angle_of_view=wire_from_radians(properties.vertical_angle_of_view, unit),
@@ -269,7 +269,7 @@ def constants_from_properties(properties: DroneProperties, unit: AngleUnit) -> C
 
 
 def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, side: str) -> CameraInfo:
-    """Return the CameraInfo of one side; the stereo pair is referred to the left camera."""
+    """Return the CameraInfo of one side. The left camera is the reference of the stereo pair."""
     horizontal = constants.horizontal_angle_of_view * unit.radians
     vertical = constants.vertical_angle_of_view * unit.radians
     return pinhole_camera_info(
@@ -283,13 +283,13 @@ def camera_info(constants: Constants, unit: AngleUnit, names: StereoFrameNames, 
 
 
 def add_cameras(properties: DroneProperties, left: CameraInfo, right: CameraInfo | None) -> None:
-    """Set the properties from the CameraInfos of a pair; without a right one the separation is 0.
+    """Set the camera properties from a pair of CameraInfos. Without a right one, the separation is 0.
 
-    Raises ValueError for cameras that are not calibrated.
+    Raises ValueError for an uncalibrated camera.
     """
     for name, focal_length in (("k[0]", left.k[0]), ("k[4]", left.k[4])):
         if not 0.0 < focal_length < math.inf:
-            raise ValueError(f"the left CameraInfo's {name}, a focal length, is {focal_length}: it is not calibrated.")
+            raise ValueError(f"the left CameraInfo is not calibrated: its focal length {name} is {focal_length}.")
     properties.image_width, properties.image_height = left.width, left.height
     properties.horizontal_angle_of_view = 2 * math.atan(left.width / 2 / left.k[0])
     properties.vertical_angle_of_view = 2 * math.atan(left.height / 2 / left.k[4])
@@ -299,7 +299,7 @@ def add_cameras(properties: DroneProperties, left: CameraInfo, right: CameraInfo
 
 
 def camera_transforms(constants: Constants, names: StereoFrameNames) -> list[TransformStamped]:
-    """Return base_link to both cameras, which stand on its y axis, and on to their optical frames."""
+    """Return the transforms from base_link to both cameras, on its y axis, and to their optical frames."""
     transforms = []
     for side, y in zip(SIDES, (constants.camera_separation / 2, -constants.camera_separation / 2), strict=True):
         transforms.append(transform(names.base_link, names.camera(side), (0.0, y, 0.0)))
@@ -308,7 +308,7 @@ def camera_transforms(constants: Constants, names: StereoFrameNames) -> list[Tra
 
 
 def map_transform(names: FrameNames) -> TransformStamped:
-    """Return map to odom, which coincide, as the wire's position does not drift."""
+    """Return the identity from map to odom, as positions on the wire do not drift."""
     return transform(names.map, names.odom)
 
 
@@ -316,19 +316,19 @@ def map_transform(names: FrameNames) -> TransformStamped:
 
 
 class Pose(NamedTuple):
-    """What a frame says of where the drone is, ENU and REP 103."""
+    """Pose of the drone in a frame, ENU and REP 103."""
 
     position: tuple[float, float, float] | None
     """m, in odom."""
     attitude: MeasuredAttitude
     orientation: Quaternion
-    """The attitude; an angle that the wire does not carry is 0."""
+    """The attitude. Angles that the wire lacks are 0."""
 
 
 def pose(frame: SensorFrame, unit: AngleUnit) -> Pose:
-    """Return the pose that a frame carries.
+    """Return the pose in a frame.
 
-    Pitch and roll have the signs of REP 103 already; only the heading turns the other way round.
+    Pitch and roll have the signs of REP 103. Only the heading has the opposite sign.
     """
     roll = None if frame.roll is None else frame.roll * unit.radians
     pitch = frame.pitch * unit.radians
@@ -341,9 +341,9 @@ def pose(frame: SensorFrame, unit: AngleUnit) -> Pose:
 
 
 def imu(frame: SensorFrame, names: FrameNames) -> Imu:
-    """Return an Imu without stamp and orientation, in which an unknown angle has a full circle's variance.
+    """Return an Imu without stamp and orientation. An unknown angle has the variance of a full circle.
 
-    Rates and accelerations are not on the wire: their covariances say so.
+    Rates and accelerations are not transmitted, which their covariances indicate.
     """
     message = Imu()
     message.header.frame_id = names.base_link
@@ -359,7 +359,7 @@ def imu(frame: SensorFrame, names: FrameNames) -> Imu:
 def sensed(message: Imu | Odometry, unit: AngleUnit) -> SensorFrame:
     """Return the attitude of an Imu, or the pose of an Odometry, as a frame without images, at time 0.
 
-    Raises ValueError, with a sentence, for a message that has no attitude.
+    Raises ValueError, with a sentence, for a message without an attitude.
     """
     q = message.pose.pose.orientation if isinstance(message, Odometry) else message.orientation
     if (unit_q := unit_quaternion(q, _LENGTH_TOLERANCE)) is None:
@@ -373,11 +373,11 @@ def sensed(message: Imu | Odometry, unit: AngleUnit) -> SensorFrame:
         return SensorFrame(b"", b"", 0.0, pitch, roll, heading, testbed_from_enu(point.x, point.y, point.z))
     covariance = message.orientation_covariance
     if covariance[0] == -1.0:
-        raise ValueError("its orientation_covariance says that it has no orientation.")
+        raise ValueError("its orientation_covariance[0] is -1: it has no orientation.")
     has_roll, has_yaw = (variance < UNKNOWN_ANGLE_VARIANCE for variance in (covariance[0], covariance[8]))
     pitch, roll, heading = angles
     if not has_roll and abs(roll) > math.pi / 2:
-        # A roll that nobody knows is 0: the nose points backward because the pitch is beyond a quarter turn.
+        # An unknown roll is set to 0: the nose points backward because pitch is beyond a quarter turn.
         pitch, heading = math.copysign(math.pi, pitch) - pitch, heading - math.copysign(math.pi, heading)
     return SensorFrame(
         b"",
@@ -394,7 +394,7 @@ def _wire_angle(angle: float, unit: AngleUnit) -> float:
 
 
 class Translation:
-    """A testbed's messages to those of ROS and back. A message is valid until the next one of its kind is made."""
+    """Converter between testbed messages and ROS. A message is valid until the next one of its kind."""
 
     def __init__(
         self,
@@ -407,10 +407,10 @@ class Translation:
         """Prepare the messages.
 
         Args:
-            unit: of angles on the wire.
-            names: of the frames.
-            refuse_image: gets a sentence about each image that can't be compressed.
-            time_unit_s: of time on the wire, s.
+            unit: unit of angles on the wire.
+            names: names of the tf frames.
+            refuse_image: callback with a sentence about each image that can't be compressed.
+            time_unit_s: unit of the time on the wire, s.
         """
         self._unit, self._names, self._refuse_image, self._time_unit_s = unit, names, refuse_image, time_unit_s
         self._odometry = Odometry(header=Header(frame_id=names.odom), child_frame_id=names.base_link)
@@ -420,16 +420,16 @@ class Translation:
         self.forget()
 
     def forget(self) -> None:
-        """Give up what belongs to one drone: its messages keep the memory of the images."""
+        """Release the data of one drone: its messages keep the memory of the images alive."""
         self._constants: Constants | None = None
         self._infos: dict[str, CameraInfo] = {}
         self._images: dict[str, Rgb8Image] = {}
         self._encoders: dict[str, JpegEncoder] = {}
-        self._imu: Imu | None = None  # its covariances are those of all frames of this drone
+        self._imu: Imu | None = None  # its covariances are the same for all frames of this drone
         self._posed: SensorFrame | None = None  # the frame of `_pose`
 
     def drone_properties(self, constants: Constants, stamp: Time) -> DroneProperties:
-        """Return the announced drone. The frames from now on are its own."""
+        """Return the announced drone. The following frames belong to it."""
         if constants != self._constants:
             self.forget()
             self._constants, size = constants, (constants.width, constants.height)
@@ -451,7 +451,7 @@ class Translation:
         return info
 
     def imu(self, frame: SensorFrame, stamp: Time) -> Imu:
-        """Return an Imu of the attitude alone."""
+        """Return an Imu that has only the attitude."""
         if self._imu is None:
             self._imu = imu(frame, self._names)
         self._imu.header.stamp = stamp
@@ -459,7 +459,7 @@ class Translation:
         return self._imu
 
     def odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
-        """Return the pose in odom, where the wire has positions."""
+        """Return the pose in odom; None if the wire has no positions."""
         position, _, rotation = self.pose(frame)
         if position is None:
             return None
@@ -470,7 +470,7 @@ class Translation:
         return message
 
     def transforms(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
-        """Return odom to base_link, where the wire has positions."""
+        """Return odom to base_link; None if the wire has no positions."""
         position, _, rotation = self.pose(frame)
         if position is None:
             return None
@@ -481,7 +481,7 @@ class Translation:
         return self._tf
 
     def image(self, frame: SensorFrame, stamp: Time, side: str) -> Image:
-        """Return the very memory that was received, in a message that is valid until the next one."""
+        """Return the received memory itself, in a message that is valid until the next one."""
         return self._images[side].filled(getattr(frame, side), stamp)
 
     def compressed_image(self, frame: SensorFrame, stamp: Time, side: str) -> CompressedImage | None:
@@ -492,12 +492,12 @@ class Translation:
             return None
 
     def pose(self, frame: SensorFrame) -> Pose:
-        """Return the pose that a frame carries, computed once."""
+        """Return the pose in a frame, computed once."""
         if frame is not self._posed:
             self._posed, self._pose = frame, pose(frame, self._unit)
         return self._pose
 
-    # The way back.
+    # From ROS to the wire.
 
     def wire_constants(self, properties: DroneProperties) -> Constants:
         return constants_from_properties(properties, self._unit)
@@ -521,8 +521,8 @@ TOPICS = (
         requested=latched,
         only_changes=True,
         lasts=True,
-        meaning="the announced drone, again at the start of each simulation; latched",
-        needed="what is announced has to come from the parameters drone.*, after source_timeout",
+        meaning="properties of the drone, again at the start of each simulation; latched",
+        needed="the parameters drone.* are announced, after source_timeout",
         instead=tuple(f"{side}/camera_info" for side in SIDES),
     ),
     *(
@@ -532,18 +532,18 @@ TOPICS = (
             of=SensorFrame,
             to_ros=partial(Translation.camera_info, side=side),
             qos=newest,
-            meaning=f"of the {side} camera, an ideal pinhole; the pair is referred to the left one",
+            meaning=f"calibration of the {side} camera, an ideal pinhole; the left camera is the reference",
         )
         for side in SIDES
     ),
-    # Small messages before images: who puts a frame together has dealt with them when the images have come.
+    # Small messages before images: a subscriber that assembles a frame has handled them when the images arrive.
     Topic(
         "imu/data",
         Imu,
         of=SensorFrame,
         to_ros=Translation.imu,
         from_ros=Translation.wire_sensed,
-        meaning="the attitude; an angle that the wire does not carry has a full circle's variance",
+        meaning="attitude; an angle that the wire lacks has the variance of a full circle",
         needed="no frame is sent",
     ),
     Topic(
@@ -552,8 +552,8 @@ TOPICS = (
         of=SensorFrame,
         to_ros=Translation.odometry,
         from_ros=Translation.wire_sensed,
-        meaning="the pose, where the testbed sends positions",
-        needed="no frame is sent where attitude_layout is pose",
+        meaning="pose, if the testbed sends positions",
+        needed="no frame is sent if attitude_layout is pose",
         instead=("imu/data",),
     ),
     Topic("/tf", TFMessage, of=SensorFrame, to_ros=Translation.transforms, if_parameter="publish_tf"),
@@ -566,7 +566,7 @@ TOPICS = (
             from_ros=Translation.wire_pixels,
             qos=newest,
             count="images",
-            meaning=f"of the {side} camera, rgb8 as the wire has it",
+            meaning=f"{side} camera image, rgb8 as on the wire",
             needed="no frame is sent, unless the parameter cameras is mono or none",
         )
         for side in SIDES
@@ -580,7 +580,7 @@ TOPICS = (
             qos=newest,
             is_slow=True,
             count="images_compressed",
-            meaning=f"of the {side} camera as JPEG, made while somebody subscribes",
+            meaning=f"{side} camera image as JPEG, encoded only for subscribers",
         )
         for side in SIDES
     ),

@@ -211,7 +211,7 @@ def test_what_a_vehicle_cannot_do_is_said_once_per_axis_and_the_rest_is_followed
     turning.angular.x = 0.5
     node.send(CMD_VEL, turning)
     assert "angular.x = 0.5 rad/s" in node.logged[1]
-    assert node.counts["commands_for_axes_that_it_lacks"] == 3
+    assert node.counts["commands_on_unsupported_axes"] == 3
 
 
 def test_commands_beyond_the_vehicle_s_limits_are_counted(node):

@@ -132,7 +132,7 @@ def test_any_bytes_give_events_or_a_protocol_error(data, rest, waits):
 def test_a_peer_that_does_not_wait_and_sends_what_fits_two_layouts_is_refused_not_guessed():
     connection = undecided()
     connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW) + bytes(40))
-    with pytest.raises(RemoteProtocolError, match="fits more than one layout"):
+    with pytest.raises(RemoteProtocolError, match="two layouts"):
         connection.next_event()
 
 
@@ -140,7 +140,7 @@ def test_a_frame_that_fits_none_is_refused():
     connection = undecided()
     connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW, pitch=1e17))
     connection.peer_waits()
-    with pytest.raises(RemoteProtocolError, match=r"fits no layout: after its images came 1e\+17, 5, 0.5\."):
+    with pytest.raises(RemoteProtocolError, match=r"no layout.* 1e\+17, 5, 0\.5"):
         connection.next_event()
 
 

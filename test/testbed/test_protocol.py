@@ -171,17 +171,17 @@ def test_the_peer_owes_us_the_rest_of_what_it_began():
 
 def test_constants_come_first_and_once():
     testbed = TestbedConnection()
-    with pytest.raises(LocalProtocolError, match="The constants have to be sent before the first frame"):
+    with pytest.raises(LocalProtocolError, match="before the first frame"):
         testbed.send(FRAME)
     testbed.send(CONSTANTS)
-    with pytest.raises(LocalProtocolError, match="The constants are sent once"):
+    with pytest.raises(LocalProtocolError, match="once"):
         testbed.send(CONSTANTS)
 
 
 def test_a_frame_waits_for_the_answer_to_the_one_before():
     testbed = TestbedConnection()
     send_all(testbed, CONSTANTS, FRAME)
-    with pytest.raises(LocalProtocolError, match="only when the one before has been answered"):
+    with pytest.raises(LocalProtocolError, match="unanswered"):
         testbed.send(FRAME)
     testbed.receive_data(struct.pack(">ffff", *astuple(REPLY)))
     assert testbed.next_event() == REPLY
@@ -192,7 +192,7 @@ def test_a_frame_waits_for_the_answer_to_the_one_before():
 def test_an_image_has_the_size_that_was_announced(side, size):
     testbed = TestbedConnection()
     testbed.send(CONSTANTS)
-    with pytest.raises(LocalProtocolError, match=f"The {side} image has {size} bytes, and 2 x 1 pixels are 6"):
+    with pytest.raises(LocalProtocolError, match=f"{side} image has {size} bytes, not 6"):
         testbed.send(replace(FRAME, **{side: bytes(size)}))
     assert testbed.send(FRAME) == frame_bytes()  # nothing of the refused one counts
 
@@ -210,18 +210,18 @@ def test_an_image_has_the_size_that_was_announced(side, size):
 def test_a_frame_has_what_its_layout_carries(layout, missing, name):
     testbed = TestbedConnection(layout)
     testbed.send(CONSTANTS)
-    with pytest.raises(LocalProtocolError, match=f"The layout {layout.value} carries {name}, and the frame has none"):
+    with pytest.raises(LocalProtocolError, match=f"{layout.value} needs {name}"):
         testbed.send(replace(FRAME, **{missing: None}))
 
 
 def test_an_answer_needs_a_frame():
     autopilot = AutopilotConnection()
-    with pytest.raises(LocalProtocolError, match="no frame is waiting"):
+    with pytest.raises(LocalProtocolError, match="no frame is unanswered"):
         autopilot.send(REPLY)
     autopilot.receive_data(constants_bytes())
-    with pytest.raises(LocalProtocolError, match="no frame is waiting"):
+    with pytest.raises(LocalProtocolError, match="no frame is unanswered"):
         autopilot.send(REPLY)
     autopilot.receive_data(frame_bytes())
     autopilot.send(REPLY)
-    with pytest.raises(LocalProtocolError, match="no frame is waiting"):
+    with pytest.raises(LocalProtocolError, match="no frame is unanswered"):
         autopilot.send(REPLY)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The autopilot's side of the testbed's protocol, as a ROS 2 node."""
+"""Autopilot side of the testbed protocol, as a ROS 2 node."""

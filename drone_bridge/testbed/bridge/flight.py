@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TestbedFlight: how commands become the answers to a testbed's frames."""
+"""TestbedFlight: converts commands to the replies to a testbed's frames."""
 
 from collections.abc import Callable
 
@@ -14,9 +14,9 @@ from drone_bridge.testbed.topics import BodyRates, Command, Pose
 
 
 class TestbedFlight:
-    """The flight of one conversation. For every frame, call `see`, then `answer`."""
+    """Flight during one connection. Call `see`, then `answer`, for each frame."""
 
-    __test__ = False  # not a test, whatever its name tells pytest
+    __test__ = False  # not a test, although pytest collects names that begin with Test
 
     def __init__(
         self,
@@ -26,17 +26,18 @@ class TestbedFlight:
         pose_of: Callable[[SensorFrame], Pose],
         time_unit_s: float = 1.0,
     ) -> None:
-        """`pose_of` returns what a frame says of where the drone is, and `time_unit_s` is the unit of its time."""
+        """Take a function that reads the pose from a frame, and the unit of the frames' time."""
         self._constants = constants
         self._unit, self._pose_of = unit, pose_of
-        #: What is safe without knowing how the drone moves: no rotation, and thrust against its weight.
+        #: Safe without knowledge of the drone's motion: no rotation, and thrust equal to its weight.
         self.neutral, _ = translate.motion_parameters(translate.hover(constants), constants, unit)
-        #: Why velocities can't be flown, if so.
+        #: Reason why velocities can't be flown; empty if they can.
         self.problem = ""
-        #: The time of the newest frame.
+        #: Time of the newest frame.
         self.time = FrameTime(time_unit_s)
         self._control: VelocityControl | None = None
-        self._flown: tuple[FlownCommand, bool] | None = None  # since the last frame, and whether it is by a velocity
+        # Since the last frame, and whether it came from a velocity.
+        self._flown: tuple[FlownCommand, bool] | None = None
         try:
             drone = DroneModel.of(translate.drone_properties(constants, unit))
             self._control = VelocityControl(drone, parameters)
@@ -45,13 +46,13 @@ class TestbedFlight:
 
     @property
     def doubts(self) -> list[str]:
-        """Why velocities are not flown by what the frames say, as sentences without full stop. For any thread."""
+        """Reasons why velocities are not flown, from the frames, as sentences without a full stop. Thread-safe."""
         if self.time.problem:
             return [self.time.problem]
         return self._control.doubts if self._control else []
 
     def see(self, frame: SensorFrame) -> None:
-        """Take what the frame says of the drone, which has flown by the last answer until then."""
+        """Update the estimate with a frame. The drone has flown by the last reply until then."""
         time_s, pose = self.time.see(frame.time), self._pose_of(frame)
         if self._control is None:
             return
@@ -60,13 +61,13 @@ class TestbedFlight:
         self._control.measured(time_s, pose.attitude, pose.position)
 
     def within_maxima(self, command: Command | BodyVelocity) -> Command | BodyVelocity:
-        """Return a velocity that may be flown; a raw command as it is."""
+        """Limit a velocity to the drone's maxima; return a raw command unchanged."""
         return self._control.within_maxima(command) if self._control and isinstance(command, BodyVelocity) else command
 
     def answer(self, command: Command | BodyVelocity | None) -> tuple[MotionParameters, bool]:
-        """Return the answer to the frame, and whether the wire's range, the announced maxima, has all of the command.
+        """Return the reply to the frame, and whether it carries the command without clamping to the announced maxima.
 
-        None hovers: the drone levels out and stops.
+        None means hover: the drone levels out and stops.
         """
         if isinstance(command, Command):
             motion, was_within = translate.motion_parameters(command, self._constants, self._unit)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testbed_bridge: the autopilot's side of the testbed protocol, as a ROS 2 node. See docs/testbed.md.
+"""testbed_bridge: the autopilot side of the testbed protocol, as a ROS 2 node. See docs/testbed.md.
 
-What is sent when is in `session.autopilot`.
+`session.autopilot` has the state machine.
 """
 
 from collections.abc import Sequence
@@ -58,20 +58,20 @@ from drone_bridge.vision.jpegs import load_opencv
 
 # Parameters.
 
-#: Prefix of the parameters of velocities.
+#: Prefix of the velocity parameters.
 VELOCITY = "velocity"
-#: A value of sync.
+#: Value of the parameter sync.
 LOCKSTEP = "lockstep"
 
 PARAMETERS = (
-    *common_parameters(8000, "The testbed's port; when listening, 0 picks a free one."),
+    *common_parameters(8000, "Port of the testbed. When listening, 0 picks a free port."),
     attitude_layout(is_detectable=True),
     ANGLE_UNIT,
     TIME_UNIT,
     ParameterDeclaration(
         "sync",
         "latest",
-        "latest answers a frame at once with the newest command; lockstep waits for the command with its stamp.",
+        "latest answers each frame immediately with the newest command. lockstep waits for the command with its stamp.",
         choices=("latest", LOCKSTEP),
     ),
     *time_parameters("the testbed's simulated"),
@@ -79,32 +79,32 @@ PARAMETERS = (
     ParameterDeclaration(
         "silence_timeout",
         5.0,
-        "Seconds within which a testbed must send its constants, or all of a frame; it may pause between frames.",
+        "Timeout for the testbed's constants, or for a complete frame, s. The testbed may pause between frames.",
         range=(1.0, 3600.0),
     ),
     *declarations(VelocityParameters, VELOCITY),
     *limit_parameters(is_drone=True),
 )
 
-# What cmd_vel moves, of a Twist.
+# Components of a Twist that cmd_vel uses.
 FOLLOWED_AXES = ("linear.x", "linear.y", "linear.z", "angular.z")
 
 
 # The node.
 
-#: What a testbed that sends no positions has nothing for.
+#: Topics without data if the testbed sends no positions.
 POSE_TOPICS = ("odom", "/tf")
-#: For how long the first frame waits for those who subscribed to these topics before they were offered; longer would
-#: be taken for a stall.
+#: Time for which the first frame waits until subscribers have matched these topics, which are offered late. A longer
+#: wait would count as a stall.
 MATCHING_TIMEOUT_S = 0.2
-#: Rarer than in other bridges: frames of 30 Hz find the caches cold, and each count delays one of them.
+#: Longer than in other bridges: at 30 frames per second the caches are cold, and each count delays one frame.
 SUBSCRIBER_CHECK_PERIOD_S = 0.5
 
 
 class TestbedBridge(ProtocolNode):
-    """Publishes the testbed drone's sensor data, and answers every frame with a command."""
+    """Publishes the testbed drone's sensor data, and answers each frame with a command."""
 
-    __test__ = False  # not a test, whatever its name tells pytest
+    __test__ = False  # not a test, although pytest collects names that begin with Test
     rates = ("frames", "images")
     problems = (*ProtocolNode.problems, "refused_commands", MISSED)
 
@@ -153,7 +153,7 @@ class TestbedBridge(ProtocolNode):
 
     def make_transport(self) -> StreamLink:
         options = StreamOptions(
-            expects_acknowledgements=True,  # or one that vanishes with an answer on its way would be waited for
+            expects_acknowledgements=True,  # else a testbed that vanishes while a reply is in flight is never detected
             acknowledges_at_once=True,  # many testbeds send a frame in pieces, with Nagle's algorithm on
             memory=self._memory,
         )
@@ -162,7 +162,7 @@ class TestbedBridge(ProtocolNode):
     def make_session(self) -> AutopilotSession:
         self._session = AutopilotSession(
             self._commands.arbiter,
-            # A frame is published before the next one is read, and publish() is done with an array when it returns.
+            # A frame is published before the next one is read, and publish() does not keep a reference to the array.
             partial(AutopilotConnection, self._layout, self._unit, reuses_images=True),
             self._make_flight,
             self._stamp,
@@ -190,7 +190,7 @@ class TestbedBridge(ProtocolNode):
         return self._flight.within_maxima(command) if self._flight else command
 
     def _observed_pose(self, frame: SensorFrame) -> translate.Pose:
-        """Return where the drone is, which limits go by as well."""
+        """Return the drone's pose, which also feeds the limits."""
         pose = self._translation.pose(frame)
         if self._flight and self._flight.doubts:
             self.observed.doubted()
@@ -199,16 +199,16 @@ class TestbedBridge(ProtocolNode):
         return pose
 
     def _stamp(self, frame: SensorFrame) -> Time:
-        """Return the stamp of a frame; where the time of the wire is repeated, only lockstep goes by the wire's."""
+        """Return the stamp of a frame. If the time on the wire repeats, only lockstep uses the wire's stamp."""
         assert self._flight
         is_lockstep = self.parameters["sync"] == LOCKSTEP
         time_s = frame.time * self._time_unit_s if is_lockstep else self._flight.time.newest_s
         return self._stamps.stamp(time_from_seconds(time_s) if self._stamps.are_wire_time else None)
 
     def publish_event(self, message: SensorFrame | Constants | LayoutFound | Restarted | Ended) -> None:
-        """Publish a frame, or what the session says of its drone."""
+        """Publish a frame, or an event of the session."""
         if isinstance(message, SensorFrame):
-            stamp = self._stamps.newest  # which the session has asked for
+            stamp = self._stamps.newest  # which the session has requested
             self._topics.publish(message, stamp)
             if self._pose_topics:
                 self._pose_topics.publish(message, stamp)
@@ -219,33 +219,33 @@ class TestbedBridge(ProtocolNode):
         elif isinstance(message, LayoutFound):
             self._report_layout(message.layout, message.constants)
         elif isinstance(message, Restarted):
-            self._topics.publish(message.constants, self.now())  # by which controllers know that they begin again
+            self._topics.publish(message.constants, self.now())  # controllers start over when they receive it
         else:
             self._translation.forget()
 
     def _announce(self, constants: Constants) -> None:
-        """Publish the constants, and prepare the outputs of every frame."""
+        """Publish the constants, and prepare the outputs of each frame."""
         self.report.facts["attitude_layout"] = self._layout.value if self._layout else "to be decided"
         self._topics.restart()
         self._topics.publish(constants, self.now())
         self._publish_static_transforms(constants, self._layout)
 
     def _report_layout(self, layout: AttitudeLayout, constants: Constants) -> None:
-        """Log the detected layout, and offer the topics that come with it."""
+        """Log the detected layout, and offer its topics."""
         self.report.facts["attitude_layout"] = f"{layout.value} ({AUTO})"
         floats = f"{len(layout.floats)} floats after the images"
         if layout is AttitudeLayout.POSE:
             self._offer_pose().wait_for_subscribers(MATCHING_TIMEOUT_S)
-            self.report.inform(f"The testbed sends {floats}: attitude_layout is pose.")
+            self.report.inform(f"The testbed sends {floats}: detected attitude_layout pose.")
             self._publish_static_transforms(constants, layout)
         else:
             self.report.inform(
-                f"The testbed sends {floats}: attitude_layout is taken to be {layout.value}, as documented. Where the "
-                f"second float is roll, and many testbeds send that, set it to {AttitudeLayout.PITCH_ROLL.value}."
+                f"The testbed sends {floats}: assuming attitude_layout {layout.value}, the documented one. If the "
+                f"second float is roll, as with many testbeds, set it to {AttitudeLayout.PITCH_ROLL.value}."
             )
 
     def _publish_static_transforms(self, constants: Constants, layout: AttitudeLayout | None) -> None:
-        """Publish where the cameras are and, once the testbed is known to send positions, the map."""
+        """Publish the camera frames, and the map once the testbed is known to send positions."""
         transforms = translate.camera_transforms(constants, self._names)
         if layout is AttitudeLayout.POSE and self.parameters["publish_map_to_odom"]:
             transforms.append(translate.map_transform(self._names))
@@ -260,10 +260,10 @@ class TestbedBridge(ProtocolNode):
             self._pose_topics = TopicPublishers(self, rows, self._translation, period_s=SUBSCRIBER_CHECK_PERIOD_S)
         return self._pose_topics
 
-    # What the executor does.
+    # For the executor.
 
     def _post_command(self) -> None:
-        """Have the session look whether a command, or that there is none any more, is what a frame waits for."""
+        """Pass a new command, or its timeout, to the session, which may be waiting for it."""
         if session := self._session:
             self.post(partial(session.commanded, self._commands.arbiter.newest))
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a testbed's drone moves, for an emulated testbed and for vehicles in ROS that follow velocities."""
+"""Motion of the testbed's drone, for the emulator and for ROS vehicles that are steered by velocity."""

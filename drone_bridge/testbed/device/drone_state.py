@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DroneState: how the testbed's drone moves: one thrust axis, gravity, drag.
+"""DroneState: motion of the testbed's drone: one thrust axis, gravity, drag.
 
 World frame: right-handed, metres, y up; heading 0 looks along -z and has +x to its right.
 Body frame: x right, y up, z backward, so that both frames agree at heading 0.
-Angles are degrees, as the protocol has them: heading + is to the right, pitch + looks down, roll + banks right.
+Angles are degrees, as in the protocol: heading + turns right, pitch + looks down, roll + banks right.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from drone_bridge.testbed.codec import (
     MotionParameters,
 )
 
-# Gauss-Legendre points in (0, 1): with 8 of them the integrals over one step are exact to rounding as long as the
-# drone turns less than about half a revolution in it.
+# Gauss-Legendre points in (0, 1). With 8 points, the integrals over one step are exact to rounding if the drone turns
+# less than about half a revolution during the step.
 _NODES, _WEIGHTS = (np.array(values) / 2 for values in np.polynomial.legendre.leggauss(8))
 _NODES += 0.5
 _STILL = np.zeros(3)
 
 
 def degrees_per_unit(unit: AngleUnit) -> float:
-    """Return how many degrees the wire's unit of angle has."""
+    """Return the number of degrees in one unit of angle on the wire."""
     return 180 / unit.half_turn
 
 
@@ -38,19 +38,19 @@ class Airframe:
 
     mass: float = 1.0  # kg
     gravity: float = 9.81  # m/s^2, positive downwards
-    drag: float = 0.2  # kg/s: the air's force per unit of air speed
+    drag: float = 0.2  # kg/s: drag force per unit of air speed
 
     @classmethod
     def from_constants(cls, constants: Constants) -> Airframe:
-        """Return the airframe that a testbed announces."""
+        """Return the airframe that the constants describe."""
         return cls(constants.weight, abs(constants.gravity), constants.drag)
 
 
 @dataclass(frozen=True, slots=True)
 class Motion:
-    """Body rates, which act at once, and thrust along the body's up.
+    """Body rates, which act immediately, and thrust along the body's up axis.
 
-    Nothing is clamped, as known testbeds clamp nothing either.
+    Values are not clamped. Known testbeds do not clamp them either.
     """
 
     pitch_rate: float = 0.0  # degrees/s, + turns the nose down
@@ -60,7 +60,7 @@ class Motion:
 
     @classmethod
     def from_answer(cls, answer: MotionParameters, unit: AngleUnit) -> Motion:
-        """Convert an answer from the unit of the wire."""
+        """Convert a reply from the unit of the wire."""
         scale = degrees_per_unit(unit)
         return cls(answer.pitch_rate * scale, answer.roll_rate * scale, answer.yaw_rate * scale, answer.thrust)
 
@@ -71,12 +71,12 @@ class DroneState:
 
     position: Vector  # midpoint between the pinholes in the world frame, m
     velocity: Vector  # in the world frame, m/s
-    rotation: Matrix  # takes vectors from the body frame to the world frame
+    rotation: Matrix  # rotates vectors from the body frame to the world frame
     time: float = 0.0  # s since the start
 
     @classmethod
     def at_start(cls) -> DroneState:
-        """Return the drone at rest and level in the origin, with heading 0."""
+        """Return the drone at rest and level at the origin, with heading 0."""
         return cls(np.zeros(3), np.zeros(3), np.eye(3))
 
     @property
@@ -87,12 +87,12 @@ class DroneState:
     def advance(
         self, airframe: Airframe, motion: Motion, wind: Vector, step: float, wind_rotation: Vector = _STILL
     ) -> DroneState:
-        """Return the state after step seconds of constant rates, thrust and wind (m/s).
+        """Return the state after `step` seconds of constant rates, thrust and wind (m/s).
 
-        The wind turns the drone as well, by `wind_rotation` in degrees/s about the world's axes, right-handed.
+        The wind also rotates the drone, by `wind_rotation` in degrees/s about the world's axes, right-handed.
 
         m dv/dt = thrust * body up + m g down - drag (v - wind) is linear in v, so its exact solution is a convolution
-        of the forces with exp(-drag t / m). It is evaluated with the attitude turning through the step, not frozen.
+        of the forces with exp(-drag t / m). It is evaluated while the attitude rotates during the step.
         """
         rates = -np.radians([motion.pitch_rate, motion.yaw_rate, motion.roll_rate])  # about body x, y, z
         rates = rates + np.radians(wind_rotation) @ self.rotation
@@ -120,7 +120,7 @@ class DroneState:
 
 
 def _time_in_motion(decay: float, time: Vector) -> Vector:
-    """Return how far a unit of speed carries in the given time when it decays with the given rate in 1/s."""
+    """Return the distance travelled per unit of initial speed, if speed decays with the given rate in 1/s."""
     if not decay:
         return time
     moved: Vector = -np.expm1(-decay * time) / decay
@@ -128,15 +128,15 @@ def _time_in_motion(decay: float, time: Vector) -> Vector:
 
 
 def _orthonormal(rotation: Matrix) -> Matrix:
-    """Return the rotation with the rounding errors of one multiplication removed (one Newton step)."""
+    """Remove the rounding errors of one multiplication from a rotation (one Newton step)."""
     corrected: Matrix = rotation @ (1.5 * np.eye(3) - 0.5 * rotation.T @ rotation)
     return corrected
 
 
 def angles_of_testbed_rotation(rotation: Matrix) -> Triple:
-    """Return heading, pitch, roll in degrees: +-180, +-90, +-180.
+    """Return heading, pitch and roll in degrees: +-180, +-90, +-180.
 
-    Looking straight down or up, heading and roll turn about the same axis; roll is 0 then.
+    When the drone looks straight down or up, heading and roll share an axis. Roll is then 0.
     """
     right, up, forward = rotation[:, 0], rotation[:, 1], -rotation[:, 2]
     level = math.hypot(forward[0], forward[2])

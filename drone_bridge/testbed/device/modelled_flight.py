@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ModelledFlight: lets an autopilot that commands rates and thrust steer a vehicle that follows velocities.
+"""ModelledFlight: an autopilot that commands rates and thrust steers a vehicle that follows velocities.
 
-The answers fly a model of the testbed's drone, and the vehicle is commanded the model's velocity. The autopilot gets
-the model's state: the tilt that it has commanded, and a position that moves accordingly. The vehicle's own position
-would lag behind, which makes autopilots tuned for a testbed oscillate. In the long run, however, the vehicle's
-position counts:
+The autopilot's replies fly a model of the testbed's drone, and the vehicle is commanded the model's velocity. The
+autopilot receives the model's state: the tilt that it has commanded, and a position that moves accordingly. The
+vehicle's own position lags behind, which makes autopilots tuned for a testbed oscillate. In the long run, however, the
+model follows the vehicle's position:
 
 - The model's position converges to the vehicle's, and stays within a maximum distance of it. To the autopilot, any
-  difference between the two looks like wind, which it compensates for.
+difference between the two looks like wind, which it compensates for.
 - At the maximum distance the model is slowed down, so that its velocity does not wind up in front of a wall.
-- The heading is the vehicle's, or converges to it as well. Correcting it turns the model about its thrust axis, so
-  that the direction of the thrust does not change.
+- The model's heading equals the vehicle's, or converges to it. Correcting it rotates the model about its thrust axis,
+so that the direction of the thrust does not change.
 
-An autopilot that gets no position can't compensate. There the model is left to itself within the maximum
-distance, and the vehicle is drawn to it, if it is known where the vehicle is.
+An autopilot that receives no position can't compensate. In that case the model flies freely within the maximum
+distance, and the vehicle converges to the model if the vehicle's position is known.
 
 Axes are those of `drone_state`.
 """
@@ -36,15 +36,15 @@ from drone_bridge.testbed.codec import (
 )
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion, degrees_per_unit
 
-LONGEST_STEP_S = 1.0  # between frames; after a longer one the model begins at rest
-#: How fast the model's position converges to the vehicle's, 1/s.
+LONGEST_STEP_S = 1.0  # between frames; after a longer gap the model restarts at rest
+#: Rate at which the model's position converges to the vehicle's, 1/s.
 GAIN = 0.8
-#: How far the model may be from the vehicle, m.
+#: Maximum distance between model and vehicle, m.
 MAX_LEAD = 1.0
-#: How fast a model at the maximum distance loses the speed that the vehicle does not have, 1/s.
+#: Rate at which a model at the maximum distance loses its excess speed, 1/s.
 _BRAKE = 4.0
-#: How fast a vehicle is drawn to a model that leads, 1/s, and how much less per s between frames: what they show is
-#: older then.
+#: Rate at which the vehicle converges to a leading model, 1/s, and its reduction per second between frames, because
+#: slower frames show an older state.
 _PULL = 1.3
 _PULL_PER_STEP = 5.0  # 1/s
 _MAX_HEADING_LEAD = math.radians(30)
@@ -53,7 +53,7 @@ _ZERO = np.zeros(3)
 
 @dataclass(frozen=True, slots=True)
 class FlightLimits:
-    """The limits of the modelled flight, whatever the autopilot answers."""
+    """Limits of the modelled flight, for any reply of the autopilot."""
 
     max_speed: float  # m/s, horizontal
     max_climb_speed: float  # m/s, up and down
@@ -62,7 +62,7 @@ class FlightLimits:
 
 
 class LevelVelocity(NamedTuple):
-    """A velocity in level axes aligned with the vehicle's heading."""
+    """Velocity in level axes aligned with the vehicle's heading."""
 
     ahead: float  # m/s
     right: float  # m/s
@@ -71,7 +71,7 @@ class LevelVelocity(NamedTuple):
 
 
 class ModelledFlight:
-    """The flight of one autopilot: call `observe` with each frame, and `follow` with its answer, in turns."""
+    """Flight of one autopilot. Alternate `observe` with each frame and `follow` with its reply."""
 
     def __init__(
         self,
@@ -80,50 +80,50 @@ class ModelledFlight:
         layout: AttitudeLayout,
         limits: FlightLimits,
     ) -> None:
-        """Begin at rest.
+        """Start at rest.
 
         Args:
-            constants: what was announced to the autopilot.
-            unit: of angles on the wire.
-            layout: what the autopilot gets. One that gets no position can't correct for what the vehicle does
-                differently: where the vehicle's position is known, it is steered to the model then, rather than the
-                model to the vehicle.
-            limits: the limits of the model.
+            constants: the constants that were announced to the autopilot.
+            unit: unit of angles on the wire.
+            layout: layout of the frames. An autopilot that receives no position can't correct the vehicle's
+                deviations. If the vehicle's position is known, the vehicle then follows the model instead of the
+                model following the vehicle.
+            limits: limits of the model.
         """
         self._airframe = Airframe.from_constants(constants)
         self._unit = unit
         self._degrees = degrees_per_unit(unit)
         self._limits = limits
-        # The heading is the vehicle's at once, unless the autopilot infers roll from it: it would take noise for roll.
+        # The heading is the vehicle's, unless the autopilot infers roll from it and would mistake noise for roll.
         self._heading_gain = GAIN if layout is AttitudeLayout.PITCH_YAW else math.inf
-        self._tells_position = layout is AttitudeLayout.POSE
+        self._sends_position = layout is AttitudeLayout.POSE
         self._leads = False  # the vehicle is steered to the model
         self._time_s: float | None = None
         self._step_s = 0.0
-        self._motion: Motion | None = None  # since the last frame; None: at rest
+        self._motion: Motion | None = None  # since the last frame; None means at rest
         self._state = DroneState.at_start()
         self._heading = 0.0  # of the vehicle, degrees
-        #: How far a model that leads is from the vehicle, m and rad.
-        self._behind, self._turned_behind = _ZERO, 0.0
+        #: Distance of a leading model from the vehicle, m and rad.
+        self._position_error, self._heading_error = _ZERO, 0.0
 
     def reset(self) -> None:
-        """Start over, level and at rest, as the vehicle was commanded to stop."""
+        """Start over, level and at rest, because the vehicle was commanded to stop."""
         self._motion = None
         self._state = self._level_state(self._state.position)
-        self._behind, self._turned_behind = _ZERO, 0.0
+        self._position_error, self._heading_error = _ZERO, 0.0
 
     def observe(self, frame: SensorFrame) -> SensorFrame:
         """Advance the model to the time of a frame; return the frame with the model's attitude and position.
 
-        The frame needs the vehicle's heading. Without a position it stays without one. Positions may begin and
-        end in flight.
+        The frame needs the vehicle's heading. A frame without a position is returned without one. Positions may appear
+        and disappear in flight.
         """
         assert frame.yaw is not None
         self._heading = frame.yaw * self._degrees
         vehicle = None if frame.position is None else np.array(frame.position)
         step_s = -1.0 if self._time_s is None else frame.time - self._time_s
         self._time_s = frame.time
-        led, self._leads = self._leads, vehicle is not None and not self._tells_position
+        led, self._leads = self._leads, vehicle is not None and not self._sends_position
         if self._motion is None or not 0.0 <= step_s <= LONGEST_STEP_S:
             self._motion = None
             self._state = self._level_state(_ZERO if vehicle is None else vehicle)
@@ -131,10 +131,10 @@ class ModelledFlight:
             begins_to_lead = self._leads and not led
             self._advance(self._motion, vehicle, step_s, begins_to_lead)
         heading, pitch, roll = self._state.angles
-        self._behind, self._turned_behind = _ZERO, 0.0
+        self._position_error, self._heading_error = _ZERO, 0.0
         if self._leads and vehicle is not None:
-            self._behind = self._state.position - vehicle
-            self._turned_behind = math.remainder(math.radians(heading - self._heading), math.tau)
+            self._position_error = self._state.position - vehicle
+            self._heading_error = math.remainder(math.radians(heading - self._heading), math.tau)
         x, y, z = self._state.position.tolist()
         return replace(
             frame,
@@ -159,14 +159,15 @@ class ModelledFlight:
         motion = Motion.from_answer(answer, self._unit)
         motion = replace(motion, yaw_rate=_clamp(motion.yaw_rate, math.degrees(fastest)))
         self._motion = motion
-        ahead = self._state.advance(self._airframe, motion, _ZERO, self._step_s)  # a step as long as the last one
+        # Assumes that the next step is as long as the last one.
+        ahead = self._state.advance(self._airframe, motion, _ZERO, self._step_s)
         pull = _PULL / (1 + _PULL_PER_STEP * self._step_s)
-        velocity = self._limited_velocity(ahead.velocity + pull * self._behind)
+        velocity = self._limited_velocity(ahead.velocity + pull * self._position_error)
         _, up, _ = velocity.tolist()
         _, pitch, roll = np.radians(self._state.angles).tolist()
         heading = math.radians(self._heading)
         yaw_rate = math.cos(roll) * motion.yaw_rate - math.sin(roll) * motion.pitch_rate
-        yaw_rate = math.radians(yaw_rate) / math.cos(pitch) + pull * self._turned_behind
+        yaw_rate = math.radians(yaw_rate) / math.cos(pitch) + pull * self._heading_error
         return LevelVelocity(
             ahead=float(velocity @ _ahead(heading)),
             right=float(velocity @ _ahead(heading + math.pi / 2)),
@@ -202,15 +203,15 @@ class ModelledFlight:
         return np.array([x, _clamp(float(velocity[1]), self._limits.max_climb_speed), z])
 
     def _rotation(self, up: Vector, heading: float) -> Matrix:
-        """Return the rotation with this heading and this upward body axis, its tilt limited."""
+        """Return the rotation with this heading and this body up axis, with limited tilt."""
         tilt = self._limits.max_tilt
         sideways = math.hypot(up[0], up[2])
         if math.atan2(sideways, up[1]) > tilt:
             share = math.sin(tilt) / max(sideways, 1e-9)
             up = np.array([share * up[0], math.cos(tilt), share * up[2]])
-            up /= np.linalg.norm(up)  # upside down, its tilt has no direction
+            up /= np.linalg.norm(up)  # an inverted drone's tilt has no direction
         level = _ahead(math.radians(heading))
-        forward = level - np.array([0.0, float(level @ up) / up[1], 0.0])  # above or below it, and square to up
+        forward = level - np.array([0.0, float(level @ up) / up[1], 0.0])  # orthogonal to up
         forward /= np.linalg.norm(forward)
         return np.column_stack([np.cross(forward, up), up, -forward])
 

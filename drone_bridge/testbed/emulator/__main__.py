@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated testbed: a drone in a seeded world, which one autopilot session after the other flies over TCP.
+"""Testbed emulator: a drone in a seeded world, flown over TCP by one autopilot at a time.
 
     python3 -m drone_bridge.testbed.emulator --seed 3 --until-reached
 
-Strict lockstep, as the protocol has it: nothing moves until the autopilot has answered. It reports on standard
-output, a line for each event: where it listens, who has connected, when the target is reached, how a flight ended.
+It runs in strict lockstep: simulated time advances only when the autopilot has replied. It prints one line per event:
+its address, connections, the target reached, and the result of each flight.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from drone_bridge.testbed.device.drone_state import Airframe
 from drone_bridge.testbed.emulator.world import COLUMNS, SimulatedDrone, StereoCamera, World
 from drone_bridge.wire.events import ProtocolError
 
-#: What the testbeds that one meets announce: between the pinholes, m; N, and degrees/s about each axis, not enforced.
+#: Typical constants of real testbeds: camera separation, m; thrust, N; rates about each axis, degrees/s, not enforced.
 SEPARATION, MAX_THRUST, MAX_RATE = 0.25, 25.0, 720.0
 
 
-#: Lies of time: it is in milliseconds, stands still from so many seconds on, or has run for so many hours before.
+#: Faults of the time: in milliseconds, frozen from this many seconds on, or running for this many hours already.
 TIME_IN_MS, TIME_STANDS, TIME_HOURS = "time-ms", "time-stands", "time-hours"
-#: Of positions: one in ten is wrong by 50 m; they are all 0.
+#: Faults of positions: one in ten is wrong by 50 m, or all are 0.
 POSITION_JUMPS, POSITION_ZERO = "position-jumps", "position-zero"
 JUMP_M = 50.0
 
 
 def lying(frame: SensorFrame, lies: Lies[SensorFrame]) -> SensorFrame:
-    """Return what is reported instead of a true frame."""
+    """Return a frame with the selected fault."""
     lies.count()
     kinds, time_s, position = lies.kinds, frame.time, frame.position
     time_s = min(time_s, kinds.get(TIME_STANDS, math.inf)) + 3600.0 * kinds.get(TIME_HOURS, 0.0)
@@ -72,9 +72,9 @@ def lying(frame: SensorFrame, lies: Lies[SensorFrame]) -> SensorFrame:
 
 
 def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream, cancellation: Cancellation) -> bool:
-    """Fly until the flight is over (True), or the autopilot or the drone has left (False).
+    """Fly until the flight ends (True), or until the autopilot disconnects or the drone leaves the world (False).
 
-    Raises ProtocolError and LinkError, LinkCancelledError among them.
+    Raises ProtocolError and LinkError, including LinkCancelledError.
     """
     connection = TestbedConnection(options.layout)
     most_steps = math.inf if options.duration is None else round(options.duration * options.rate)
@@ -90,7 +90,7 @@ def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStre
             else:
                 connection.receive_eof()
         if not isinstance(event, MotionParameters):
-            print_event("the autopilot has left")
+            print_event("the autopilot disconnected")
             return False
         drone.fly(event)
         if drone.flight.has_left_the_world:
@@ -98,23 +98,23 @@ def converse(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStre
             return False
         if options.realtime:
             now_s = time.monotonic()
-            due_s = max(due_s + drone.step, now_s - drone.step)  # after a delay without a burst to catch up
+            due_s = max(due_s + drone.step, now_s - drone.step)  # no burst to catch up after a delay
             if cancellation.wait(max(0.0, due_s - now_s)):
                 raise LinkCancelledError("Pacing was cancelled.")
     return True
 
 
 def stream_options(options: argparse.Namespace) -> StreamOptions:
-    """Return how autopilots are read and sent to."""
+    """Return the socket options for autopilots."""
     return StreamOptions(
-        acknowledges_at_once=not options.default_sockets,  # for answers in pieces, with Nagle's algorithm on
+        acknowledges_at_once=not options.default_sockets,  # for replies in pieces, with Nagle's algorithm
         waits_for_acknowledgements=options.default_sockets,
-        max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame, and the constants
+        max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame and the constants
     )
 
 
 def serve(options: argparse.Namespace, drone: SimulatedDrone, stream: OneStream, cancellation: Cancellation) -> bool:
-    """Fly with one autopilot after the other until a flight is over; return whether its target was reached."""
+    """Fly with one autopilot at a time until a flight ends; return whether its target was reached."""
     while True:
         try:
             stream.open()
@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_drone(options: argparse.Namespace) -> SimulatedDrone:
-    """Return the drone in its world. Raises ValueError and ProtocolError for what can't be."""
+    """Return the drone in its world. Raises ValueError and ProtocolError for impossible options."""
     airframe = Airframe()
     constants = Constants(
         horizontal_angle_of_view=options.hfov,
@@ -173,10 +173,10 @@ def make_drone(options: argparse.Namespace) -> SimulatedDrone:
         max_roll_rate=MAX_RATE,
         max_yaw_rate=MAX_RATE,
     )
-    TestbedConnection(options.layout).send(constants)  # complain now, not to each autopilot
-    turned = options.wind_rotation
+    TestbedConnection(options.layout).send(constants)  # report an error now, not to each autopilot
+    rotation = options.wind_rotation
     return SimulatedDrone(
-        World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=turned),
+        World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=rotation),
         StereoCamera(options.width, options.height, options.hfov, options.vfov, SEPARATION),
         constants,
         step=1 / options.rate,
@@ -191,20 +191,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = ProgramParser(
         "emulate",
         "testbed",
-        "An emulated testbed. Serves one autopilot after the other, each from the start of the same world.",
+        "An emulated testbed. Serves one autopilot at a time, each from the start of the same world.",
         ends="when a flight is over",
     )
     link = parser.add_argument_group("link")
     link.add_argument("--role", choices=("listen", "connect"), default="listen")
-    add_address(link, 8000, "to listen on or to connect to")
-    add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "what follows the images")
+    add_address(link, 8000, "address to listen on or to connect to")
+    add_choice(link, "--layout", AttitudeLayout.PITCH_YAW, "floats after the images")
     link.add_argument(
-        "--negative-gravity", action="store_true", help="announce an upward acceleration, as some testbeds do"
+        "--negative-gravity", action="store_true", help="announce a negative gravity, as some testbeds do"
     )
     link.add_argument(
         "--default-sockets",
         action="store_true",
-        help="send a frame in pieces and leave Nagle's algorithm on, as many programs do",
+        help="send each frame in pieces with Nagle's algorithm enabled, as many programs do",
     )
     link.add_argument("--once", action="store_true", help="end after one conversation")
     _add_camera(parser)
@@ -219,14 +219,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--restart-every",
         type=count,
         metavar="STEPS",
-        help="restart the simulation, at time 0, on the same connection after so many",
+        help="restart the simulation at time 0 on the same connection after this many steps",
     )
     pace = run.add_mutually_exclusive_group()
-    pace.add_argument("--realtime", action="store_true", help="no faster than real time")
-    pace.add_argument("--fast", dest="realtime", action="store_false", help="as fast as answers arrive (default)")
-    run.add_argument(
-        "--until-reached", action="store_true", help="exit with 0 as soon as the target is reached, with 1 if it is not"
-    )
+    pace.add_argument("--realtime", action="store_true", help="limit the simulation to real time")
+    pace.add_argument("--fast", dest="realtime", action="store_false", help="run as fast as replies arrive (default)")
+    run.add_argument("--until-reached", action="store_true", help="exit with 0 when the target is reached, else with 1")
     return parser.parse_args(arguments)
 
 
@@ -248,13 +246,13 @@ def _add_world(parser: ProgramParser) -> None:
     world.add_argument(
         "--target", type=triple, metavar="'X Y Z'", help="centre of the target, m, instead of a random one"
     )
-    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="m/s, instead of a random one")
+    world.add_argument("--wind", type=triple, metavar="'X Y Z'", help="instead of a random one, m/s")
     world.add_argument(
         "--wind-rotation",
         type=read_by(WindRotation.parse, "X Y Z or T X Y Z, ..."),
         default=NO_ROTATION,
         metavar="'X Y Z'|'T X Y Z, ...'",
-        help="how the wind turns the drone about the world's axes, degrees/s; linear between points in time, s (none)",
+        help="rotation of the drone by the wind about the world's axes, degrees/s, linear between times in s (none)",
     )
     add_number(world, "--gusts", 0.0, "standard deviation, m/s", not_negative)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated drone in a seeded world of spheres, as its two cameras see them. Axes are those of `testbed.device`."""
+"""Simulated drone with two cameras in a seeded world of spheres. Axes are those of `testbed.device`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GREY: Colour = (128, 128, 128)
 
 @dataclass(frozen=True, slots=True)
 class Sphere:
-    """A ball of one colour."""
+    """Ball of one colour."""
 
     centre: Triple  # in the world frame, m
     radius: float  # m, above 0
@@ -33,10 +33,10 @@ class Sphere:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The drone's surroundings; it starts at the origin with heading 0. Spheres must not intersect."""
+    """Surroundings of the drone, which starts at the origin with heading 0. Spheres must not intersect."""
 
-    targets: tuple[Sphere, ...]  # where to fly; the first one counts
-    obstacles: tuple[Sphere, ...] = ()  # they hide targets from view, but nothing collides
+    targets: tuple[Sphere, ...]  # goals; the first one counts
+    obstacles: tuple[Sphere, ...] = ()  # hide targets from view, without collisions
     wind: Triple = (0.0, 0.0, 0.0)  # constant velocity of the air in the world frame, m/s
     wind_rotation: WindRotation = NO_ROTATION
 
@@ -56,8 +56,8 @@ class World:
     ) -> World:
         """Return the world of a seed, with another target (x, y, z) or wind if given.
 
-        A red target of radius 0.5 m at any bearing, 4 to 12 m away, at most 35 degrees above or below the horizon;
-        grey obstacles of 0.3 to 0.7 m radius, half of them near the way to the target; up to 1 m/s of wind.
+        It has a red target of radius 0.5 m at any bearing, 4 to 12 m away, at most 35 degrees above or below the
+        horizon; grey obstacles of 0.3 to 0.7 m radius, half of them near the path to the target; up to 1 m/s of wind.
         """
         generator = np.random.default_rng(seed)
         bearing = generator.uniform(-math.pi, math.pi)
@@ -86,7 +86,7 @@ def _triple(vector: Vector) -> Triple:
 
 
 def _random_obstacle(generator: np.random.Generator, spheres: list[Sphere], goal: Vector, near_the_way: bool) -> Sphere:
-    """Return a grey sphere that leaves 1 m of room around the start and the target and touches no other sphere."""
+    """Return a grey sphere that is 1 m clear of the start and the target, and does not touch another sphere."""
     for _ in range(1000):
         radius = generator.uniform(0.3, 0.7)
         if near_the_way:
@@ -103,7 +103,7 @@ def _random_obstacle(generator: np.random.Generator, spheres: list[Sphere], goal
     raise ValueError(f"no room left for another obstacle beside {len(spheres)} spheres")
 
 
-# Renders spheres as the drone's two cameras see them: flat colours on white, without lighting or anti-aliasing.
+# Rendering of spheres by the drone's two cameras: flat colours on white, without lighting or anti-aliasing.
 
 
 Image = npt.NDArray[np.uint8]
@@ -114,8 +114,8 @@ WHITE = 255
 class StereoCamera:
     """Two pinhole cameras side by side on the drone's pitch axis, looking forward.
 
-    A pixel has the colour of what the ray through its centre meets first. Width and height are in pixels, the angles
-    of view from edge to edge in degrees, the separation of the pinholes in m.
+    A pixel has the colour of the first object on the ray through its centre. Width and height are in pixels, the angles
+    of view are edge to edge in degrees, the separation of the pinholes is in m.
     """
 
     def __init__(
@@ -128,20 +128,20 @@ class StereoCamera:
         self._focal_y = height / 2 / math.tan(math.radians(vertical_angle) / 2)
         self._row_slopes = (np.arange(height) + 0.5 - height / 2) / self._focal_y  # down per forward
         self._images = np.empty((2, height, width, 3), np.uint8)
-        # Rows are written as bytes: a slice of a memoryview costs a third of one of an array.
+        # Rows are written as bytes: slicing a memoryview takes a third of the time of slicing an array.
         self._bytes = [memoryview(image.data).cast("B") for image in self._images]
 
     def render(self, state: DroneState, spheres: Sequence[Sphere]) -> tuple[Image, Image]:
         """Return the left and the right image, height x width x 3 (red, green, blue), top row first.
 
-        The images are overwritten by the next call. They are neighbours in memory, left first. Spheres must not
-        intersect each other.
+        The next call overwrites the images. They are adjacent in memory, left first. Spheres must not intersect each
+        other.
         """
         self._images.fill(WHITE)
         for pixels, offset in zip(self._bytes, (-self.separation / 2, self.separation / 2), strict=True):
             pinhole = state.position + offset * state.rotation[:, 0]
-            # Of two disjoint spheres, the one for which the pinhole has the smaller power (squared tangent length)
-            # is in front: their radical plane separates them, and the pinhole is on its side. Paint it later.
+            # Of two disjoint spheres, the one for which the pinhole has the smaller power (squared tangent length) is
+            # in front: their radical plane separates them, and the pinhole is on its side. It is painted last.
             order = sorted(
                 ((np.array(sphere.centre) - pinhole, sphere) for sphere in spheres),
                 key=lambda seen: _power(seen[0], seen[1].radius),
@@ -153,7 +153,7 @@ class StereoCamera:
         return self._images[0], self._images[1]
 
     def _paint(self, pixels: memoryview, centre: Vector, sphere: Sphere) -> None:
-        """Paint a sphere whose centre is given in the camera's frame: right, down, forward."""
+        """Paint a sphere, given its centre in the camera frame: right, down, forward."""
         colour_row = bytes(sphere.colour) * self.width
         power = _power(centre, sphere.radius)
         if power <= 0:  # the pinhole is inside
@@ -166,11 +166,11 @@ class StereoCamera:
             pixels[first + 3 * start : first + 3 * end] = colour_row[: 3 * (end - start)]
 
     def _spans(self, centre: Vector, power: float) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the first column of each row that shows the sphere, and the first one after the sphere.
+        """Return the first column of the sphere in each row, and the first column after it.
 
-        A ray d = (u, v, 1) meets a sphere around c in front of the pinhole where d.c > 0 and
-        (d.c)^2 - power (d.d) >= 0. The directions that do so are a convex cone, therefore one interval in each row;
-        its ends are roots of a quadratic in u.
+        A ray d = (u, v, 1) meets a sphere around c in front of the pinhole if d.c > 0 and
+        (d.c)^2 - power (d.d) >= 0. These directions form a convex cone, therefore one interval in each row. Its ends
+        are roots of a quadratic in u.
         """
         x, y, z = centre
         level = y * self._row_slopes + z
@@ -179,7 +179,7 @@ class StereoCamera:
         c = level * level - power * (self._row_slopes**2 + 1)
         discriminant = b * b - a * c
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Without cancellation, and right with an infinite root when a is 0.
+            # Without cancellation, and with a correct infinite root when a is 0.
             q = -(b + np.copysign(np.sqrt(np.maximum(discriminant, 0)), b))
             roots = np.sort(np.stack([q / a, c / q]), axis=0)
         smaller, larger = roots
@@ -204,23 +204,23 @@ def _power(centre: Vector, radius: float) -> float:
     return float(centre @ centre) - radius * radius
 
 
-# One recorded flight through a world.
+# Flight through a world.
 
 
 REACHED_WITHIN_M = 0.75  # of the target's centre
-EDGE_OF_THE_WORLD_M = 1e6  # beyond it single-precision positions mean nothing
+EDGE_OF_THE_WORLD_M = 1e6  # single-precision positions are useless beyond it
 
 # Seconds, metres, degrees, newtons.
 _STATE_COLUMNS = ("time", "x", "y", "z", "heading", "pitch", "roll", "vx", "vy", "vz")
-#: Of each state, the rates and the thrust being those of the step that led to it.
+#: Each row has a state, and the rates and thrust of the step that led to it.
 COLUMNS = (*_STATE_COLUMNS, "pitch_rate", "roll_rate", "yaw_rate", "thrust", "distance")
 
 
-class Flight:
-    """The state of a drone in a world, the wind, and the smallest distance to the target."""
+class WorldFlight:
+    """State of a drone in a world, the wind, and the smallest distance to the target."""
 
     def __init__(self, world: World, airframe: Airframe, step: float, gusts: float = 0.0, seed: int = 0) -> None:
-        """`step` is in s; `gusts` (m/s, standard deviation) repeat with their seed."""
+        """Start a flight. `step` is in s. `gusts` (m/s, standard deviation) are reproducible with the seed."""
         self.state = DroneState.at_start()
         self.steps = 0
         self.smallest_distance = math.inf  # m
@@ -230,16 +230,16 @@ class Flight:
         self._step = step
         self._wind = Wind(world.wind, gusts, seed=seed)
         self._wind_rotation = world.wind_rotation
-        self._look_at_distance()
+        self._update_distance()
 
     @property
     def distance(self) -> float:
-        """The current distance to the target's centre, m."""
+        """Current distance to the target's centre, m."""
         return math.dist(self.state.position, self._target.centre)
 
     @property
     def arrival(self) -> str:
-        """One line for people and programs, once the target was reached."""
+        """Line of text for people and programs; empty until the target was reached."""
         if self.reached_at is None:
             return ""
         return f"target reached at t={self.reached_at:.2f} s, distance {self.distance:.2f} m"
@@ -250,43 +250,43 @@ class Flight:
         return math.hypot(*self.state.position) > EDGE_OF_THE_WORLD_M
 
     def advance(self, motion: Motion) -> None:
-        turned = self._wind_rotation.at(self.state.time + self._step / 2)
-        self.state = self.state.advance(self._airframe, motion, self._wind.velocity, self._step, turned)
+        rotation = self._wind_rotation.at(self.state.time + self._step / 2)
+        self.state = self.state.advance(self._airframe, motion, self._wind.velocity, self._step, rotation)
         self._wind.advance(self._step)
         self.steps += 1
-        self._look_at_distance()
+        self._update_distance()
 
     def row(self, motion: Motion) -> list[float]:
-        """Return the values of COLUMNS: the state and the motion that led to it."""
+        """Return the values of COLUMNS: the state, and the motion that led to it."""
         values = [self.state.time, *self.state.position, *self.state.angles, *self.state.velocity]
         return [*values, motion.pitch_rate, motion.roll_rate, motion.yaw_rate, motion.thrust, self.distance]
 
-    def _look_at_distance(self) -> None:
+    def _update_distance(self) -> None:
         self.smallest_distance = min(self.smallest_distance, self.distance)
         if self.reached_at is None and self.distance <= REACHED_WITHIN_M:
             self.reached_at = self.state.time
 
 
-# The simulated drone of an emulated testbed: flights through a world, seen by two cameras.
+# Simulated drone of the emulator: flights through a world, seen by two cameras.
 
 
 @dataclass(slots=True)
 class SimulatedDrone:
-    """A drone that advances one step of simulated time per answer, and begins anew with each autopilot."""
+    """Drone that advances one step of simulated time per reply, and restarts for each autopilot."""
 
     world: World
     camera: StereoCamera
-    constants: Constants  # which are announced
+    constants: Constants  # that are announced
     step: float  # s
     gusts: float  # m/s
     seed: int
     restart_every: int | None = None  # steps after which a new simulation starts on the same connection
     trajectory: TrajectoryFile | None = None  # of the newest flight
     steps: int = 0  # of all flights with this autopilot
-    flight: Flight = field(init=False)
+    flight: WorldFlight = field(init=False)
 
     def begin(self) -> None:
-        """Stand at the start, for another autopilot."""
+        """Restart at the origin, for another autopilot."""
         self.steps = 0
         self._take_off()
 
@@ -299,7 +299,7 @@ class SimulatedDrone:
         return SensorFrame(left.data, right.data, state.time, pitch, roll, yaw=heading, position=(x, y, z))
 
     def fly(self, motion: MotionParameters) -> None:
-        """Fly one step, and start over when it is time to."""
+        """Fly one step, and restart the simulation if that is due."""
         flown, flight = Motion.from_answer(motion, AngleUnit.DEGREES), self.flight
         was_reached = flight.reached_at is not None
         flight.advance(flown)
@@ -314,7 +314,7 @@ class SimulatedDrone:
 
     def _take_off(self) -> None:
         airframe = Airframe.from_constants(self.constants)
-        self.flight = Flight(self.world, airframe, self.step, self.gusts, self.seed)
+        self.flight = WorldFlight(self.world, airframe, self.step, self.gusts, self.seed)
         if self.trajectory:
             self.trajectory.restart()
             self.trajectory.write(self.flight.row(Motion()))

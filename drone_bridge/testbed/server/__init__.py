@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A virtual testbed for legacy autopilots, with a drone that lives in ROS behind it."""
+"""Virtual testbed for legacy autopilots, with a ROS drone behind it."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CommandPublisher: what the vehicle in ROS is commanded, and the neutral command for as long as it is the last one."""
+"""CommandPublisher: publishes the vehicle's commands, and repeats the neutral command while it is the last one."""
 
 import math
 from typing import Any
@@ -25,21 +25,21 @@ from drone_bridge.testbed.server.parameters import AUTO, LOCKSTEP
 from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import SynchronizedFrame
 from drone_bridge.testbed.session.levelling import Levelling
-from drone_bridge.testbed.session.output import RATES, VELOCITY, OutputChoice
+from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputChoice
 from drone_bridge.testbed.topics import Command
 
 _LEVELLING_PERIOD_S = 0.02
-#: An older attitude may be another one by now.
+#: An older attitude may be outdated.
 _ATTITUDE_AGE_S = 0.3
 
 
 class CommandPublisher:
-    """Publishes rates or velocities, whichever is chosen; the neutral command holds the vehicle as well as it can."""
+    """Publishes rates or velocities, as chosen. The neutral command holds the vehicle as well as possible."""
 
     def __init__(self, node: ProtocolNode, drone: FramedDrone, unit: AngleUnit, attitude_topic: str) -> None:
         """Create the publishers that the parameter command_output allows.
 
-        `unit` is that of angles on the wire, `attitude_topic` the one that says how the vehicle is turned.
+        `unit` is the unit of angles on the wire. `attitude_topic` provides the vehicle's attitude.
         """
         get = node.parameters.__getitem__
         self._node, self._drone, self._unit = node, drone, unit
@@ -47,51 +47,51 @@ class CommandPublisher:
         self._frame_id = FrameNames(get("frame_prefix")).base_link
         self._is_lockstep, self._stamps_are_simulated = get("sync") == LOCKSTEP, get("stamp_source") == "wire"
         choice = get("command_output")
-        #: Which topic is published.
+        #: Selected topic.
         self.choice = OutputChoice((RATES, VELOCITY) if choice == AUTO else (choice,))
         types = {RATES: CommandRates, VELOCITY: cmd_vel_type(node.parameters)}
         self._publishers = {topic: node.make_publisher(types[topic], topic, newest()) for topic in self.choice.allowed}
-        self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and when it came
+        self._attitude: tuple[Quaternion, float] | None = None  # the newest one, and its time of arrival
         self._levelling = Levelling()
-        self._neutral_frame: SynchronizedFrame | None = None  # the one that the neutral command answers
+        self._neutral_frame: SynchronizedFrame | None = None  # which the neutral command answers
         self._repeater = NeutralRepeater(node, tuple(self._publishers.values()), self._present_neutral)
-        if RATES in self._publishers:  # in a thread of its own, as a drone is levelled out without a link as well
+        if RATES in self._publishers:  # in a thread of its own, because a drone is levelled out without a link, too
             node.make_ticker("levelling", _LEVELLING_PERIOD_S, self._level_out)
 
     @property
     def topics(self) -> str:
-        """The topics that may be published, as text."""
+        """Topics that may be published, as text."""
         return " or ".join(map(self._node.resolve_topic_name, self.choice.allowed))
 
-    def look(self, *, is_flying: bool) -> bool:
-        """Choose the topic by its subscribers; return whether there are any. For the executor."""
+    def update_output(self, *, is_flying: bool) -> bool:
+        """Select the topic by its subscribers; return whether it has any. For the executor."""
         subscribed = [topic for topic in self.choice.allowed if has_followers(self._node, topic)]
-        self.choice.look(subscribed, is_flying=is_flying)
+        self.choice.update(subscribed, is_flying=is_flying)
         return bool(subscribed)
 
-    def turned(self, orientation: Any) -> None:
-        """Note how the vehicle is turned. For the executor."""
+    def set_attitude(self, orientation: Any) -> None:
+        """Store the vehicle's attitude. For the executor."""
         self._attitude = Quaternion(orientation.x, orientation.y, orientation.z, orientation.w), elapsed_s()
 
-    # On the loop's thread.
+    # On the link's thread.
 
     def publish(self, command: RatesAnswer | LevelVelocity, decided_s: float) -> None:
-        """Publish an answer; `decided_s` is when it was decided to follow it, see `ProtocolNode.publish`."""
+        """Publish a reply. `decided_s` is the time of the decision, see `ProtocolNode.publish`."""
         if isinstance(command, RatesAnswer):
             rates = translate.command_from_motion_parameters(command.motion, self._unit)
             topic, message = RATES, self._rates(rates, time_from_nanoseconds(command.stamp_ns))
         else:
             topic, message = VELOCITY, twist_from_velocity(translate.body_velocity(*command))
-        # In lockstep the vehicle waits, so nothing is old by its time.
+        # In lockstep the vehicle waits, so no command is stale.
         self._repeater.publish(self._publishers[topic], message, math.inf if self._is_lockstep else decided_s)
 
     def publish_neutral(self, topic: str) -> None:
-        """Publish the neutral command, and repeat it from now on."""
-        self._neutral_frame = self._drone.frame  # a frame that is sent later has its answer from an autopilot
+        """Publish the neutral command, and start repeating it."""
+        self._neutral_frame = self._drone.frame  # frames after this one are answered by an autopilot
         self._repeater.publish_neutral(*(self._neutral(topic) or ()))
 
     def wait_for_delivery(self) -> None:
-        """Wait until the last command has arrived, as ROS may be shut down next."""
+        """Wait for the delivery of the last command, as ROS may be shut down next."""
         for publisher in self._publishers.values():
             wait_for_delivery(publisher)
 
@@ -99,14 +99,14 @@ class CommandPublisher:
 
     @property
     def neutral_meaning(self) -> str:
-        """What the neutral command orders."""
+        """Effect of the neutral command, as a verb phrase."""
         if self.choice.is_velocity:
             return "stop"
         if self._fresh_attitude():
             return "level out"
         return (
-            f"keep its attitude, by zero rates and the thrust that carries its weight when level: it hovers only if it "
-            f"was level, as {self._attitude_topic} does not say how it is turned"
+            f"keep its attitude with zero rates and hover thrust. It hovers only if it is level, and "
+            f"{self._attitude_topic} provides no recent attitude"
         )
 
     def _present_neutral(self) -> "tuple[Publisher[Any], Any] | None":
@@ -115,7 +115,7 @@ class CommandPublisher:
         return self._neutral(self.choice.chosen)
 
     def _neutral(self, topic: str) -> "tuple[Publisher[Any], Any] | None":
-        """Return the command that holds the vehicle best: a velocity of zero, or what levels it out."""
+        """Return the command that holds the vehicle best: zero velocity, or rates that level it out."""
         if topic == VELOCITY:
             return self._publishers[topic], Twist()
         if not self._drone.is_known:
@@ -137,7 +137,7 @@ class CommandPublisher:
         return message
 
     def _fresh_attitude(self) -> Quaternion | None:
-        """Return how the vehicle is turned, if that is known."""
+        """Return the vehicle's attitude if it is recent."""
         attitude = self._attitude
         source_timeout_s = self._node.parameters["source_timeout"]
         if attitude is None or elapsed_s() - attitude[1] > min(source_timeout_s, _ATTITUDE_AGE_S):
@@ -145,10 +145,10 @@ class CommandPublisher:
         return attitude[0]
 
     def _level_out(self) -> None:
-        """Repeat the neutral command while the drone is tilted, each time for the attitude that it has by now."""
+        """Repeat the neutral command while the drone is tilted, updated for its current attitude."""
         neutral_s = None if self.choice.is_velocity else self._repeater.age_s
         if neutral_s is None and not self._levelling.is_on:
             return
         attitude = self._fresh_attitude()
-        if self._levelling.look(neutral_s, translate.tilt_of(attitude) if attitude else None):
+        if self._levelling.update(neutral_s, translate.tilt_of(attitude) if attitude else None):
             self._repeater.repeat()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testbed_server: a virtual testbed for legacy autopilots, flown by whatever drone is in ROS. See docs/testbed.md.
+"""testbed_server: a virtual testbed for legacy autopilots, with any ROS drone. See docs/testbed.md.
 
-What is sent when is in `session.drone`.
+`session.drone` has the state machine.
 """
 
 from functools import partial
@@ -37,44 +37,44 @@ from drone_bridge.testbed.session.drone import (
     LATE_ANSWERS,
     NEUTRAL_COMMANDS,
     REFUSED_FRAMES,
-    Chosen,
     DroneSession,
     Neutral,
+    OutputSwitched,
     Setup,
 )
 from drone_bridge.testbed.session.framed_drone import BLACK, FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import ATTITUDE, LEFT, FrameSynchronizer
-from drone_bridge.testbed.session.output import RATES
+from drone_bridge.testbed.session.output_choice import RATES
 from drone_bridge.testbed.topics import SIDES
 
 _SUBSCRIBER_CHECK_PERIOD_S = 0.5
-#: More than the one answer that an autopilot may send.
+#: More than the single reply that an autopilot may send.
 _CHUNK_BYTES = 256
 # Conditions.
 _WAITING = "waiting for the drone"
-_UNHEARD = "unheard_commands"
+_NO_SUBSCRIBERS = "commands_without_subscribers"
 
 
 def read_pixels(image: Image, constants: Constants) -> ImageBytes:
-    """Return an image's pixels as the wire has them. Raises ValueError with half a sentence."""
+    """Return an image's pixels as on the wire. Raises ValueError with half a sentence."""
     if (image.width, image.height) != (constants.width, constants.height):
         announced = f"{constants.width} x {constants.height}"
-        raise ValueError(f"has {image.width} x {image.height} pixels, and the drone's properties say {announced}.")
+        raise ValueError(f"has {image.width} x {image.height} pixels, but the drone's properties announce {announced}.")
     return rgb8_pixels(image)
 
 
 class TestbedServer(ProtocolNode):
-    """Sends sensor frames to an autopilot, and publishes its answers as commands."""
+    """Sends sensor frames to an autopilot, and publishes its replies as commands."""
 
     is_server = True
-    __test__ = False  # not a test, whatever its name tells pytest
+    __test__ = False  # not a test, although pytest collects names that begin with Test
     rates = ("frames", "commands")
     problems = (*ProtocolNode.problems, REFUSED_FRAMES, LATE_ANSWERS, NEUTRAL_COMMANDS)
 
     def __init__(self, **options: Any) -> None:
         super().__init__("testbed_server", PARAMETERS, **options)
         self._session: DroneSession | None = None  # until the node is active
-        self._is_waiting = False  # for a call of `_look`
+        self._is_waiting = False  # for a call of `_step`
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
@@ -98,7 +98,7 @@ class TestbedServer(ProtocolNode):
         for side in sides:
             self.make_subscription(Image, f"{side}/image_raw", partial(self._take_image, side), in_hand)
         self.make_subscription(ATTITUDE_TOPICS[attitude], attitude, self._take_attitude, in_hand)
-        if attitude != "odom" and get("command_output") != RATES:  # a vehicle that follows velocities is steered by it
+        if attitude != "odom" and get("command_output") != RATES:  # the modelled flight needs the position
             self.make_subscription(Odometry, "odom", self._locate, 1)
         needed = {side: f"{side}/image_raw" for side in sides} | {"attitude": attitude}
         self._setup = Setup(
@@ -115,12 +115,12 @@ class TestbedServer(ProtocolNode):
         self.each_second(self._report_frames)
 
     def make_transport(self) -> StreamLink:
-        connects = self.parameters["role"] == "connect"  # else a vanished autopilot's place goes to the next one
+        connects = self.parameters["role"] == "connect"  # else the place of a vanished autopilot goes to the next one
         options = StreamOptions(
             _CHUNK_BYTES,
             expects_acknowledgements=connects,
-            acknowledges_at_once=True,  # some autopilots send an answer in pieces, with Nagle's algorithm on
-            max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame, and the constants
+            acknowledges_at_once=True,  # some autopilots send replies in pieces, with Nagle's algorithm
+            max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame and the constants
         )
         self._transport = stream_link(self, self._connecting_failed, options)
         return self._transport
@@ -140,56 +140,56 @@ class TestbedServer(ProtocolNode):
         return self._session
 
     def link_ended(self) -> None:
-        """Wait until the last command has arrived."""
+        """Wait for the delivery of the last command."""
         super().link_ended()
         self._session = None
         self._commands.wait_for_delivery()
 
-    # The autopilot's, on the loop's thread.
+    # Events of the session, on the link's thread.
 
-    def publish_event(self, message: RatesAnswer | LevelVelocity | Neutral | Chosen) -> None:
-        """Publish a command, or note what the session says of itself."""
+    def publish_event(self, message: RatesAnswer | LevelVelocity | Neutral | OutputSwitched) -> None:
+        """Publish a command, or log an event of the session."""
         if isinstance(message, RatesAnswer | LevelVelocity):
             self._commands.publish(message, self.decided_s)
         elif isinstance(message, Neutral):
             self._commands.publish_neutral(message.topic)
         else:
             topic = self.resolve_topic_name(message.topic)
-            self.report.inform(f"Commands are published on {topic}, which has subscribers.")
+            self.report.inform(f"Publishing commands on {topic}, which has subscribers.")
             self._note_topic()
 
-    # What the executor does.
+    # For the executor.
 
     def _take_image(self, side: str, image: Image) -> None:
         self._drone.frames.add(side, nanoseconds_of(image.header.stamp), image, elapsed_s())
-        self._have_it_looked()
+        self._schedule_step()
 
     def _take_attitude(self, message: Imu | Odometry) -> None:
-        self._commands.turned(message.orientation if isinstance(message, Imu) else message.pose.pose.orientation)
+        self._commands.set_attitude(message.orientation if isinstance(message, Imu) else message.pose.pose.orientation)
         stamp_ns, now_s = nanoseconds_of(message.header.stamp), elapsed_s()
         self._drone.frames.add(ATTITUDE, stamp_ns, message, now_s)
         if not self._setup.has_cameras:
             self._drone.frames.add(LEFT, stamp_ns, BLACK, now_s)
-        self._have_it_looked()
+        self._schedule_step()
 
-    def _have_it_looked(self) -> None:
-        """Have the session look what is new; while there is no link, that waits."""
+    def _schedule_step(self) -> None:
+        """Schedule a step of the session if there is a link."""
         if not self._is_waiting and (session := self._session) and session.has_link:
             self._is_waiting = True  # before it may look
-            if not self.post(self._look, is_kept=True):
+            if not self.post(self._step, is_kept=True):
                 self._is_waiting = False
 
-    def _look(self, now_s: float) -> Actions:
-        """Look, on the loop's thread."""
+    def _step(self, now_s: float) -> Actions:
+        """Run a step of the session, on the link's thread."""
         self._is_waiting = False
-        return self._session.look(now_s) if self._session else []
+        return self._session.step(now_s) if self._session else []
 
     def _locate(self, odometry: Odometry) -> None:
         try:
             pose = translate.sensed(odometry, self._unit)
         except ValueError as error:
             self.report.count_and_warn(
-                "rejected_input", f"A message on {self.resolve_topic_name('odom')} is no pose: {error}"
+                "rejected_input", f"A message on {self.resolve_topic_name('odom')} was refused: {error}"
             )
             return
         self._drone.locate(seconds_of(odometry.header.stamp), pose)
@@ -198,16 +198,16 @@ class TestbedServer(ProtocolNode):
         try:
             self._drone.learn(read_properties(properties, self._unit))
         except ValueError as error:
-            self.report.count_and_warn("rejected_input", f"The drone's properties can't be announced: {error}")
+            self.report.count_and_warn("rejected_input", f"The drone's properties were refused: {error}")
             return
-        self._have_it_looked()
+        self._schedule_step()
 
     def _check_subscribers(self) -> None:
         is_open = self.report.is_open
-        if not self._commands.look(is_flying=is_open) and is_open:
-            self.report.begin_condition(_UNHEARD, f"nobody subscribes to {self._commands.topics}")
+        if not self._commands.update_output(is_flying=is_open) and is_open:
+            self.report.begin_condition(_NO_SUBSCRIBERS, f"nothing subscribes to {self._commands.topics}")
         else:
-            self.report.end_condition(_UNHEARD)
+            self.report.end_condition(_NO_SUBSCRIBERS)
 
     # Reports.
 
@@ -216,7 +216,7 @@ class TestbedServer(ProtocolNode):
 
     def _report_frames(self) -> None:
         frames, counts = self._drone.frames, self.report.counts
-        counts["dropped_frames"], counts["images_without_their_other_side"] = frames.dropped, frames.unmatched
+        counts["dropped_frames"], counts["unpaired_images"] = frames.dropped, frames.unmatched
         if (session := self._session) and session.waits_for:
             self.report.warn_ongoing(_WAITING, session.waits_for)
         else:

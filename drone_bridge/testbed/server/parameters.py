@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of testbed_server, and what they say of the drone and of its limits."""
+"""Parameters of testbed_server, with the assumed drone and its limits."""
 
 import math
 
@@ -9,18 +9,18 @@ from sensor_msgs.msg import Imu
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, common_parameters
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.testbed.device.modelled_flight import FlightLimits
-from drone_bridge.testbed.session.output import RATES, VELOCITY
+from drone_bridge.testbed.session.output_choice import RATES, VELOCITY
 from drone_bridge.testbed.topics import ANGLE_UNIT, SIDES, attitude_layout
 
 AUTO = "auto"
 CHOICES = (AUTO, RATES, VELOCITY)
 LOCKSTEP = "lockstep"
-#: How many image pairs are queued: until their attitude arrives, and in lockstep until they are due.
+#: Queued image pairs: until their attitude arrives, and in lockstep until they are sent.
 DEPTHS = {"latest": 4, LOCKSTEP: 16}
-#: The sides to subscribe to, by the parameter cameras.
+#: Sides to subscribe to, by the parameter cameras.
 SIDES_OF = {"stereo": SIDES, "mono": SIDES[:1], "none": ()}
 ATTITUDE_TOPICS = {"imu/data": Imu, "odom": Odometry}
-#: Prefix of the assumed properties, which are named as in DroneProperties.
+#: Prefix of the assumed properties, which have the names of DroneProperties.
 DRONE = "drone"
 GRAVITY = 9.81  # m/s^2
 _VELOCITY = "velocity"
@@ -44,42 +44,42 @@ PARAMETERS = (
     ParameterDeclaration(
         "sync",
         "latest",
-        "latest sends the newest frame once the previous one is answered, and drops those in between; lockstep sends "
-        "all of them in order, for a drone that waits for the command to each.",
+        "latest sends the newest frame after each reply, and drops frames in between. lockstep sends all frames in "
+        "order, for a drone that waits for the command to each.",
         choices=tuple(DEPTHS),
     ),
     ParameterDeclaration(
         "stamp_source",
         "ros",
-        "The time on the wire: ros counts from the stamp of the first frame; wire takes the stamps as they are.",
+        "Time on the wire: ros counts from the stamp of the first frame, wire sends the stamps unchanged.",
         choices=("ros", "wire"),
     ),
     ParameterDeclaration(
         "cameras",
         "stereo",
-        "stereo pairs left and right images by stamp; mono sends left/image_raw as both, with no separation; none "
-        "sends black images with every attitude.",
+        "stereo pairs left and right images by stamp. mono sends left/image_raw twice, with zero separation. none "
+        "sends black images with each attitude.",
         choices=tuple(SIDES_OF),
     ),
     ParameterDeclaration(
         "image_tolerance",
         0.0,
-        "How far the stamps of a left and a right image may be apart that make a pair, s, for cameras that run freely: "
-        "less than half their period.",
+        "Maximum difference between the stamps of a left and a right image, s, for cameras that are not synchronized. "
+        "Choose less than half their period.",
         range=(0.0, 1.0),
     ),
     ParameterDeclaration(
         "attitude_from",
         "imu/data",
-        "The topic that gives the attitude; a pose always comes from odom.",
+        "Topic of the attitude. A pose always comes from odom.",
         choices=tuple(ATTITUDE_TOPICS),
     ),
     ParameterDeclaration(
         "command_output",
         AUTO,
-        "Publish rates and thrust (cmd_rates), or the velocities they lead to (cmd_vel); auto uses cmd_vel if it has "
-        "subscribers and cmd_rates has none. With cmd_vel the autopilot gets the tilt of a modelled drone, and the "
-        "images show the vehicle's: an autopilot that steers by what it sees needs cmd_rates.",
+        "Publish rates and thrust (cmd_rates), or the resulting velocities (cmd_vel). auto uses cmd_vel if it has "
+        "subscribers and cmd_rates has none. With cmd_vel the autopilot receives the tilt of a modelled drone, while "
+        "the images show the vehicle's tilt: an autopilot that steers by images needs cmd_rates.",
         choices=CHOICES,
     ),
     *(
@@ -91,12 +91,13 @@ PARAMETERS = (
             ("max_tilt", 1.0, "Maximum tilt of the modelled drone, rad.", 0.05, 1.4),
         )
     ),
-    ParameterDeclaration(
-        "negative_gravity", False, "Announce gravity as some testbeds do, as an acceleration upwards."
-    ),
+    ParameterDeclaration("negative_gravity", False, "Announce gravity as an upward acceleration, as some testbeds do."),
     *(
         ParameterDeclaration(
-            f"{DRONE}.{name}", default, f"Assumed if drone_properties is not published; {unit}.", range=(least, most)
+            f"{DRONE}.{name}",
+            default,
+            f"Used if drone_properties is not published; {unit}.",
+            range=(least, most),
         )
         for name, (default, unit, least, most) in _ASSUMED.items()
     ),
@@ -104,7 +105,7 @@ PARAMETERS = (
 
 
 def assumed_drone(parameters: DeclaredParameters) -> dict[str, float]:
-    """Return the assumed properties of the drone by their names in DroneProperties."""
+    """Return the assumed properties of the drone, by their names in DroneProperties."""
     drone = {name: parameters[f"{DRONE}.{name}"] for name in _ASSUMED}
     rate = drone.pop("max_rate")
     return {**drone, "gravity": GRAVITY, "max_roll_rate": rate, "max_pitch_rate": rate, "max_yaw_rate": rate}

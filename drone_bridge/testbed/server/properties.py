@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PropertiesSource: what the drone is, from drone_properties, or from camera_info and parameters."""
+"""PropertiesSource: the drone's properties, from drone_properties, or else from camera_info and parameters."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,19 +20,19 @@ _CHECK_PERIOD_S = 0.1
 
 
 class PropertiesSource:
-    """Subscribes to drone_properties, and falls back on camera_info and parameters after `source_timeout`.
+    """Subscribes to drone_properties, and falls back to camera_info and parameters after `source_timeout`.
 
-    From the first drone_properties on, only those count. For the executor.
+    After the first drone_properties, the fallback is disabled. For the executor.
     """
 
     def __init__(self, node: ProtocolNode, learn: Callable[[DroneProperties], None]) -> None:
-        """`learn` gets the properties whenever they change."""
+        """Take a callback for new or changed properties."""
         self._node = node
         self._sides = SIDES_OF[node.parameters["cameras"]]
         self._learn = learn
         self._assumed = assumed_drone(node.parameters)
         self._infos: dict[str, CameraInfo] = {}
-        self._learned: DroneProperties | None = None  # of what was assumed
+        self._learned: DroneProperties | None = None  # from the fallback
         self._since_s = elapsed_s()
         self._uses_camera_info = self._is_known = False
         node.make_subscription(DroneProperties, "drone_properties", self._take_properties, latched())
@@ -40,14 +40,14 @@ class PropertiesSource:
 
     @property
     def missing(self) -> str:
-        """What is still needed, as a sentence."""
+        """Sources of the missing properties, as a sentence."""
         resolve = self._node.resolve_topic_name
         infos = " and ".join(resolve(f"{side}/camera_info") for side in self._sides if side not in self._infos)
         infos = infos and f" {infos} and"
         return f"The drone's properties come from {resolve('drone_properties')}, or{infos} the parameters {DRONE}.*."
 
     def _take_properties(self, properties: DroneProperties) -> None:
-        if len(self._sides) < len(SIDES):  # both images are the same then
+        if len(self._sides) < len(SIDES):  # both images are the same
             properties.camera_separation = 0.0
         self._is_known = True
         self._timer.cancel()
@@ -59,7 +59,7 @@ class PropertiesSource:
         self._learn(properties)
 
     def _check_timeout(self) -> None:
-        """Subscribe to camera_info only when it is needed, as every image has one."""
+        """Subscribe to camera_info only if needed, as each image has one."""
         if self._is_known or self._uses_camera_info:
             return
         if elapsed_s() - self._since_s > self._node.parameters["source_timeout"]:
@@ -78,7 +78,7 @@ class PropertiesSource:
         try:
             translate.add_cameras(properties, self._infos["left"], self._infos.get("right"))
         except ValueError as error:
-            self._node.report.count_and_warn("rejected_input", f"The drone's cameras are not known: {error}")
+            self._node.report.count_and_warn("rejected_input", f"The camera_info was refused: {error}")
             return
         if properties != self._learned:
             self._assume(properties, f"from camera_info and the parameters {DRONE}.*")
@@ -86,12 +86,12 @@ class PropertiesSource:
     def _assume(self, properties: DroneProperties, source: str) -> None:
         self._learned = properties
         self._node.report.facts["constants"] = source
-        self._node.report.inform(f"Nobody publishes drone_properties: the parameters {DRONE}.* are used.")
+        self._node.report.inform(f"No publisher on drone_properties: using the parameters {DRONE}.*.")
         self._learn(properties)
 
 
 def read_properties(properties: DroneProperties, unit: AngleUnit) -> Constants:
-    """Return the constants that announce a drone. Raises ValueError for what an autopilot would refuse."""
+    """Return the constants of a drone. Raises ValueError for values that an autopilot would refuse."""
     constants = translate.constants_from_properties(properties, unit)
     try:
         TestbedConnection(AttitudeLayout.POSE, unit).send(constants)

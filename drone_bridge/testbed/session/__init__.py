@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent when in the testbed's protocol, by the testbed's side and by the autopilot's."""
+"""State machines of the testbed protocol, for the testbed's side and the autopilot's."""

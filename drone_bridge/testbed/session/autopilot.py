@@ -1,29 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""AutopilotSession: what the autopilot answers to a testbed, and when, for testbed_bridge. Pure.
+"""AutopilotSession: state machine that replies to a testbed's frames, for testbed_bridge. Pure.
 
-Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Protocol" and by what real testbeds do:
+Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Protocol" and by real testbeds:
 
-| state | what is sent | ends |
+| state | sends | ends |
 |---|---|---|
-| WAITING | nothing | CONNECTED, by a testbed |
-| CONNECTED, until the constants are whole | nothing | after `silence_timeout`, in which all of them have to come |
-| CONNECTED, between two frames | nothing: a testbed may pause | by the next frame, all of it within `silence_timeout` |
-| CONNECTED, with a whole frame | in `latest`, the answer at once, by the newest command | |
-| the same in `lockstep` | nothing | by the command that bears the frame's stamp, or without one after \
-`command_timeout`: then the newest command is the answer. A vehicle that is held is not waited for |
-| CLOSED, by `end` | the neutral answer, as below | |
+| WAITING | nothing | when a testbed connects |
+| CONNECTED, until the constants are complete | nothing | `silence_timeout` after the connection |
+| CONNECTED, between two frames | nothing (a pause is allowed) | by the next frame, within `silence_timeout` |
+| CONNECTED, with a complete frame | in `latest`, immediately the reply, by the newest command | |
+| the same in `lockstep` | nothing | by the command with the frame's stamp, after `command_timeout` by the newest \
+command. On hold, the reply is immediate |
+| CLOSED, by `end` | the neutral reply, see below | |
 
-Each answer is owed: a testbed waits for it for ever. So none is dropped, not even after a stall, and what ends a
-conversation here, in whatever state, leaves one neutral answer behind, unless the testbed has left: to the frame that
-waits, or ahead of time to the next one, as a testbed reads its answer when it has sent that frame.
+Each frame needs a reply, because a testbed waits for it without a timeout. So no reply is dropped, not even after a
+stall. If we end a conversation, in any state, we leave one neutral reply behind unless the testbed has disconnected: to
+the pending frame, or ahead of time to the next one, because a testbed reads its reply after it has sent a frame.
 
-Nothing on the wire says which floats follow the images, but the turns do: where a first frame may end, a silence of
-FRAME_END_SILENCE_S decides that it has.
+Nothing on the wire names the floats after the images, but the turns do: if a first frame may be complete, a silence of
+FRAME_END_SILENCE_S decides that it is.
 
-One testbed is served. It keeps its place for `silence_warning` after its last constants or frame, or
-MUTE_KEEPS_PLACE_S when there was none; then the next one that comes takes it.
+One testbed is served at a time. It keeps its place for `silence_warning` after its last constants or frame, or for
+MUTE_KEEPS_PLACE_S if there was none. After that, the next connection replaces it.
 
-The codec hands out the very memory of the images: a frame is published, as an action, before the next bytes are read.
+The codec returns the memory of the images itself: a frame is published, as an action, before the next bytes are read.
 """
 
 import math
@@ -49,15 +49,15 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 # Counters.
 REJECTED, MISSED = "rejected_input", "missed_lockstep_commands"
-#: A testbed that has been silent for so long where its first frame may end is waiting for the answer.
+#: Silence after which a first frame that may be complete is complete.
 FRAME_END_SILENCE_S = 0.5
-#: How long a testbed that has sent nothing whole keeps its place when another one comes.
+#: Time for which a testbed that has sent no complete message keeps its place when another one connects.
 MUTE_KEEPS_PLACE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutFound:
-    """The first frame has decided the layout."""
+    """The layout was decided by the first frame."""
 
     layout: AttitudeLayout
     constants: Constants
@@ -65,32 +65,32 @@ class LayoutFound:
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """A new simulation has begun, of the same drone."""
+    """A new simulation of the same drone has started."""
 
     constants: Constants
 
 
 class Ended:
-    """The conversation has ended, and its images are of no use any more."""
+    """The conversation has ended, and its images can be released."""
 
 
 class Flight(Protocol):
-    """The flight of one conversation. For every frame `see` is called, then `answer`."""
+    """Flight during one conversation. `see`, then `answer`, are called for each frame."""
 
     neutral: MotionParameters
-    """What is safe without knowing how the drone moves."""
+    """Reply that is safe without knowledge of the drone's motion."""
     problem: str
-    """Why velocities can't be flown, if so."""
+    """Reason why velocities can't be flown; empty if they can."""
 
     def see(self, frame: SensorFrame) -> None:
-        """Take what the frame says of the drone."""
+        """Update the estimate with a frame."""
 
     def answer(self, command: Any) -> tuple[MotionParameters, bool]:
-        """Return the answer to the frame, and whether the command, if any, was within the wire's range."""
+        """Return the reply to the frame, and whether the command, if any, was within the wire's range."""
 
 
 class AutopilotSession(Session):
-    """An autopilot's conversation with one testbed at a time."""
+    """Autopilot's conversation with one testbed at a time."""
 
     def __init__(
         self,
@@ -102,15 +102,16 @@ class AutopilotSession(Session):
         *,
         is_lockstep: bool,
     ) -> None:
-        """Begin.
+        """Start in the state WAITING.
 
         Args:
-            arbiter: decides what is commanded.
-            make_connection: makes the codec's end of a conversation.
-            make_flight: makes answers to the frames of a drone.
-            stamp: returns the stamp of a frame that has just arrived, with `sec` and `nanosec`. It is that of the
-                frame's messages, too: the frame is published before the next one is served.
-            parameter: returns the present value of `command_timeout`, `silence_timeout`, `silence_warning` and
+            arbiter: selects the command.
+            make_connection: creates the codec's end of a conversation.
+            make_flight: creates the flight of an announced drone.
+            stamp: returns the stamp of a frame that has just arrived, with `sec` and `nanosec`. The frame's messages
+            have
+                the same stamp, because the frame is published before the next one is handled.
+            parameter: returns the current value of `command_timeout`, `silence_timeout`, `silence_warning` and
                 `attitude_layout`.
             is_lockstep: whether each frame waits for the command with its stamp.
         """
@@ -126,15 +127,15 @@ class AutopilotSession(Session):
             mute_keeps_place_s=MUTE_KEEPS_PLACE_S,
         )
         self._constants: Constants | None = None  # of this conversation
-        self._flight: Flight | None = None  # likewise
-        self._is_layout_open = True  # and to be found out
-        self._is_in_middle = False  # of a frame, more of which has come since it began
-        self._came_s = 0.0  # when the last bytes did
-        self._asked: tuple[int, int] | None = None  # the stamp of the frame whose command is awaited
-        self._asked_s = 0.0
+        self._flight: Flight | None = None  # of this conversation, too
+        self._is_layout_open = True  # and not yet detected
+        self._is_in_middle = False  # of a frame: later bytes of it have arrived
+        self._received_s = 0.0  # time of the last bytes
+        self._pending_stamp: tuple[int, int] | None = None  # stamp of the frame that waits for a command
+        self._pending_since_s = 0.0
         self._has_warned_of_unstamped = False
 
-    # What happens.
+    # Events.
 
     def opened(self, now_s: float) -> Actions:
         self.state = WAITING
@@ -154,28 +155,28 @@ class AutopilotSession(Session):
         return [*actions, Note("connections", f"Connected to {peer}.", is_expected=True)]
 
     def memory(self, peer: Any) -> Sequence[memoryview]:
-        """Return where the next bytes of a testbed belong."""
+        """Return the memory for the next bytes of a testbed."""
         return self._clients[peer].handler.get_buffers()
 
     def filled(self, size: int, peer: Any, now_s: float) -> Actions:
-        """Take bytes that were read into `memory`."""
+        """Handle bytes that were read into `memory`."""
         client = self._clients[peer]
-        self._came_s = now_s
+        self._received_s = now_s
         client.handler.buffer_updated(size)
         if self._is_in_middle and client.handler.inside_message:
-            return []  # of a frame, whose time is running
+            return []  # its deadline is already running
         return self._events(client, now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take bytes, by copying them."""
+        """Handle bytes, with a copy."""
         assert isinstance(data, bytes)
         client = self._clients[source]
-        self._came_s = now_s
+        self._received_s = now_s
         client.handler.receive_data(data)
         return self._events(client, now_s)
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Take that the testbed says no more, which is its regular end between two frames."""
+        """Handle the end of the testbed's stream, which is regular between two frames."""
         client = self._clients[peer]
         client.handler.receive_eof()
         return self._events(client, now_s)
@@ -184,20 +185,20 @@ class AutopilotSession(Session):
         return self._ended(Note(LOST, sentence))
 
     def commanded(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
-        """Take that there is a new command, or none any more: it may be the one that a frame waits for."""
-        if self._asked is None or arrival is None:
-            is_held = self._asked is not None and self._arbiter.rank(now_s) is Rank.HOLD
+        """Handle a new command, or its timeout. A frame may be waiting for it."""
+        if self._pending_stamp is None or arrival is None:
+            is_held = self._pending_stamp is not None and self._arbiter.rank(now_s) is Rank.HOLD
             return self._answered_in_lockstep(None, now_s) if is_held else []
-        return self._answered_in_lockstep(arrival, now_s) if arrival.stamp == self._asked else []
+        return self._answered_in_lockstep(arrival, now_s) if arrival.stamp == self._pending_stamp else []
 
     def tick(self, now_s: float) -> Actions:
-        """Answer a frame whose command does not come, and notice who is silent."""
-        actions = list(self.commanded(self._arbiter.newest, now_s))  # what was posted of it may have been dropped
-        if self._asked is not None and now_s >= self._asked_s + self._parameter("command_timeout"):
+        """Reply to a frame whose command is late, and detect silent peers."""
+        actions = list(self.commanded(self._arbiter.newest, now_s))  # a posted event may have been dropped
+        if self._pending_stamp is not None and now_s >= self._pending_since_s + self._parameter("command_timeout"):
             actions += self._missed(now_s)
         for client in self._clients.all():
             if client.handler.silence_decides:
-                if now_s >= self._came_s + FRAME_END_SILENCE_S:
+                if now_s >= self._received_s + FRAME_END_SILENCE_S:
                     client.handler.peer_waits()
                     actions += self._events(client, now_s)
             elif now_s >= client.deadline_s:
@@ -207,16 +208,16 @@ class AutopilotSession(Session):
         return actions
 
     def resume(self, now_s: float) -> Actions:
-        """Listen again before the testbed is judged: the silence was our own."""
+        """Restart the timeouts, because the silence was our own."""
         self._clients.resume(now_s)
-        self._came_s = now_s
+        self._received_s = now_s
         if self.heard_s is not None:
             self.heard_s = now_s
         self._set_due()
-        return self.commanded(self._arbiter.newest, now_s)  # which was dropped, if it was posted meanwhile
+        return self.commanded(self._arbiter.newest, now_s)  # a posted event may have been dropped
 
     def lost(self, now_s: float) -> Actions:
-        """Leave the neutral answer, and begin anew."""
+        """Leave the neutral reply behind, and start over."""
         return [*self._neutral(), *self._ended()]
 
     def end(self, now_s: float) -> Actions:
@@ -227,7 +228,7 @@ class AutopilotSession(Session):
     # The conversation.
 
     def _events(self, client: Client[AutopilotConnection], now_s: float) -> Actions:
-        """Go on with what the testbed has sent."""
+        """Handle the messages that the testbed has sent."""
         connection, actions, has_spoken = client.handler, list[Action](), False
         try:
             while (event := connection.next_event()) is not NEED_DATA:
@@ -238,13 +239,13 @@ class AutopilotSession(Session):
                     self.heard_s = now_s
                     actions += self._announced(event)
                 elif isinstance(event, ConnectionClosed):
-                    end = Note("", "The testbed ended the conversation.", is_expected=True)
+                    end = Note("", "The testbed closed the connection.", is_expected=True)
                     return [*actions, *self._ended(end)]
                 else:
                     actions += self._restarted(event)
         except RemoteProtocolError as error:
             sentence = f"{error} {self._advice(connection)}".rstrip()
-            distrust = f"{sentence} The connection is closed, as its bytes can't be trusted."
+            distrust = f"{sentence} Closed the connection: its bytes can't be trusted."
             return [*actions, *self._closed(client.peer, Note(REJECTED, distrust))]
         is_inside_message = connection.inside_message
         if has_spoken or is_inside_message:
@@ -254,7 +255,7 @@ class AutopilotSession(Session):
         return actions
 
     def _announced(self, constants: Constants) -> Actions:
-        """Begin to fly the drone that was announced."""
+        """Start a flight of the announced drone."""
         self._constants, self._flight = constants, self._make_flight(constants)
         self._arbiter.forget()
         problem = self._flight.problem
@@ -262,21 +263,21 @@ class AutopilotSession(Session):
         return [*([Note("", unflown)] if problem else []), Publish(constants)]
 
     def _restarted(self, restart: SimulationRestarted) -> Actions:
-        """Discard the commands for the simulation before."""
+        """Discard the commands for the previous simulation."""
         assert self._constants  # which come first
         self._arbiter.forget()
         sentence = (
-            f"The testbed has started a new simulation on the same connection: its time is 0 after "
+            f"The testbed has started a new simulation on the same connection: its time restarted from 0 after "
             f"{restart.time_before:.3f} s."
         )
         return [Note("new_simulations", sentence, is_expected=True), Publish(Restarted(self._constants))]
 
     def _served(self, client: Client[AutopilotConnection], frame: SensorFrame, now_s: float) -> Actions:
-        """Answer a frame and have it published, in the order that keeps the testbed waiting least."""
+        """Reply to a frame and publish it, in the order that delays the testbed least."""
         flight = self._flight
-        assert flight  # as the constants come first
+        assert flight  # the constants come first
         actions: list[Action] = []
-        if self._asked is not None:  # of a testbed that does not wait for its answers
+        if self._pending_stamp is not None:  # the testbed does not wait for replies
             actions += self._missed(now_s)
         if self._is_layout_open:
             assert client.handler.layout  # which the first frame has decided
@@ -294,11 +295,11 @@ class AutopilotSession(Session):
             actions += self._answered(client, None)
         else:
             actions.append(Publish(frame))
-            self._asked, self._asked_s = (stamp.sec, stamp.nanosec), now_s
+            self._pending_stamp, self._pending_since_s = (stamp.sec, stamp.nanosec), now_s
         return actions
 
     def _answered(self, client: Client[AutopilotConnection], command: Any) -> list[Action]:
-        """Answer the frame by a command, None for the neutral one."""
+        """Reply to the frame with a command; None for the neutral one."""
         assert self._flight
         motion, was_within = self._flight.answer(command)
         actions: list[Action] = []
@@ -312,58 +313,58 @@ class AutopilotSession(Session):
         return actions
 
     def _answered_in_lockstep(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
-        """Answer the frame that waits, by the command to it or else by the newest one."""
-        self._asked = None
+        """Reply to the pending frame with its command, or else with the newest one."""
+        self._pending_stamp = None
         (client,) = self._clients.all()
         actions = self._answered(client, self._arbiter.decide(now_s, arrival).command)
         self._set_due()
         return actions
 
     def _missed(self, now_s: float) -> Actions:
-        """Go on without the command to a frame."""
+        """Continue without the command to a frame."""
         timeout_s, newest = self._parameter("command_timeout"), self._arbiter.newest
         notes = [Note(MISSED)]
         if newest is not None and newest.stamp is None and not self._has_warned_of_unstamped:
             self._has_warned_of_unstamped = True
             sentence = (
-                f"sync is lockstep, and commands on cmd_vel have no stamp that says which frame they answer, so each "
-                f"frame waits {timeout_s:g} s (command_timeout) in vain: publish cmd_vel_stamped or cmd_rates with the "
+                "sync is lockstep, but commands on cmd_vel have no stamp to match a frame, so each frame waits until "
+                f"the timeout of {timeout_s:g} s (command_timeout). Publish cmd_vel_stamped or cmd_rates with the "
                 f"stamp of the frame's images, or set sync to latest."
             )
             notes.append(Note("", sentence))
         return [*self._answered_in_lockstep(None, now_s), *notes]
 
     def _advice(self, connection: AutopilotConnection) -> str:
-        """Return what may be wrong with the layout, as a sentence; it may be empty."""
+        """Return a hint about a wrong layout, as a sentence; it may be empty."""
         if not connection.has_floats:
             return ""
-        return f"Perhaps attitude_layout should not be {self._parameter('attitude_layout')}."
+        return f"Check the parameter attitude_layout ({self._parameter('attitude_layout')})."
 
-    # The end.
+    # End of the conversation.
 
     def _neutral(self) -> Actions:
-        """Leave the neutral answer behind."""
+        """Leave the neutral reply behind."""
         for client in self._clients.all():
             if self._flight:
                 try:
                     data = client.handler.finish(self._flight.neutral)
-                except LocalProtocolError:  # the testbed has left
+                except LocalProtocolError:  # the testbed has disconnected
                     return []
                 return [Send(data, client.peer)]
         return []
 
     def _closed(self, peer: Any, note: Note) -> Actions:
-        """End the conversation ourselves."""
+        """Close the conversation from our side."""
         return [*self._neutral(), *self._ended(note), Close(peer)]
 
     def _ended(self, *notes: Note) -> Actions:
-        """Forget the drone."""
+        """Release the drone."""
         if not self._clients:
             return notes
         for client in self._clients.all():
             self._clients.remove(client.peer)
         self._arbiter.forget()
-        self._constants = self._flight = self._asked = None
+        self._constants = self._flight = self._pending_stamp = None
         self.state, self.is_open = WAITING, False
         self.heard_s = self.since_s = None
         self.due_s = math.inf
@@ -372,8 +373,8 @@ class AutopilotSession(Session):
     def _set_due(self) -> None:
         due_s = math.inf
         for client in self._clients.all():
-            decides_s = self._came_s + FRAME_END_SILENCE_S
+            decides_s = self._received_s + FRAME_END_SILENCE_S
             due_s = min(due_s, decides_s if client.handler.silence_decides else client.deadline_s)
-        if self._asked is not None:
-            due_s = min(due_s, self._asked_s + self._parameter("command_timeout"))
+        if self._pending_stamp is not None:
+            due_s = min(due_s, self._pending_since_s + self._parameter("command_timeout"))
         self.due_s = due_s

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FramedDrone: a drone that sends images and attitudes, as the testbed's drone: its frames, and what it is to do. Pure.
+"""FramedDrone: a ROS drone as the testbed's drone: its frames, and its commands. Pure.
 
-Time on the wire, poses for layouts that have none, and velocities for a vehicle that follows nothing else are here;
-who asks for frames and when is the session's.
+It sets the time on the wire, poses for layouts without them, and velocities for vehicles that need these. The session
+decides when to send a frame.
 """
 
 import math
@@ -16,21 +16,21 @@ from drone_bridge.testbed.codec import Constants, ImageBytes, MotionParameters, 
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity, ModelledFlight
 from drone_bridge.testbed.session.frames import LEFT, NANOSECONDS, RIGHT, FrameSynchronizer, SynchronizedFrame
 
-#: An image of a drone without cameras.
+#: Image of a drone without cameras.
 BLACK = "black"
 _POSES_KEPT = 100
 
 
 @dataclass(frozen=True, slots=True)
 class RatesAnswer:
-    """An answer within the drone's maxima, and the stamp of the frame that it answers."""
+    """Reply within the drone's maxima, and the stamp of the frame that it answers."""
 
     motion: MotionParameters
     stamp_ns: int
 
 
 class FramedDrone:
-    """Sends the frames of a drone in ROS, and makes commands of answers, on one thread but for `learn`, `locate`."""
+    """Provides frames of a ROS drone and converts replies to commands. Single-threaded except `learn` and `locate`."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class FramedDrone:
         """Prepare to fly.
 
         Args:
-            frames: the source of frames.
-            read_attitude: returns what an attitude or pose says, as a frame without images; raises ValueError.
-            read_pixels: returns an image's pixels as the wire has them; raises ValueError with half a sentence.
-            stamps_are_simulated: the time on the wire is that of the stamps; otherwise it counts from the first frame.
+            frames: source of frames.
+            read_attitude: reads an attitude or pose as a frame without images; raises ValueError.
+            read_pixels: returns an image's pixels as on the wire; raises ValueError with half a sentence.
+            stamps_are_simulated: send the stamps as the time on the wire, instead of counting from the first frame.
         """
         self.frames = frames
         self._read_attitude, self._read_pixels = read_attitude, read_pixels
@@ -56,15 +56,15 @@ class FramedDrone:
         self._is_first = True  # the next frame is the first one of a simulation
         self._origin_s = 0.0
         self._sent_s = -math.inf
-        #: The last frame, which the next answer belongs to.
+        #: The last frame, which the next reply answers.
         self.frame: SynchronizedFrame | None = None
-        self._poses: deque[tuple[float, SensorFrame]] = deque(maxlen=_POSES_KEPT)  # by the time of their stamps, s
-        #: Turns answers into velocities, if the vehicle follows those.
+        self._poses: deque[tuple[float, SensorFrame]] = deque(maxlen=_POSES_KEPT)  # by stamp, s
+        #: Converts replies to velocities, for vehicles that need these.
         self.flight: ModelledFlight | None = None
 
     @property
     def constants(self) -> Constants:
-        """The drone's properties as on the wire. Raises ValueError before they are known."""
+        """Drone's properties as on the wire. Raises ValueError before they are known."""
         if self._constants is None:
             raise ValueError("the drone's properties are not known yet.")
         return self._constants
@@ -74,14 +74,14 @@ class FramedDrone:
         return self._constants is not None
 
     def learn(self, constants: Constants) -> None:
-        """Set the drone's properties; setting them again starts a new simulation. For any thread."""
+        """Set the drone's properties. Setting them again starts a new simulation. Thread-safe."""
         self._constants = constants
         self._is_first = True
 
     def locate(self, stamp_s: float, pose: SensorFrame) -> None:
-        """Note a pose for layouts whose frames need none, from any thread.
+        """Store a pose for layouts without one. Thread-safe.
 
-        A vehicle that follows velocities is steered by it.
+        It steers a vehicle that follows velocities.
         """
         self._poses.append((stamp_s, pose))
 
@@ -92,7 +92,7 @@ class FramedDrone:
         self._sent_s = -math.inf
 
     def next_frame(self, now_s: float, max_age_s: float) -> tuple[SensorFrame | None, list[str]]:
-        """Return the next frame that the wire can carry, if there is one, and why others can't be sent."""
+        """Return the next frame that the wire can carry, or None, and the reasons why others were refused."""
         refused: list[str] = []
         while synchronized := self.frames.take(now_s, max_age_s):
             try:
@@ -105,7 +105,7 @@ class FramedDrone:
         return None, refused
 
     def follow(self, motion: MotionParameters) -> tuple[RatesAnswer | LevelVelocity, bool]:
-        """Return what the answer to the last frame commands, and whether it was within the drone's maxima."""
+        """Return the command of the reply to the last frame, and whether it was within the drone's maxima."""
         assert self.frame
         limited, was_within = within_maxima(motion, self.constants)
         command = self.flight.follow(limited) if self.flight else RatesAnswer(limited, self.frame.stamp_ns)
@@ -120,7 +120,7 @@ class FramedDrone:
         if frame is None:
             frame = self._read_attitude(synchronized.attitude)
         frame = replace(frame, left=left, right=right, time=self._time_s(stamp_s))
-        frame = replace(frame, roll=frame.roll or 0.0, yaw=frame.yaw or 0.0)  # the wire has no way to say unknown
+        frame = replace(frame, roll=frame.roll or 0.0, yaw=frame.yaw or 0.0)  # the wire can't represent unknown
         return self.flight.observe(frame) if self.flight else frame
 
     def _pixels(self, side: str, image: Any, constants: Constants) -> ImageBytes:
@@ -134,7 +134,7 @@ class FramedDrone:
             raise ValueError(f"the {side} image {error}") from error
 
     def _pose_at(self, stamp_s: float, max_age_s: float) -> SensorFrame | None:
-        """Return the pose that is nearest in time, without images, unless it is too old."""
+        """Return the pose that is nearest in time, without images, unless it is stale."""
         away_s, pose = min(
             ((abs(time_s - stamp_s), pose) for time_s, pose in tuple(self._poses)),
             key=lambda it: it[0],
@@ -143,7 +143,7 @@ class FramedDrone:
         return pose if away_s <= max_age_s else None
 
     def _time_s(self, stamp_s: float) -> float:
-        """Return the time on the wire, which never runs back except to 0, for a new simulation."""
+        """Return the time on the wire, which never decreases except to 0, for a new simulation."""
         if stamp_s < self._sent_s or (self._is_first and not self._stamps_are_simulated):
             self._origin_s = stamp_s
         elif self._is_first:

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levelling: when a drone that is to hover is turned level by repeated commands. Pure."""
+"""Levelling: decides when a hovering drone is levelled out by repeated commands. Pure."""
 
 import math
 
-#: The tilt, rad, from which it is levelled out at any time, and within which it is level.
+#: Tilt, rad, above which the drone is always levelled out, and below which it is level.
 TILTED, LEVEL = math.radians(5.0), math.radians(0.5)
-#: When, after the first neutral command, it is levelled out from a smaller tilt: not at once, for an operator who is
-#: back, and not for long, for a vehicle that stops by itself when it hears nothing.
+#: Period after the first neutral command, s, in which smaller tilts are levelled out. It starts late in case the
+#: operator comes back, and it is short because some vehicles stop by themselves without commands.
 FROM_S, UNTIL_S = 1.0, 2.5
 
 
 class Levelling:
-    """Looks how the drone is turned, again and again: rates other than zero have to be followed by others soon."""
+    """Monitors the drone's tilt. Non-zero rates must be followed by an update soon."""
 
     def __init__(self) -> None:
-        #: Whether the neutral command turns the drone, whatever its tilt.
+        #: Whether the neutral command rotates the drone at any tilt.
         self.is_on = False
 
-    def look(self, neutral_s: float | None, tilt: float | None) -> bool:
-        """Return whether the neutral command is to be repeated; the last time it has zero rates.
+    def update(self, neutral_s: float | None, tilt: float | None) -> bool:
+        """Return whether to repeat the neutral command. The last repetition has zero rates.
 
         Args:
-            neutral_s: for how long the neutral command has been the last one; None if it is not.
-            tilt: of the drone, rad; None if it is not known.
+            neutral_s: time since the neutral command became the last one; None if it is not.
+            tilt: tilt of the drone, rad; None if unknown.
         """
         was_on, self.is_on = self.is_on, False
         if neutral_s is None:
@@ -32,5 +32,5 @@ class Levelling:
         return self.is_on or was_on
 
     def turns(self, tilt: float | None) -> bool:
-        """Return whether a neutral command for a drone of this tilt turns it."""
+        """Return whether a neutral command rotates a drone with this tilt."""
         return tilt is not None and (self.is_on or tilt > TILTED)

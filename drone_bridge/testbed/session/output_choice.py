@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OutputChoice: which of the topics for commands is published, by their subscribers. Pure."""
+"""OutputChoice: selects the command topic by its subscribers. Pure."""
 
 from collections.abc import Collection, Sequence
 
@@ -7,12 +7,12 @@ RATES, VELOCITY = "cmd_rates", "cmd_vel"
 
 
 class OutputChoice:
-    """`look` is for the executor; `chosen` is replaced by the session, when that can be done."""
+    """Command topic. The executor calls `update`; the session replaces `chosen` when it can switch."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
-        """`allowed` are the topics that may be published, the preferred one first."""
+        """Take the permitted topics, the preferred one first."""
         self.allowed = tuple(allowed)
-        #: The topic that is published, and the one that should be.
+        #: The published topic, and the one that should be published.
         self.chosen = self.wanted = self._seen_best = self.allowed[0]
 
     @property
@@ -20,11 +20,11 @@ class OutputChoice:
         """Whether velocities are published."""
         return self.chosen == VELOCITY
 
-    def look(self, subscribed: Collection[str], *, is_flying: bool) -> None:
-        """Choose the topic by those that have subscribers.
+    def update(self, subscribed: Collection[str], *, is_flying: bool) -> None:
+        """Select a topic that has subscribers.
 
-        A change takes two looks, as the subscriptions of one node are not discovered at once. In flight the topic
-        changes only once it has lost its subscribers.
+        A change takes two updates, as the subscriptions of one node are not discovered simultaneously. In flight, the
+        topic changes only when it has lost its subscribers.
         """
         best = next((topic for topic in self.allowed if topic in subscribed), self.wanted)
         before, self._seen_best = self._seen_best, best
