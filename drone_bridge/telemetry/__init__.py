@@ -7,12 +7,12 @@ from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side,
 
 
 def _emulator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
-    """One of the two ends sends first, and the other one waits: the bridge waits by default."""
+    """Return the emulator's options. One end sends first, the other waits: by default the bridge waits."""
     return {"role": "listen" if parameters.get("role") == "connect" else "connect"}
 
 
 def _operator_options(parameters: Mapping[str, Value]) -> dict[str, Value]:
-    """The server sends first by default."""
+    """Return the operator's options. By default the server sends first."""
     return {"role": "connect" if parameters.get("role") == "listen" else "listen"}
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""telemetry_bridge: the controller's side of the telemetry protocol, as a ROS 2 node. See docs/telemetry.md.
+"""telemetry_bridge: the controller side of the telemetry protocol, as a ROS 2 node. See docs/telemetry.md.
 
-What is sent when is in `session.controller`; this node gives it topics, parameters and a link: a UDP port, a drone that
-is called, or documents as text on topics.
+`session.controller` has the state machine. This node adds topics, parameters and a link: a UDP port, a connection to a
+waiting drone, or documents as text on topics.
 """
 
 from functools import partial
@@ -45,7 +45,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.controller import BAD_IMAGES, LOST_ROVERS, TALKING, UNANSWERED, ControllerSession
+from drone_bridge.telemetry.session.controller import BAD_IMAGES, CONNECTED, LOST_ROVERS, UNANSWERED, ControllerSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -58,24 +58,24 @@ from drone_bridge.telemetry.topics import (
     static_transforms,
 )
 
-#: Of a rover that has no telemetry of its own, and how far above that its documents put it, m.
+#: Wheel odometry of a rover without its own telemetry, and the height of its documents' position above that, m.
 WHEEL_ODOMETRY = "rover/wheel_odom"
 ROVER_HEIGHT = 0.15
 
-#: What the document's shares of tilt and turn rate are, and the thrust of the emulated drone against its drag.
+#: Scale of the document's tilt and turn rate shares, and the emulated drone's thrust against its drag.
 LANDING_DRONE = TiltedDrone(max_tilt=MAX_TILT, max_climb=2.5, max_yaw_rate=MAX_TILT, climb_lag=0.5)
 
 PARAMETERS = (
     *common_parameters(
         DEFAULT_PORT,
-        "With udp, the port to listen on for telemetry, 0 for a free one; when connecting, the drone's.",
+        "With udp, the port for telemetry, 0 for a free port. With role: connect, the drone's port.",
         roles=("listen", "connect"),
     ),
     ParameterDeclaration(
         "transport",
         "topic",
-        "How documents are transported: as std_msgs/String on /drone/telemetry, /drone/command and /rover/telemetry, "
-        "or as UDP datagrams.",
+        "Transport of documents: std_msgs/String on /drone/telemetry, /drone/command and /rover/telemetry (topic), or "
+        "UDP datagrams (udp).",
         choices=("topic", "udp"),
     ),
     ParameterDeclaration("rate", 25.0, "Commands per second.", (1.0, 500.0), live=True),
@@ -84,7 +84,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "is_levelled",
         True,
-        "Whether velocity and landing_pad are measured in level axes (base_stabilized), or in those of the tilted "
+        "Whether velocity and landing_pad are measured in level axes (base_stabilized), instead of those of the tilted "
         "body (base_link).",
     ),
     *time_parameters("the drone's"),
@@ -93,15 +93,15 @@ PARAMETERS = (
     ParameterDeclaration(
         "telemetry_timeout",
         1.0,
-        "Seconds without telemetry after which the drone counts as silent; over UDP it is then commanded to hover, "
-        "and sent nothing more until it is heard again.",
+        "Timeout of telemetry, s. Over UDP, the bridge then commands a silent drone to hover, and sends nothing more "
+        "until the drone is heard again.",
         range=(0.05, 3600.0),
         live=True,
     ),
     ParameterDeclaration(
         "takeover_timeout",
         5.0,
-        "With udp and role: listen, seconds of silence after which another sender may replace the drone.",
+        "With udp and role: listen, the time without telemetry after which another sender may replace the drone, s.",
         range=(0.05, 3600.0),
         live=True,
     ),
@@ -109,19 +109,19 @@ PARAMETERS = (
     ParameterDeclaration(
         "rover_documents",
         False,
-        f"Publish /rover/telemetry for a rover whose odometry comes on {WHEEL_ODOMETRY}.",
+        f"Publish /rover/telemetry for a rover with odometry on {WHEEL_ODOMETRY}.",
     ),
-    ParameterDeclaration("rover_pattern", "unknown", "The name of the rover's pattern in /rover/telemetry."),
+    ParameterDeclaration("rover_pattern", "unknown", "Name of the rover's pattern in /rover/telemetry."),
     DEFAULT_FOV,
 )
 
-DEPTH = 10  # of documents that wait for the executor
+DEPTH = 10  # maximum number of documents that wait for the executor
 
 
 class TelemetryBridge(ProtocolNode):
-    """Publishes the telemetry of drone and rover, and commands the drone at a steady rate."""
+    """Publishes the telemetry of drone and rover, and sends commands to the drone at a steady rate."""
 
-    open_state = TALKING
+    open_state = CONNECTED
     silence_parameter = "telemetry_timeout"
     says_silence = True
     rates = ("documents", "rover_documents", "late_documents", "images", "images_decoded", "commands")
@@ -159,7 +159,7 @@ class TelemetryBridge(ProtocolNode):
             self.make_subscription(Odometry, WHEEL_ODOMETRY, partial(self._publish_rover_document, publisher), DEPTH)
 
     def make_transport(self) -> Link:
-        """Listen on a port, call one, or publish on a topic."""
+        """Listen on a port, connect to one, or publish on a topic."""
         self._link: Link
         if self._is_udp:
             self._link = datagram_link(self, self._connecting_failed, "telemetry")
@@ -181,7 +181,7 @@ class TelemetryBridge(ProtocolNode):
         )
         return self._session
 
-    # Telemetry, on the loop's thread.
+    # Telemetry, on the link's thread.
 
     def publish_event(self, message: DroneTelemetry | RoverTelemetry) -> None:
         """Publish a document's topics."""
@@ -205,14 +205,14 @@ class TelemetryBridge(ProtocolNode):
         self.report.counts["images"] += message.camera.jpeg is not None
         self.report.record_duration("document_read_to_published", elapsed_s() - heard_s)
 
-    # What the executor does.
+    # For the executor.
 
     def _take_text(self, topic: str, message: String) -> None:
         if self._session:
             self.post(partial(self._session.receive, message.data, topic))
 
     def _publish_rover_document(self, publisher: Any, message: Odometry) -> None:
-        """Say where the rover is, to this bridge as well, which goes on as with any rover's document."""
+        """Publish the rover's position. This bridge also receives it, like any rover's document."""
         rover = self._translation.wire_rover(message, self.parameters["rover_pattern"], ROVER_HEIGHT)
         if document := self.encode(RoverConnection().send, rover):
             self.publish(publisher, String(data=document.decode()))

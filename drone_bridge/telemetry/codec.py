@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerConnection, DroneConnection, RoverConnection: the ends of the telemetry of a drone without GPS and a rover.
+"""ControllerConnection, DroneConnection, RoverConnection: codec of the telemetry of a drone without GPS and a rover.
 
 JSON documents, one per datagram or topic message.
 
 Theory of operation, by the document "Communication Protocol (GPS-Denied)":
 
-- **Drone telemetry** (its sections "Drone Telemetry", "Sensor Details", "Camera"; drone to controller) comes some 25
-  times a second whether or not anybody answers, with a JPEG in every fifth document.
-- **Drone commands** ("Drone Commands"; controller to drone) are shares of what the drone can do. The last one stays in
-  force: the document knows no time-out.
-- **Rover telemetry** ("Rover Telemetry") says where the rover with the pad is, in a world of its own. To a drone it
-  may come as well, for a simulation whose rover somebody else drives.
-- Nothing is answered, and no field names what a document is: its sender does, or the fields that only it has.
-- **Late** is a document with a timestamp before the newest one's. One that is a second back is a sender that has
-  restarted.
-- **Refusal**: a document that can't be read is refused as a whole, by the name of the field, such as
-  `imu.orientation.roll`, and changes nothing; an image that can't be read is left out of it. Sizes and numbers are
-  bounded before anything is decoded.
-- **A command beyond its range** means the end of it, as controllers that saturate send such ones: it is followed so,
-  and says it. What is not finite is refused.
+- **Drone telemetry** (its sections "Drone Telemetry", "Sensor Details", "Camera"; drone to controller) is sent about 25
+times per second, without acknowledgement. Every fifth document has a JPEG.
+- **Drone commands** ("Drone Commands"; controller to drone) are shares of the drone's capabilities. The last one stays
+in force: the document has no timeout.
+- **Rover telemetry** ("Rover Telemetry") has the position of the rover with the pad, in a separate world frame. A drone
+may receive it, too, in a simulation whose rover is driven by another program.
+- No document is acknowledged, and no field names its type: the sender does, or the fields that only that type has.
+- **Late** documents have a timestamp before the newest one. A timestamp more than a second back means that the sender
+has restarted.
+- **Refusal**: an unreadable document is refused as a whole, with the name of the field, such as
+`imu.orientation.roll`, and changes nothing. An unreadable image is dropped, without the rest of its document. Sizes
+and numbers are limited before anything is decoded.
+- **A command beyond its range** is clamped, because saturating controllers send such commands, and reported. A value
+that is not finite is refused.
 
 Signs and units are those of the wire; see docs/telemetry.md.
 
 On the wire:
 
-One JSON object per datagram (UDP, port 5555), or per message on a topic; nothing is acknowledged. The messages below
-have the fields of the documents, by the same names; None is what may be missing, or null. Fields that are not listed
-are ignored. A number beyond ±10⁶ cannot be a measurement, and is refused.
+One JSON object per datagram (UDP, port 5555), or per message on a topic, without acknowledgement. The messages below
+have the fields of the documents, by the same names. None means missing or null. Unknown fields are ignored. A number
+beyond ±10⁶ cannot be a measurement, and is refused.
 
 ```json
 {"thrust":0.5,"pitch":0.1,"roll":-0.2,"yaw":0.0}
@@ -101,39 +101,39 @@ __all__ = [
 
 
 DEFAULT_PORT = 5555
-#: The topics of documents as text.
+#: Topics of documents as text.
 DRONE_TOPIC = "/drone/telemetry"
 ROVER_TOPIC = "/rover/telemetry"
 COMMAND_TOPIC = "/drone/command"
-#: A drone sends with this period; one of IMAGE_EVERY documents has an image, one of ROVER_EVERY goes with a rover's.
+#: Period of a drone's documents. One of IMAGE_EVERY has an image, one of ROVER_EVERY goes with a rover's document.
 PERIOD_S = 0.04
 IMAGE_EVERY = 5
 ROVER_EVERY = 2
-#: A timestamp that is further back than this is not late: its sender has restarted.
+#: A timestamp that is further back is not late: its sender has restarted.
 RESTART_S = 1.0
-MAX_THRUST = 1.0  # shares of what the drone can do
+MAX_THRUST = 1.0  # shares of the drone's maxima
 MAX_TILT = 0.5
 THRUST, TILT = Range(-MAX_THRUST, MAX_THRUST), Range(-MAX_TILT, MAX_TILT)
 _COMMAND_RANGES = {"thrust": THRUST, "pitch": TILT, "roll": TILT, "yaw": TILT}
 MAX_TIMESTAMP_S = 2**31 - 1
 MAX_PATTERN_LETTERS = 64
-#: Beyond these a pinhole's focal length is useless: degrees.
+#: Limits of the field of view, beyond which a pinhole's focal length is useless, degrees.
 MIN_FOV = 1.0
 MAX_FOV = 179.0
-#: Of a camera image; what is larger is refused before it is decoded.
+#: Limits of a camera image. Larger images are refused before they are decoded.
 MAX_IMAGE_BYTES = 4 * 1024 * 1024
 MAX_IMAGE_WIDTH = MAX_IMAGE_HEIGHT = 4096  # pixels
-#: So many bytes in a document: in base64, in lines of 64 letters that end with an escaped CR and LF.
+#: Limit of the base64 text in a document, in lines of 64 letters that end with an escaped CR and LF.
 _MAX_LETTERS = (MAX_IMAGE_BYTES + 2) // 3 * 4 * 17 // 16
-# What is measured out of its range means nothing, and is refused.
+# Measurements beyond these ranges are refused.
 SHARE, FIELD_OF_VIEW, TIME = Number(0.0, 1.0), Number(MIN_FOV, MAX_FOV), Number(0.0, MAX_TIMESTAMP_S)
 
 
-# What the fields of documents hold.
+# Types of the documents' fields.
 
 
 class Pixels:
-    """The width or height of an image."""
+    """Width or height of an image."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -148,11 +148,11 @@ class Pixels:
 
 
 class Name:
-    """The name of a rover's pattern."""
+    """Name of a rover's pattern."""
 
     def read(self, value: Any) -> str:
         if not isinstance(value, str) or len(value) > MAX_PATTERN_LETTERS:
-            sentence = f"and has to be a name of at most {MAX_PATTERN_LETTERS} letters."
+            sentence = f"not a name of at most {MAX_PATTERN_LETTERS} letters."
             raise RefusedValueError(f" is {shown(value)}, {sentence}")
         return value
 
@@ -160,40 +160,38 @@ class Name:
 
 
 def read_image(value: Any) -> bytes:
-    """Return the JPEG that camera.image holds. Raises RefusedValueError with a sentence."""
+    """Decode the JPEG in camera.image. Raises RefusedValueError with a sentence."""
     if not isinstance(value, str):
-        raise RefusedValueError(f"camera.image is {shown(value)}, and has to be base64 text or null.")
+        raise RefusedValueError(f"camera.image is {shown(value)}, not base64 text or null.")
     if len(value) > _MAX_LETTERS:
-        sentence = f"letters of base64, which is more than the {MAX_IMAGE_BYTES} bytes that are allowed."
+        sentence = f"letters of base64, more than the limit of {MAX_IMAGE_BYTES} bytes."
         raise RefusedValueError(f"camera.image has {len(value)} {sentence}")
     try:
         data = from_base64(value)
     except ValueError as error:
-        raise RefusedValueError(
-            "camera.image is not base64: it has invalid characters, or some are missing."
-        ) from error
+        raise RefusedValueError("camera.image is not base64: characters are invalid or missing.") from error
     return checked_image(data)
 
 
 def checked_image(data: bytes) -> bytes:
-    """Return a JPEG of a size that is allowed. Raises RefusedValueError with a sentence for what is none."""
+    """Return a JPEG if its size is allowed. Raises RefusedValueError with a sentence."""
     if len(data) > MAX_IMAGE_BYTES:
-        raise RefusedValueError(f"camera.image has {len(data)} bytes, and {MAX_IMAGE_BYTES} are allowed.")
+        raise RefusedValueError(f"camera.image has {len(data)} bytes (limit {MAX_IMAGE_BYTES}).")
     try:
         width, height = jpeg.read_size(data)
     except ValueError as error:
         raise RefusedValueError(f"camera.image {error}.") from error
     if not (1 <= width <= MAX_IMAGE_WIDTH and 1 <= height <= MAX_IMAGE_HEIGHT):
-        allowed = f"from 1 x 1 to {MAX_IMAGE_WIDTH} x {MAX_IMAGE_HEIGHT} are allowed."
-        raise RefusedValueError(f"camera.image has {width} x {height} pixels, and {allowed}")
+        allowed = f"from 1 x 1 to {MAX_IMAGE_WIDTH} x {MAX_IMAGE_HEIGHT} are allowed"
+        raise RefusedValueError(f"camera.image has {width} x {height} pixels ({allowed}).")
     return data
 
 
-# Messages, in the units of the wire. None is what a document may leave out, and does.
+# Messages, in the units of the wire. None stands for a value that a document lacks.
 
 
 class Vector(NamedTuple):
-    """Along or about the axes: x forward, y left, z up."""
+    """Vector along, or rotation about, the axes: x forward, y left, z up."""
 
     x: float
     y: float
@@ -202,16 +200,16 @@ class Vector(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DroneCommand:
-    """What a drone is to do. The document calls pitch forward/backward tilt, and roll left/right tilt."""
+    """Command to a drone. The document calls pitch forward/backward tilt, and roll left/right tilt."""
 
     thrust: Annotated[float, THRUST] = 0.0  # positive up
     pitch: Annotated[float, TILT] = 0.0
     roll: Annotated[float, TILT] = 0.0
     yaw: Annotated[float, TILT] = 0.0
-    problem: Annotated[str, NOT_SENT] = field(default="", compare=False)  # what came, where it was beyond its range
+    problem: Annotated[str, NOT_SENT] = field(default="", compare=False)  # the received values beyond their range
 
 
-#: The command that is always safe: level, neither up nor down.
+#: Command that is always safe: level, without climbing or sinking.
 HOVER = DroneCommand()
 
 
@@ -229,12 +227,12 @@ class Imu:
 
     orientation: Orientation
     angular_velocity: Vector  # rad/s
-    linear_acceleration: Vector | None = None  # m/s^2; at rest 9.81 upwards
+    linear_acceleration: Vector | None = None  # m/s^2; +9.81 up at rest
 
 
 @dataclass(frozen=True, slots=True)
 class Altimeter:
-    """Height above ground and how it changes."""
+    """Height above ground, and its rate of change."""
 
     altitude: float  # m
     vertical_velocity: float  # m/s, positive up
@@ -242,7 +240,7 @@ class Altimeter:
 
 @dataclass(frozen=True, slots=True)
 class LandingPad:
-    """A landing pad in sight, as seen from the body."""
+    """Visible landing pad, relative to the body."""
 
     relative_x: float  # m, positive forward
     relative_y: float  # m, positive to the left
@@ -252,17 +250,17 @@ class LandingPad:
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """The camera, which looks down, and its picture if the document carries one."""
+    """Downward camera, and its image if the document has one."""
 
     width: Annotated[int, Pixels(MAX_IMAGE_WIDTH)]
     height: Annotated[int, Pixels(MAX_IMAGE_HEIGHT)]
     fov: Annotated[float | None, FIELD_OF_VIEW] = None  # horizontal field of view, degrees
-    jpeg: Annotated[bytes | None, NOT_SENT] = None  # on the wire `image`, in base64; null in four of five documents
-    problem: Annotated[str, NOT_SENT] = field(default="", compare=False)  # why the image that came can't be read
+    jpeg: Annotated[bytes | None, NOT_SENT] = None  # `image` on the wire, in base64; null in four of five documents
+    problem: Annotated[str, NOT_SENT] = field(default="", compare=False)  # reason why the received image is unreadable
 
     @property
     def jpeg_size(self) -> tuple[int, int] | None:
-        """Width and height as the JPEG has them itself, pixels; None without one that says so."""
+        """Width and height of the JPEG, pixels; None without a readable JPEG."""
         try:
             return None if self.jpeg is None else jpeg.read_size(self.jpeg)
         except ValueError:
@@ -271,7 +269,7 @@ class Camera:
 
 @dataclass(frozen=True, slots=True)
 class DroneTelemetry:
-    """What a drone senses, without a position."""
+    """Sensor readings of a drone, without a position."""
 
     imu: Imu
     altimeter: Altimeter
@@ -284,7 +282,7 @@ class DroneTelemetry:
 
 @dataclass(frozen=True, slots=True)
 class RoverTelemetry:
-    """Where a rover is in the world, whose z is up, and how it moves there."""
+    """Position and velocity of a rover in the world, whose z is up."""
 
     position: Vector  # m
     velocity: Vector  # m/s
@@ -299,12 +297,12 @@ Message = DroneCommand | DroneTelemetry | RoverTelemetry
 _COMMAND, _DRONE, _ROVER = JsonObject(DroneCommand), JsonObject(DroneTelemetry), JsonObject(RoverTelemetry)
 _OBJECTS: dict[type, JsonObject[Any]] = {DroneCommand: _COMMAND, DroneTelemetry: _DRONE, RoverTelemetry: _ROVER}
 _BYTES_WITHOUT_IMAGE = 65536
-#: Of a document too large for a datagram: each value takes ten times its size in memory.
+#: Limit for documents that are larger than a datagram: each value takes ten times its size in memory.
 _MAX_VALUES = 20_000
 
 
 def parse(document: Document) -> Object:
-    """Return the JSON object in a document. Raises RemoteProtocolError for anything else."""
+    """Parse the JSON object in a document. Raises RemoteProtocolError for anything else."""
     if len(document) > _BYTES_WITHOUT_IMAGE:
         _check_large(document)
     try:
@@ -313,21 +311,21 @@ def parse(document: Document) -> Object:
         text = document if isinstance(document, str) else bytes(document).decode(errors="replace")
         raise RemoteProtocolError(f"The document{fault_in(text, error.msg, error.pos)}") from error
     if not isinstance(parsed, dict):
-        raise RemoteProtocolError(f"The document is {shown(parsed)}, and has to be an object.")
+        raise RemoteProtocolError(f"The document is {shown(parsed)}, not an object.")
     return parsed
 
 
 def _check_large(document: Document) -> None:
     allowed = _BYTES_WITHOUT_IMAGE + _MAX_LETTERS
     if len(document) > allowed:
-        raise RemoteProtocolError(f"The document has {len(document)} bytes, and {allowed} are allowed.")
+        raise RemoteProtocolError(f"The document has {len(document)} bytes (limit {allowed}).")
     text = document if isinstance(document, str) else bytes(document).decode("latin-1")
     if sum(map(text.count, ",[{")) > _MAX_VALUES:
         raise RemoteProtocolError(f"The document has more than {_MAX_VALUES} values.")
 
 
 def write(message: Message) -> bytes:
-    """Return the message as a document. Raises LocalProtocolError for what no receiver would take."""
+    """Return the message as a document. Raises LocalProtocolError for values that a receiver would refuse."""
     try:
         document = _OBJECTS[type(message)].write(message)
         if isinstance(message, DroneTelemetry):
@@ -340,14 +338,14 @@ def write(message: Message) -> bytes:
         raise LocalProtocolError(f"{shown(message)} can't be sent: {error}.") from error
 
 
-# The three roles.
+# The three ends of the protocol.
 
 Sender = Literal["drone", "rover"]
 
 
 @dataclass(frozen=True, slots=True)
 class LateTelemetry:
-    """A document that came after one with a later timestamp, and was discarded."""
+    """Document with a timestamp before the newest one, which was discarded."""
 
     sender: Sender
     timestamp: float  # s
@@ -355,9 +353,9 @@ class LateTelemetry:
 
 
 class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTelemetry]):
-    """The controller's side: telemetry of one drone and one rover comes in, commands to the drone go out.
+    """Controller's end: receives telemetry of one drone and one rover, sends commands to the drone.
 
-    A document that is refused changes nothing, and those after it are read as if it had not come.
+    A refused document changes nothing, and does not affect later ones.
     """
 
     def __init__(self) -> None:
@@ -365,18 +363,18 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
         self._queue: EventQueue[DroneTelemetry | RoverTelemetry | LateTelemetry] = EventQueue()
 
     def receive_data(self, document: Document, sender: Sender | None = None) -> None:
-        """Receive a whole document, for `next_event`. If the `sender` is not known, the fields decide."""
+        """Receive a whole document, for `next_event`. If the `sender` is unknown, the fields decide."""
         try:
             self._queue.put(self._read(document, sender))
         except RemoteProtocolError as error:
             self._queue.put(error)
 
     def next_event(self) -> DroneTelemetry | RoverTelemetry | LateTelemetry | NeedData:
-        """Return what the next document was, or NEED_DATA. Raises RemoteProtocolError, once per refused document."""
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError for a refused document."""
         return self._queue.next_event()
 
     def send(self, command: DroneCommand) -> bytes:
-        """Return the command as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        """Return the command as a document. Raises LocalProtocolError for invalid values."""
         return write(command)
 
     def _read(self, document: Document, sender: Sender | None) -> DroneTelemetry | RoverTelemetry | LateTelemetry:
@@ -394,13 +392,13 @@ class ControllerConnection(EventSource[DroneTelemetry | RoverTelemetry | LateTel
 
 
 class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
-    """The drone's side: commands come in, and telemetry of a rover that it is to find; its own telemetry goes out."""
+    """Drone's end: receives commands, and telemetry of a rover to find; sends its own telemetry."""
 
     def __init__(self) -> None:
         self._queue: EventQueue[DroneCommand | RoverTelemetry] = EventQueue()
 
     def receive_data(self, document: Document) -> None:
-        """Take one whole document, of which `next_event` then tells what it was."""
+        """Receive a whole document, for `next_event`."""
         try:
             fields = parse(document)
             is_rovers = "thrust" not in fields and "position" in fields
@@ -409,19 +407,19 @@ class DroneConnection(EventSource[DroneCommand | RoverTelemetry]):
             self._queue.put(error)
 
     def next_event(self) -> DroneCommand | RoverTelemetry | NeedData:
-        """Return what the next document was, or NEED_DATA. Raises RemoteProtocolError, once per refused document."""
+        """Return the next event, or NEED_DATA. Raises RemoteProtocolError for a refused document."""
         return self._queue.next_event()
 
     def send(self, telemetry: DroneTelemetry) -> bytes:
-        """Return the telemetry as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        """Return the telemetry as a document. Raises LocalProtocolError for invalid values."""
         return write(telemetry)
 
 
 class RoverConnection:
-    """The rover's side: its telemetry goes out, and nothing comes in."""
+    """Rover's end: sends its telemetry, and receives nothing."""
 
     def send(self, telemetry: RoverTelemetry) -> bytes:
-        """Return the telemetry as a document. Raises LocalProtocolError for what the protocol does not allow."""
+        """Return the telemetry as a document. Raises LocalProtocolError for invalid values."""
         return write(telemetry)
 
 
@@ -430,7 +428,7 @@ def _sender(fields: dict[str, object]) -> Sender:
         return "drone"
     if "position" in fields:
         return "rover"
-    raise RemoteProtocolError("The document has neither imu, as a drone's has, nor position, as a rover's has.")
+    raise RemoteProtocolError("The document has neither the field imu (a drone's) nor position (a rover's).")
 
 
 def _read_command(fields: Object) -> DroneCommand:
@@ -451,6 +449,6 @@ def _read_drone(fields: Object) -> DroneTelemetry:
         return telemetry
     try:
         camera = replace(telemetry.camera, jpeg=read_image(image))
-    except RefusedValueError as error:  # it costs no more than itself
+    except RefusedValueError as error:  # a bad image does not affect the rest
         camera = replace(telemetry.camera, problem=str(error))
     return replace(telemetry, camera=camera)

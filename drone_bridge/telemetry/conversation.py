@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+"""Sample conversation with each message of the protocol, and a reader that finds neutral commands."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,14 +18,15 @@ from drone_bridge.telemetry.codec import (
     Vector,
 )
 
-#: Largest yaw share of a neutral command: a drone that holds its place uses the other axes, and corrects its heading.
+#: Largest yaw share of a neutral command. A drone that holds its position uses the other axes, and corrects its
+#: heading.
 _HOLDING_YAW = 0.1
-#: The smallest thing that says its size as a JPEG: 1 x 1 pixels.
+#: Smallest JPEG header with a size: 1 x 1 pixels.
 JPEG = bytes.fromhex("ffd8ffc0000b080001000101011100ffd9")
 
 
 def conversation() -> tuple[Sent, ...]:
-    """Return a drone's telemetry with and without what may be missing, commands, and a rover's telemetry."""
+    """Return a drone's telemetry with and without optional values, commands, and a rover's telemetry."""
     gravity, velocity = Vector(0.0, 0.0, 9.81), Vector(0.5, -0.25, 0.125)
     imu = Imu(Orientation(0.1, -0.2, 0.3), Vector(0.01, 0.02, -0.03), gravity)
     pad = LandingPad(0.1, -0.2, 2.0, 0.9)
@@ -43,7 +44,7 @@ def conversation() -> tuple[Sent, ...]:
 
 
 def commands() -> Callable[[bytes], Iterator[bool]]:
-    """Read commands to a drone; those that turn it no further are neutral, as a drone that holds its place leans."""
+    """Read commands to a drone. Commands with little yaw are neutral, as a drone that holds its position tilts."""
     connection = DroneConnection()
 
     def read(data: bytes) -> Iterator[bool]:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that answers a drone's telemetry with commands, following a plan.
+"""Telemetry operator: replies to a drone's telemetry with commands, following a plan.
 
     drone-bridge operate telemetry --plan '2s up 0.3, 4s forward 0.5'
 
-It waits for telemetry on its port, and sends each command to where that comes from. With `--role connect` it sends
-first, to a drone that waits to be called.
+It waits for telemetry on its port, and sends each command to the sender. With `--role connect` it sends first, to a
+waiting drone.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HOVER = DroneCommand()
 
 
 def command_for(leg: Leg, options: argparse.Namespace) -> DroneCommand:
-    """Return a leg as a command."""
+    """Convert a leg to a command."""
 
     def share(value: float, full: float, most: float) -> float:
         return most * max(-1.0, min(1.0, value / full))
@@ -54,7 +54,7 @@ def command_for(leg: Leg, options: argparse.Namespace) -> DroneCommand:
     )
 
 
-def described(telemetry: DroneTelemetry) -> str:
+def telemetry_text(telemetry: DroneTelemetry) -> str:
     """Return telemetry as text, in m, m/s and degrees."""
     x, y, z = telemetry.velocity
     pad = telemetry.landing_pad
@@ -68,14 +68,14 @@ def described(telemetry: DroneTelemetry) -> str:
 
 
 class PlanClock:
-    """Seconds since the first telemetry: the drone's own, where it sends a timestamp, else those of the wall clock."""
+    """Seconds since the first telemetry, by the drone's timestamps if available, else by the wall clock."""
 
     def __init__(self) -> None:
         self.elapsed_s = 0.0
-        self._last: tuple[float, float | None] | None = None  # of the wall, and of the drone
+        self._last: tuple[float, float | None] | None = None  # times of the wall clock and of the drone
 
     def update(self, wall_s: float, timestamp_s: float | None) -> None:
-        """Note telemetry. A timestamp that runs back, or was missing before, gives no time; the wall clock does."""
+        """Record telemetry. The wall clock is used if a timestamp decreases, or was missing before."""
         if self._last:
             before_s, before_stamp_s = self._last
             has_stamps = timestamp_s is not None and before_stamp_s is not None
@@ -85,7 +85,7 @@ class PlanClock:
 
 
 class Pilot(Operator):
-    """Answers each telemetry by a command, from the first one on."""
+    """Replies to each telemetry document with a command, from the first one on."""
 
     def __init__(
         self, link: DatagramPort | DatagramCaller, options: argparse.Namespace, cancellation: Cancellation
@@ -93,7 +93,7 @@ class Pilot(Operator):
         super().__init__(options.plan, cancellation)
         self._link, self._options = link, options
         self._protocol = ControllerConnection()
-        # Where commands go: to the drone that is called, else where telemetry has come from last.
+        # Destination of commands: the called drone, else the last sender of telemetry.
         self._called: Any = link.address if isinstance(link, DatagramCaller) else None
         self._drone: Any = self._called
         self._clock = PlanClock()
@@ -104,14 +104,14 @@ class Pilot(Operator):
         return self._clock.elapsed_s
 
     def prepare(self) -> None:
-        """Wait for the first telemetry, if need be of a drone that is called."""
+        """Wait for the first telemetry, after calling a waiting drone if necessary."""
         if self._called:
             print_event(f"calls {peer_name(self._called)}")
             self._send(HOVER)
         self.next_turn()
 
     def next_turn(self) -> None:
-        """Wait for telemetry, calling a drone that waits to be called."""
+        """Wait for telemetry, and call a waiting drone."""
         answered, gaps = self._documents, call_gaps()
         while not self.wait(next(gaps) if self._called else math.inf, lambda: self._documents > answered):
             self._send(HOVER)
@@ -122,7 +122,7 @@ class Pilot(Operator):
         return f"thrust {command.thrust:g}, pitch {command.pitch:g}, roll {command.roll:g}, yaw {command.yaw:g}"
 
     def leave(self) -> None:
-        print_event(f"leaves, hovering: {self._documents} documents, {self._images} images")
+        print_event(f"leaving the drone in hover: {self._documents} documents, {self._images} images")
         with contextlib.suppress(LinkError):
             for _ in range(FAREWELLS if self._drone else 0):
                 self._send(HOVER)
@@ -139,41 +139,41 @@ class Pilot(Operator):
         try:
             event = self._protocol.next_event()
         except RemoteProtocolError as error:
-            print_event(f"received something invalid: {error}")
+            print_event(f"refused a document: {error}")
             return
         if isinstance(event, DroneTelemetry):
-            self._take(event, datagram.source)
+            self._handle(event, datagram.source)
         elif isinstance(event, RoverTelemetry) and not self._documents % 25:
             print_event(f"rover at {event.position.x:.2f} {event.position.y:.2f} m")
 
-    def _take(self, telemetry: DroneTelemetry, source: Any) -> None:
+    def _handle(self, telemetry: DroneTelemetry, source: Any) -> None:
         if not self._documents:
-            print_event(f"receives a drone at {peer_name(source)}")
+            print_event(f"receiving telemetry from {peer_name(source)}")
             if telemetry.timestamp is not None:
-                print_event("the plan's seconds are those of the drone's timestamps")
+                print_event("the plan's clock is the drone's timestamp")
         self._clock.update(self.now_s(), telemetry.timestamp)
         self._drone = self._called or source
         self._documents += 1
         self._images += telemetry.camera.jpeg is not None
         if self.is_report_due():
-            print_event(f"receives {described(telemetry)}")
+            print_event(f"receives {telemetry_text(telemetry)}")
 
     def _send(self, command: DroneCommand) -> None:
         """Send to the drone. Raises LinkError."""
         try:
             self._link.send(self._protocol.send(command), self._drone)
-        except LinkRefusedError as error:  # about an earlier one
+        except LinkRefusedError as error:  # refers to an earlier datagram
             self.refused(error)
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError."""
+    """Fly until the plan is complete, and always leave the drone in hover. Raises LinkError."""
     link: DatagramPort | DatagramCaller
     if options.role == "connect":
         link = DatagramCaller(options.host, options.port, print_retry, cancellation=cancellation)
     else:
         link = DatagramPort(options.host, options.port)
-        print_event(f"waits for telemetry on {address_name(options.host, link.port)}")
+        print_event(f"waiting for telemetry on {address_name(options.host, link.port)}")
     stack.callback(link.close)
     try:
         link.open()
@@ -187,20 +187,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return its exit code."""
     parser = OperatorParser(
         "telemetry",
-        "A program that answers a drone's telemetry with commands, and follows a plan.",
+        "A program that replies to a drone's telemetry with commands, following a plan.",
         DEFAULT_PORT,
-        "our own side, where telemetry comes; with --role connect, the drone",
+        "own address for telemetry; with --role connect, the drone's",
     )
     parser.link.add_argument(
         "--role",
         choices=("listen", "connect"),
         default="listen",
-        help="listen: wait for telemetry; connect: send first, to a drone that waits (%(default)s)",
+        help="listen: wait for telemetry; connect: send first, to a waiting drone (%(default)s)",
     )
-    drone = parser.add_argument_group("drone: what its commands mean")
-    drone.add_argument("--full-speed", type=positive, default=1.0, help="at full pitch or roll, m/s (%(default)s)")
-    drone.add_argument("--full-climb", type=positive, default=1.0, help="at full thrust, m/s (%(default)s)")
-    drone.add_argument("--full-turn", type=positive, default=1.0, help="at full yaw, rad/s (%(default)s)")
+    drone = parser.add_argument_group("drone: scale of its commands")
+    drone.add_argument("--full-speed", type=positive, default=1.0, help="speed at full tilt, m/s (%(default)s)")
+    drone.add_argument("--full-climb", type=positive, default=1.0, help="climb rate at full thrust, m/s (%(default)s)")
+    drone.add_argument("--full-turn", type=positive, default=1.0, help="turn rate at full yaw, rad/s (%(default)s)")
     return run_program("telemetry operator", operate, parser.parse_args(arguments))
 
 

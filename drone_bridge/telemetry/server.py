@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""telemetry_server: stands in for the drone and rover of the landing challenge, for programs written to land it.
+"""telemetry_server: emulates the drone and rover of the landing challenge, for programs written to land it.
 
-The mirror of telemetry_bridge, see docs/telemetry.md: topics of a drone in ROS are sent as documents, and
-commands become cmd_vel. What is sent when is in `session.drone`.
+It mirrors telemetry_bridge, see docs/telemetry.md: topics of a ROS drone are sent as documents, and commands become
+cmd_vel. `session.drone` has the state machine.
 """
 
 import contextlib
@@ -57,7 +57,7 @@ from drone_bridge.telemetry.codec import (
     RoverConnection,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.drone import CLAMPED, TALKING, TOO_LARGE, UNHEARD, UNSENT, DroneSession
+from drone_bridge.telemetry.session.drone import CLAMPED, CONNECTED, TOO_LARGE, UNHEARD, UNSENT, DroneSession
 from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
@@ -73,12 +73,12 @@ from drone_bridge.wire.jpeg import read_size
 PARAMETERS = (
     *common_parameters(
         DEFAULT_PORT,
-        "With udp, the operator's port for telemetry; when listening, ours for operators, 0 for a free one.",
+        "With udp, the operator's port for telemetry. With role: listen, our port for operators, 0 for a free port.",
     ),
     ParameterDeclaration(
         "takeover_timeout",
         5.0,
-        "With udp and role: listen, seconds of silence after which an operator is sent nothing more.",
+        "With udp and role: listen, the timeout after which a silent operator receives nothing more, s.",
         range=(0.05, 3600.0),
         live=True,
     ),
@@ -88,12 +88,12 @@ PARAMETERS = (
     ParameterDeclaration(
         "transport",
         "udp",
-        "How documents are transported: as UDP datagrams, or as std_msgs/String on /drone/telemetry, /drone/command "
+        "Transport of documents: UDP datagrams (udp), or std_msgs/String on /drone/telemetry, /drone/command "
         "and /rover/telemetry.",
         choices=("udp", "topic"),
     ),
     ParameterDeclaration(
-        "rate", 1 / PERIOD_S, "The maximum rate of the drone's documents, Hz.", range=(1.0, 500.0), live=True
+        "rate", 1 / PERIOD_S, "Maximum rate of the drone's documents, Hz.", range=(1.0, 500.0), live=True
     ),
     COMMAND_OUTPUT,
     *full_scale_parameters(FullScale._fields),
@@ -101,32 +101,27 @@ PARAMETERS = (
     ParameterDeclaration(
         "is_levelled",
         True,
-        "Whether the operator expects velocity in level axes, or in those of the tilted body.",
+        "Whether the operator expects velocity in level axes, instead of those of the tilted body.",
     ),
     ParameterDeclaration(
         "images_from",
         "compressed",
-        "The source of images: camera/image_raw/compressed, whose JPEGs are forwarded unchanged, camera/image_raw, or "
-        "none.",
+        "Source of images: camera/image_raw/compressed, with JPEGs forwarded unchanged, camera/image_raw, or none.",
         choices=("compressed", "raw", "none"),
     ),
-    ParameterDeclaration(
-        "image_every", IMAGE_EVERY, "At most one in so many documents carries an image.", range=(1, 1000)
-    ),
+    ParameterDeclaration("image_every", IMAGE_EVERY, "Number of documents per image, at least.", range=(1, 1000)),
     DEFAULT_FOV,
-    ParameterDeclaration(
-        "rover_pattern", "unknown", "The name of its pattern in the rover's documents; no topic carries it."
-    ),
+    ParameterDeclaration("rover_pattern", "unknown", "Pattern name in the rover's documents, which no topic provides."),
 )
 
 
-# The drone's telemetry from ROS: what belongs to one moment, and the images.
+# Sources of the drone's telemetry in ROS: messages of one moment, and images.
 
 
 IMAGES, ROVER = "camera/image_raw/compressed", "rover/odom"
-#: Before the first image, and of raw ones at most: the size in the protocol's document, and the quality there.
+#: Size before the first image, maximum size of raw images, and JPEG quality, as in the protocol's document.
 DOCUMENTED_SIZE, JPEG_QUALITY = (320, 240), 70
-#: Messages that belong to one document if they have the Imu's stamp: all but images, odometry and what lasts.
+#: Messages that belong to one document if they have the Imu's stamp: all but images, odometry and latched topics.
 STAMPED = [
     row.name for row in TOPICS if row.from_ros and row.qos is queued and row.name not in ("imu/data", "odom", ROVER)
 ]
@@ -136,25 +131,25 @@ class DroneSources:
     """Subscribes to the drone's topics, and reports when the messages of one moment are complete."""
 
     def __init__(self, node: ProtocolNode, translation: Translation, on_telemetry: Callable[[], None]) -> None:
-        """Create the subscriptions. `on_telemetry` is called, in the executor, when a moment is complete."""
+        """Create the subscriptions. The executor calls `on_telemetry` when a moment is complete."""
         get = node.parameters.__getitem__
         self._node = node
         self._on_telemetry = on_telemetry
         self._translation = translation
-        self._pending: Time | None = None  # the stamp of a moment that is not complete yet
-        self._image: bytes | None = None  # the newest JPEG, and its size in pixels
+        self._pending: Time | None = None  # stamp of an incomplete moment
+        self._image: bytes | None = None  # newest JPEG, and its size in pixels
         self._size = DOCUMENTED_SIZE
-        # Images first, as the executor handles subscriptions in this order.
+        # Images first, because the executor handles subscriptions in this order.
         sensor = qos_profile_sensor_data
         if get("images_from") == "compressed":
             node.make_subscription(CompressedImage, IMAGES, self._take_jpeg, sensor)
         elif get("images_from") == "raw":
             node.make_subscription(Image, "camera/image_raw", self._take_raw, sensor)
         table = [row for row in TOPICS if row.name not in (IMAGES, ROVER)]
-        self._topics = TopicSubscriptions(node, table, self._translation, self._take)
+        self._topics = TopicSubscriptions(node, table, self._translation, self._receive)
 
     def telemetry(self) -> DroneTelemetry:
-        """Return the drone's state, and the newest image. Raises MissingTopicError, which names the topics it lacks."""
+        """Return the drone's state and the newest image. Raises MissingTopicError, which names the missing topics."""
         message = self._topics.message("imu/data")
         if message is None:
             raise MissingTopicError("imu/data")
@@ -162,7 +157,7 @@ class DroneSources:
         camera = Camera(*self._size, fov, self._image)
         return self._translation.telemetry(self._topics.value, camera, seconds_of(message.header.stamp))
 
-    def _take(self, topic: str, message: Any) -> None:
+    def _receive(self, topic: str, message: Any) -> None:
         if topic == "imu/data":
             if self._pending is not None:
                 self._complete()  # the rest of the previous moment is missing
@@ -201,16 +196,16 @@ class DroneSources:
 
 BAD_IMAGES = "unusable_images"
 INCOMPLETE = "sources"
-#: The largest payload of a UDP datagram.
+#: Maximum payload of a UDP datagram.
 MAX_DATAGRAM_BYTES = 65507
 DEPTH = 10
 
 
 class TelemetryServer(ProtocolNode):
-    """Sends documents about a drone in ROS, and publishes the operator's commands."""
+    """Sends documents about a ROS drone, and publishes the operator's commands."""
 
     is_server = True
-    open_state = TALKING
+    open_state = CONNECTED
     rates = ("documents", "rover_documents", "images", "commands")
     problems = (*ProtocolNode.problems, UNHEARD, UNSENT, TOO_LARGE, BAD_IMAGES, CLAMPED, OPERATORS_LOST, AFTER_STALLS)
 
@@ -235,7 +230,7 @@ class TelemetryServer(ProtocolNode):
         self.each_second(self._report_sources)
 
     def make_transport(self) -> Link:
-        """Send to the operator's port, wait for an operator on one of ours, or publish on topics."""
+        """Send to the operator's port, wait for an operator on ours, or publish on topics."""
         self._link: Link
         if self._is_udp:
             self._link = datagram_link(self, self._connecting_failed, "an operator")
@@ -255,14 +250,14 @@ class TelemetryServer(ProtocolNode):
         return self._session
 
     def link_ended(self) -> None:
-        """Wait until the last command has arrived."""
+        """Wait for the delivery of the last command."""
         super().link_ended()
         self._velocities.wait_for_delivery()
 
-    # The operator's, on the loop's thread.
+    # Events of the session, on the link's thread.
 
     def publish_event(self, message: DroneCommand | RoverTelemetry) -> None:
-        """Publish a command, or what the operator says of its rover."""
+        """Publish a command, or the rover's position from the operator."""
         if isinstance(message, DroneCommand):
             shares = shares_from_command(message, self._signs)
             velocity = velocity_from_shares(shares, read_group(self.parameters, "full_scale", FullScale))
@@ -270,7 +265,7 @@ class TelemetryServer(ProtocolNode):
         elif relayed := self.encode(RoverConnection().send, message):
             self.publish(self._texts[ROVER_TOPIC], String(data=relayed.decode()))
 
-    # What the executor does.
+    # For the executor.
 
     def _take_text(self, message: String) -> None:
         if self._session and self.takes_commands():
@@ -293,8 +288,8 @@ class TelemetryServer(ProtocolNode):
             if self.has_link:
                 self._sources.telemetry()
         except MissingTopicError as missing:
-            problem = f"no topic gives {missing}, so no telemetry is sent"
-        self.report.update_condition(INCOMPLETE, problem, "outdated values are not sent")
+            problem = f"no topic provides {missing}, so no telemetry is sent"
+        self.report.update_condition(INCOMPLETE, problem, "stale values are not sent")
 
 
 def main() -> int:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: telemetry's documents to messages on topics, and back; the table of topics.
+"""Translation: telemetry documents to topics and back; the table of topics.
 
-The wire has SI units and degrees of view; its signs are parameters, as the document fixes only that of thrust. At rest
-the accelerometer reads +9.81 on z, so z is up; x is taken as forward and y as left (REP 103). Velocity and landing pad
-are measured along axes that stay level (`base_stabilized`) unless `is_levelled` is false.
+The wire has SI units, and degrees for the field of view. Its signs are parameters, as the document defines only the
+sign of thrust. At rest the accelerometer reads +9.81 on z, so z is up. x is assumed forward and y left (REP 103).
+Velocity and landing pad are measured in level axes (`base_stabilized`) unless `is_levelled` is false.
 """
 
 import math
@@ -63,12 +63,12 @@ from drone_bridge.telemetry.codec import (
 from drone_bridge.telemetry.codec import Imu as WireImu
 from drone_bridge.wire.jpeg import read_size
 
-# Signs. The document fixes one: thrust + is up. By default the rest is taken as in REP 103, x forward and y left: roll
-# + lowers the right side, pitch + lowers the nose, yaw + turns left. A command to roll + goes right, one to pitch +
-# forward.
+# Signs. The document defines one: thrust + is up. By default the others are those of REP 103, x forward and y left:
+# roll + lowers the right side, pitch + lowers the nose, yaw + turns left. A roll command + goes right, a pitch
+# command + goes forward.
 
 
-#: What may be counted the other way round.
+#: Quantities that may have the opposite sign.
 SIGNED = (
     *("command.pitch", "command.roll", "command.yaw"),
     *("telemetry.roll", "telemetry.pitch", "telemetry.yaw", "telemetry.relative_x", "telemetry.relative_y"),
@@ -77,34 +77,34 @@ _NONE = "none"
 
 
 class Signs:
-    """How a peer counts: as in REP 103, but for what is named. What converts the one converts it back."""
+    """Signs of a peer: those of REP 103, with named exceptions. The same conversion works in both directions."""
 
     def __init__(self, opposite: Collection[str] = ()) -> None:
-        """`opposite` has names of SIGNED."""
-        #: 1 or -1 by name.
+        """Take the names of quantities in SIGNED with the opposite sign."""
+        #: Sign, 1 or -1, by name.
         self.of = {name: -1 if name in opposite else 1 for name in SIGNED}
 
-    def turned(self, roll: float, pitch: float, yaw: float) -> tuple[float, float, float]:
-        """Return angles, or the rates about x, y and z."""
+    def angles(self, roll: float, pitch: float, yaw: float) -> tuple[float, float, float]:
+        """Convert angles, or the rates about x, y and z."""
         return self.of["telemetry.roll"] * roll, self.of["telemetry.pitch"] * pitch, self.of["telemetry.yaw"] * yaw
 
-    def placed(self, x: float, y: float) -> tuple[float, float]:
-        """Return a pad's place, forward and to the left."""
+    def position(self, x: float, y: float) -> tuple[float, float]:
+        """Convert a pad's position, forward and to the left."""
         return self.of["telemetry.relative_x"] * x, self.of["telemetry.relative_y"] * y
 
 
 def _check_signs(names: Sequence[str]) -> str | None:
     for name in names:
         if name not in (_NONE, *SIGNED):
-            return f"has {name!r}, and may have {_NONE}, or any of {', '.join(SIGNED)}."
+            return f"has {name!r}, but may only have {_NONE}, or any of {', '.join(SIGNED)}."
     return None
 
 
-#: Of commands and of telemetry, for peers whose axes differ from those assumed in ros/frames.py.
+#: Parameter for commands and telemetry, for peers whose axes differ from those assumed in ros/frames.py.
 OPPOSITE_SIGNS = ParameterDeclaration(
     "opposite_signs",
     [_NONE],
-    f"What the peer counts the other way round, or {_NONE}: any of {', '.join(SIGNED)}.",
+    f"Quantities to which the peer gives the opposite sign, or {_NONE}: any of {', '.join(SIGNED)}.",
     check=_check_signs,
     replaces=("command_sign.", "telemetry_sign."),
 )
@@ -112,13 +112,13 @@ OPPOSITE_SIGNS = ParameterDeclaration(
 DEFAULT_FOV = ParameterDeclaration(
     "default_fov",
     60.0,
-    "The camera's horizontal field of view in degrees, used when no message gives one.",
+    "Horizontal field of view of the camera, degrees, if no message has one.",
     range=(MIN_FOV, MAX_FOV),
 )
 
-# How far what is measured is to be trusted is not on the wire: variances.
+# Variances of measurements, which are not on the wire.
 
-#: Of `imu/data`: 1 degree of tilt, 10 of a heading by gyroscopes that drift; 1 degree per second; 0.1 m/s^2.
+#: Of `imu/data`: 1 degree of tilt, 10 degrees of heading (gyroscopes drift), 1 degree per second, 0.1 m/s^2.
 IMU_VARIANCES = {
     "orientation": (3e-4, 3e-4, 3e-2),
     "angular_velocity": (3e-4, 3e-4, 3e-4),
@@ -126,41 +126,41 @@ IMU_VARIANCES = {
 }
 #: Of `velocity`: 0.1 m/s by optical flow, 1 degree per second by gyroscopes.
 VELOCITY_VARIANCES = (1e-2, 1e-2, 1e-2, 3e-4, 3e-4, 3e-4)
-#: Of `vertical_velocity`: 0.05 m/s by the altimeter; the rest is not measured.
+#: Of `vertical_velocity`: 0.05 m/s by the altimeter. The rest is not measured.
 CLIMB_VARIANCES = (UNKNOWN_VARIANCE, UNKNOWN_VARIANCE, 2.5e-3, *[UNKNOWN_VARIANCE] * 3)
-#: Of the pose and twist on `rover/odom`: the rover's heading and turn rate are not on the wire.
+#: Of the pose and twist on `rover/odom`: heading and turn rate are not on the wire.
 ROVER_VARIANCES = (*[EXACT_VARIANCE] * 3, *[UNKNOWN_VARIANCE] * 3)
 ROVER_COVARIANCES = OdometryCovariances(ROVER_VARIANCES, ROVER_VARIANCES)
 
-#: How far from 1 the length of an orientation may be.
+#: Maximum deviation of an orientation's length from 1.
 QUATERNION_TOLERANCE = 0.5
 
 
 class LandingFrameNames(DroneFrameNames):
-    """The tf frames of a drone, whose camera looks down, and of a rover: base_link is the drone's."""
+    """Names of the tf frames of a drone with a downward camera, and of a rover. base_link is the drone's."""
 
     __slots__ = ()
 
     @property
     def stabilized(self) -> str:
-        """The drone's place and heading, in axes that stay level when it tilts."""
+        """Drone's position and heading, in axes that stay level."""
         return f"{self.prefix}base_stabilized"
 
     @property
     def landing_pad(self) -> str:
-        """The pad that the drone sees, in axes parallel to those that it is measured in."""
+        """Visible pad, in axes parallel to those of its measurement."""
         return f"{self.prefix}landing_pad"
 
     @property
     def rover(self) -> str:
-        """The rover, in axes parallel to those of map: its heading is not on the wire."""
+        """Rover, in axes parallel to map, as its heading is not on the wire."""
         return f"{self.prefix}rover/base_link"
 
 
 def command_from_shares(shares: Shares, signs: Signs) -> DroneCommand:
-    """Return shares as a command: + pitch tilts forward, + roll to the right, + yaw turns left."""
+    """Convert shares to a command: + pitch tilts forward, + roll to the right, + yaw turns left."""
     of = signs.of
-    # 0.0 + x, because the product of -1 and zero is the other zero.
+    # 0.0 + x turns -0.0, the product of -1 and zero, into 0.0.
     return DroneCommand(
         MAX_THRUST * shares.thrust,
         0.0 + of["command.pitch"] * MAX_TILT * shares.pitch,
@@ -170,7 +170,7 @@ def command_from_shares(shares: Shares, signs: Signs) -> DroneCommand:
 
 
 def shares_from_command(command: DroneCommand, signs: Signs) -> Shares:
-    """Return a command as shares, the inverse of `command_from_shares`."""
+    """Convert a command to shares, the inverse of `command_from_shares`."""
     of = signs.of
     return Shares(
         command.thrust / MAX_THRUST,
@@ -189,7 +189,7 @@ def over_ground(motion: Motion) -> tuple[float, float, float]:
 
 
 def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
-    """Return base_link to the altimeter and to the camera, which both point down."""
+    """Return the transforms from base_link to the altimeter and to the camera, which both point down."""
     return [
         transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY),
         transform(names.base_link, names.optical, rotation=frames.DOWNWARD_OPTICAL_IN_BODY),
@@ -197,10 +197,7 @@ def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
 
 
 class Translation:
-    """Telemetry of a drone and a rover to messages and back.
-
-    A message is valid until the next one of its kind is made.
-    """
+    """Converter between telemetry and ROS. A message is valid until the next one of its kind."""
 
     def __init__(
         self,
@@ -214,11 +211,11 @@ class Translation:
         """Prepare the messages.
 
         Args:
-            names: of the frames.
-            signs: of what the wire carries.
-            default_fov: degrees of the horizontal field of view, where the wire carries none.
-            is_levelled: whether velocity and pad are measured along level axes, instead of those of the tilted body.
-            refuse_image: gets a sentence about each image that can't be decoded.
+            names: names of the tf frames.
+            signs: signs of values on the wire.
+            default_fov: horizontal field of view if the wire has none, degrees.
+            is_levelled: whether velocity and pad are measured in level axes, instead of those of the tilted body.
+            refuse_image: callback with a sentence about each image that can't be decoded.
         """
         self.names, self._signs, self._refuse_image = names, signs, refuse_image
         self._decoder = JpegDecoder(names.optical)
@@ -241,15 +238,15 @@ class Translation:
             transform(measured_in, names.landing_pad),
         )
         self._compressed = CompressedImage(header=Header(frame_id=names.optical), format="jpeg")
-        self._camera: tuple[int, int, float] | None = None  # what the CameraInfo is of
+        self._camera: tuple[int, int, float] | None = None  # parameters of the cached CameraInfo
         self._camera_info = CameraInfo()
 
     def imu(self, telemetry: DroneTelemetry, stamp: Time) -> Imu:
-        """Return attitude, rates and acceleration; a covariance of -1 marks a missing acceleration."""
+        """Return attitude, rates and acceleration. A covariance of -1 marks a missing acceleration."""
         imu, message = telemetry.imu, self._imu
         message.header.stamp = stamp
-        set_quaternion(message.orientation, quaternion_from_euler(*self._signs.turned(*imu.orientation)))
-        set_vector(message.angular_velocity, self._signs.turned(*imu.angular_velocity))
+        set_quaternion(message.orientation, quaternion_from_euler(*self._signs.angles(*imu.orientation)))
+        set_vector(message.angular_velocity, self._signs.angles(*imu.angular_velocity))
         set_vector(message.linear_acceleration, imu.linear_acceleration or (0.0, 0.0, 0.0))
         variance = IMU_VARIANCES["linear_acceleration"][0] if imu.linear_acceleration else -1.0
         message.linear_acceleration_covariance[0] = variance
@@ -262,14 +259,14 @@ class Translation:
         return message
 
     def vertical_velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistWithCovarianceStamped:
-        """Return a velocity of which the vertical part is known, by the altimeter, m/s."""
+        """Return a velocity with only the vertical component known, by the altimeter, m/s."""
         message = self._vertical_velocity
         message.header.stamp, message.twist.twist.linear.z = stamp, telemetry.altimeter.vertical_velocity
         return message
 
     def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistWithCovarianceStamped:
-        """Return the body's velocity and rates along the axes that the velocity is measured in, with covariance."""
-        rates = self._signs.turned(*telemetry.imu.angular_velocity)
+        """Return the body's velocity and rates in the axes of the measurement, with covariance."""
+        rates = self._signs.angles(*telemetry.imu.angular_velocity)
         if self._is_levelled:
             rates = rotated_back(self._level_in_body(telemetry.imu), *rates)
         message = self._velocity
@@ -283,19 +280,19 @@ class Translation:
         pad, message = telemetry.landing_pad, self._pad
         x = y = distance = confidence = math.nan
         if pad:
-            x, y = self._signs.placed(pad.relative_x, pad.relative_y)
+            x, y = self._signs.position(pad.relative_x, pad.relative_y)
             distance, confidence = pad.distance, pad.confidence
         message.header.stamp, message.detected = stamp, pad is not None
         message.offset_x, message.offset_y, message.distance, message.confidence = x, y, distance, confidence
         return message
 
     def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> TFMessage:
-        """Return base_link to its level axes, those to the ground, and the way to a pad in sight."""
+        """Return the transforms from base_link to its level axes, to the ground, and to a visible pad."""
         set_quaternion(self._level.transform.rotation, self._level_in_body(telemetry.imu))
         self._ground.transform.translation.z = -telemetry.altimeter.altitude
         moved = [self._level, self._ground]
         if pad := telemetry.landing_pad:
-            place = (*self._signs.placed(pad.relative_x, pad.relative_y), -pad.distance)
+            place = (*self._signs.position(pad.relative_x, pad.relative_y), -pad.distance)
             set_vector(self._way_to_pad.transform.translation, place)
             moved.append(self._way_to_pad)
         for each in moved:
@@ -313,7 +310,7 @@ class Translation:
     def camera_info(self, telemetry: DroneTelemetry, stamp: Time) -> CameraInfo | None:
         """Return the CameraInfo of the image, if there is one; pixels are square.
 
-        It has the size of the image itself, whatever telemetry says.
+        Its size is that of the image itself, which overrides the telemetry.
         """
         camera = telemetry.camera
         if camera.jpeg is None:
@@ -332,11 +329,11 @@ class Translation:
         return None if telemetry.timestamp is None else Clock(clock=time_from_seconds(telemetry.timestamp))
 
     def landed(self, telemetry: DroneTelemetry, _: Time) -> Bool | None:
-        """Return whether the drone is on the ground, if it says so."""
+        """Return whether the drone is on the ground, if it reports that."""
         return None if telemetry.landed is None else Bool(data=telemetry.landed)
 
     def flying(self, telemetry: DroneTelemetry, _: Time) -> Bool | None:
-        """Return whether the drone is in the air, if it says so."""
+        """Return whether the drone is in the air, if it reports that."""
         return None if telemetry.landed is None else Bool(data=not telemetry.landed)
 
     def image(self, telemetry: DroneTelemetry, stamp: Time) -> Image | None:
@@ -346,20 +343,20 @@ class Translation:
         try:
             return self._decoder.image(telemetry.camera.jpeg, stamp)
         except ValueError as error:
-            self._refuse_image(f"An image {error}; the rest of its document was published.")
+            self._refuse_image(f"An image {error}. The rest of its document was published.")
             return None
 
     def motion(self, telemetry: DroneTelemetry) -> Motion:
-        """Return how the drone moves."""
+        """Return the drone's motion."""
         forward, left, _ = velocity = telemetry.velocity
         if not self._is_levelled:
             forward, left, _ = rotated_back(self._level_in_body(telemetry.imu), *velocity)
-        roll, pitch, yaw = self._signs.turned(*telemetry.imu.orientation)
+        roll, pitch, yaw = self._signs.angles(*telemetry.imu.orientation)
         altimeter = telemetry.altimeter
         return Motion(forward, left, altimeter.vertical_velocity, altimeter.altitude, yaw, pull_of(roll, pitch))
 
     def rover_odometry(self, rover: RoverTelemetry, stamp: Time) -> Odometry:
-        """Return the rover's pose in map; the frame of its body is parallel to map, as no heading is on the wire."""
+        """Return the rover's pose in map. Its frame is parallel to map, as no heading is on the wire."""
         message = Odometry(child_frame_id=self.names.rover)
         message.header.stamp, message.header.frame_id = stamp, self.names.map
         position, velocity = message.pose.pose.position, message.twist.twist.linear
@@ -375,9 +372,9 @@ class Translation:
     # From ROS.
 
     def wire_imu(self, message: Imu) -> WireImu | None:
-        """Return attitude, rates and, if available, acceleration; None if one of the others is missing.
+        """Return attitude, rates and, if available, acceleration; None if attitude or rates are missing.
 
-        An Imu says with -1 in a covariance what it lacks.
+        A covariance of -1 in an Imu marks a missing quantity.
         """
         lacks = [message.orientation_covariance[0] < 0, message.angular_velocity_covariance[0] < 0]
         orientation = unit_quaternion(message.orientation, QUATERNION_TOLERANCE)
@@ -386,8 +383,8 @@ class Translation:
         rates, acceleration = message.angular_velocity, message.linear_acceleration
         has_acceleration = message.linear_acceleration_covariance[0] >= 0
         return WireImu(
-            Orientation(*self._signs.turned(*euler_from_quaternion(orientation))),
-            Vector(*self._signs.turned(rates.x, rates.y, rates.z)),
+            Orientation(*self._signs.angles(*euler_from_quaternion(orientation))),
+            Vector(*self._signs.angles(rates.x, rates.y, rates.z)),
             Vector(acceleration.x, acceleration.y, acceleration.z) if has_acceleration else None,
         )
 
@@ -405,7 +402,7 @@ class Translation:
         return float(message.pose.pose.position.z), message.twist.twist.linear
 
     def wire_velocity(self, message: TwistWithCovarianceStamped) -> tuple[Vector3, bool] | None:
-        """Return the velocity, and whether it is along level axes; None where a part of it is not known."""
+        """Return the velocity, and whether it is in level axes; None if a component is unknown."""
         is_level = message.header.frame_id == self.names.stabilized
         return (message.twist.twist.linear, is_level) if all(is_measured(message, axis) for axis in range(3)) else None
 
@@ -413,7 +410,7 @@ class Translation:
         """Return the pad, None if it is not visible."""
         if not message.detected:
             return None
-        x, y = self._signs.placed(message.offset_x, message.offset_y)
+        x, y = self._signs.position(message.offset_x, message.offset_y)
         return LandingPad(x, y, message.distance, max(0.0, min(1.0, message.confidence)))
 
     def wire_fov(self, message: CameraInfo) -> float | None:
@@ -432,9 +429,9 @@ class Translation:
         return not message.data
 
     def wire_rover(self, message: Odometry, pattern: str = "unknown", height: float = 0.0) -> RoverTelemetry:
-        """Return the rover's position and velocity in the frame of the odometry; a twist is along the child's axes.
+        """Return the rover's position and velocity in the odometry's frame. A twist is in the child frame's axes.
 
-        `height` is how far above the odometry that position is, m.
+        `height` is the height of that position above the odometry's, m.
         """
         place, turn, moves = message.pose.pose.position, message.pose.pose.orientation, message.twist.twist.linear
         velocity = rotated(Quaternion(turn.x, turn.y, turn.z, turn.w), moves.x, moves.y, moves.z)
@@ -443,20 +440,20 @@ class Translation:
         )
 
     def levelled(self, velocity: Vector3, is_level: bool, imu: WireImu) -> Vector:
-        """Return a velocity along the axes that the wire has it in."""
+        """Return a velocity in the axes of the wire."""
         if not self._is_levelled or is_level:
             return Vector(velocity.x, velocity.y, velocity.z)
         return Vector(*rotated_back(self._level_in_body(imu), velocity.x, velocity.y, velocity.z))
 
     def _level_in_body(self, imu: WireImu) -> Quaternion:
-        """Return the orientation, in the body, of axes that share its heading and stay level."""
-        roll, pitch, _ = self._signs.turned(*imu.orientation)
+        """Return the orientation, in the body, of level axes with the same heading."""
+        roll, pitch, _ = self._signs.angles(*imu.orientation)
         return inverse(quaternion_from_euler(roll, pitch, 0.0))
 
     def telemetry(self, value: Callable[[str], Any], camera: Camera, timestamp: float | None) -> DroneTelemetry:
-        """Put a document together from what topics say; `value` gives what the newest message of a topic does, or None.
+        """Assemble a document from topics; `value` returns the newest value of a topic, or None.
 
-        Raises MissingTopicError, which names the topics that would have what is missing.
+        Raises MissingTopicError, which names the topics that would provide a missing value.
         """
         imu = value("imu/data")
         if imu is None:
@@ -477,7 +474,7 @@ class Translation:
         return DroneTelemetry(altimeter=Altimeter(height, velocity.z if climb is None else climb), **fields)
 
 
-#: In the order in which the executor takes what arrives together: the Imu, which begins a moment, comes last.
+#: In the order in which the executor handles simultaneous messages: the Imu, which starts a moment, is last.
 TOPICS = (
     Topic(CLOCK_TOPIC, Clock, of=DroneTelemetry, to_ros=Translation.clock, qos=newest, if_parameter="publish_clock"),
     Topic(
@@ -487,7 +484,7 @@ TOPICS = (
         to_ros=Translation.camera_info,
         from_ros=Translation.wire_fov,
         qos=newest,
-        meaning="of each image; it has the size of the image itself, whatever telemetry says",
+        meaning="calibration, with the size of the image itself",
     ),
     Topic(
         "camera/image_raw/compressed",
@@ -496,7 +493,7 @@ TOPICS = (
         to_ros=Translation.compressed_image,
         from_ros=Translation.wire_jpeg,
         qos=newest,
-        meaning="the JPEG untouched",
+        meaning="JPEG, unchanged",
     ),
     Topic(
         "camera/image_raw",
@@ -506,14 +503,14 @@ TOPICS = (
         qos=newest,
         is_slow=True,
         count="images_decoded",
-        meaning="decoded, rgb8, while somebody subscribes",
+        meaning="decoded image, rgb8, only for subscribers",
     ),
     Topic(
         "odom",
         Odometry,
         of=DroneTelemetry,
         from_ros=Translation.wire_odometry,
-        meaning="height and velocity of a vehicle that has no other topic for them",
+        meaning="height and velocity of a vehicle without other topics for these",
     ),
     Topic(
         "height",
@@ -521,18 +518,18 @@ TOPICS = (
         of=DroneTelemetry,
         to_ros=Translation.height,
         from_ros=Translation.wire_height,
-        meaning="above the ground below, m",
+        meaning="height above the ground below, m",
         needed="no document is sent",
         instead=("altitude", "odom"),
     ),
-    Topic("altitude", Range, of=DroneTelemetry, from_ros=Translation.wire_range, meaning="a rangefinder's height, m"),
+    Topic("altitude", Range, of=DroneTelemetry, from_ros=Translation.wire_range, meaning="height by a rangefinder, m"),
     Topic(
         "vertical_velocity",
         TwistWithCovarianceStamped,
         of=DroneTelemetry,
         to_ros=Translation.vertical_velocity,
         from_ros=Translation.wire_climb,
-        meaning="of the altimeter, m/s, positive up",
+        meaning="climb rate by the altimeter, m/s, positive up",
     ),
     Topic(
         "velocity",
@@ -540,7 +537,7 @@ TOPICS = (
         of=DroneTelemetry,
         to_ros=Translation.velocity,
         from_ros=Translation.wire_velocity,
-        meaning="of the body by optical flow, m/s, and its rates",
+        meaning="velocity of the body by optical flow, m/s, and its rates",
         needed="no document is sent",
         instead=("odom",),
     ),
@@ -550,7 +547,7 @@ TOPICS = (
         of=DroneTelemetry,
         to_ros=Translation.landing_pad,
         from_ros=Translation.wire_pad,
-        meaning="the pad's place below the drone, or that it is out of sight",
+        meaning="position of the pad below the drone, or that it is not visible",
     ),
     Topic(
         "flying",
@@ -592,12 +589,12 @@ TOPICS = (
         of=RoverTelemetry,
         to_ros=Translation.rover_odometry,
         from_ros=Translation.wire_rover,
-        meaning="the rover's place and velocity in map",
+        meaning="position and velocity of the rover in map",
     ),
     Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=Translation.rover_transforms, if_parameter="publish_tf"),
 )
 
-#: The fields of a document that a topic of the same name gives.
+#: Fields of a document, each with the topic of the same name.
 _SAME_NAMES = [row.name for row in TOPICS if row.name in DroneTelemetry.__slots__]
 
 

@@ -12,7 +12,7 @@ from drone_bridge.kind import kinds
 from drone_bridge.tools.demo.composition import ports_of
 
 KINDS = kinds().values()
-CONNECTED = r"\[INFO\] .*_bridge\]: (Connected to|Talking to|Sending to) "
+CONNECTED = r"\[INFO\] .*_bridge\]: (Connected to|Sending to) "
 
 
 #: A machine that stands still for a moment makes a start no ordinary one. What is wrong with all of them is not that.

@@ -73,7 +73,7 @@ def test_telemetry_is_of_25_times_a_second_with_an_image_in_every_fifth(emulate,
 
 def test_one_that_waits_answers_whoever_spoke_last(emulate, bridge, closing):
     drone = emulate("--no-images", "--role", "listen", "--port", "0")
-    port = int(drone.wait_for_line(r"^waiting to be called on 127\.0\.0\.1:(\d+)$")[1])
+    port = int(drone.wait_for_line(r"^waiting for an operator on 127\.0\.0\.1:(\d+)$")[1])
     second = closing(Bridge())
     for caller in (bridge, second, bridge):
         caller.call(port, rover_document(1.0, 2.0))

@@ -27,5 +27,5 @@ def test_the_launch_file_puts_a_flight_through_ros(domain, roles):
     given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "2s up 0.5", **roles}
     with launch("telemetry_server.launch.xml", **given, operator_port=free_port(), vehicle_port=free_port()) as flight:
         flight.wait_for_line("2s up 0.5: thrust 0.5")
-        flight.wait_for_line(r"leaves, hovering: \d\d+ documents, [1-9]\d* images", timeout_s=120)
+        flight.wait_for_line(r"leaving the drone in hover: \d\d+ documents, [1-9]\d* images", timeout_s=120)
         flight.wait_for_line("commanded from")

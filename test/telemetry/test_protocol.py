@@ -222,11 +222,11 @@ def test_integers_are_numbers():
 
 def test_a_value_that_is_no_object_is_refused():
     for document in (b"[]", b"null", b"1", b'"{}"'):
-        assert refusal(document).endswith("has to be an object.")
+        assert "not an object" in refusal(document)
 
 
 def test_the_sender_is_recognised_by_the_fields():
-    assert refusal(b"{}") == "The document has neither imu, as a drone's has, nor position, as a rover's has."
+    assert "neither" in refusal(b"{}")
     assert receive(ControllerConnection(), {**DRONE, "position": None}) == DRONE_MESSAGE
     assert receive(DroneConnection(), {**COMMAND, "position": None}).thrust == 0.5
 
@@ -243,21 +243,20 @@ def test_a_document_is_not_larger_than_its_image_may_be():
     padded = json.dumps({**DRONE, "note": "x" * letters})
     assert receive(ControllerConnection(), padded) == DRONE_MESSAGE
     padded = json.dumps({**DRONE, "note": "x" * (letters + letters // 16 + 65536)})
-    assert "are allowed" in refusal(padded)
+    assert "limit" in refusal(padded)
 
 
 @pytest.mark.parametrize("kind", [str, str.encode])
 def test_a_large_document_is_not_of_many_small_values(kind):
     many = json.dumps({**DRONE, "note": [[]] * 100_000})
-    assert refusal(kind(many)) == "The document has more than 20000 values."
+    assert "more than 20000 values" in refusal(kind(many))
 
 
 # Images.
 
 
 def test_an_image_has_to_be_text():
-    sentence = "camera.image is 1, and has to be base64 text or null."
-    assert image_problem(changed(DRONE, "camera.image", 1)) == sentence
+    assert image_problem(changed(DRONE, "camera.image", 1)).startswith("camera.image is 1, ")
 
 
 def test_an_image_has_to_be_base64():
@@ -297,7 +296,7 @@ def test_the_size_of_an_image_is_checked_before_it_is_decoded():
     letters = MAX_IMAGE_BYTES // 3 * 4 * 17 // 16 + 17
     assert f"{letters} letters of base64" in image_problem(changed(DRONE, "camera.image", "?" * letters))
     large = JPEG + bytes(MAX_IMAGE_BYTES + 1 - len(JPEG))
-    assert f"has {MAX_IMAGE_BYTES + 1} bytes, and {MAX_IMAGE_BYTES} are" in image_problem(with_image(large))
+    assert f"has {MAX_IMAGE_BYTES + 1} bytes" in image_problem(with_image(large))
 
 
 def test_a_jpeg_cut_inside_its_header_is_left_out():
@@ -316,7 +315,7 @@ def test_a_thumbnail_is_not_the_image():
 def test_a_jpeg_of_very_many_markers_is_left_out(marker):
     few, many = (JPEG[:2] + count * marker + JPEG[2:] for count in (jpeg.MAX_MARKERS - 10, jpeg.MAX_MARKERS))
     assert jpeg.read_size(few) == (32, 24)
-    assert image_problem(with_image(many)) == "camera.image is a JPEG whose header has more than 1000 markers."
+    assert "more than 1000 markers" in image_problem(with_image(many))
 
 
 # Loss, reordering, restarts.

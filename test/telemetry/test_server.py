@@ -69,7 +69,7 @@ class Drone:
 def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     led = ros.subscribe(String, "/rover/telemetry")
-    serve(image_every=1, rover_pattern="circular").wait_for_line("no topic gives imu/data, so no telemetry is sent")
+    serve(image_every=1, rover_pattern="circular").wait_for_line("no topic provides imu/data")
     data = jpeg(320, 240)
     publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
     drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=data)))
@@ -97,10 +97,10 @@ def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     assert (rover["position"]["x"], rover["velocity"]["x"], rover["pattern"]) == (1.5, 0.3, "circular")
     wait_until(lambda: operator.send(ROVER) or len(led), "the operator's rover", period_s=0.05)
     assert '"pattern":"circular"' in led.wait().data
-    reports.wait(lambda report: "talking" in report.status[0].message)
+    reports.wait(lambda report: "connected" in report.status[0].message)
     drone.stop()
     wait_until(lambda: operator.hears_nothing_for(0.3), "silence")
-    reports.wait(lambda report: "no topic gives imu/data" in report.status[0].message)
+    reports.wait(lambda report: "no topic provides imu/data" in report.status[0].message)
 
 
 def test_documents_by_topics_and_a_raw_image_as_a_small_jpeg(ros, serve):

@@ -19,7 +19,7 @@ export interface Link {
 const BRIDGE_SILENT_S = 3;
 const PERIOD_MS = 500;
 /** A link's states when it works, as bridges and servers call them. */
-const WORKING = new Set(["connected", "talking", "sending", "listening", "serving"]);
+const WORKING = new Set(["connected", "sending", "listening", "serving"]);
 
 interface Report {
   receivedMs: number;

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone above a rover with a pad: the vehicles' side of the telemetry protocol."""
+"""Telemetry emulator: a drone above a rover with a landing pad."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated drone without GPS above a rover with a landing pad, which broadcasts its telemetry.
+"""Telemetry emulator: a drone without GPS above a rover with a landing pad, which broadcasts its telemetry.
 
     python3 -m drone_bridge.telemetry.emulator --rover circular --seed 3 --until-landed
 
-A Broadcast sends telemetry over UDP to its bridge, or with `--role listen` to whoever has spoken to it last, and takes
-commands; a Watch decides when the flight ends. It reports on standard output, a line for each event: where it sends to,
-who commands it, each touchdown and how good it was, where everything ended.
+A Broadcast sends telemetry over UDP to its bridge, or with `--role listen` to its last sender, and receives commands. A
+Watch decides when the flight ends. It prints one line per event: its destination, its commander, each touchdown with
+its quality, and the final positions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from drone_bridge.programs.missing_package import explain_missing
 try:
     import cv2
 except ModuleNotFoundError as error:
-    if __name__ != "__main__":  # an importing program has a name of its own
+    if __name__ != "__main__":  # __name__ is different if the module is imported
         raise
     sys.exit(explain_missing("drone_bridge.telemetry.emulator", error))
 
@@ -70,18 +70,18 @@ from drone_bridge.telemetry.emulator.world import COLUMNS, LANDING_GEAR, Landing
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
-# The wire: telemetry out, commands in.
+# Communication: sends telemetry, receives commands.
 
-#: After the process was held up for longer than this, flight goes on from there instead of catching up.
+#: After a longer stall, the flight continues from there instead of catching up.
 LONGEST_CATCH_UP_S = 0.25
-#: The most documents read per frame when there is no time left to wait, however many are sent.
+#: Maximum number of documents read per frame when there is no time left to wait.
 DOCUMENTS_WHEN_LATE = 20
-#: A waiting drone sends nothing more to an operator that has been silent for so long.
+#: Timeout after which a waiting drone sends nothing more to a silent operator.
 SILENT_S = 5.0
 
 
 def lying(telemetry: DroneTelemetry, lies: Lies[DroneTelemetry]) -> DroneTelemetry:
-    """Return what is reported instead of true telemetry."""
+    """Return telemetry with the selected fault."""
     lies.count()
     altimeter, orientation = telemetry.altimeter, telemetry.imu.orientation
     altitude = lies.height(altimeter.altitude)
@@ -96,7 +96,7 @@ def lying(telemetry: DroneTelemetry, lies: Lies[DroneTelemetry]) -> DroneTelemet
 
 
 class Broadcast:
-    """One flight in conversation with the receiver of the telemetry, if any."""
+    """Flight with its connection to the receiver of the telemetry, if any."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Broadcast:
         fresh_sockets: bool = False,
         lies: Lies[DroneTelemetry],
     ) -> None:
-        """Prepare to send through `network` on an open link, with `fresh_sockets` each document from one of its own."""
+        """Prepare to send through `network` on an open link. With `fresh_sockets`, each document has its own socket."""
         self._lies = lies
         self.sent = self.commands = self.refused = 0
         self._flight = flight
@@ -122,9 +122,9 @@ class Broadcast:
         self._is_heard = True
 
     def run(self, speed: float, goes_on: Callable[[], bool]) -> None:
-        """Fly at `speed` simulated seconds per second until `goes_on` is false after a frame.
+        """Fly at `speed` simulated seconds per second until `goes_on` returns False after a frame.
 
-        Raises LinkError, LinkCancelledError among them.
+        Raises LinkError, including LinkCancelledError.
         """
         due = time.monotonic()
         while True:
@@ -139,16 +139,16 @@ class Broadcast:
             self._receive_until(due)
 
     def _documents(self, frame: int, telemetry: DroneTelemetry) -> Iterator[bytes]:
-        """Return the documents to send at the end of this frame."""
+        """Yield the documents to send at the end of this frame."""
         yield self._connection.send(telemetry)
         if self._publish_rover and frame % ROVER_EVERY == 0:
             yield RoverConnection().send(self._flight.rover_telemetry())
 
     def _send(self, document: bytes) -> None:
-        """Send to the peer, or to the operator that has spoken to us last, if any."""
+        """Send to the peer, or to the last operator if there is one."""
         to: Any = self._link.address if isinstance(self._link, DatagramPeer) else None
         if self._audience:
-            if dropped := self._audience.look(time.monotonic(), SILENT_S):
+            if dropped := self._audience.drop_silent(time.monotonic(), SILENT_S):
                 print_event(f"{peer_name(dropped)} is silent: waiting for the next one")
             to = self._audience.operator
             if to is None:
@@ -160,7 +160,7 @@ class Broadcast:
             else:
                 self._link.send(document, to)
         except LinkRefusedError as error:
-            self._is_not_heard(error)
+            self._report_closed_port(error)
         self.sent += 1
 
     def _receive_until(self, due: float) -> None:
@@ -172,12 +172,12 @@ class Broadcast:
                 try:
                     received = receive(self._link, self._cancellation, max(left_s, 0.0))
                 except LinkRefusedError as error:
-                    self._is_not_heard(error)
+                    self._report_closed_port(error)
                     continue
                 self._is_heard = True
-                self._take(received.data, received.source)
+                self._handle(received.data, received.source)
 
-    def _take(self, document: bytes, source: Any) -> None:
+    def _handle(self, document: bytes, source: Any) -> None:
         self._connection.receive_data(document)
         try:
             event = self._connection.next_event()
@@ -188,10 +188,10 @@ class Broadcast:
         if self._audience:
             if self._audience.operator is None:
                 print_event(f"sending to {peer_name(source)}")
-            self._audience.hear(source, time.monotonic())
+            self._audience.record(source, time.monotonic())
         if isinstance(event, DroneCommand):
             if event.problem:
-                self._reports.print(f"took a command of {peer_name(source)} as the nearest one: {event.problem}")
+                self._reports.print(f"clamped a command of {peer_name(source)}: {event.problem}")
             self._flight.follow_command(event)
             if not self.commands:
                 print_event(f"commanded from {peer_name(source)}")
@@ -199,8 +199,8 @@ class Broadcast:
         elif isinstance(event, RoverTelemetry):
             self._flight.move_rover(event)
 
-    def _is_not_heard(self, error: LinkRefusedError) -> None:
-        """Report once that nobody listens, until somebody does."""
+    def _report_closed_port(self, error: LinkRefusedError) -> None:
+        """Report once that the peer's port is closed, until it opens."""
         if self._is_heard:
             print_event(str(error))
         self._is_heard = False
@@ -209,7 +209,7 @@ class Broadcast:
 # The program.
 
 REPORT_PERIOD_S = 1.0
-#: A drone has landed when it has stood for this long after a good touchdown; by then its telemetry has reported that.
+#: Time for which a drone must stand after a good touchdown to count as landed; its telemetry reports that within it.
 STAYS_S = 1.0
 LOWEST_START = 1.0  # m
 HIGHEST_START = 50.0
@@ -221,7 +221,7 @@ class Watch:
     def __init__(
         self, flight: LandingFlight, duration: float, until_landed: bool, trajectory: TrajectoryFile | None
     ) -> None:
-        """`duration` in simulated s."""
+        """Take the maximum duration in simulated seconds."""
         self.has_landed_well = False
         self._flight = flight
         self._frames = round(duration / PERIOD_S) if math.isfinite(duration) else math.inf
@@ -254,7 +254,7 @@ class Watch:
 
 def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Fly until the end; return the exit code. Raises LinkError and OSError."""
-    cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
+    cv2.setNumThreads(1)  # waking other threads costs more than it gains for small images
     flight = LandingFlight(Setup(**{each.name: getattr(options, each.name) for each in fields(Setup)}))
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     link: DatagramPeer | DatagramPort
@@ -271,7 +271,7 @@ def fly(options: argparse.Namespace, cancellation: Cancellation, stack: contextl
         if isinstance(link, DatagramPeer):
             print_event(f"sending to {link.peer}")
         else:
-            print_event(f"waiting to be called on {address_name(options.host, link.port)}")
+            print_event(f"waiting for an operator on {address_name(options.host, link.port)}")
         broadcast = Broadcast(
             flight,
             link,
@@ -308,11 +308,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--role",
         choices=("connect", "listen"),
         default="connect",
-        help="connect: send telemetry there; listen: wait there, and send it to whoever has spoken last (%(default)s)",
+        help="connect: send telemetry to the address; listen: wait on it, and reply to the last sender (%(default)s)",
     )
-    add_address(link, DEFAULT_PORT, "to send to, or to wait on")
+    add_address(link, DEFAULT_PORT, "address to send to, or to wait on")
     link.add_argument(
-        "--fresh-sockets", action="store_true", help="send each document from a socket of its own, as some programs do"
+        "--fresh-sockets", action="store_true", help="send each document from a new socket, as some programs do"
     )
     add_bad_network(link)
     link.add_argument("--no-images", dest="images", action="store_false", help="omit the camera's image")
@@ -321,16 +321,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         rover,
         "--rover",
         Pattern.STATIONARY,
-        "its path, or follow: the position in received rover telemetry",
+        "path, or follow: the position in received rover telemetry",
         dest="pattern",
     )
     rover.add_argument("--rover-speed", type=positive, default=0.5, help="m/s (%(default)s)")
-    rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of its pattern, m (%(default)s)")
+    rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of the pattern, m (%(default)s)")
     rover.add_argument("--publish-rover", action="store_true", help="also send the rover's telemetry")
     drone = parser.add_argument_group("drone")
     add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING), (LATE,))
-    drone.add_argument("--start", choices=("air", "ground"), default="air", help="where it starts (%(default)s)")
-    drone.add_argument("--height", type=positive, default=5.0, help="of a start in the air, m (%(default)s)")
+    drone.add_argument("--start", choices=("air", "ground"), default="air", help="start position (%(default)s)")
+    drone.add_argument("--height", type=positive, default=5.0, help="height of a start in the air, m (%(default)s)")
     drone.add_argument("--wind", type=triple, metavar="'X Y Z'", default=(0.0, 0.0, 0.0), help="m/s (none)")
     drone.add_argument("--gusts", type=not_negative, default=0.3, help="standard deviation, m/s (%(default)s)")
     run = add_run(parser, seed_of="start, gusts, noise, ground and losses", duration="simulated seconds")
@@ -338,12 +338,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     run.add_argument(
         "--until-landed",
         action="store_true",
-        help=f"exit with 0 once the drone has stood on the pad for {STAYS_S:g} s after a good landing, else with 1",
+        help=f"exit with 0 when the drone has stood on the pad for {STAYS_S:g} s after a good landing, else with 1",
     )
     options = parser.parse_args(arguments)
     options.starts_on_ground = options.start == "ground"
     if not options.port and options.role == "connect":
-        parser.error("argument --port: must be above 0, as the telemetry goes there")
+        parser.error("argument --port: must not be 0 with --role connect")
     if not LOWEST_START <= options.height <= HIGHEST_START:
         parser.error(
             f"argument --height: must be from {LOWEST_START:g} to {HIGHEST_START:g}, well above the pad at "

@@ -4,8 +4,8 @@
 World and body have the axes of REP 103: x forward, y left, z up. Angles are radians: roll + banks right, pitch + lowers
 the nose, yaw + turns left; the attitude is yaw about z, then pitch about the new y, then roll about the newest x.
 
-Of a command, thrust is a share of the margin around hover, pitch and roll are angles, and yaw is a rate in rad/s, each
-with the sign of its angle. A command stays in force until the next one: real receivers have no timeout.
+In a command, thrust is a share of the margin around hover, pitch and roll are angles, and yaw is a rate in rad/s, each
+with the sign of its angle. A command stays in force until the next one, because real receivers have no timeout.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from drone_bridge.motion.matrices import Matrix, Triple, Vector, rotation_from_a
 from drone_bridge.telemetry.codec import DroneCommand
 
 GRAVITY = 9.81  # m/s^2
-#: What the propellers can do at most, as a multiple of the drone's weight.
+#: Maximum thrust of the propellers, as a multiple of the drone's weight.
 MAX_THRUST_TO_WEIGHT = 2.5
 THRUST_MARGIN = 5.0  # m/s^2 up or down at a thrust of 1 or -1
 THRUST_LAG_S = 0.1  # first order
@@ -26,26 +26,26 @@ ATTITUDE_FREQUENCY = 10.0  # rad/s: natural frequency of roll and pitch, second 
 ATTITUDE_DAMPING = 0.8  # of 1, critical
 YAW_LAG_S = 0.15  # first order, of the rate
 HORIZONTAL_DRAG = 0.4  # 1/s: deceleration per unit of air speed
-VERTICAL_DRAG = 2.0  # 1/s: propellers brake along their axis far more than the body does across
+VERTICAL_DRAG = 2.0  # 1/s: propellers brake far more along their axis than the body does across it
 
 
 class Drone:
-    """One drone in the air. The caller lets it `stand` while it is in contact."""
+    """Drone in the air. The caller calls `stand` while it is in contact with a surface."""
 
     def __init__(self, position: Triple, yaw: float = 0.0) -> None:
-        """Start at rest in the air. `position` is in m, `yaw` in rad."""
+        """Start at rest in the air; `position` in m, `yaw` in rad."""
         self.position: Vector = np.array(position, dtype=float)  # m, world
         self.velocity: Vector = np.zeros(3)  # m/s, world
         self.acceleration: Vector = np.zeros(3)  # m/s^2, world, over the last step
         self.roll = self.pitch = 0.0  # rad
         self.yaw = yaw  # rad
         self.command = DroneCommand()
-        self.thrust = 0.0  # what the motors have come to, of what was commanded
+        self.thrust = 0.0  # current thrust of the motors, which lags the command
         self._roll_rate = self._pitch_rate = self._yaw_rate = 0.0  # rad/s, of these three angles
 
     @property
     def rotation(self) -> Matrix:
-        """The matrix that takes vectors from the body frame to the world frame."""
+        """Rotation from the body frame to the world frame."""
         return rotation_from_angles(self.roll, self.pitch, self.yaw)
 
     @property
@@ -65,7 +65,7 @@ class Drone:
         self._turn(step)
         self._spin(self.command.thrust, step)
         up = self.rotation[:, 2]
-        # The flight controller keeps the lift while tilting: more thrust the further the propellers lean.
+        # The flight controller compensates tilt with thrust to keep the lift.
         lift = (GRAVITY + THRUST_MARGIN * self.thrust) / max(float(up[2]), 0.1)
         pull = min(lift, MAX_THRUST_TO_WEIGHT * GRAVITY) * up
         drag = np.array([HORIZONTAL_DRAG, HORIZONTAL_DRAG, VERTICAL_DRAG])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rover that drives a pattern, or follows telemetry of a rover.
+"""Rover that drives a pattern, or follows telemetry of a rover.
 
-The world's x and y are metres, its origin the middle of every pattern. The rover always faces along x: the wire carries
-a rover's position and velocity, but no heading.
+The world's x and y are in metres, with the origin in the middle of each pattern. The rover always faces along x: the
+wire has a rover's position and velocity, but no heading.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-ROVER_Z = 0.15  # m: the height of the rover's middle, which is what it tells as its position
-RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
+ROVER_Z = 0.15  # m: height of the rover's middle, which it reports as its position
+RANDOM_PERIOD_S = 3.0  # interval between random targets
 ACCELERATION = 0.5  # m/s^2, when it starts, brakes and turns
 ARRIVED_M = 0.03
-#: A rover that is led stops without rover telemetry for this long.
+#: Timeout of rover telemetry, after which a led rover stops.
 SILENCE_S = 1.0
 
 Vector2 = npt.NDArray[np.float64]  # 2 elements
 
 
 class Pattern(str, Enum):
-    """The pattern that the rover drives."""
+    """Driving pattern of the rover."""
 
-    STATIONARY = "stationary"  # stands in the origin
-    LINEAR = "linear"  # to and fro along x, `amplitude` to either side
-    CIRCULAR = "circular"  # to the left around the origin, `amplitude` away
-    SQUARE = "square"  # to the corners (+-amplitude, +-amplitude), to the left
-    RANDOM = "random"  # to a new place within +-amplitude every 3 s
-    FOLLOW = "follow"  # where rover telemetry says
+    STATIONARY = "stationary"  # stands at the origin
+    LINEAR = "linear"  # back and forth along x, `amplitude` to either side
+    CIRCULAR = "circular"  # counter-clockwise around the origin, `amplitude` away
+    SQUARE = "square"  # counter-clockwise through the corners (+-amplitude, +-amplitude)
+    RANDOM = "random"  # to a new position within +-amplitude every 3 s
+    FOLLOW = "follow"  # follows rover telemetry
 
 
 class Rover:
-    """The state of the rover."""
+    """State of the rover."""
 
     def __init__(self, pattern: Pattern, speed: float = 0.5, amplitude: float = 2.0, seed: int = 0) -> None:
-        """`speed` is in m/s, `amplitude` in m."""
+        """Start at rest; `speed` in m/s, `amplitude` in m."""
         self.pattern = pattern
         self.time = 0.0  # s
         self.position: Vector2 = np.zeros(2)  # m
@@ -98,7 +98,7 @@ class Rover:
         distance = float(np.linalg.norm(away))
         if distance < ARRIVED_M and len(self._targets) > 1:
             self._targets.append(self._targets.pop(0))
-        # Not faster than it can brake before the target, and gently at the end.
+        # No faster than it can brake before the target, and gently at the end.
         speed = min(self._speed, math.sqrt(ACCELERATION * distance), 2.0 * distance)
         wanted = away / distance * speed if distance else np.zeros(2)
         change = wanted - self.velocity

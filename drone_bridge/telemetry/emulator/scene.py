@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scene: the ground below the emulated drone's camera, which looks down, and the rover's top with the landing pad.
+"""Scene: the ground below the emulated drone's downward camera, and the rover's top with the landing pad.
 
-The pad is a white plate with two ArUco markers around its middle, one inside the other. The large one is found from
+The pad is a white plate with two ArUco markers around its middle, one inside the other. The large one is detected from
 afar, and the small one from close by, when the large one no longer fits into the image. The four inner cells of the
-large marker are white, and the small one lies in the middle of them, so that neither interferes with the other.
-OpenCV's detector reports only one of two nested markers: below 3 m mostly the small one, above 4 m the large one.
-Lengths are metres in the pad's frame: origin in its middle, x forward, y left, as the rover drives; z up.
+large marker are white, and the small one lies inside them, so that neither interferes with the other. OpenCV's detector
+reports only one of two nested markers: below 3 m mostly the small one, above 4 m the large one. Lengths are in metres
+in the pad's frame: origin in its middle, x forward, y left, as the rover drives, z up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from drone_bridge.vision.drawn_marker import draw_marker
 from drone_bridge.vision.markers import MarkerParameters
 from drone_bridge.vision.surfaces import Colour, Image, Surface, ground
 
-#: In the middle of the drone; its horizontal field of view is 60 degrees.
+#: Camera in the middle of the drone, with a horizontal field of view of 60 degrees.
 CAMERA = DrawnCamera(320, 240, 160 / math.tan(math.radians(30)), DOWNWARD)
 
 # The pad.
@@ -29,15 +29,15 @@ CAMERA = DrawnCamera(320, 240, 160 / math.tan(math.radians(30)), DOWNWARD)
 
 PAD_SIDE = 1.0  # m
 PAD_HEIGHT = 0.30  # m: the plate's surface above the ground, on top of the rover
-#: Cells of the large one are 0.12 m wide; the white square inside it measures 0.24 m.
+#: Cells of the large marker are 0.12 m wide. The white square inside it measures 0.24 m.
 MARKERS = MarkerParameters()
 
-PLATE = 235  # of 255: the white of the plate and of the markers
+PLATE = 235  # of 255: white of the plate and the markers
 INK = 20
 
 
 def draw_pad(pixels: int) -> Image:
-    """Return the plate seen from above, pixels x pixels, grey; its front (+x) is the top row, its left the left."""
+    """Return the plate from above, pixels x pixels, grey. Its front (+x) is the top row."""
     plate = np.full((pixels, pixels), PLATE, np.uint8)
     for identity, metres in zip(MARKERS.marker_ids, MARKERS.marker_sides, strict=True):
         side = round(metres / PAD_SIDE * pixels)
@@ -55,14 +55,14 @@ ROVER_WIDTH = 1.1  # m, along y
 ROVER_PIXELS_PER_METRE = 800
 
 ROVER_TOP: Colour = (92, 78, 70)
-ROVER_FRONT: Colour = (40, 140, 235)  # a stripe, to tell where forward is
+ROVER_FRONT: Colour = (40, 140, 235)  # stripe that marks the front
 STRIPE = 0.08  # m
 
 JPEG_QUALITY = 70  # of 100
 
 
 class Scene:
-    """The ground, which depends on the seed, and the rover."""
+    """Ground, which depends on the seed, and the rover."""
 
     def __init__(self, camera: DrawnCamera, seed: int = 0) -> None:
         self.camera = camera
@@ -73,9 +73,9 @@ class Scene:
         """Return a new image.
 
         Args:
-            position: of the camera in the world frame, m, above what it looks at.
-            rotation: takes the body frame to the world frame.
-            rover: where the middle of the rover stands on the ground, x and y in m.
+            position: position of the camera in the world frame, m.
+            rotation: rotation from the body frame to the world frame.
+            rover: position of the middle of the rover on the ground, x and y in m.
         """
         camera = self.camera
         view = camera.view(rotation)
@@ -91,7 +91,7 @@ def jpeg(image: Image) -> bytes:
     """Return an image (rows x columns x 3: blue, green, red) as a JPEG file."""
     encoded, data = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
     if not encoded:
-        raise ValueError(f"an image of {image.shape} can't be made a JPEG")
+        raise ValueError(f"an image of {image.shape} can't be encoded as JPEG")
     return data.tobytes()
 
 

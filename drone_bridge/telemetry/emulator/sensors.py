@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sensors of a drone without GPS, with seeded noise.
+"""Sensors of a drone without GPS, with seeded noise.
 
-Levelled means: turned with the drone's yaw, but not tilted with it; x forward, y left, z up.
+Levelled axes have the drone's yaw, but not its tilt: x forward, y left, z up.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ ACCELERATION_NOISE = 0.05  # m/s^2
 ALTITUDE_NOISE = 0.02  # m
 CLIMB_NOISE = 0.03  # m/s
 FLOW_NOISE = 0.03  # m/s
-FLOW_NOISE_PER_METRE = 0.005  # m/s for each m of height: far ground moves by fewer pixels
+FLOW_NOISE_PER_METRE = 0.005  # m/s for each m of height: distant ground moves by fewer pixels
 PAD_NOISE = 0.01  # m
 PAD_NOISE_PER_METRE = 0.01  # m for each m of distance
 CONFIDENCE_NOISE = 0.02
 
-PAD_RANGE = 10.0  # m of vertical distance, beyond which the pad is too small to be found
+PAD_RANGE = 10.0  # m of vertical distance, beyond which the pad is too small to detect
 PAD_NEAREST = 0.05  # m, below which it fills the image
 _UPWARD = np.array([0.0, 0.0, GRAVITY])
-#: Share of the detections that are lost at no confidence; none is at a confidence of 1.
+#: Share of the detections that are lost at confidence 0; none is lost at confidence 1.
 LARGEST_MISS_RATE = 0.2
 
 
 class Sensors:
-    """The drone's sensors, all at its centre."""
+    """Sensors of the drone, all at its centre."""
 
     def __init__(self, camera: DrawnCamera, seed: int = 0) -> None:
         self._camera = camera
-        self._generator = np.random.default_rng([seed, 1])  # not the noise of the wind or of the ground
+        self._generator = np.random.default_rng([seed, 1])  # independent of the noise of wind and ground
 
     def measure(self, drone: Drone, towards_pad: Vector) -> DroneTelemetry:
         """Return the current readings, without an image; `towards_pad` points to the pad's centre, world frame, m.
 
-        The accelerometer is in the body frame: at rest and level 9.81 along z. The altimeter is a barometer, zeroed on
-        the ground: above the rover it reads the height above ground as well. Velocity and pad are levelled.
+        The accelerometer is in the body frame: 9.81 along z at rest and level. The altimeter is a barometer, zeroed on
+        the ground, so it measures the height above ground also above the rover. Velocity and pad are levelled.
         """
         height, climb = float(drone.position[2]), float(drone.velocity[2])
         rotation = drone.rotation
@@ -67,13 +67,13 @@ class Sensors:
                 vertical_velocity=climb + CLIMB_NOISE * climb_noise,
             ),
             velocity=_vector3(velocity),
-            landing_pad=self._look(rotation, drone.yaw, towards_pad),
+            landing_pad=self._detect_pad(rotation, drone.yaw, towards_pad),
             camera=camera,
         )
 
-    def _look(self, rotation: Matrix, yaw: float, towards_pad: Vector) -> LandingPad | None:
-        """Detect the pad, as software that processes the camera's images would."""
-        # Drawn in any case, so that what is seen does not change the noise of everything after it.
+    def _detect_pad(self, rotation: Matrix, yaw: float, towards_pad: Vector) -> LandingPad | None:
+        """Detect the pad, like software that processes the camera's images."""
+        # Random numbers are always drawn, so that detections do not change later noise.
         noise = self._generator.standard_normal(4)
         chance = self._generator.random()
         distance = -float(towards_pad[2])
@@ -89,9 +89,9 @@ class Sensors:
 
 
 def expected_confidence(towards_pad: Vector, up: Vector) -> float:
-    """Return 0 to 1, decreasing with the distance and with the angles off the axes of the camera and the plate.
+    """Return 0 to 1, decreasing with the distance and with the angles off the axes of camera and plate.
 
-    Both vectors are in the world frame; `up` is the body's.
+    Both vectors are in the world frame; `up` is the body's up axis.
     """
     reach = float(np.linalg.norm(towards_pad))
     off_axis = -float(towards_pad @ up) / reach
@@ -100,7 +100,7 @@ def expected_confidence(towards_pad: Vector, up: Vector) -> float:
 
 
 def levelled(vector: Vector, yaw: float) -> Vector:
-    """Return a vector of the world frame in the level frame of a drone with this yaw, rad."""
+    """Rotate a vector from the world frame to the level frame of a drone with this yaw, rad."""
     sine, cosine = math.sin(yaw), math.cos(yaw)
     x, y, z = vector
     return np.array([cosine * x + sine * y, cosine * y - sine * x, z])

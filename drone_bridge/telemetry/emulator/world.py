@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The world of drone, rover and ground, with their contacts, and the flight in it as its peer sees it.
+"""World of drone, rover and ground, with their contacts, and the flight in it from the peer's view.
 
-Positions are metres in a world with x and y level and z up from the ground.
+Positions are in metres in a world with level x and y, and z up from the ground.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from drone_bridge.telemetry.emulator.scene import (
 )
 from drone_bridge.telemetry.emulator.sensors import Sensors
 
-#: How far the landing gear reaches below the middle of the drone, where the camera and all sensors are, m.
+#: Distance of the landing gear below the middle of the drone, where the camera and all sensors are, m.
 LANDING_GEAR = 0.10
 STEP_S = 0.005
-#: A drone that stands takes off when its motors have come to more thrust than this, which beats most gusts.
+#: Thrust above which a standing drone takes off. It exceeds most gusts.
 TAKE_OFF_THRUST = 0.2
-#: Gusts along z are weaker than those along x and y, as they are near the ground.
+#: Scale of gusts along z, which are weaker near the ground than those along x and y.
 VERTICAL_SHARE_OF_GUSTS = 0.3
-# Where a drone that starts in the air is from the rover, drawn by the seed.
+# Distance from the rover of a drone that starts in the air, drawn by the seed.
 NEAREST_START = 1.0  # m
 FARTHEST_START = 3.0
 
-#: Seconds, metres, degrees, metres per second, and the command as the wire has it.
+#: Seconds, metres, degrees, metres per second, and the command as on the wire.
 COLUMNS = (
     *("time", "phase", "x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz"),
     *("rover_x", "rover_y", "rover_vx", "rover_vy"),
@@ -49,14 +49,14 @@ COLUMNS = (
 
 
 class Phase(str, Enum):
-    """What the drone stands on."""
+    """Surface that the drone stands on, or flight."""
 
     FLYING = "flying"
     ON_ROVER = "on rover"
     ON_GROUND = "on ground"
 
 
-# A good landing is none worse than this.
+# Limits of a good landing.
 MAX_POSITION_ERROR = 0.35  # m from the middle of the pad: the landing gear then stands on the plate
 MAX_VERTICAL_SPEED = 1.0  # m/s
 MAX_RELATIVE_SPEED = 0.7  # m/s across the pad
@@ -64,13 +64,13 @@ MAX_RELATIVE_SPEED = 0.7  # m/s across the pad
 
 @dataclass(frozen=True, slots=True)
 class Touchdown:
-    """How the drone came down, on the rover or beside it."""
+    """Touchdown of the drone, on the rover or beside it."""
 
     time: float  # s
     on_rover: bool
     position_error: float  # m, horizontal, from the middle of the pad
     vertical_speed: float  # m/s, downwards
-    relative_speed: float  # m/s, horizontal, as seen from what it came down on
+    relative_speed: float  # m/s, horizontal, relative to the surface
 
     @property
     def is_good(self) -> bool:
@@ -83,7 +83,7 @@ class Touchdown:
         )
 
     def describe(self) -> str:
-        """Return one line for people and programs."""
+        """Return a line of text for people and programs."""
         return (
             f"touchdown on the {'rover' if self.on_rover else 'ground'} at t={self.time:.2f} s: "
             f"position error {self.position_error:.3f} m, vertical speed {self.vertical_speed:.2f} m/s, "
@@ -92,7 +92,7 @@ class Touchdown:
 
 
 class World:
-    """Everything that moves. A drone that hits the rover's sides falls to the ground."""
+    """All moving objects. A drone that hits the rover's sides falls to the ground."""
 
     def __init__(self, drone: Drone, rover: Rover, wind: Wind, phase: Phase = Phase.FLYING) -> None:
         self.drone = drone
@@ -101,7 +101,7 @@ class World:
         self.phase = phase
         self.touchdown: Touchdown | None = None  # the last one
         self.wind = wind
-        self._stands_at: Vector = np.zeros(2)  # m, seen from the rover, while on it
+        self._offset: Vector = np.zeros(2)  # m, relative to the rover while on it
         if phase is not Phase.FLYING:
             self._stand()
 
@@ -112,7 +112,7 @@ class World:
 
     @property
     def towards_pad(self) -> Vector:
-        """The vector from the drone to the pad's centre, world frame, m."""
+        """Vector from the drone to the pad's centre, world frame, m."""
         return np.array([*self.rover.position, PAD_HEIGHT]) - self.drone.position
 
     def advance(self, seconds: float) -> None:
@@ -123,11 +123,11 @@ class World:
     def row(self) -> list[float | str]:
         drone, rover = self.drone, self.rover
         angles = [math.degrees(angle) for angle in (drone.roll, drone.pitch, drone.yaw)]
-        told = drone.command
+        command = drone.command
         return [
             *(self.time, self.phase.value, *drone.position.tolist(), *angles, *drone.velocity.tolist()),
             *(*rover.position.tolist(), *rover.velocity.tolist()),
-            *(told.thrust, told.pitch, told.roll, told.yaw),
+            *(command.thrust, command.pitch, command.roll, command.yaw),
         ]
 
     def describe(self) -> str:
@@ -146,11 +146,11 @@ class World:
             self.phase = Phase.FLYING
             height_before = float(self.drone.position[2])
             self.drone.advance(STEP_S, self.wind.velocity)
-            self._look_for_touchdown(height_before)
+            self._check_touchdown(height_before)
         if self.phase is not Phase.FLYING:
             self._stand()
 
-    def _look_for_touchdown(self, height_before: float) -> None:
+    def _check_touchdown(self, height_before: float) -> None:
         x, y = self.drone.position[:2] - self.rover.position
         foot_before, foot = height_before - LANDING_GEAR, float(self.drone.position[2]) - LANDING_GEAR
         above_rover = abs(x) <= ROVER_LENGTH / 2 and abs(y) <= ROVER_WIDTH / 2
@@ -163,19 +163,19 @@ class World:
     def _touch_down(self, phase: Phase) -> None:
         on_rover = phase is Phase.ON_ROVER
         self.phase = phase
-        self._stands_at = self.drone.position[:2] - self.rover.position
+        self._offset = self.drone.position[:2] - self.rover.position
         across = self.drone.velocity[:2] - (self.rover.velocity if on_rover else 0.0)
         self.touchdown = Touchdown(
             time=self.time,
             on_rover=on_rover,
-            position_error=float(np.linalg.norm(self._stands_at)),
+            position_error=float(np.linalg.norm(self._offset)),
             vertical_speed=-float(self.drone.velocity[2]),
             relative_speed=float(np.linalg.norm(across)),
         )
 
     def _stand(self) -> None:
         if self.phase is Phase.ON_ROVER:
-            x, y = self.rover.position + self._stands_at
+            x, y = self.rover.position + self._offset
             velocity = np.array([*self.rover.velocity, 0.0])
             self.drone.stand(STEP_S, np.array([x, y, PAD_HEIGHT + LANDING_GEAR]), velocity)
         else:
@@ -184,7 +184,7 @@ class World:
 
 
 def drone_near(rover: Rover, height: float, seed: int) -> Drone:
-    """Return a drone at rest 1 to 3 m beside the rover, in any direction, with any heading; `height` in m."""
+    """Return a drone at rest 1 to 3 m beside the rover, in a random direction with a random heading; `height` in m."""
     generator = random.Random(f"start {seed}")
     bearing, yaw = generator.uniform(-math.pi, math.pi), generator.uniform(-math.pi, math.pi)
     distance = generator.uniform(NEAREST_START, FARTHEST_START)
@@ -194,21 +194,21 @@ def drone_near(rover: Rover, height: float, seed: int) -> Drone:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The initial conditions of a flight, which is reproducible with the same commands at the same frames."""
+    """Initial conditions of a flight. The same commands at the same frames reproduce it."""
 
     seed: int = 0  # of the start, the wind, the noise, the ground, and the rover's random pattern
     pattern: Pattern = Pattern.STATIONARY
     rover_speed: float = 0.5  # m/s
     rover_amplitude: float = 2.0  # m
-    height: float = 5.0  # m: where the drone starts
-    starts_on_ground: bool = False  # instead
+    height: float = 5.0  # m: start of the drone
+    starts_on_ground: bool = False  # instead of in the air
     wind: Triple = (0.0, 0.0, 0.0)  # m/s
     gusts: float = 0.3  # m/s, standard deviation
-    images: bool = True  # False spares the time of rendering
+    images: bool = True  # False saves the time for rendering
 
 
 class LandingFlight:
-    """One flight, frame by frame, without wire or clock."""
+    """Flight, frame by frame, without wire or clock."""
 
     def __init__(self, setup: Setup) -> None:
         self.frames = 0
@@ -236,12 +236,12 @@ class LandingFlight:
         self.drone.command = command
 
     def move_rover(self, rover: RoverTelemetry) -> None:
-        """Move the rover to where its telemetry puts it, if it is to be moved that way."""
+        """Move the rover to the position in its telemetry, if its pattern is `follow`."""
         if self.world.rover.pattern is Pattern.FOLLOW:
             self.world.rover.lead((rover.position.x, rover.position.y), (rover.velocity.x, rover.velocity.y))
 
     def advance(self) -> DroneTelemetry:
-        """Advance one frame and return the telemetry at its end; one in IMAGE_EVERY has an image."""
+        """Advance one frame and return the telemetry at its end. One of IMAGE_EVERY frames has an image."""
         self.world.advance(PERIOD_S)
         has_image = self.frames % IMAGE_EVERY == 0
         self.frames += 1

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent when in the landing challenge's protocol, by the controller and by the drone."""
+"""State machines of the landing challenge's protocol, for the controller and the drone."""

@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerSession: what the controller says to the drone, and when, for telemetry_bridge. Pure.
+"""ControllerSession: state machine that commands a drone, for telemetry_bridge. Pure.
 
-Theory of operation, by the document "Communication Protocol (GPS-Denied)" and by what real drones do:
+Theory of operation, by the document "Communication Protocol (GPS-Denied)" and by real drones:
 
-Either end may send first. The telemetry of a drone that sends first says where it is to be commanded. One
-that waits on a port is called there, as the ROS side of the document's own project does: by the position of the rover
-that it follows, else by the neutral command. It answers with telemetry.
+Either end may send first. If a drone sends first, the source of its telemetry is the destination of commands. If it
+waits on a port, as the ROS side of the document's own project does, it is called there: by the position of the rover
+that it follows, else by the neutral command. It replies with telemetry.
 
-From then on it gets a command `rate` times per second, the neutral one first; without commands from ROS it is flown to
-a stop by its feedback (see TiltPilot). The document has no timeout, so a drone keeps its last command for ever: the
-neutral one is sent last, FINAL_REPEATS times.
+From then on it gets a command `rate` times per second, the neutral one first. Without commands from ROS, it is braked
+by its feedback (see TiltPilot). The document has no timeout, so a drone keeps its last command forever: the neutral one
+is sent last, FINAL_REPEATS times.
 
-| state | listening: what is sent | calling: what is sent | ends |
+| state | sends when listening | sends when calling | ends |
 |---|---|---|---|
-| WAITING | nothing | a call, at once, after 0.5 s, 1 s and then every 2 s | TALKING, by telemetry |
-| TALKING | a command, at `rate` | the same | SILENT, after `telemetry_timeout` without telemetry |
-| SILENT | the neutral command FINAL_REPEATS times, then nothing | the same, then calls | TALKING, by telemetry of the \
-drone; when listening, of another one only after `takeover_timeout` |
+| WAITING | nothing | a call, immediately, after 0.5 s, 1 s and then every 2 s | CONNECTED, by telemetry |
+| CONNECTED | a command, at `rate` | the same | SILENT, after `telemetry_timeout` without telemetry |
+| SILENT | the neutral command FINAL_REPEATS times, then nothing | the same, then calls | CONNECTED, by the drone's \
+telemetry; when listening, by another drone's only after `takeover_timeout` |
 | CLOSED, by `end` | the neutral command FINAL_REPEATS times | the same | |
 
-The source of a datagram may be forged: so nothing is sent that nobody asks for any more, and a drone that talks is not
-replaced by another sender. A drone that is called is the only one: documents of other hosts are refused. It may send
-from any port of its host, and is commanded at the one that was called; of a drone that was not called, `sender_ports`
-knows whether documents from another port are its own, and it is commanded where it has sent from last.
+The source of a datagram may be forged: so nothing is sent without recent telemetry, and another sender can't replace a
+drone that is heard. A called drone is the only one: documents of other hosts are refused. It may send from any port of
+its host, and is commanded at the port that was called. For a drone that was not called, `sender_ports` decides whether
+documents from another port are its own. It is commanded at the port of its last document.
 
-Documents on topics have no source: TALKING begins with the link, and commands go on while the drone is SILENT.
+Documents on topics have no source: CONNECTED begins with the link, and commands continue while the drone is SILENT.
 
-A rover's telemetry comes from any sender, as nobody is commanded by it. One that comes on the topic is sent on to the
-drone, whose simulation may follow that rover.
+A rover's telemetry may come from any sender, because it does not change the destination of commands. Telemetry on the
+topic is forwarded to the drone, whose simulation may follow that rover.
 """
 
 import math
@@ -66,20 +66,20 @@ from drone_bridge.telemetry.session.sender_ports import SenderPorts
 from drone_bridge.wire.addresses import AllowedPeers, peer_name, same_host
 from drone_bridge.wire.events import NEED_DATA, RemoteProtocolError
 
-WAITING, TALKING, SILENT, CLOSED = "waiting for a peer", "talking", "no telemetry", "closed"
+WAITING, CONNECTED, SILENT, CLOSED = "waiting for a peer", "connected", "no telemetry", "closed"
 # Counters.
 LOST_COMMANDS, LOST_ROVERS = "undelivered_commands", "undelivered_rover_documents"
 BAD_IMAGES, UNANSWERED = "undecodable_images", "unanswered_calls"
-#: A rover's document that is older than this calls no drone.
+#: Age after which a rover's document is not used to call a drone, s.
 ROVER_FRESH_S = 2.0
-#: For how long nothing is heard before the other role is suggested.
+#: Time without any document after which the other role is suggested, s.
 HINT_S = 5.0
-#: Who sends the documents of a topic.
+#: Senders of the documents on topics.
 _SENDERS: dict[Any, Sender] = {DRONE_TOPIC: "drone", ROVER_TOPIC: "rover"}
 
 
 class ControllerSession(Session):
-    """A controller's conversation with one drone."""
+    """Controller's conversation with one drone."""
 
     def __init__(
         self,
@@ -91,39 +91,39 @@ class ControllerSession(Session):
         by_topics: bool = False,
         called: Callable[[], Any] | None = None,
     ) -> None:
-        """Prepare to talk.
+        """Start in the state WAITING.
 
         Args:
-            pilot: which decides how the drone is steered.
-            to_command: makes a command of shares, with the signs of the wire.
-            parameter: returns the present value of `rate`, `telemetry_timeout` and `takeover_timeout`.
-            allowed_peers: who may be the drone.
-            by_topics: whether documents come and go on topics.
-            called: returns the address of the drone that is called, once the link is open; None to listen.
+            pilot: decides how the drone is steered.
+            to_command: converts shares to a command, with the signs of the wire.
+            parameter: returns the current value of `rate`, `telemetry_timeout` and `takeover_timeout`.
+            allowed_peers: permitted drones.
+            by_topics: whether documents are transported on topics.
+            called: returns the address of the called drone, once the link is open; None to listen.
         """
         self.state = WAITING
         self._pilot, self._to_command = pilot, to_command
         self._parameter, self._allowed = parameter, allowed_peers
         self._by_topics, self._called = by_topics, called
-        self._drone: Any = None  # where it is commanded
+        self._drone: Any = None  # destination of commands
         self._ports = SenderPorts()
         self._gaps = call_gaps()
-        self._rover: tuple[bytes, float] | None = None  # the newest document from the topic, and when it came
+        self._rover: tuple[bytes, float] | None = None  # newest document from the topic, and its time of arrival
         self._opened_s = math.inf
         self._was_refused = self._were_ports_noted = self._was_hinted = False
-        self._final_left = 0  # neutral commands that are to be sent before nothing is
-        # Timestamps are the sender's own: of the drone, of other senders to the same port, of the rover's topic.
+        self._final_left = 0  # neutral commands left to send before nothing is sent
+        # Timestamps are the sender's own: of the drone, of other senders to the same port, and of the rover's topic.
         self._from_drone, self._from_others, self._from_rover = (ControllerConnection() for _ in range(3))
 
     def opened(self, now_s: float) -> Actions:
-        """Begin to listen, or call the drone."""
+        """Start listening, or call the drone."""
         if self._by_topics:
             return self._begin(COMMAND_TOPIC, COMMAND_TOPIC, now_s) if self.state == WAITING else []
         self._opened_s = now_s
         if self._called:
             self._drone = self._called()
             self.peer = peer_name(self._drone)
-            if self.state != TALKING:
+            if self.state != CONNECTED:
                 self._gaps = call_gaps()
                 return self._call(now_s)
         elif self.state == WAITING:
@@ -131,7 +131,7 @@ class ControllerSession(Session):
         return []
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a document, of a datagram's source or of a topic."""
+        """Handle a document from a datagram's source or a topic."""
         name = source if source in _SENDERS else peer_name(source)
         if refusal := self._source_refusal(source):
             return [_refusal(name, refusal)]
@@ -157,29 +157,29 @@ class ControllerSession(Session):
             if not self._has_moved(event, source, now_s):
                 return [*self._adopted(event, source, name, now_s), *noted]
             if not self._ports.is_changing:
-                noted.append(Note("", f"{self.peer} sends from {name} now: commands go there.", is_expected=True))
+                noted.append(Note("", f"{self.peer} now sends from {name}. Commands are sent there.", is_expected=True))
         if source != DRONE_TOPIC:
             noted += self._noted_port(source, name, event.timestamp)
         return [Publish(event), *self._heard(now_s), *noted]
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        """Take that the called port is closed: said once, until telemetry comes."""
+        """Handle a closed port at the called drone. It is logged once, until telemetry arrives."""
         is_new, self._was_refused = not self._was_refused, True
         is_not_up_yet = self.heard_s is None
-        hint = " A simulation that sends first itself needs role: listen here." if is_not_up_yet else ""
-        said = f"{sentence} It is called again and again.{hint}" if is_new else ""
+        hint = " If the simulation sends first, set role: listen." if is_not_up_yet else ""
+        said = f"{sentence} Retrying.{hint}" if is_new else ""
         return [Note(REFUSED_DATAGRAMS, said, is_expected=is_not_up_yet)]
 
     def tick(self, now_s: float) -> Actions:
-        """Send the command that is due, call the drone, or find that it is silent."""
+        """Send the command that is due, call the drone, or detect its silence."""
         if now_s < self.due_s:
             return []
         if self._final_left:
             return self._final(now_s)
-        if self.state != TALKING and not self._by_topics:
+        if self.state != CONNECTED and not self._by_topics:
             return self._call(now_s) if self._called else self._hinted()
         silences: Actions = []
-        if self.state == TALKING and self.silent_s(now_s) > self._parameter("telemetry_timeout"):
+        if self.state == CONNECTED and self.silent_s(now_s) > self._parameter("telemetry_timeout"):
             silences = self._lose_telemetry()
         if self._final_left:
             return [*self._final(now_s), *silences]
@@ -191,7 +191,7 @@ class ControllerSession(Session):
         return [*self._sent(self._to_command(shares)), *estimates, *silences]
 
     def resume(self, now_s: float) -> Actions:
-        """Listen and speak before the drone is judged: the silence was our own."""
+        """Restart the timeouts, because the silence was our own."""
         if self.heard_s is not None:
             self.heard_s = now_s
         if self.since_s is not None:
@@ -199,7 +199,7 @@ class ControllerSession(Session):
         return []
 
     def lost(self, now_s: float) -> Actions:
-        """Have the drone hover until somebody commands it anew."""
+        """Make the drone hover until it gets a new command."""
         self._pilot.restart(now_s)
         return [] if self._drone is None else self._sent(HOVER)
 
@@ -215,17 +215,17 @@ class ControllerSession(Session):
     # The drone.
 
     def _source_refusal(self, source: Any) -> str:
-        """Return why documents of a source are not read, empty if they are."""
+        """Return why documents of a source are refused; empty if they are accepted."""
         if source in _SENDERS:
             return ""
         if not self._allowed.allows(source[0]):
             return "it is not in allowed_peers."
         if self._called and not same_host(source, self._drone):
-            return f"{self.peer} is called, and only that host is listened to."
+            return f"the drone is {self.peer}, and documents from other hosts are not accepted."
         return ""
 
     def _is_drones(self, source: Any) -> bool:
-        """Return whether telemetry of a source is that of the drone."""
+        """Return whether telemetry of a source is the drone's."""
         if source == ROVER_TOPIC:
             return False
         if source in (self._drone, DRONE_TOPIC) or self._called:
@@ -233,35 +233,35 @@ class ControllerSession(Session):
         return self._ports.is_changing and same_host(source, self._drone)
 
     def _lose_telemetry(self) -> Actions:
-        """Begin the drone's silence; over UDP the last commands are due then."""
+        """Handle the drone's silence. Over UDP, the last commands follow."""
         self.state = SILENT
-        self._from_drone = ControllerConnection()  # it may have been restarted, so none of its timestamps are late
-        after = "Commands are still sent."
+        self._from_drone = ControllerConnection()  # it may have restarted, so that its timestamps are not late
+        after = "Still sending commands."
         if not self._by_topics:
-            after = "The drone was commanded to hover, and gets no commands until it is heard."
+            after = "Commanded the drone to hover. It gets no commands until it is heard."
             self._final_left, self._gaps = FINAL_REPEATS, call_gaps()
         sentence = f"No telemetry was received for {self._parameter('telemetry_timeout'):g} s. {after}"
         return [Note("silences", sentence if self.heard_s is not None else "")]
 
     def _has_moved(self, telemetry: DroneTelemetry, source: Any, now_s: float) -> bool:
-        """Return whether telemetry that came from another port of the drone's host is the drone's."""
+        """Return whether telemetry from another port of the drone's host is the drone's."""
         if self._drone is None or not same_host(source, self._drone):
             return False
         return self._ports.is_drones(source[1], telemetry.timestamp, self.silent_s(now_s))
 
     def _noted_port(self, source: Any, name: str, timestamp: float | None) -> list[Action]:
-        """Note where the drone has sent from; return what a person should know of that, once."""
-        self._ports.hear(source[1], timestamp)
+        """Record the port of the drone's document; return what to log about it, once."""
+        self._ports.record(source[1], timestamp)
         sentence = ""
         if self._called:
             if source[1] != self._drone[1]:
-                sentence = f"Telemetry comes from {name}, another port than was called: commands go to {self.peer}."
+                sentence = f"Telemetry comes from {name}, not from the called port. Commands are sent to {self.peer}."
         else:
             self._drone, self.peer = source, name
             if self._ports.is_changing:
                 sentence = (
-                    f"Each document of {source[0]} comes from another port. All are taken as one drone's, and commands "
-                    "go to the newest port: the drone has to receive on the socket that it sends from."
+                    f"Each document of {source[0]} has a different source port. They are treated as one drone, and "
+                    "commands are sent to the newest port: the drone must receive on its sending socket."
                 )
         if not sentence or self._were_ports_noted:
             return []
@@ -269,46 +269,46 @@ class ControllerSession(Session):
         return [Note("", sentence, is_expected=bool(self._called))]
 
     def _adopted(self, telemetry: DroneTelemetry, source: Any, name: str, now_s: float) -> Actions:
-        """Command who has sent telemetry and is not the drone yet, unless there is another drone."""
+        """Adopt the sender as our drone unless one is connected."""
         silent_s, present, takeovers = self.silent_s(now_s), self.peer, []
         if self._drone is not None:
             allowed_s = self._parameter("takeover_timeout")
             if silent_s <= self._parameter("telemetry_timeout"):
                 return [_refusal(name, f"{present} is connected, and only one peer is served.")]
             if silent_s <= allowed_s:
-                keeps = f"{present} keeps its place for {allowed_s:g} s of silence (takeover_timeout)"
-                return [_refusal(name, f"{keeps}, and has been silent for {silent_s:.1f} s.")]
-            sentence = f"{name} takes the place of {present}, which has been silent for {silent_s:.1f} s."
+                keeps = f"{present} is the drone until it is silent for {allowed_s:g} s (takeover_timeout)"
+                return [_refusal(name, f"{keeps}, currently {silent_s:.1f} s.")]
+            sentence = f"{name} replaces {present}, which has been silent for {silent_s:.1f} s."
             takeovers = [Note("takeovers", sentence, is_expected=True)]
         self._from_drone, self._from_others = self._from_others, ControllerConnection()
         begun = self._begin(source, name, now_s)
-        self._ports.hear(source[1], telemetry.timestamp)
+        self._ports.record(source[1], telemetry.timestamp)
         return [*begun, Publish(telemetry), *self._heard(now_s), *takeovers]
 
     def _begin(self, drone: Any, name: str, now_s: float) -> Actions:
-        """Command a drone from now on, the neutral command first."""
+        """Start commanding a drone, with the neutral command first."""
         self._pilot.restart(now_s)
         if self._by_topics or self._drone is None or not same_host(self._drone, drone):
             self._ports, self._were_ports_noted = SenderPorts(), False
         self._drone, self.peer, self._final_left = drone, name, 0
-        self.state, self.is_open = TALKING, True
+        self.state, self.is_open = CONNECTED, True
         self.since_s = now_s
         self.due_s = now_s + 1 / self._parameter("rate")
-        return [Note("connections", f"Talking to {name}.", is_expected=True), *self._sent(HOVER)]
+        return [Note("connections", f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
 
     def _heard(self, now_s: float) -> Actions:
-        """Note that the drone talks."""
+        """Record that the drone is heard."""
         self.heard_s, self._was_refused = now_s, False
         if self.state != SILENT:
             return []
-        self.state, self._final_left = TALKING, 0
+        self.state, self._final_left = CONNECTED, 0
         self.due_s = min(self.due_s, now_s)
         return [Note("", f"{self.peer} is heard again.", is_expected=True)]
 
-    # What is sent.
+    # Sending.
 
     def _call(self, now_s: float) -> Actions:
-        """Call the drone, by the rover's newest document, else by the neutral command."""
+        """Call the drone with the rover's newest document, else with the neutral command."""
         self.due_s = now_s + next(self._gaps)
         rover, came_s = self._rover or (b"", -math.inf)
         is_fresh = now_s - came_s <= ROVER_FRESH_S
@@ -317,21 +317,21 @@ class ControllerSession(Session):
             return called
         hint = ""
         if now_s - self._opened_s >= HINT_S:
-            hint = " A simulation that sends first itself needs role: listen here."
+            hint = " If the simulation sends first, set role: listen."
         sentence = f"No telemetry from {self.peer} yet.{hint}"
         return [*called, Note(UNANSWERED, sentence, is_ongoing=True, is_usual_at_start=True)]
 
     def _hinted(self) -> Actions:
-        """Say, once, that nobody sends telemetry here."""
+        """Log, once, that no telemetry arrives."""
         self.due_s = math.inf
         if self._was_hinted:
             return []
         self._was_hinted = True
-        sentence = f"No telemetry has come for {HINT_S:g} s. A simulation that waits for the controller needs"
-        return [Note("", f"{sentence} role: connect here, with its host and port.")]
+        sentence = f"No telemetry was received for {HINT_S:g} s. If the simulation waits for the controller, set"
+        return [Note("", f"{sentence} role: connect, with its host and port.")]
 
     def _final(self, now_s: float) -> Actions:
-        """Send one of the last commands, and have the others follow."""
+        """Send one of the last commands, and schedule the others."""
         self._final_left -= 1
         if self._final_left:
             self.due_s = now_s + FINAL_GAP_S
@@ -347,12 +347,12 @@ class ControllerSession(Session):
         return [*notes, Send(document, self._drone, LOST_COMMANDS, ("sent_commands",))]
 
     def _relayed(self, document: bytes | str, now_s: float) -> Actions:
-        """Send a rover's document on to the drone; keep it for the next call."""
+        """Forward a rover's document to the drone, and keep it for the next call."""
         if self._by_topics:
             return []
         data = document.encode() if isinstance(document, str) else document
         self._rover = data, now_s
-        if self.state != TALKING:
+        if self.state != CONNECTED:
             return [Note(LOST_ROVERS)] if self.state == SILENT else []
         return [Send(data, self._drone, LOST_ROVERS)]
 
