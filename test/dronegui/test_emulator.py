@@ -2,6 +2,7 @@
 """The emulator as its users meet it: a process, its output, its exit code and what it does about packets."""
 
 import csv
+import signal
 import socket
 
 import pytest
@@ -9,7 +10,7 @@ from dronegui_operator import DroneGuiOperator
 from patience import TIMEOUT_S
 from processes import Process, when_listening
 
-from drone_bridge.dronegui.cameras import CAMERAS
+from drone_bridge.dronegui.cameras import CAMERAS, DOWN, FRONT
 from drone_bridge.dronegui.video import decode
 
 
@@ -61,6 +62,18 @@ def test_each_datagram_of_video_is_a_picture_of_the_camera(start_child, screen, 
         assert {(each.width, each.height) for each in pictures} == {(camera.width, camera.height)}
         assert [each.number for each in pictures] == [1, 2, 3]
         assert len(set(pictures[0].rgb8)) > 50
+        assert drone.stop() == 0
+
+
+def test_a_signal_switches_the_cameras(start_child, screen):
+    ports = ("--port", "0", "--video-source-port", "0", "--video-port", screen.getsockname()[1])
+    with Process.module("drone_bridge.dronegui.emulator", *ports) as drone:
+        when_listening(drone)
+        for camera in (FRONT, DOWN, FRONT):
+            while decode(screen.recv(1 << 16)).width != camera.width:
+                pass
+            drone.send(signal.SIGIO)
+        drone.wait_for_line("video of the down camera")
         assert drone.stop() == 0
 
 

@@ -2,7 +2,9 @@
 """The page in a real browser: what it shows of each vehicle."""
 
 import json
+import os
 import re
+import signal
 
 import browser as chromium
 from composition import launch
@@ -10,6 +12,8 @@ from ports import free_ports
 from repository import ROOT, TESTS
 from ros_session import wait_until
 from web_page import address_of, grows
+
+from drone_bridge.dronegui.cameras import DOWN, FRONT
 
 LAYOUTS = sorted((ROOT / "config" / "foxglove").glob("*.json"))
 TWO_VEHICLES = TESTS / "launch" / "launch_files" / "two_vehicles.launch.xml"
@@ -67,6 +71,26 @@ def test_the_page_counts_five_vehicles_with_the_topics_of_the_layouts(browser, r
         browser.open(address_of(composition))
         browser.wait(f"document.querySelectorAll('[data-vehicle]').length === {VEHICLES}")
         wait_until(lambda: not missing_topics(ros), "the topics of the layouts", period_s=0.2)
+
+
+def test_the_page_shows_the_camera_of_an_ar_drone_and_follows_the_switch_of_its_cameras(browser):
+    ports = dict(zip(("dronegui_port", "navdata_port", "video_port"), free_ports(3), strict=True))
+    with launch("dronegui.launch.xml", emulate=True, view=True, view_port=0, **ports) as composition:
+        emulator = int(composition.wait_for_line(r"dronegui-\d+ started \(pid (\d+)\)")[1])
+        browser.open(address_of(composition))
+        picture = '.camera[data-topic="/image_raw/compressed"]'
+        browser.wait("document.querySelectorAll('.camera').length === 1")
+        for camera in (FRONT, DOWN, FRONT):
+            browser.wait(f"document.querySelector('{picture} canvas').width === {camera.width}")
+            grows(browser, picture, "frames")
+            assert browser.evaluate(f"document.querySelector('{picture} canvas').height") == camera.height
+            os.kill(emulator, signal.SIGIO)
+        browser.click(f"{picture} .fill")
+        browser.wait("document.body.classList.contains('pilot')")
+        browser.wait("!document.querySelector('.horizon').classList.contains('unknown')")
+        grows(browser, picture, "frames")
+        assert has_colours(browser, picture)
+        assert browser.console_errors == []
 
 
 def check_switching(browser):

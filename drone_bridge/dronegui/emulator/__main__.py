@@ -5,8 +5,8 @@
 
 As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
 has been pressed, the drone's navdata goes to all senders of packets. The GUI's user has more actions: "Stream Navdata"
-(SIGUSR1), "Land" (SIGUSR2), and to close the GUI and start it again while the drone flies (SIGURG). "Start Video" has
-been chosen from the start, unless that is left out.
+(SIGUSR1), "Land" (SIGUSR2), to switch the drone's cameras (SIGIO), and to close the GUI and start it again while the
+drone flies (SIGURG). "Start Video" has been chosen from the start, unless that is left out.
 The program reports on standard output: a line for each change and, once a second, where the drone is.
 """
 
@@ -126,6 +126,11 @@ class GuiProgram:
         print_event("Land: the GUI commands the drone to land")
         self._flight.land()
 
+    def switch_camera(self, *_: object) -> None:
+        """Send the pictures of the drone's other camera from now on."""
+        if self._video:
+            print_event(f"video of the {self._video.switch().name} camera")
+
     def send_video(self) -> None:
         """Send a picture that is due to all controllers."""
         if self._video and self._video.is_due(self._flight.time):
@@ -225,6 +230,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     gui = GuiProgram(flight, dialect, link, Lies(dict(options.lie)), video)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
+    signal.signal(signal.SIGIO, gui.switch_camera)
     signal.signal(signal.SIGURG, gui.restart)
     print_event(f"listening on {address_name(options.host, link.port)}")
     with contextlib.suppress(LinkCancelledError):

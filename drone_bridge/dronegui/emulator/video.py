@@ -8,6 +8,7 @@ the ground alone.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import cv2
 import numpy as np
 
-from drone_bridge.dronegui.cameras import DOWN, Camera
+from drone_bridge.dronegui.cameras import DOWN, FRONT, Camera
 from drone_bridge.dronegui.emulator.flight import Flight
 from drone_bridge.dronegui.emulator.navdata import TAG_POSITION_M, TAG_SIZE_M
 from drone_bridge.dronegui.video import encode
@@ -87,8 +88,9 @@ class Scenery:
 
 
 class Shot(NamedTuple):
-    """What the next picture shows, and who gets it."""
+    """View of the next picture, and the addresses of its receivers."""
 
+    camera: Camera
     position: Vector
     rotation: Matrix
     receivers: Sequence[Any]
@@ -113,8 +115,13 @@ class Video:
 
     def show(self, flight: Flight, receivers: Sequence[Any]) -> None:
         """Send a picture of the present view to the hosts of these addresses, in place of one that is not drawn yet."""
-        self._next = Shot(flight.position.copy(), flight.rotation, receivers)
+        self._next = Shot(self._camera, flight.position.copy(), flight.rotation, receivers)
         self._wakeup.set()
+
+    def switch(self) -> Camera:
+        """Take the next pictures with the other camera, and return it."""
+        self._camera = FRONT if self._camera is DOWN else DOWN
+        return self._camera
 
     def close(self) -> None:
         self._is_over = True
@@ -124,13 +131,14 @@ class Video:
 
     def _run(self) -> None:
         cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
-        scenery, number = Scenery(self._camera, self._seed), 0
+        sceneries, number = functools.cache(functools.partial(Scenery, seed=self._seed)), 0
         while not self._is_over:
             self._wakeup.wait()
             self._wakeup.clear()
             if shot := self._next:
                 number += 1
-                image = cv2.cvtColor(scenery.draw(shot.position, shot.rotation), cv2.COLOR_BGR2RGB)
+                drawn = sceneries(shot.camera).draw(shot.position, shot.rotation)
+                image = cv2.cvtColor(drawn, cv2.COLOR_BGR2RGB)
                 self._send(encode(np.asarray(image, np.uint8), number=number), shot.receivers)
 
     def _send(self, packet: bytes, receivers: Sequence[Any]) -> None:
