@@ -3,6 +3,7 @@
 
 import sys
 
+from dronegui_video import measure_video
 from vehicles import Vehicle, compare
 
 DRONE = Vehicle(
@@ -25,4 +26,4 @@ DRONE = Vehicle(
 )
 
 if __name__ == "__main__":
-    sys.exit(compare(__doc__, DRONE))
+    sys.exit(compare(__doc__, DRONE, measure_video))

@@ -4,6 +4,7 @@
 import os
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -77,8 +78,14 @@ def measure_round(vehicle: Vehicle, samples: Samples, seconds: float, sides: lis
             samples.add(load, CPU_PER_MESSAGE, system.side, measurement.cpu_per_item_ms)
 
 
-def compare(description: str | None, vehicle: Vehicle) -> int:
-    """Run all measurements and print them; return the exit status."""
+def compare(
+    description: str | None, vehicle: Vehicle, finish: Callable[[int, float], None] = lambda rounds, seconds: None
+) -> int:
+    """Run all measurements and print them; return the exit status.
+
+    `finish` gets the number of rounds and their seconds, and measures more. It may raise ChildError.
+    """
     options = make_parser(description, seconds=8.0).parse_args()
     samples = Samples(vehicle.name)
-    return run(options, samples, partial(measure_round, vehicle, samples))
+    measure = partial(measure_round, vehicle, samples)
+    return run(options, samples, measure, lambda: finish(options.rounds, options.seconds))

@@ -24,6 +24,7 @@ from web_boxes import blank, faults
 from web_page import address_of, grows, take_the_helm
 from web_viewer import Pilot
 
+from drone_bridge.dronegui.cameras import DOWN, FRONT
 from drone_bridge.tools.demo.composition import ports_of
 
 SIZES = [(1400, 900), (1366, 650), (1280, 720), (820, 1180), (390, 844), (844, 390)]
@@ -31,6 +32,8 @@ SCHEMES = ("light", "dark")
 SECTIONS = ("look", "steer", "plots", "more")
 VEHICLES = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 VEHICLE = "telemetry"
+#: The vehicles with cameras.
+SEEING = ("testbed", "dronegui", "telemetry")
 #: What asks for a second press.
 GRAVE = ".emergency, .emergencies button, [data-call$=takeoff], [data-call$=land_on_pad]"
 LONG_NAME = "W" * 24
@@ -70,9 +73,12 @@ class Shooting:
                 self._steer()
             if section:
                 self._take(section)
+        if width < PHONE_WIDTH_PX:
+            browser.click(".sections [data-section=look]")
+        self._switch_cameras()
         if browser.evaluate("document.querySelector('.overview-button').checkVisibility()"):
             browser.click(".overview-button")
-            browser.wait("document.querySelectorAll('[data-card][data-drawn]').length === 2")
+            browser.wait(f"document.querySelectorAll('[data-card][data-drawn]').length === {len(SEEING)}")
             browser.wait("/Battery/.test(document.querySelector('[data-card=robot]').innerText)")
             browser.wait("![...document.querySelectorAll('.card-state')].some(each => each.innerText === '')")
             self._take("all")
@@ -81,6 +87,21 @@ class Shooting:
             self._take("all_held")
             self._resume(".resume-all")
             browser.click(".overview-button")
+
+    def _switch_cameras(self) -> None:
+        """Take pictures of what each camera of the AR.Drone sees, in its place and filling the window."""
+        browser = self._browser
+        self._look_at("dronegui")
+        picture = '.camera[data-topic^="/dronegui/"]'
+        for camera in (FRONT, DOWN):
+            browser.wait(f"document.querySelector('{picture} canvas')?.width === {camera.width}")
+            self._take(f"dronegui_{camera.name}")
+            browser.evaluate(f"document.querySelector('{picture} .fill').click()")
+            browser.wait("document.body.classList.contains('pilot')")
+            grows(browser, picture, "frames", 1)
+            self._take(f"dronegui_{camera.name}_filling")
+            browser.evaluate("document.querySelector('.camera-tools button').click()")
+            os.kill(self._emulators[VEHICLES.index("dronegui")], signal.SIGIO)
 
     def take_states(self, size: tuple[int, int], scheme: str) -> None:
         """Take a picture of each vehicle in each state in which there is more to say."""
