@@ -6,6 +6,7 @@ import random
 import signal
 import socket
 import threading
+import time
 
 import pytest
 from child_processes import children_of, is_running
@@ -22,7 +23,9 @@ from video_sender import VideoSender, captured
 
 from drone_bridge.dronegui.cameras import DOWN, FRONT
 from drone_bridge.dronegui.pictures.camera import NO_VIDEO, PORT_TAKEN, UNDECODED
+from drone_bridge.dronegui.pictures.codec_process import REPLY_TIMEOUT_S
 from drone_bridge.dronegui.video import decode
+from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.tools.wire.log_file import LogFile
 from drone_bridge.vision.jpegs import bgr_of_jpeg
 
@@ -70,6 +73,10 @@ def decoders_of(process):
 def values(ros):
     """Return an inbox of the values that the bridge reports."""
     return ros.subscribe(DiagnosticArray, "/diagnostics")
+
+
+def stamp_ns(image):
+    return image.header.stamp.sec * 10**9 + image.header.stamp.nanosec
 
 
 def count(reports, name, least=1):
@@ -136,6 +143,44 @@ def test_a_child_that_dies_is_counted_and_comes_back(ros, gui, video):
         images.wait()
         (other,) = decoders_of(process)
         assert other != child
+
+
+def test_a_child_that_is_stopped_blocks_no_command_and_is_replaced(ros, gui, video):
+    images, reports = ros.subscribe(Image, "image_raw"), values(ros)
+    with bridge(gui, video) as process:
+        video.keep_sending(FRONT_PACKET)
+        images.wait()
+        (child,) = decoders_of(process)
+        os.kill(child, signal.SIGSTOP)
+        gui.forget()
+        count(reports, "ended_codec_processes")
+        assert len(gui.received) > REPLY_TIMEOUT_S  # 20 times as many, if the machine is fast enough
+        assert not is_running(child)
+        images.clear()
+        images.wait()
+        (other,) = decoders_of(process)
+        os.kill(other, signal.SIGSTOP)
+    assert not is_running(other)
+
+
+def test_a_bridge_that_was_stopped_publishes_no_picture_from_before_as_a_new_one(ros, gui, video):
+    images, reports = ros.subscribe(Image, "image_raw"), values(ros)
+    with bridge(gui, video) as process:
+        video.keep_sending(FRONT_PACKET)
+        images.wait()
+        process.send(signal.SIGSTOP)
+        stopped_s = time.monotonic()
+        while time.monotonic() < stopped_s + 3 * StallDetector.STALL_S:
+            time.sleep(0.02)
+        video.stop()
+        reports.clear()
+        continued_ns = time.time_ns()
+        process.send(signal.SIGCONT)
+        reports.wait()
+        video.keep_sending(DOWN_PACKET)
+        came = []
+        images.wait(lambda image: came.append(image) or image.width == DOWN.width)
+        assert [image.width for image in came if stamp_ns(image) > continued_ns] == [DOWN.width]
 
 
 def test_the_child_of_a_bridge_that_was_killed_ends(ros, gui, video):

@@ -31,7 +31,7 @@ PARTS = {
     "video": ({"wire"}, ()),
     "device": ({"wire", "motion"}, ("codec",)),
     "discovery": ({"wire", "net"}, ("codec",)),
-    "pictures": ({"wire", "net", "vision", "ros"}, ("cameras", "codec", "ports", "video")),
+    "pictures": ({"wire", "net", "session", "vision", "ros"}, ("cameras", "codec", "ports", "video")),
     "ports": ({"wire", "net"}, ()),
     "emulator": (
         {"wire", "net", "motion", "vision", "programs"},

@@ -39,6 +39,7 @@ from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.log_pipe import original_output
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched
+from drone_bridge.session.stall_detector import StallDetector
 
 if TYPE_CHECKING:
     from drone_bridge.ros.protocol_node import ProtocolNode
@@ -63,12 +64,8 @@ CAMERA_PARAMETERS = (
 
 JPEG_QUALITY = 80  # of 100
 SUBSCRIBER_CHECK_PERIOD_S = 0.2
-#: Longest wait of the thread: for a port that may be free by then, and a child that is to be started again.
-TURN_S = 0.5
 #: Without a packet for so long there is no video, s.
 SILENCE_S = 3.0
-#: More packets than that in one turn are a flood, which is read half as often.
-FLOOD = 2
 # Counters.
 PACKETS, PICTURES = "video_packets", "pictures"
 REFUSED, FOREIGN, ENDS, UNCOMPRESSED = (
@@ -113,7 +110,7 @@ class CameraTopics:
         self._taken_s = -math.inf  # when a packet came
         self._refusal = ""  # of the newest packet that the child got
         # The thread's own.
-        self._checked_s = self._due_s = -math.inf  # when subscribers were counted; when the port is read again
+        self._checked_s = -math.inf  # when subscribers were counted
         self._pending: _Pending | None = None
         self._is_placed = False  # whether the transforms of this activation were published
         node.each_second(self._report)
@@ -140,11 +137,13 @@ class CameraTopics:
     # The thread.
 
     def _run(self, port: VideoPort) -> None:
-        child = CodecProcess(original_output())
+        child, stalls = CodecProcess(original_output()), StallDetector()
         try:
             while not self._cancellation.is_set:
                 port.keep_open()
                 self._wait(port, child)
+                if stalls.has_stalled(elapsed_s()):
+                    port.drop()
                 self._count_subscribers()
                 self._take_packet(port)
                 self._publish_reply(child)
@@ -156,14 +155,14 @@ class CameraTopics:
             child.end()
 
     def _wait(self, port: VideoPort, child: CodecProcess) -> None:
-        """Wait for the next packet, once the port is read again, and for the child's reply."""
+        """Wait for the next packet, once the port may be read, and for the child's reply."""
         files: list[Selectable] = [self._cancellation]
-        left_s = self._due_s - elapsed_s()
+        left_s = port.left_s
         if port.is_open and left_s <= 0:
             files.append(port)
         if child.is_busy:
             files.append(child)
-        wait_readable(files, min(TURN_S, left_s) if left_s > 0 else TURN_S)
+        wait_readable(files, min(StallDetector.PERIOD_S, left_s) if left_s > 0 else StallDetector.PERIOD_S)
 
     def _count_subscribers(self) -> None:
         now_s = elapsed_s()
@@ -174,19 +173,14 @@ class CameraTopics:
 
     def _take_packet(self, port: VideoPort) -> None:
         """Read the port if it is due: the newest packet is published as it came, and decoded next."""
-        now_s = elapsed_s()
-        if now_s < self._due_s:
-            return
-        taken, counts = port.take(), self._node.report.counts
+        taken, counts = port.take(self._node.parameters["video_rate"]), self._node.report.counts
         if taken.refused:
             counts[FOREIGN] += taken.refused
             sentence = f"Video from {taken.refused_host} was refused: the GUI is at another address."
             self._node.report.warn(sentence, FOREIGN)
         if taken.packet is None:
             return
-        turns = 2 if taken.received > FLOOD else 1
-        self._due_s = max(self._due_s + turns / self._node.parameters["video_rate"], now_s)
-        self._taken_s = now_s
+        self._taken_s = elapsed_s()
         counts[PACKETS] += taken.received
         self._node.report.facts["video_packet_bytes"] = str(len(taken.packet))
         stamp = self._node.now()
@@ -194,7 +188,7 @@ class CameraTopics:
             message = self._translation.packet(VideoPacket(taken.packet), stamp)
             self._node.publish(self._publishers[VIDEO_TOPIC], message)
         if self._wanted & PICTURE_TOPICS:
-            self._pending = _Pending(taken.packet, stamp, now_s)
+            self._pending = _Pending(taken.packet, stamp, self._taken_s)
 
     def _ask(self, child: CodecProcess) -> None:
         """Give the child the newest packet, once it is done with the last one."""

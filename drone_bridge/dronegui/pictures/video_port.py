@@ -15,6 +15,10 @@ from drone_bridge.net.datagram_link import DatagramPort
 RETRY_S = 2.0
 #: Datagrams that are read at a time, of which the newest is kept.
 MAX_DRAINED = 64
+#: Datagrams that are dropped at a time. A socket's buffer has room for fewer.
+MAX_STALE = 64 * MAX_DRAINED
+#: More datagrams than that at a time are a flood, which is read half as often.
+FLOOD = 2
 #: Transports in the wire log: packets in full, or the size and the hash of each, as JSON.
 IN_FULL, BY_HASH = "udp video", "udp video by hash"
 
@@ -32,8 +36,11 @@ class Taken(NamedTuple):
     refused_host: str  # the last of them
 
 
+NOTHING = Taken(None, 0, 0, "")
+
+
 class VideoPort:
-    """A port at our address towards the peer, bound as soon as it is free. For one thread."""
+    """Port at our address towards the peer, bound as soon as it is free and read at a limited rate. For one thread."""
 
     def __init__(self, port: int, hosts: Callable[[], Hosts | None], log: MakeTap | None) -> None:
         """Begin unbound.
@@ -47,6 +54,7 @@ class VideoPort:
         self._port: DatagramPort | None = None
         self._bound: Hosts | None = None
         self._tried_s = -math.inf
+        self._due_s = -math.inf  # the next read
         #: Why the port can't be bound, a sentence; empty while it is.
         self.problem = ""
 
@@ -75,8 +83,32 @@ class VideoPort:
                 self.problem = str(error)
         self._bound = hosts
 
-    def take(self) -> Taken:
-        """Return the newest of the packets that have come; MAX_DRAINED are read at most."""
+    @property
+    def left_s(self) -> float:
+        """Seconds until the port may be read again; 0 or less if it may be read now."""
+        return self._due_s - elapsed_s()
+
+    def take(self, rate_hz: float) -> Taken:
+        """Return the newest packet and count the others, MAX_DRAINED at most. Nothing is read before it is due.
+
+        `rate_hz`: reads per second, at most. Datagrams of other hosts count, too.
+        """
+        if self.left_s > 0:
+            return NOTHING
+        taken = self._drain()
+        if datagrams := taken.received + taken.refused:
+            turns = 2 if datagrams > FLOOD else 1
+            self._due_s = max(self._due_s + turns / rate_hz, elapsed_s())
+        return taken
+
+    def drop(self) -> None:
+        """Drop waiting datagrams, which may be stale."""
+        for _ in range(MAX_STALE // MAX_DRAINED):
+            taken = self._drain()
+            if taken.received + taken.refused < MAX_DRAINED:
+                break
+
+    def _drain(self) -> Taken:
         packet, received, refused, refused_host = None, 0, 0, ""
         try:
             for _ in range(MAX_DRAINED):
