@@ -58,6 +58,8 @@ REACTION_S = 0.8
 RETURN_SPEED = 1.0
 _STILL = (0.0, 0.0, 0.0)
 _FENCE_CORNERS = 72
+#: Limit of a velocity without `max_speed`, m/s. Products and sums of larger ones may overflow.
+FASTEST = 1e9
 
 
 class Edge(NamedTuple):
@@ -169,8 +171,7 @@ class Limits:
         return self._slowed(_turned(world, -yaw))  # the return velocity was added
 
     def _slowed(self, velocity: Triple) -> Triple:
-        most = self.parameters.max_speed
-        return shortened(velocity, most) if most else velocity
+        return shortened(velocity, self.parameters.max_speed or FASTEST)
 
     def _edges(self, place: Triple, ground: float) -> list[Edge]:
         """Return the edges of the active limits. `place` and `ground`, the ground's z, are relative to the start, m."""

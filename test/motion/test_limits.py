@@ -8,7 +8,7 @@ from collections import deque
 import pytest
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits, allowed_speed
+from drone_bridge.motion.limits import FASTEST, LOW_BATTERY_S, LimitParameters, Limits, allowed_speed
 from drone_bridge.motion.observed_motion import ObservedMotion
 
 FLIGHTS, PER_TEST = 400, 50
@@ -226,3 +226,13 @@ def test_doubted_odometry_counts_as_missing_and_never_begins_a_landing():
         assert not limits.must_land(now_s)
     observed.measured(0.0, position=(1.0, 0.0, 1.0))
     assert not limits.is_blind(now_s)
+
+
+@pytest.mark.parametrize("speed", [1e200, 1.7e308])
+@pytest.mark.parametrize("yaw", [0.0, 2.0])
+def test_an_enormous_velocity_stays_finite(speed, yaw):
+    observed = ObservedMotion(lambda: 0.0)
+    observed.measured(yaw, (0.0, 0.0, 0.0), STILL, 0.0)
+    for parameters in (LimitParameters(fence_radius=5.0, max_height=3.0), LimitParameters()):
+        allowed = Limits(parameters, observed).limited(BodyVelocity(-speed, -speed, speed), 0.0)
+        assert math.hypot(*allowed.linear) <= FASTEST * (1 + 1e-9)
