@@ -14,7 +14,7 @@ from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, Clien
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.links import client_link
 from drone_bridge.robot_class.robot import AXES, Robot, Telemetry, clamped
-from drone_bridge.robot_class.topics import Translation, make_rows
+from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, make_rows
 from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.frames import DroneFrameNames
@@ -68,15 +68,17 @@ class RobotBridge(ProtocolNode):
 
     robot: ClassVar[type[Robot]]
     rates = (SENT, "commands", REPORTS)
-    problems = (*ProtocolNode.problems, UNSENT, "refused_commands")
+    problems = (*ProtocolNode.problems, UNSENT, "refused_commands", REFUSED_IMAGES)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(f"{self.robot.name}_bridge", parameters(self.robot), **options)
 
     def set_up(self) -> None:
         robot = self.robot
+        names = frame_names(self.parameters, DroneFrameNames)
+        refuse_image = partial(self.report.count_and_warn, REFUSED_IMAGES)
         self._topics = TopicPublishers(
-            self, make_rows(robot), Translation(frame_names(self.parameters, DroneFrameNames), robot.image)
+            self, make_rows(robot), Translation(names, robot.image, refuse_image=refuse_image)
         )
         self._commands: CommandTopics[NoReturn] = CommandTopics(
             self, within_maxima=partial(clamped, robot), has_landing_button="land" in robot.requests

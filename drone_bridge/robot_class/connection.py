@@ -14,7 +14,16 @@ from typing import Any
 
 from drone_bridge.kind import Sent, Side
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class.robot import AXES, SENSELESS, Answer, Robot, Telemetry, clamped
+from drone_bridge.robot_class.robot import (
+    AXES,
+    SENSELESS,
+    Answer,
+    Robot,
+    Telemetry,
+    clamped,
+    finite_telemetry,
+    finite_velocity,
+)
 from drone_bridge.wire import (
     NEED_DATA,
     ConnectionClosed,
@@ -131,11 +140,14 @@ class Connection(EventSource[Packet | ConnectionClosed]):
             return outcome if isinstance(outcome, Told) else self._outcome(data, is_state=False)
         try:
             if self._side is Side.VEHICLE:
-                return Packet(data, self.robot.obey(data))
+                meaning: Any = self.robot.obey(data)
+                return Packet(data, finite_velocity(meaning) if isinstance(meaning, BodyVelocity) else meaning)
             meaning = self.robot.hear_state(data) if is_state else self.robot.hear(data)
+            if isinstance(meaning, Telemetry):
+                return Told(data, finite_telemetry(meaning))
         except SENSELESS as error:
             return RemoteProtocolError(f"A packet makes no sense: {_sentence(error)}")
-        return Told(data, meaning) if isinstance(meaning, Telemetry) else Packet(data, meaning)
+        return Packet(data, meaning)
 
     def _failed(self, sentence: str) -> RemoteProtocolError:
         self._failure = sentence
@@ -154,10 +166,10 @@ def as_read(robot: type[Robot], data: bytes) -> Packet:
     for hear in (end.hear, end.hear_state):
         try:
             meaning = hear(bytes(data))
+            if isinstance(meaning, Telemetry):
+                return Told(data, finite_telemetry(meaning))
         except SENSELESS:
             continue
-        if isinstance(meaning, Telemetry):
-            return Told(data, meaning)
     return Packet(data)
 
 

@@ -23,9 +23,10 @@ Velocities and positions are SI units in the axes of REP 103: x forward, y left,
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from drone_bridge.kind import ProtocolKind, load
@@ -52,7 +53,10 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """What a robot reports. None is what it does not; an empty one is a sign of life."""
+    """What a robot reports. None is what it does not; an empty one is a sign of life.
+
+    A number that is not finite counts as not reported.
+    """
 
     position: Triple | None = None
     """In the frame odom, m."""
@@ -190,6 +194,33 @@ class Robot:
             raise ValueError(f"{cls.__name__}.fastest has no {AXES[still[0]]}, and axes has {still[0]}.")
         cls.parts = load(PARTS)(cls)
         cls.KIND = cls.parts.kind(has_robots_end=cls.obey is not Robot.obey)
+
+
+def finite_velocity(velocity: BodyVelocity) -> BodyVelocity:
+    """Return a velocity with float components. Raises ValueError if one is not finite, TypeError if it is no number."""
+    components = tuple(map(float, (*velocity.linear, *velocity.angular)))
+    if not all(map(math.isfinite, components)):
+        raise ValueError(f"{velocity} is not finite")
+    return BodyVelocity(*components)
+
+
+def finite_telemetry(telemetry: Telemetry) -> Telemetry:
+    """Return telemetry with float numbers, and None for those that are not finite. Raises SENSELESS if no numbers."""
+    numbers = {name: getattr(telemetry, name) for name in ("yaw", "voltage", "charge", "height")}
+    known: dict[str, Any] = {name: _finite(value) for name, value in numbers.items() if value is not None}
+    if telemetry.position is not None:
+        x, y, z = map(_finite, telemetry.position)
+        known["position"] = None if x is None or y is None or z is None else (x, y, z)
+    if telemetry.velocity is not None:
+        try:
+            known["velocity"] = finite_velocity(telemetry.velocity)
+        except ValueError:
+            known["velocity"] = None
+    return replace(telemetry, **known)
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None
 
 
 def clamped(robot: type[Robot], velocity: BodyVelocity) -> BodyVelocity:

@@ -13,7 +13,7 @@ from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.links import robots_link
 from drone_bridge.robot_class.robot import Robot, Telemetry
 from drone_bridge.robot_class.robot_session import REPORTS, RobotSession
-from drone_bridge.robot_class.topics import Translation, assemble, make_rows
+from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, assemble, make_rows
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     NEUTRAL_TIME,
@@ -66,7 +66,7 @@ class RobotServer(ProtocolNode):
     is_server = True
     open_state = "serving"
     rates = ("commands", REPORTS)
-    problems = (*ProtocolNode.problems, AFTER_STALLS, OPERATORS_LOST)
+    problems = (*ProtocolNode.problems, AFTER_STALLS, OPERATORS_LOST, REFUSED_IMAGES)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(f"{self.robot.name}_server", parameters(self.robot), **options)
@@ -74,7 +74,8 @@ class RobotServer(ProtocolNode):
     def set_up(self) -> None:
         get = self.parameters.__getitem__
         self._allowed_peers = read_allowed_peers(self.parameters) if self.robot.transport == "udp" else None
-        self._translation = Translation(DroneFrameNames(get("frame_prefix")), self.robot.image)
+        names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)
+        self._translation = Translation(names, self.robot.image, refuse_image=refuse_image)
         self._sources = TopicSubscriptions(self, make_rows(self.robot), self._translation)
         self._velocities = VelocityPublisher(self)
         targets = {name: get(f"target.{name}") for name in self.robot.requests}

@@ -18,23 +18,28 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.robot_class.connection import Told
-from drone_bridge.robot_class.robot import Picture, Robot, Telemetry
+from drone_bridge.robot_class.robot import Picture, Robot, Telemetry, finite_telemetry
 from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.images import Rgb8Image, rgb8_pixels, set_data
+from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, Rgb8Image, rgb8_pixels, set_data
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector
+from drone_bridge.vision.raw_images import check_layout
 
 RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
+#: Counter of images that can't be converted.
+REFUSED_IMAGES = "refused_images"
 
 
 class Translation:
     """Telemetry to messages, and back to the fields of telemetry. For one thread."""
 
-    def __init__(self, names: DroneFrameNames, image: str) -> None:
-        """`image` is the description's."""
-        self.names = names
+    def __init__(
+        self, names: DroneFrameNames, image: str, *, refuse_image: Callable[[str], None] = lambda sentence: None
+    ) -> None:
+        """`image` is the description's; `refuse_image` gets a sentence about each image that can't be converted."""
+        self.names, self._refuse_image = names, refuse_image
         self._decoder = JpegDecoder(names.optical) if image == "jpeg" else None
         self._pixels: Rgb8Image | None = None
         self._size = (0, 0)
@@ -102,17 +107,26 @@ class Translation:
         return {"image": bytes(message.data)}
 
     def raw(self, told: Told, stamp: Time) -> Image | None:
-        """Return an image, decoded if it is a JPEG. Valid until the next call."""
+        """Return an image, decoded if it is a JPEG; None if that fails. Valid until the next call."""
         image = told.meaning.image
-        if isinstance(image, Picture):
-            size = image.width, image.height
-            if self._pixels is None or size != self._size:
-                self._size, self._pixels = size, Rgb8Image(*size, self.names.optical)
-            return self._pixels.filled(image.rgb8, stamp)
-        return self._decoder.image(image, stamp) if self._decoder and image else None
+        try:
+            if isinstance(image, Picture):
+                size = image.width, image.height
+                check_layout("rgb8", *size, RGB8_BYTES_PER_PIXEL * image.width, len(image.rgb8))
+                if self._pixels is None or size != self._size:
+                    self._size, self._pixels = size, Rgb8Image(*size, self.names.optical)
+                return self._pixels.filled(image.rgb8, stamp)
+            return self._decoder.image(image, stamp) if self._decoder and image else None
+        except ValueError as error:
+            self._refuse_image(f"An image of the robot {error}")
+            return None
 
     def wire_raw(self, message: Image) -> dict[str, Any]:
-        return {"image": Picture(message.width, message.height, bytes(rgb8_pixels(message)))}
+        try:
+            return {"image": Picture(message.width, message.height, bytes(rgb8_pixels(message)))}
+        except ValueError as error:
+            self._refuse_image(f"An image on {RAW} {error}")
+            return {}
 
 
 def _own(name: str, type_name: str) -> Topic:
@@ -180,7 +194,7 @@ def assemble(robot: type[Robot], translation: Translation, value: Callable[[str]
         extra |= value(name) or {}
     if not (fields or extra) and (robot.tells or robot.topics):
         raise MissingTopicError(" or ".join((*robot.tells, *robot.topics)))
-    return Told(b"", Telemetry(**fields, extra=extra))
+    return Told(b"", finite_telemetry(Telemetry(**fields, extra=extra)))
 
 
 def make_table(robot: type[Robot]) -> TopicTable:

@@ -21,7 +21,7 @@ def check_layout(encoding: str, width: int, height: int, step: int, size: int) -
         known = ", ".join(_RGB_IN)
         raise ValueError(f"is {encoding!r:.40}, and has to be one of {known}: image_proc and cv_bridge convert.")
     row = width * _BYTES_PER_PIXEL[encoding]
-    if not row or step < row or size != step * height:
+    if row <= 0 or step < row or size != step * height:
         raise ValueError(f"has {size} bytes, step {step}, and claims to be {width} x {height} pixels.")
     return row
 

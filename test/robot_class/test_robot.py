@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot in one class: its connections and both sessions, in isolation, with a clock of the test's own."""
 
+import math
+import struct
 from dataclasses import dataclass
 
 import pytest
@@ -136,6 +138,66 @@ def test_what_a_client_could_not_read_is_not_sent():
     assert Connection(Tello, Side.VEHICLE).send(Packet(b"ok")) == b"ok"
     with pytest.raises(LocalProtocolError):
         Connection(Tello, Side.VEHICLE).send(Packet(b"\x86"))
+
+
+class Numbers(Robot):
+    """Packets of eight floats, which may be any: a velocity to the robot, telemetry from it."""
+
+    name, port, transport = "numbers", 1, "udp"
+
+    def obey(self, packet):
+        return BodyVelocity(*struct.unpack("<8d", packet)[:6])
+
+    def hear(self, packet):
+        x, y, z, yaw, forward, voltage, charge, height = struct.unpack("<8d", packet)
+        return Telemetry((x, y, z), yaw, BodyVelocity(forward), voltage, charge, height)
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("place", range(6))
+def test_a_velocity_that_is_not_finite_is_no_command(wrong, place):
+    numbers = [0.0] * 8
+    numbers[place] = wrong
+    connection = Connection(Numbers, Side.VEHICLE)
+    connection.receive_data(struct.pack("<8d", *numbers))
+    with pytest.raises(RemoteProtocolError):
+        connection.next_event()
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+@pytest.mark.parametrize("place", range(8))
+def test_a_number_that_is_not_finite_is_not_reported(wrong, place):
+    numbers = [0.5] * 8
+    numbers[place] = wrong
+    connection = Connection(Numbers, Side.OPERATOR)
+    connection.receive_data(struct.pack("<8d", *numbers))
+    told = connection.next_event().meaning
+    known = {"position": told.position, "yaw": told.yaw, "velocity": told.velocity}
+    known |= {"voltage": told.voltage, "charge": told.charge, "height": told.height}
+    names = (*["position"] * 3, "yaw", "velocity", "voltage", "charge", "height")
+    assert [name for name, value in known.items() if value is None] == [names[place]]
+
+
+def test_whole_numbers_are_taken_as_floats():
+    class Whole(Robot):
+        name, port, transport = "whole", 1, "udp"
+
+        def obey(self, packet):
+            return BodyVelocity(1, turn=0)
+
+        def hear(self, packet):
+            return Telemetry((1, 2, 0), 0, BodyVelocity(1), 12, 1, 0)
+
+    told = []
+    for side in Side:
+        connection = Connection(Whole, side)
+        connection.receive_data(b"?")
+        told.append(connection.next_event().meaning)
+    velocities = [each.velocity if isinstance(each, Telemetry) else each for each in told]
+    numbers = [number for each in velocities for number in (*each.linear, *each.angular)]
+    (telemetry,) = (each for each in told if isinstance(each, Telemetry))
+    numbers += [*telemetry.position, telemetry.yaw, telemetry.voltage, telemetry.charge, telemetry.height]
+    assert {type(number) for number in numbers} == {float}
 
 
 # The client's session.

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of a robot in one class: images, own topics, and what the robot does not report."""
 
+import math
+
 import pytest
 from builtin_interfaces.msg import Time
+from geometry_msgs.msg import PointStamped
 from own_robots import Pioneer, Tello
 
 from drone_bridge.robot_class import BodyVelocity, Picture, Robot, Telemetry
 from drone_bridge.robot_class.connection import Told
-from drone_bridge.robot_class.topics import Translation, assemble, make_rows
+from drone_bridge.robot_class.topics import RAW, Translation, assemble, make_rows
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.topics import MissingTopicError
@@ -28,16 +31,16 @@ class JpegCamera(Camera):
     name, image = "jpeg_camera", "jpeg"
 
 
-def made(robot, telemetry):
+def made(robot, telemetry, refuse_image=pytest.fail):
     """Return the messages of telemetry by topic."""
-    translation = Translation(DroneFrameNames("own/"), robot.image)
+    translation = Translation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
     rows = [(row.name, row.to_ros(translation, Told(b"", telemetry), STAMP)) for row in make_rows(robot)]
     return {name: message for name, message in rows if message is not None}
 
 
-def hop(robot, messages):
+def hop(robot, messages, refuse_image=pytest.fail):
     """Return the telemetry that a server makes of messages."""
-    translation = Translation(DroneFrameNames(), robot.image)
+    translation = Translation(DroneFrameNames(), robot.image, refuse_image=refuse_image)
     rows = {row.name: row for row in make_rows(robot) if row.from_ros}
 
     def value(name):
@@ -54,9 +57,38 @@ def test_pixels_become_an_image_in_the_optical_frame_and_come_back():
     assert hop(Camera, messages).image == PIXELS
 
 
-def test_pixels_that_are_too_few_are_refused():
-    with pytest.raises(ValueError, match="bytes"):
-        made(Camera, Telemetry(image=Picture(4, 2, b"short")))
+@pytest.mark.parametrize(
+    ("robot", "image"),
+    [
+        (Camera, Picture(4, 2, b"short")),
+        (Camera, Picture(0, 0, b"")),
+        (Camera, Picture(-1, -1, b"rgb")),
+        (JpegCamera, b"no JPEG"),
+    ],
+    ids=["too few", "none", "negative", "no JPEG"],
+)
+def test_an_image_that_cannot_be_converted_is_refused_alone(robot, image):
+    refused = []
+    messages = made(robot, Telemetry(image=image, extra={"heard": PointStamped()}), refused.append)
+    assert len(refused) == 1
+    assert "heard" in messages
+    assert RAW not in messages
+
+
+def test_a_server_refuses_an_image_of_another_encoding_alone():
+    messages = made(Camera, Telemetry(image=PIXELS, extra={"heard": PointStamped()}))
+    messages[RAW].encoding = "16UC1"
+    refused = []
+    telemetry = hop(Camera, messages, refused.append)
+    assert len(refused) == 1
+    assert telemetry.image is None
+    assert telemetry.extra
+
+
+def test_a_server_reports_no_position_that_is_not_finite():
+    messages = made(Pioneer, Telemetry((1.0, 2.0, 0.0), 0.5))
+    messages["odom"].pose.pose.position.x = math.nan
+    assert hop(Pioneer, messages).position is None
 
 
 def test_a_jpeg_is_published_untouched_and_decoded_for_who_wants_that():
@@ -68,8 +100,6 @@ def test_a_jpeg_is_published_untouched_and_decoded_for_who_wants_that():
 
 
 def test_own_topics_get_stamp_and_frame():
-    from geometry_msgs.msg import PointStamped
-
     messages = made(Camera, Telemetry(extra={"heard": PointStamped()}))
     assert messages["heard"].header.frame_id == "own/base_link"
     assert messages["heard"].header.stamp == STAMP
