@@ -111,7 +111,7 @@ class ClientSession(Session):
         try:
             while (packet := self._end.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)  # no end of the stream was handed on
-                if self._test is not None and self._test(packet.data):
+                if self._answers(packet.data):
                     self.heard_s = now_s
                     actions += self._greet(now_s)
                 if isinstance(packet, Told):
@@ -196,15 +196,25 @@ class ClientSession(Session):
     def _greet(self, now_s: float) -> Actions:
         """Go on with the greeting to the next step that is answered, or to its end, which is neutral."""
         actions: list[Action] = []
-        for step in self._greeting:
-            self._step, self._test = (step, None) if isinstance(step, bytes) else step
-            actions += self._sent(self._step)
-            if self._test is not None:
-                self.due_s = now_s + AGAIN_S
-                return actions
+        try:
+            for step in self._greeting:
+                self._step, self._test = (step, None) if isinstance(step, bytes) else step
+                actions += self._sent(self._step)
+                if self._test is not None:
+                    self.due_s = now_s + AGAIN_S
+                    return actions
+        except SENSELESS as error:
+            actions.append(Note(UNENCODABLE, f"The rest of the greeting can't be sent: {error}"))
         self._test, self.state, self.is_open = None, CONNECTED, True
         self.due_s = now_s + 1 / self._parameter("rate")
         return [*actions, *self._drive(None)]
+
+    def _answers(self, data: bytes) -> bool:
+        """Return whether a packet answers the step of the greeting that waits for that."""
+        try:
+            return self._test is not None and self._test(data)
+        except SENSELESS:
+            return False
 
     def _ended(self, *, is_gone: bool = False) -> Actions:
         """End the conversation, with neutral first unless nobody is there to get it."""
@@ -245,7 +255,10 @@ class ClientSession(Session):
 
     def _left(self) -> Actions:
         assert self._end
-        return self._sent(self._end.robot.leave())
+        try:
+            return self._sent(self._end.robot.leave())
+        except SENSELESS as error:
+            return [Note(UNENCODABLE, f"The last packet can't be sent: {error}")]
 
     def _sent(self, data: bytes, counters: tuple[str, ...] = ()) -> Actions:
         return [Send(data, self._to, UNSENT, counters)] if data else []

@@ -24,6 +24,7 @@ from drone_bridge.ros.common_parameters import (
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.request_services import EMERGENCY, LAND
 from drone_bridge.ros.service_caller import ServiceCaller
 from drone_bridge.ros.topic_subscriptions import TopicSubscriptions
 from drone_bridge.ros.topics import MissingTopicError
@@ -106,7 +107,7 @@ class RobotServer(ProtocolNode):
         def finish(answer: Answer) -> None:
             self.post(partial(self._session.answered, tag, answer.is_success, answer.sentence), is_kept=True)
 
-        self._caller.call(name, finish)
+        self._caller.call(name, finish, moves=name not in (LAND, EMERGENCY))
 
     def _telemetry(self) -> Telemetry | None:
         telemetry: Telemetry | None = None

@@ -57,7 +57,7 @@ class RequestServices:
         *,
         refusal: Callable[[str], str | None] | None = None,
         outlive_cleanup: bool = False,
-        on_hold: Collection[str] = (LAND,),
+        on_hold: Collection[str] = (LAND, EMERGENCY),
     ) -> None:
         """Create the services.
 

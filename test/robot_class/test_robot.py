@@ -17,9 +17,10 @@ from drone_bridge.robot_class.client_session import STATE as STATE_PORT
 from drone_bridge.robot_class.connection import Connection, Packet, Told
 from drone_bridge.robot_class.robot_session import SERVING, RobotSession
 from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Close, Outcome
+from drone_bridge.session.session import FINAL_REPEATS, SETTLING_S, Call, Close, Note, Outcome
 from drone_bridge.wire import NEED_DATA, LocalProtocolError, RemoteProtocolError
 from drone_bridge.wire.addresses import AllowedPeers
+from drone_bridge.wire.outgoing import UNENCODABLE
 
 CLOSE, ENABLE, OPEN, RVEL, SIP, STATE, VEL = (
     getattr(pioneer, name) for name in ("CLOSE", "ENABLE", "OPEN", "RVEL", "SIP", "STATE", "VEL")
@@ -306,6 +307,50 @@ def test_a_velocity_that_cannot_be_packed_becomes_neutral(greeted):
     actions = greeted.run(0.06)
     assert bytes_of(actions) == b"stop"
     assert [each.counter for each in actions if hasattr(each, "counter")] == ["unencodable_messages"]
+
+
+def fail(*_):
+    raise LookupError("a fault of the description")
+
+
+def counters(actions):
+    return [each.counter for each in actions if isinstance(each, Note)]
+
+
+def test_neutral_is_last_although_leave_fails(greeted):
+    greeted.session._end.robot.leave = fail
+    actions = greeted.session.end(greeted.now_s)
+    assert bytes_of(actions) == NEUTRAL
+    assert counters(actions) == [UNENCODABLE]
+    assert greeted.session.is_over
+
+
+def test_neutral_of_datagrams_is_last_although_leave_fails(flying):
+    flying.session._end.robot.leave = fail
+    actions = [*flying.session.end(flying.now_s), *flying.run(1.0)]
+    assert [each.data for each in sent(actions)] == [b"rc 0 0 0 0"] * FINAL_REPEATS
+    assert flying.session.is_over
+
+
+def test_a_packet_about_which_the_greetings_test_fails_answers_nothing(talk):
+    talk.connect()
+    talk.session._test = fail
+    assert bytes_of(talk.hear(packet(0))) == b""
+    assert talk.session.state == GREETING
+
+
+def test_neutral_ends_a_greeting_that_fails():
+    class Rude(Mute):
+        name = "rude"
+
+        def greet(self):
+            yield b"hello\n"
+            fail()
+
+    talk = ClientTalk(Rude)
+    actions = talk.connect()
+    assert bytes_of(actions) == b"hello\n0\n"
+    assert UNENCODABLE in counters(actions)
 
 
 def test_a_stream_that_makes_no_sense_is_closed(greeted):

@@ -78,7 +78,7 @@ def ask(request, now_s):
 def node():
     node = Node()
     names = ("takeoff", LAND, EMERGENCY)
-    RequestServices(node, names, ask, outlive_cleanup=True, on_hold=(LAND, EMERGENCY))
+    RequestServices(node, names, ask, outlive_cleanup=True)
     return node
 
 

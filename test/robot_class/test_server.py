@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The server of a robot in one class, without a node: which requests of its clients pass while it is held."""
+
+from types import SimpleNamespace
+
+import pytest
+from own_robots import Tello
+
+Server = Tello.KIND.server.make
+
+
+class Caller:
+    """Notes for each call whether it moves the vehicle."""
+
+    def __init__(self):
+        self.moves = {}
+
+    def call(self, name, finish, request=None, *, moves=True):
+        self.moves[name] = moves
+
+
+@pytest.mark.parametrize(("name", "moves"), [("takeoff", True), ("light", True), ("land", False), ("emergency", False)])
+def test_only_landing_and_emergency_pass_a_hold(name, moves):
+    node = SimpleNamespace(_caller=Caller())
+    Server.call_service(node, name, ("client", name))
+    assert node._caller.moves == {name: moves}
