@@ -120,16 +120,18 @@ class Connection(EventSource[Packet | ConnectionClosed]):
 
     def _next_size(self) -> int:
         """Return the size of the packet that the buffer begins with, 0 if none is whole. Raises RemoteProtocolError."""
-        while self._buffer:
+        while len(self._buffer) >= self._wanted:
             try:
                 size = self.robot.split(bytes(self._buffer))
             except SENSELESS as error:
                 raise self._failed(f"What was received is no packet: {_sentence(error)}") from None
+            self._wanted = 1
             if 0 < size <= min(len(self._buffer), self.robot.longest):
                 return size
             if size >= 0:
                 if max(size, len(self._buffer)) > self.robot.longest:
                     raise self._failed(f"A packet has more than {self.robot.longest} bytes.")
+                self._wanted = max(size, len(self._buffer) + 1)
                 return 0
             del self._buffer[:-size]
         return 0

@@ -7,11 +7,16 @@ from drone_bridge.net.connector import Cancellation, LinkError, MakeTap, Selecta
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.net.link_loop import Link, Received
 from drone_bridge.net.serial_line import SerialLine
+from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot_class.client_session import STATE
 from drone_bridge.robot_class.robot import Robot
 from drone_bridge.wire.addresses import same_host
+
+#: Bytes of a stream that are read at a time. Between two reads commands are sent, so that a burst of telemetry that a
+#: network has held up, or a peer that floods, delays them by a few ten milliseconds.
+STREAM = StreamOptions(chunk_bytes=4096)
 
 
 class PeerWithStatePort(DatagramPeer):
@@ -78,7 +83,7 @@ def client_link(
             raise ValueError(f"serial is {serial}, and {robot.name} speaks datagrams: leave it empty.")
         return SerialLine(serial, baud or robot.baud, on_failure, wire_log=wire_log, cancellation=cancellation)
     if robot.transport == "tcp":
-        return TcpPeer(host, port, on_failure, wire_log=wire_log, cancellation=cancellation)
+        return TcpPeer(host, port, on_failure, options=STREAM, wire_log=wire_log, cancellation=cancellation)
     if state_port:
         return PeerWithStatePort(host, port, state_port, on_failure, wire_log=wire_log, cancellation=cancellation)
     return DatagramPeer(host, port, on_failure, wire_log, cancellation=cancellation)
@@ -87,5 +92,5 @@ def client_link(
 def robots_link(robot: type[Robot], host: str, port: int, wire_log: MakeTap | None = None) -> TcpPort | DatagramPort:
     """Return the link of a robot to its clients. Raises LinkError where the port is taken."""
     if robot.transport == "tcp":
-        return TcpPort(host, port, wire_log=wire_log, has_small_buffers=True)
+        return TcpPort(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)
     return DatagramPort(host, port, wire_log)

@@ -111,6 +111,23 @@ def test_what_is_no_packet_and_what_never_ends_closes_a_stream(data):
             connection.next_event()
 
 
+def test_a_packet_that_has_announced_its_size_is_split_once_it_is_whole():
+    seen = []
+
+    class Long(Robot):
+        name, port = "long", 1
+
+        def split(self, data):
+            seen.append(len(data))
+            return 1000
+
+    connection = Connection(Long, Side.OPERATOR)
+    for _ in range(200):
+        connection.receive_data(bytes(10))
+        list(connection.events())
+    assert seen == [10, 1000, 10, 1000]
+
+
 def test_a_datagram_that_makes_no_sense_spoils_no_other():
     connection = Connection(Tello, Side.VEHICLE)
     connection.receive_data(b"rc 1 2")
