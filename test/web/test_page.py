@@ -18,6 +18,8 @@ from drone_bridge.dronegui.cameras import DOWN, FRONT
 LAYOUTS = sorted((ROOT / "config" / "foxglove").glob("*.json"))
 TWO_VEHICLES = TESTS / "launch" / "launch_files" / "two_vehicles.launch.xml"
 PORTS = ("testbed_port", "dronegui_port", "simulator_port", "robot_port", "telemetry_port", "discovery_port")
+#: Size of a window, pixels.
+LAPTOP = (1280, 720)
 #: In all.launch.xml.
 VEHICLES = 5
 
@@ -77,7 +79,7 @@ def test_the_page_shows_the_camera_of_an_ar_drone_and_follows_the_switch_of_its_
     ports = dict(zip(("dronegui_port", "navdata_port", "video_port"), free_ports(3), strict=True))
     with launch("dronegui.launch.xml", emulate=True, view=True, view_port=0, **ports) as composition:
         emulator = int(composition.wait_for_line(r"dronegui-\d+ started \(pid (\d+)\)")[1])
-        browser.open(address_of(composition))
+        browser.open(address_of(composition), width=LAPTOP[0], height=LAPTOP[1])
         picture = '.camera[data-topic="/image_raw/compressed"]'
         browser.wait("document.querySelectorAll('.camera').length === 1")
         for camera in (FRONT, DOWN, FRONT):
@@ -88,6 +90,8 @@ def test_the_page_shows_the_camera_of_an_ar_drone_and_follows_the_switch_of_its_
         browser.click(f"{picture} .fill")
         browser.wait("document.body.classList.contains('pilot')")
         browser.wait("!document.querySelector('.horizon').classList.contains('unknown')")
+        box = f"(({{width, height}}) => [width, height])(document.querySelector('{picture}').getBoundingClientRect())"
+        assert browser.evaluate(box) == list(LAPTOP)
         grows(browser, picture, "frames")
         assert has_colours(browser, picture)
         assert browser.console_errors == []
