@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataclass fields with a meaning and a range, from which ROS parameters are declared."""
+"""Dataclass fields with a description and a range, from which ROS parameters are declared."""
 
 from dataclasses import field
 from typing import Any
@@ -9,6 +9,6 @@ RANGE = "range"
 
 
 def described(default: Any, meaning: str, low: float | None = None, high: float | None = None) -> Any:
-    """Return a dataclass field with a default, a meaning that names the unit, and an optional range."""
+    """Return a dataclass field with a default, a description that names the unit, and an optional range."""
     bounds = None if low is None or high is None else (low, high)
     return field(default=default, metadata={MEANING: meaning, RANGE: bounds})

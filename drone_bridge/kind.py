@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to know of a protocol before any of its code is read, and the list of all protocols.
+"""Protocol descriptions, and the registry of all protocols.
 
-A protocol is a folder: codec, device, emulator, operator, topics, bridge, server. Its `__init__` holds one
-ProtocolKind, `KIND`, which names these parts as text, `module:attribute`, so that asking which protocols there are
-takes milliseconds and imports no part, no NumPy and no rclpy. Everything that does something for each protocol goes by
-`kinds()`: `emulate`, `operate`, `wire`, the launch files' common parts, the page, fuzzing, the conformance
-tests and the generated reference.
+A protocol is a folder: codec, device, emulator, operator, topics, bridge, server. Its `__init__` contains one
+ProtocolKind, `KIND`, which names these parts as text (`module:attribute`). Listing the protocols therefore takes
+milliseconds, and imports no part, no NumPy and no rclpy. Code for all protocols iterates over `kinds()`: `emulate`,
+`operate`, `wire`, the shared parts of launch files, the page, fuzzing, the conformance tests and the generated
+reference.
 
-A package of somebody else adds a protocol by an entry point, with no edit here:
+Another package adds a protocol by an entry point, without an edit here:
 
     [options.entry_points]
     drone_bridge.protocols =
         tello = tello_bridge:KIND
 
-What the entry point names may also be a class with a KIND, as each `robot_class.Robot` has one.
+An entry point may also name a class with a KIND, such as a `robot_class.Robot`.
 """
 
 import functools
@@ -26,7 +26,7 @@ from enum import Enum
 from typing import Any
 
 ENTRY_POINTS = f"{__package__}.protocols"
-#: Our own, which are there also where no package metadata is: a colcon build has none.
+#: Our own protocols, listed here because a colcon build has no package metadata.
 OWN = ("testbed", "dronegui", "simulator", "robot", "telemetry")
 
 Value = bool | int | float | str | list[Any]
@@ -46,7 +46,7 @@ class Side(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message of a conversation: who sends it, and what the other end reads where that is more than the message."""
+    """A message of a sample conversation: its sender, and the event that the other end reads if it differs."""
 
     side: Side
     message: Any
@@ -55,41 +55,41 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port by its number in the protocol's document."""
+    """A port by its number in the specification."""
 
     parameter: str  # of the bridge
     default: int
-    side: Side  # who listens on it
+    side: Side  # the side that listens on it
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
     """One end of the conversation."""
 
-    name: str  # in the protocol's words
+    name: str  # as in the specification
     connection: str
-    """What makes a connection of this role, without arguments."""
+    """Import path of a function without arguments that returns a connection of this role."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An emulator or an operator, a plain program."""
+    """An emulator or an operator: a program without ROS."""
 
     name: str
     summary: str
     main: str
-    """Takes the arguments of the command line, and returns the exit status. Beside it `parse` only reads them."""
+    """Import path of a function from command-line arguments to an exit status. Its module also has `parse`."""
     agreed: Mapping[str, str] = field(default_factory=dict)
-    """Its options by the parameters of the node, bridge or server, that they have to agree with."""
+    """Options that must agree with a parameter of the bridge or server, by the parameter's name."""
     apart: Mapping[str, Value] = field(default_factory=dict)
-    """Options without which several of them would be in each other's way."""
+    """Options that keep several instances apart."""
     agree: Callable[[Mapping[str, Value]], dict[str, Value]] | None = None
-    """What a mapping can't say of `agreed`: takes the node's parameters, and returns options."""
+    """Further options that must agree: a function from the node's parameters to options."""
     at_once: Mapping[str, Value] = field(default_factory=dict)
-    """Options with which an operator steers from its start, and an emulated vehicle follows from its start."""
+    """Options with which an operator steers from its start, and an emulated vehicle obeys from its start."""
 
     def beside(self, node: "NodeKind", parameters: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the options by which it agrees with a node of these parameters, and disturbs no other program."""
+        """Return the options that agree with a node of these parameters and keep clear of other programs."""
         agreed = {
             option: parameters[name] if name in parameters else node.declarations[name].default
             for name, option in self.agreed.items()
@@ -98,7 +98,7 @@ class Program:
 
     @staticmethod
     def words(options: Mapping[str, Value]) -> list[str]:
-        """Return options as they are on the command line: true is an option without a value."""
+        """Return options as command-line arguments. True is an option without a value."""
         return [
             f"--{name}" if value is True else f"--{name}={value}"
             for name, value in options.items()
@@ -108,131 +108,133 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class NodeKind:
-    """A class of nodes and its parameters, imported only when somebody wants one."""
+    """A node class and its parameters, imported on first use."""
 
     node: str
     parameters: str = ""
-    """Its parameters' declarations, where they are not PARAMETERS of its module."""
+    """Import path of its parameter declarations; by default PARAMETERS of its module."""
     executable: str = ""
-    """The executable that runs it, in its kind's package, where that is not called after it: <kind>_bridge."""
+    """Name of its executable in the package of its kind; by default <kind>_bridge."""
     arguments: tuple[str, ...] = ()
-    """Of the executable."""
+    """Command-line arguments of the executable."""
 
     @property
     def make(self) -> Any:
-        """The class: takes rclpy's options of a node, such as `namespace`."""
+        """The class. It accepts rclpy's node options, such as `namespace`."""
         return load(self.node)
 
     @property
     def declarations(self) -> Mapping[str, Any]:
-        """The declarations of its parameters by name."""
+        """Its parameter declarations by name."""
         return {each.name: each for each in load(self.parameters or f"{self.node.partition(':')[0]}:PARAMETERS")}
 
 
 @dataclass(frozen=True, slots=True)
 class Emergency:
-    """A service, without a request, that ends a flight there and then. Only people call it, and they are warned."""
+    """A service without a request that ends a flight immediately. Only people call it, after a warning."""
 
     action: str
-    """In few words, as on a button: cut motors"""
+    """The effect in a few words, as on a button: cut motors"""
     effect: str
-    """What happens in flight, as the end of a sentence."""
+    """The consequence in flight, as the end of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolKind:
-    """A protocol and where its parts are."""
+    """A protocol and the import paths of its parts."""
 
     name: str
     summary: str
-    ports: tuple[Port, ...]  # the first one is the conversation's
+    ports: tuple[Port, ...]  # the first one carries the conversation
     operator_role: Role
     vehicle_role: Role
     is_stream: bool
     topics: str
-    """A TopicTable: what is on topics, and how it comes from the wire and goes there."""
+    """Import path of a TopicTable: the topics, and their conversion to and from the wire."""
     bridge: NodeKind
     server: NodeKind | None = None
     emulator: Program | None = None
     operator: Program | None = None
-    launch_file: str = ""  # with the bridge, the emulator and a controller
+    launch_file: str = ""  # of the bridge with the emulator and a controller
     launch_arguments: Mapping[str, Value] = field(default_factory=dict)
-    """Without which the launch file is for no vehicle."""
+    """Arguments without which the launch file has no vehicle."""
     controller: NodeKind | None = None
     conversation: str = ""
-    """A function that returns one conversation in which each message of the protocol occurs, as a sequence of Sent.
+    """Import path of a function that returns a sample conversation: a sequence of Sent with each message of the
+    protocol.
 
-    What is sent and read back, split anywhere and mutated in tests, goes by it."""
+    Tests encode and decode it, split it anywhere, and mutate it."""
     title: str = ""
-    """What its owner calls the vehicle, in the middle of a sentence; empty: the name"""
+    """The vehicle's common name, as in the middle of a sentence. Empty: the name"""
     emulated: Mapping[str, Value] = field(default_factory=dict)
-    """The bridge's parameters when its vehicle is emulated, unless somebody has others."""
+    """Default parameters of the bridge for an emulated vehicle."""
     commands: str = ""
-    """A function that makes a reader of one connection: it takes what an operator sends, in any pieces of a stream, and
-    yields for each command whether it is neutral. Without it nobody can judge what a vehicle was commanded."""
+    """Import path of a function that returns a reader of one connection: a function from the operator's bytes, split
+    anywhere if it is a stream, to one bool per command: whether it is neutral. Without it, no test can judge
+    commands."""
     recorded: str = "drone_bridge.kind:Recorded"
-    """What reads a recorded conversation"""
+    """Import path of the reader of recorded conversations"""
     emergencies: Mapping[str, Emergency] = field(default_factory=dict)
-    """Such services of the bridge, by name."""
+    """Emergency services of the bridge, by name."""
     model: str = "drone"
-    """What the vehicle looks like: a model of `vehicle_model`."""
+    """The vehicle's model in `vehicle_model`."""
     has_north: bool = False
-    """Whether a yaw of 0 is east, so that its vehicle's headings are from north."""
+    """Whether a yaw of 0 is east, so that headings relate to north."""
     watchdog_s: float | None = NOT_STATED
-    """After so long without a command the emulated vehicle stops by itself, None: never. `drone-bridge check` measures
-    it, where it is stated."""
+    """Time without a command after which the emulated vehicle stops by itself. None: never. `drone-bridge check`
+    measures it if it is stated."""
     package: str = "drone_bridge"
-    """The ament package that has the launch file."""
+    """The ament package of the launch file."""
 
     def role(self, side: Side) -> Role:
         return self.operator_role if side is Side.OPERATOR else self.vehicle_role
 
     def connect(self, side: Side) -> Any:
-        """Return a new connection of one end."""
+        """Return a new connection for one end."""
         return load(self.role(side).connection)()
 
 
 class Recorded:
-    """Reads both directions of a recorded conversation: what a side sent goes to a connection of the other.
+    """Reader of both directions of a recorded conversation. Data of one side is read by a connection of the other side.
 
-    What one of them reads, the sender's own connection is taken to have sent. A protocol whose messages can't be
-    distinguished by that alone has a subclass.
+    Each event is also noted as sent by the sender's own connection. A protocol whose messages need more context has a
+    subclass.
     """
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
-        """`parameters`: of the node that recorded it, as far as they are known."""
+        """`parameters`: those known of the node that recorded it."""
         self.readers = {side: kind.connect(side.other) for side in Side}
 
     def heard(self, sender: Side, event: Any) -> None:
-        """Note what a side has sent. Raises LocalProtocolError where that has no meaning for its connection."""
+        """Note that a side has sent an event. Raises LocalProtocolError if its connection can't send it."""
         self.readers[sender.other].send(event)
 
     def before(self, sender: Side) -> None:
-        """Note that a side is about to send."""
+        """Prepare for the next message of a side."""
 
 
 def load(part: str) -> Any:
-    """Return what `module:attribute` names, or `module:attribute.of.that`. Raises ImportError and AttributeError."""
+    """Import `module:attribute` or `module:attribute.nested`. Raises ImportError and AttributeError."""
     module, _, attribute = part.partition(":")
     return operator.attrgetter(attribute)(importlib.import_module(module))
 
 
 def kinds() -> Mapping[str, ProtocolKind]:
-    """Return all protocols by name: ours, then those of other packages in the order of their names.
+    """Return all protocols by name: ours, then those of other packages in alphabetical order.
 
-    A name that is taken is skipped, as is an entry point that can't be loaded; the latter with a warning.
+    An entry point with a name in use is skipped. One that fails to load is skipped with a warning.
     """
     return _loaded()[0]
 
 
 def unloadable() -> Mapping[str, str]:
-    """Return why entry points of other packages are left out, by their names."""
+    """Return the reasons why entry points of other packages could not be loaded, by name."""
     return _loaded()[1]
 
 
 @functools.cache
 def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
-    # It doubles the time that a codec's import takes, and only who asks for all protocols needs it.
+    # Imported here, since it doubles the import time of a codec.
     from importlib.metadata import entry_points
 
     found: dict[str, ProtocolKind] = {name: load(f"drone_bridge.{name}:KIND") for name in OWN}
@@ -244,10 +246,10 @@ def _loaded() -> tuple[Mapping[str, ProtocolKind], Mapping[str, str]]:
             kind = entry.load()
             kind = getattr(kind, "KIND", kind)  # of a robot_class.Robot
             if not isinstance(kind, ProtocolKind) or kind.name != entry.name:
-                raise TypeError(f"it is {kind!r}, and has to be a ProtocolKind of the name {entry.name!r}")
-        except Exception as error:  # whatever somebody else's module raises
+                raise TypeError(f"{kind!r} must be a ProtocolKind named {entry.name!r}")
+        except Exception as error:  # another package's module may raise any exception
             failures[entry.name] = f"{entry.value}: {type(error).__name__}: {error}"
-            warnings.warn(f"The protocol {entry.name!r} is left out: {failures[entry.name]}", stacklevel=4)
+            warnings.warn(f"The protocol {entry.name!r} could not be loaded: {failures[entry.name]}", stacklevel=4)
             continue
         found[entry.name] = kind
     return found, failures

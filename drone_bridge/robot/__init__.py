@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tracked robot that runs robotd: found by multicast, driven by TCP packets, with subsystems and sensors."""
+"""A tracked robot that runs robotd: multicast discovery, control packets over TCP, subsystems and sensors."""
 
 from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
 

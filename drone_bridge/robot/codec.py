@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """DriverConnection and RobotConnection: the two ends of the robot control protocol, versions 1 and 2.
 
-TCP, packets with a length and a type in front, big-endian.
+TCP, big-endian packets with a length and a type in front.
 
-Theory of operation ("Control Protocol" of the document). A driver registers (0x03), queries the lists (0x02), binds
-what it wants to drive (0x04) and updates it (0x05); keep-alives (0x01) show both sides that the other one is alive. The
-robot answers, and informs all drivers of changes. Nothing is sent on connect, and nothing is in lockstep: packets may
-come at any time. The only order that counts: a driver registers before it binds, and what an update holds depends on
-the type of its subsystem, as the robot has listed it.
+Theory of operation ("Control Protocol" of the specification). A driver registers (0x03), queries the lists (0x02),
+binds subsystems (0x04) and updates them (0x05). Keep-alives (0x01) show each side that the other one is alive. The
+robot responds, and informs all drivers of changes. Nothing is sent on connect. Nothing is in lockstep: packets may come
+at any time. Two rules restrict the order: a driver registers before it binds, and the payload of an update depends on
+the type of its subsystem, as listed by the robot.
 
-Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header. A length that is wrong can't be distinguished
-from another packet, so whatever does not decode ends the connection; but for lists (0x02, 0x05, 0x07), whose layouts
-differ from robot to robot, and which a driver can do without.
+Lengths are uint16, so no packet is larger than MAX_PAYLOAD_BYTES and a header. A wrong length can't be distinguished
+from another packet, so a packet that does not decode ends the connection. Lists (0x02, 0x05, 0x07) are an exception:
+their layouts differ between robots, and a driver works without them.
 
 On the wire:
 
@@ -118,19 +118,19 @@ __all__ = [
 
 PROTOCOL_VERSION = 2
 DEFAULT_PORT = 25600
-TCP_PORT = DEFAULT_PORT  # its name of old
-#: Of "Discovery Protocol": the request goes to a multicast group, and the answer is the robot's bare name.
+TCP_PORT = DEFAULT_PORT  # former name
+#: Of "Discovery Protocol": the request goes to a multicast group, and the reply is the robot's bare name.
 DISCOVERY_GROUP = "238.160.102.2"
 DISCOVERY_PORT = 25601
 DISCOVERY_QUERY = b"find robots"
-MAX_PAYLOAD_BYTES = 0xFFFF  # what the length of a packet can say
-MAX_STRING_BYTES = 0xFFFF  # what its uint16 length can say
+MAX_PAYLOAD_BYTES = 0xFFFF  # limit of a packet's uint16 length
+MAX_STRING_BYTES = 0xFFFF  # limit of a string's uint16 length
 
 PacketT = TypeVar("PacketT", bound="Packet")
 
 
 class Reader(layouts.Reader):
-    """Reads one packet's payload."""
+    """Reader of one packet's payload."""
 
     #: Whether each string read so far looks like text, without control characters.
     is_readable = True
@@ -144,12 +144,12 @@ class _String(Text):
         return text
 
 
-#: U+FFFD stands for bytes that are no UTF-8.
+#: U+FFFD replaces bytes that are not UTF-8.
 String = Annotated[str, _String("H", errors="strict")]
 
 
 class Packet(Message):
-    """What has the length of its payload in front."""
+    """Base class for packets: messages preceded by the length of their payload."""
 
     __slots__ = ()
 
@@ -162,15 +162,15 @@ class Packet(Message):
         return packet
 
 
-# Packets that are no lists.
+# Packets without lists.
 
 
-FULL_SPEED = 2048  # of a motor, on the wire; the same backwards is negative
+FULL_SPEED = 2048  # of a motor, on the wire; negative values are backwards
 SPEED = Range(-FULL_SPEED, FULL_SPEED)
 
 
 class Speeds(NamedTuple):
-    """The speeds of a skid steer's sides as on the wire: -FULL_SPEED to FULL_SPEED, positive forward."""
+    """Speeds of a skid steer's sides on the wire: -FULL_SPEED to FULL_SPEED, positive forward."""
 
     left: int
     right: int
@@ -180,11 +180,11 @@ STOPPED = Speeds(0, 0)
 
 
 class _Speed(Numbers):
-    """Checked when sent; other programs may exceed full speed, and their values are kept."""
+    """Speed that is checked when sent. Received values may exceed full speed, and are kept."""
 
     def flat(self, value: Any, meaning: str) -> tuple[Any, ...] | list[Any]:
         if isinstance(value, int) and not SPEED.holds(value):
-            raise LocalProtocolError(f"The {meaning} is {value}, and has to be within ±{FULL_SPEED}.")
+            raise LocalProtocolError(f"The {meaning} is {value}, and must be within ±{FULL_SPEED}.")
         return super().flat(value, meaning)
 
 
@@ -198,35 +198,35 @@ class _OnOff(Layout):
     def read(self, reader: layouts.Reader, meaning: str) -> Any:
         state = self._byte.read(reader, meaning)
         if state > 1:
-            raise MisfitError(f"{meaning} is {state}, and has to be 0 or 1")
+            raise MisfitError(f"{meaning} is {state}, and must be 0 or 1")
         return bool(state)
 
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive(Packet):
-    """0x01, both ways: the robot echoes it."""
+    """Keep-alive (0x01, both ways). The robot echoes it."""
 
     ID = 0x01
-    time_ms: Int64  # when the driver sent it, by its own clock
+    time_ms: Int64  # when the driver sent it, by the driver's clock
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySubsystems(Packet):
-    """0x02 to the robot, which answers with the lists of subsystems and sensors."""
+    """Query (0x02) to the robot, which responds with the lists of subsystems and sensors."""
 
     ID = 0x02
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterDriver(Packet):
-    """0x03 to the robot: the driver's name, before any bind."""
+    """Registration (0x03) to the robot: the driver's name, before any bind."""
 
     ID = 0x03
     name: String
 
     @classmethod
     def decode(cls, payload: bytes) -> "RegisterDriver":
-        """Decode a payload, also of Java drivers, which count characters where others count bytes.
+        """Decode a payload, including those of Java drivers, whose length counts characters instead of bytes.
 
         Raises MisfitError.
         """
@@ -239,7 +239,7 @@ class RegisterDriver(Packet):
 
 
 def _name_by_characters(payload: bytes) -> str | None:
-    """Return the name if the length in front of it is that of a Java string, in UTF-16; otherwise None."""
+    """Return the name if its length is that of a Java string, in UTF-16 units. Otherwise None."""
     try:
         name = payload[2:].decode()
     except UnicodeDecodeError:
@@ -249,15 +249,15 @@ def _name_by_characters(payload: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class BindSubsystem(Packet):
-    """0x04 to the robot."""
+    """Bind request (0x04) to the robot."""
 
     ID = 0x04
-    id: UInt16  # its place in the list of subsystems
+    id: UInt16  # index in the list of subsystems
 
 
 @dataclass(frozen=True, slots=True)
 class SkidSteerUpdate(Packet):
-    """0x05 to the robot, for a skid steer: the speeds of its motors, from -FULL_SPEED to FULL_SPEED."""
+    """Update (0x05) of a skid steer: the speeds of its motors, from -FULL_SPEED to FULL_SPEED."""
 
     ID = 0x05
     id: UInt16
@@ -267,7 +267,7 @@ class SkidSteerUpdate(Packet):
 
 @dataclass(frozen=True, slots=True)
 class LightUpdate(Packet):
-    """0x05 to the robot, for a light."""
+    """Update (0x05) of a light."""
 
     ID = 0x05
     id: UInt16
@@ -276,7 +276,7 @@ class LightUpdate(Packet):
 
 @dataclass(frozen=True, slots=True)
 class OpaqueUpdate(Packet):
-    """0x05 to the robot, for a subsystem that does not exist or is of an unknown type."""
+    """Update (0x05) of a subsystem that does not exist or is of an unknown type."""
 
     ID = 0x05
     id: UInt16
@@ -285,7 +285,7 @@ class OpaqueUpdate(Packet):
 
 @dataclass(frozen=True, slots=True)
 class UnbindSubsystem(Packet):
-    """0x06 to the robot."""
+    """Unbind request (0x06) to the robot."""
 
     ID = 0x06
     id: UInt16
@@ -293,7 +293,7 @@ class UnbindSubsystem(Packet):
 
 @dataclass(frozen=True, slots=True)
 class BindFailure(Packet):
-    """0x03 from the robot: the subsystem does not exist, or another driver has it."""
+    """Refused bind (0x03) from the robot: the subsystem does not exist, or is bound by another driver."""
 
     ID = 0x03
     id: UInt16
@@ -301,7 +301,7 @@ class BindFailure(Packet):
 
 @dataclass(frozen=True, slots=True)
 class BindSuccess(Packet):
-    """0x04 from the robot, to the new driver of the subsystem."""
+    """Granted bind (0x04) from the robot, to the new driver of the subsystem."""
 
     ID = 0x04
     id: UInt16
@@ -309,16 +309,16 @@ class BindSuccess(Packet):
 
 @dataclass(frozen=True, slots=True)
 class SubsystemBound(Packet):
-    """0x06 from the robot, to all drivers: the driver of a subsystem."""
+    """Announcement (0x06) from the robot to all drivers: the driver of a subsystem."""
 
     ID = 0x06
     id: UInt16
-    driver: String  # empty when nobody has
+    driver: String  # empty: none
 
 
 @dataclass(frozen=True, slots=True)
 class LogMessage(Packet):
-    """0x08 from the robot."""
+    """Log line (0x08) from the robot."""
 
     ID = 0x08
     text: String
@@ -326,7 +326,7 @@ class LogMessage(Packet):
 
 @dataclass(frozen=True, slots=True)
 class FirmwareInfo(Packet):
-    """0x09 from the robot: its software."""
+    """Firmware (0x09) of the robot."""
 
     ID = 0x09
     type: String  # usually robotd or android
@@ -344,16 +344,16 @@ class UnknownPacket(Packet):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableList(Packet):
-    """A list from the robot (0x02, 0x05 or 0x07) in no known layout, left aside by its length."""
+    """List from the robot (0x02, 0x05 or 0x07) in no known layout, skipped by its length."""
 
     type: int
-    problem: str  # why it is not in the document's layout, as the end of a sentence
+    problem: str  # why it is not in the specified layout, as the end of a sentence
 
 
-# Lists. Their layouts differ from program to program, and nothing on the wire says which one is used. So a list is
-# read strictly in each known layout, and the one that ends exactly at the packet's end is taken. Nothing can be read
-# after an entry of an unknown type, as its size is unknown: the rest stays `opaque`. That is accepted only if the names
-# before it look like text; otherwise any garbage would pass.
+# Lists. Their layouts differ between programs, and nothing on the wire identifies the layout. A list is therefore read
+# strictly in each known layout, and the layout that ends exactly at the packet's end is selected. Nothing after an
+# entry of an unknown type can be read, since the size of the entry is unknown: the rest stays `opaque`. This is
+# accepted only if the names before it look like text, since any garbage would pass otherwise.
 
 
 UINT16 = Numbers("H")
@@ -366,7 +366,7 @@ def encoded_count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
     """Return the number of items, including missing ones. Raises LocalProtocolError unless it is a list."""
     check_items(items, kind, meaning)
     if not isinstance(missing, int):
-        raise LocalProtocolError(f"The number of missing {meaning} is {missing!r:.200}, and has to be whole.")
+        raise LocalProtocolError(f"The number of missing {meaning} is {missing!r:.200}, and must be an integer.")
     return UINT16.pack(len(items) + missing, f"number of {meaning}")
 
 
@@ -375,10 +375,10 @@ def best_fit(
 ) -> ListT:
     """Return the payload in the first layout that fits and reads like text, or else in the first that fits.
 
-    If none does, the fallback is tried. Raises MisfitError, with what is wrong in the first layout.
+    If none fits, the fallback is tried. Raises MisfitError with the problem in the first layout.
     """
     fitting: list[ListT] = []
-    problem = ""  # not the exception, whose traceback holds this frame: each would keep the other, and the lists
+    problem = ""  # not the exception, whose traceback refers to this frame: a reference cycle would keep the lists
     for layout in layouts:
         reader = Reader(payload)
         try:
@@ -398,13 +398,13 @@ def best_fit(
 
 
 def opaque_rest(reader: Reader, smallest: int) -> bytes:
-    """Return the bytes from an entry of an unknown type on, at least `smallest`, if that is credible."""
+    """Return the bytes from an entry of an unknown type on, if they are at least `smallest` and credible."""
     if not reader.is_readable or reader.remaining < smallest:
-        raise MisfitError("what follows an unknown type is too short, or the names are not text")
+        raise MisfitError("the bytes after an unknown type are too short, or the names are not text")
     return reader.take(reader.remaining, "rest")
 
 
-# The list of subsystems, which drivers bind (0x02).
+# The list of subsystems (0x02), which drivers bind.
 
 
 _SMALLEST_SUBSYSTEM = 1 + 2 + 2  # bytes: type, two empty strings
@@ -436,22 +436,22 @@ _MOTOR = layout_of(MotorSensors)
 
 @dataclass(frozen=True, slots=True)
 class Subsystem(Packet):
-    """Something that a driver can bind."""
+    """A subsystem that a driver can bind."""
 
     type: UInt8  # a SubsystemType, or another number
     name: String
-    driver: String = ""  # who has it; empty when nobody has
-    left: MotorSensors | None = None  # of a skid steer, unless the robot speaks protocol 1
+    driver: String = ""  # that has bound it; empty: none
+    left: MotorSensors | None = None  # of a skid steer, absent in protocol 1
     right: MotorSensors | None = None
 
     def encode(self) -> bytes:
-        """Return its entry in the list. Raises LocalProtocolError."""
+        """Return its list entry. Raises LocalProtocolError."""
         motors = [motor for motor in (self.left, self.right) if motor is not None]
         return b"".join((Packet.encode(self), *(_MOTOR.pack(motor, "sensors of a motor") for motor in motors)))
 
     @classmethod
     def read_entry(cls, reader: Reader, has_sensors: bool) -> "Subsystem":
-        """Read the next entry of a list, in which skid steers have sensors or not."""
+        """Read the next list entry. `has_sensors`: whether entries of skid steers include sensors."""
         subsystem = cls.read(reader)
         if subsystem.type != SubsystemType.SKID_STEER or not has_sensors:
             return subsystem
@@ -460,12 +460,12 @@ class Subsystem(Packet):
 
 @dataclass(frozen=True, slots=True)
 class SubsystemInfo(Packet):
-    """0x02: the subsystems. A subsystem's id is its index."""
+    """List of subsystems (0x02). A subsystem's id is its index."""
 
     ID = 0x02
     subsystems: tuple[Subsystem, ...]
     opaque: bytes = b""  # from the value of the first subsystem of an unknown type on, which is the last one listed
-    missing: int = 0  # how many more subsystems the opaque bytes hold
+    missing: int = 0  # number of further subsystems in the opaque bytes
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
@@ -502,7 +502,7 @@ _INT16 = Numbers("h")
 _INT32 = Numbers("i")
 _STRING = layout_of(String)
 _SMALLEST_SENSOR = 2 + 2  # bytes: type, an empty string
-_HIGHEST_TYPE = 0x7FFF  # of a sensor: what the document's int16 can say
+_HIGHEST_TYPE = 0x7FFF  # of a sensor: the limit of the specified int16
 _MILLIVOLTS_PER_VOLT = 1000
 
 
@@ -529,7 +529,7 @@ class SensorLayout(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """A sensor. None is a value that the robot does not give."""
+    """A sensor. A value of None is not in the robot's list."""
 
     type: int  # a SensorType, or another number
     name: str
@@ -552,7 +552,7 @@ def _write_document(sensor: Sensor) -> bytes:
 
 
 def _read_document(reader: Reader) -> Sensor:
-    """Read an entry, of an unknown type without what follows the name."""
+    """Read an entry. One of an unknown type is read up to its name."""
     kind, name = _INT16.read(reader, "type"), _STRING.read(reader, "name")
     if kind == SensorType.NULL or kind not in KNOWN_SENSOR_TYPES:
         return Sensor(kind, name)
@@ -566,15 +566,15 @@ def _write_robotd(sensor: Sensor) -> bytes:
         return head
     voltage, millivolts = f"full voltage of {sensor.name!r:.100}", sensor.full_voltage_mv
     if not isinstance(millivolts, int) or millivolts % _MILLIVOLTS_PER_VOLT:
-        raise LocalProtocolError(f"The {voltage} is {millivolts} mV, and has to be whole volts in this layout.")
+        raise LocalProtocolError(f"The {voltage} is {millivolts} mV, and must be whole volts in this layout.")
     return head + _INT32.pack(millivolts // _MILLIVOLTS_PER_VOLT, voltage)
 
 
 def _read_robotd(reader: Reader) -> Sensor:
-    """Read an entry, also of an unknown type, as no type but a battery has a value."""
+    """Read an entry, even of an unknown type, since only batteries have a value."""
     kind = _INT32.read(reader, "type")
     if not 0 <= kind <= _HIGHEST_TYPE:
-        raise MisfitError(f"the type {kind} of a sensor is none")
+        raise MisfitError(f"the type {kind} of a sensor is unknown")
     name = _STRING.read(reader, "name")
     is_battery = kind == SensorType.BATTERY
     full_voltage_mv = _INT32.read(reader, "full voltage") * _MILLIVOLTS_PER_VOLT if is_battery else None
@@ -590,7 +590,7 @@ def _read_protocol_1(reader: Reader) -> Sensor:
     return Sensor(SensorType.BATTERY, _STRING.read(reader, "name"), value, full_voltage_mv)
 
 
-#: How each layout writes and reads an entry. In doubt a list is in the first of them.
+#: Functions that write and read an entry, by layout. An ambiguous list is in the first matching layout.
 _ENTRIES: dict[SensorLayout, tuple[Callable[[Sensor], bytes], Callable[[Reader], Sensor]]] = {
     SensorLayout.DOCUMENT: (_write_document, _read_document),
     SensorLayout.ROBOTD_1_2: (_write_robotd, _read_robotd),
@@ -600,18 +600,18 @@ _ENTRIES: dict[SensorLayout, tuple[Callable[[Sensor], bytes], Callable[[Reader],
 
 @dataclass(frozen=True, slots=True)
 class SensorInfo(Packet):
-    """0x07: the sensors. A sensor's id is its index."""
+    """List of sensors (0x07). A sensor's id is its index."""
 
     ID = 0x07
     sensors: tuple[Sensor, ...]
     layout: SensorLayout = SensorLayout.DOCUMENT
     opaque: bytes = b""  # from the value of the first sensor of an unknown type on, which is the last one listed
-    missing: int = 0  # how many more sensors the opaque bytes hold
+    missing: int = 0  # number of further sensors in the opaque bytes
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
         if not isinstance(self.layout, SensorLayout):
-            raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, and has to be SensorLayout.")
+            raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, and must be a SensorLayout.")
         count = encoded_count(self.sensors, Sensor, self.missing, "sensors")
         write, _ = _ENTRIES[self.layout]
         return b"".join((count, *map(write, self.sensors), REST.pack(self.opaque, "rest")))
@@ -642,19 +642,19 @@ class SensorInfo(Packet):
 
 @dataclass(frozen=True, slots=True)
 class SensorReading(Packet):
-    """The newest value of one sensor."""
+    """Newest value of one sensor."""
 
-    sensor: UInt16  # its place in the list of sensors
+    sensor: UInt16  # index in the list of sensors
     value: Int32  # in the unit of its type, see Sensor
 
 
 @dataclass(frozen=True, slots=True)
 class SensorUpdate(Packet):
-    """0x05: readings."""
+    """Sensor readings (0x05)."""
 
     ID = 0x05
     readings: tuple[SensorReading, ...]
-    has_ids: bool = True  # protocol 1 sends none: then the readings are those of the sensors in order
+    has_ids: bool = True  # False in protocol 1: readings are in the order of the sensors
 
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
@@ -683,7 +683,7 @@ class SensorUpdate(Packet):
         return cls(readings, has_ids=False)
 
 
-# The two ends of a conversation.
+# The two ends of the connection.
 
 
 Update = SkidSteerUpdate | LightUpdate | OpaqueUpdate
@@ -709,23 +709,23 @@ _UPDATES: dict[int, type[SkidSteerUpdate | LightUpdate]] = {
 _TYPE = Numbers("B")
 
 
-_HEADER = struct.Struct(">HB")  # length of what follows, type
+_HEADER = struct.Struct(">HB")  # length of the payload, type
 HEADER_BYTES = _HEADER.size
 
 
 def in_pieces(packets: Iterable[bytes]) -> list[bytes]:
     """Return the header and the payload of each packet, to be sent one by one, as the protocol's own driver does.
 
-    A robot may handle one packet per socket read, as the LEGO NXT adapters do: of two packets that arrive in one piece,
-    the second waits for the next piece, and so does everything after it, for good. An additional piece per packet makes
-    such a robot catch up.
+    A robot may handle one packet per socket read, as the LEGO NXT adapters do. If two packets arrive in one segment,
+    the second one waits for the next read, and so do all later ones, indefinitely. An additional segment per packet
+    lets such a robot catch up.
     """
     pieces = (piece for packet in packets for piece in (packet[:HEADER_BYTES], packet[HEADER_BYTES:]))
     return [piece for piece in pieces if piece]
 
 
 class _Connection(StreamConnection[EventT]):
-    """The base of both roles. `_sent` and `_received` are the packets of either direction, by type."""
+    """Base class for both roles. `_sent` and `_received` are the packet types of either direction."""
 
     _header = _HEADER
     _us: ClassVar[str]
@@ -749,26 +749,27 @@ class _Connection(StreamConnection[EventT]):
         is_unknown = isinstance(packet, UnknownPacket)
         kind = packet.type if isinstance(packet, UnknownPacket) else getattr(packet, "ID", -1)
         if is_unknown == is_one_of(kind, tuple(self._sent)) or not (is_unknown or type(packet) in self._sent[kind]):
-            raise LocalProtocolError(f"A {self._us} does not send {name}.")
+            raise LocalProtocolError(f"A {self._us} must not send {name}.")
         payload = packet.encode()
         if len(payload) > MAX_PAYLOAD_BYTES:
-            raise LocalProtocolError(f"{name} has {len(payload)} bytes, and {MAX_PAYLOAD_BYTES} are allowed.")
+            raise LocalProtocolError(f"{name} has {len(payload)} bytes, and must have at most {MAX_PAYLOAD_BYTES}.")
         return len(payload).to_bytes(2, "big") + _TYPE.pack(kind, f"type of {name}") + payload
 
 
-# By type; what updates hold depends on their subsystem, and they are read anew when that is known.
+# Packets by type. The payload of an update depends on its subsystem, and is decoded again once that is known.
 _FROM_DRIVER = {packet.ID: packet for packet in get_args(FromDriver) if hasattr(packet, "ID")}
 _FROM_ROBOT = {packet.ID: packet for packet in get_args(FromRobot) if hasattr(packet, "ID")}
 
 
-#: What a driver can do without: their layouts differ from robot to robot, and their lengths tell where they end.
+#: Optional packets, skipped if unreadable: their layouts differ between robots, and their length marks their end.
 _LISTS = (SubsystemInfo, SensorInfo, SensorUpdate)
 
 
 class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
-    """The driver's side.
+    """Connection of a driver.
 
-    `next_event` returns the robot's packets, UnknownPacket for undocumented types, UnreadableList for unknown layouts.
+    `next_event` returns the robot's packets, UnknownPacket for undocumented types, and UnreadableList for unknown
+    layouts.
     """
 
     _peer, _us = "robot", "driver"
@@ -780,17 +781,17 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._subsystems: SubsystemInfo | None = None  # as listed, which determines what updates hold
+        self._subsystems: SubsystemInfo | None = None  # as listed, which determines the payload of updates
         self._is_registered = False
 
     def send(self, event: FromDriver) -> bytes:
         """Return the bytes of a packet.
 
-        Raises LocalProtocolError for what a driver does not send, what does not fit the wire, an update that is not
-        for the type of its subsystem, and a bind before the driver is registered.
+        Raises LocalProtocolError for packets of the robot, values beyond the wire's range, an update that does not
+        match the type of its subsystem, and a bind before the driver is registered.
         """
         if isinstance(event, BindSubsystem) and not self._is_registered:
-            raise LocalProtocolError("A driver has to register before it binds a subsystem.")
+            raise LocalProtocolError("A driver must register before it binds a subsystem.")
         data = self._frame(event)
         if isinstance(event, Update):
             self._check(event)
@@ -798,7 +799,7 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
         return data
 
     def _check(self, update: Update) -> None:
-        """Raise LocalProtocolError for an update that does not fit its subsystem's type, if known."""
+        """Raise LocalProtocolError for an update that does not match its subsystem's type, if known."""
         if self._subsystems is None:
             return
         listed = self._subsystems.subsystems
@@ -806,7 +807,7 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
             return
         taken = _UPDATES.get(listed[update.id].type, OpaqueUpdate) if update.id < len(listed) else OpaqueUpdate
         if not isinstance(update, taken):
-            raise LocalProtocolError(f"Subsystem {update.id} takes {taken.__name__}, and not {type(update).__name__}.")
+            raise LocalProtocolError(f"Subsystem {update.id} accepts {taken.__name__}, not {type(update).__name__}.")
 
     def _decode(self, packet: type[Packet], payload: bytes) -> Packet:
         try:
@@ -821,14 +822,14 @@ class DriverConnection(_Connection[FromRobot | ConnectionClosed]):
 
 
 class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
-    """The robot's side, for one driver. `next_event` returns the driver's packets."""
+    """Connection of the robot to one driver. `next_event` returns the driver's packets."""
 
     _peer, _us = "driver", "robot"
     _sent: ClassVar = {kind: (packet,) for kind, packet in _FROM_ROBOT.items()}
     _received = _FROM_DRIVER
 
     def __init__(self, subsystem_types: Sequence[int]) -> None:
-        """`subsystem_types`: of the robot's subsystems in order, which determine the meaning of updates.
+        """`subsystem_types`: of the robot's subsystems in order, which determine the payload of updates.
 
         A list that is sent later replaces them.
         """
@@ -838,8 +839,8 @@ class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
     def send(self, event: FromRobot) -> bytes:
         """Return the bytes of a packet.
 
-        Raises LocalProtocolError for what a robot does not send, what does not fit the wire, and a list that a driver
-        would read as something else, as nothing on the wire tells its layout.
+        Raises LocalProtocolError for packets of a driver, values beyond the wire's range, and a list that a driver
+        would read in another layout, since nothing on the wire identifies the layout.
         """
         data = self._frame(event)
         if isinstance(event, SubsystemInfo | SensorInfo | SensorUpdate):
@@ -848,7 +849,7 @@ class RobotConnection(_Connection[FromDriver | ConnectionClosed]):
             except MisfitError:
                 is_read_back = False
             if not is_read_back:
-                raise LocalProtocolError(f"A driver would read {event!r:.500} as something else.")
+                raise LocalProtocolError(f"A driver would decode {event!r:.500} differently.")
         if isinstance(event, SubsystemInfo) and not event.missing:
             self._subsystem_types = tuple(subsystem.type for subsystem in event.subsystems)
         return data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+"""Sample conversation with each message of the protocol, and a reader that recognizes neutral commands."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -9,12 +9,12 @@ from drone_bridge.robot import codec
 
 
 def robot_connection() -> codec.RobotConnection:
-    """Return the robot's side, which has to know the types of its subsystems."""
+    """Return a robot's connection that knows the types of its subsystems."""
     return codec.RobotConnection((codec.SubsystemType.SKID_STEER, codec.SubsystemType.LIGHTS))
 
 
 def conversation() -> tuple[Sent, ...]:
-    """Return a driver's visit: it asks what there is, binds the tracks, drives, and gives them back."""
+    """Return a driver's session: it queries the lists, binds the tracks, drives, and unbinds."""
     sensors = codec.SensorInfo(
         (
             codec.Sensor(codec.SensorType.BATTERY, "pack", 11_400, 12_600),
@@ -62,7 +62,7 @@ def conversation() -> tuple[Sent, ...]:
 
 
 def commands() -> Callable[[bytes], Iterator[bool]]:
-    """Read speeds of the tracks."""
+    """Return a reader of speed updates."""
     connection = robot_connection()
 
     def read(data: bytes) -> Iterator[bool]:
@@ -75,7 +75,7 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
 
 
 class RecordedRobot(Recorded):
-    """A robot that says itself which subsystems it has."""
+    """Reader of a recording, in which the robot lists its subsystems itself."""
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         super().__init__(kind, parameters)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DiscoverySearch and DiscoveryResponder: robots are found by a request to a UDP multicast group, or one address.
+"""DiscoverySearch and DiscoveryResponder: discovery of robots by a request to a UDP multicast group, or to one address.
 
-The replies have their names. Nothing here waits but a DiscoveredPeer while it opens.
-IPv4 only, as the group is. Everything goes through one interface, named by its address: with 127.0.0.1 nothing leaves
-this machine, except that a responder joins the group on every interface. Drivers on this machine ask by the default
-route, wherever that leads, and have to be heard there; others are not answered.
+A reply contains the robot's name. Only DiscoveredPeer blocks, while it opens. IPv4 only, like the group. All traffic
+uses one interface, selected by its address. With 127.0.0.1, no packet leaves this machine, although a responder joins
+the group on every interface: drivers on this machine send by the default route, through any interface, and must be
+received there. Requests from other machines are ignored.
 """
 
 import contextlib
@@ -24,15 +24,15 @@ from drone_bridge.net.tcp_peer import TcpPeer
 from drone_bridge.robot.codec import DISCOVERY_GROUP, DISCOVERY_PORT, DISCOVERY_QUERY
 
 ANY_INTERFACE = "0.0.0.0"
-MAX_NAME_BYTES = 255  # of a host; a longer answer is none
-MAX_ROBOTS = 256  # answers beyond these are ignored
-QUERIES = 3  # spread over the time that answers are waited for, as any of them may get lost
-_MAX_READ = 16  # datagrams that mean nothing, until the responder's caller gets its turn again
+MAX_NAME_BYTES = 255  # of a host; longer replies are ignored
+MAX_ROBOTS = 256  # further replies are ignored
+QUERIES = 3  # spread over the timeout, since any of them may be lost
+_MAX_READ = 16  # ignored datagrams per call of the responder
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRobot:
-    """A robot that answered."""
+    """A robot that replied."""
 
     address: str  # IPv4
     name: str  # invalid UTF-8 is replaced
@@ -40,18 +40,18 @@ class FoundRobot:
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryRoute:
-    """The address and interface for discovery requests. Raises ValueError."""
+    """Address and interface for discovery requests. Raises ValueError."""
 
     address: str = DISCOVERY_GROUP  # a multicast group, or the address of one robot
-    port: int = DISCOVERY_PORT  # 0, for a responder only: a free one
-    interface: str = "127.0.0.1"  # an address of this machine; ANY_INTERFACE leaves the choice to the system
+    port: int = DISCOVERY_PORT  # 0, for a responder only: a free port
+    interface: str = "127.0.0.1"  # an address of this machine; ANY_INTERFACE: chosen by the system
 
     def __post_init__(self) -> None:
         for what, address in (("The address of discovery", self.address), ("The interface", self.interface)):
             try:
                 ipaddress.IPv4Address(address)
             except ValueError as error:
-                raise ValueError(f"{what} is {address!r}, and has to be an IPv4 address.") from error
+                raise ValueError(f"{what} is {address!r}, and must be an IPv4 address.") from error
 
     @property
     def is_multicast(self) -> bool:
@@ -60,34 +60,34 @@ class DiscoveryRoute:
 
     @property
     def is_on_loopback(self) -> bool:
-        """Whether nothing leaves this machine, nor comes from another one."""
+        """Whether all traffic stays on this machine."""
         return ipaddress.IPv4Address(self.interface).is_loopback
 
 
 class DiscoverySearch:
-    """Asks for robots now and then, and gathers those that answer, without ever waiting."""
+    """Non-blocking search: sends requests periodically, and collects the robots that reply."""
 
     def __init__(self, route: DiscoveryRoute, timeout_s: float, now_s: float) -> None:
-        """Begin. `timeout_s` is how long answers may take. Raises LinkError."""
+        """Start. `timeout_s` is the time to wait for replies. Raises LinkError."""
         self._route, self._timeout_s, self._began_s = route, timeout_s, now_s
         self.ends_s = now_s + timeout_s
         self._queries = 0
         self._asking = _asking_socket(route)
-        #: Who has answered, each once, in the order of their answers.
+        #: Robots that replied, without duplicates, in the order of their replies.
         self.found: dict[FoundRobot, None] = {}
 
     @property
     def due_s(self) -> float:
-        """When `look` asks again."""
+        """When `look` sends the next request."""
         is_done = self._queries >= QUERIES
         return math.inf if is_done else self._began_s + self._timeout_s * self._queries / QUERIES
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable with answers."""
+        """Return the descriptor that becomes readable when replies arrive."""
         return self._asking.fileno()
 
     def look(self, now_s: float) -> list[FoundRobot]:
-        """Ask if that is due, and return who has answered since the last look. Raises LinkError."""
+        """Send a request if due, and return the robots found since the last call. Raises LinkError."""
         if now_s >= self.due_s:
             self._queries += 1
             _ask(self._asking, self._route)
@@ -98,7 +98,7 @@ class DiscoverySearch:
             except BlockingIOError:
                 break
             except OSError:
-                continue  # nobody listens at the address that was queried
+                continue  # ICMP: no program listens at the address
             if 0 < len(name) <= MAX_NAME_BYTES:
                 robot = FoundRobot(source[0], name.decode(errors="replace"))
                 if robot in self.found or len(self.found) < MAX_ROBOTS:
@@ -127,7 +127,7 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
     try:
         asking.sendto(DISCOVERY_QUERY, (route.address, route.port))
     except BlockingIOError:
-        pass  # the next one may fit
+        pass  # the next request may fit
     except OSError as error:
         raise LinkError(
             f"Discovery requests can't be sent to {route.address}:{route.port}: {error.strerror}."
@@ -135,7 +135,7 @@ def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
 
 
 class DiscoveredPeer(TcpPeer):
-    """The robot of a name as a link, which is looked up by discovery before each attempt."""
+    """Link to a robot by its name, which is looked up by discovery before each attempt."""
 
     def __init__(
         self,
@@ -149,14 +149,14 @@ class DiscoveredPeer(TcpPeer):
         wire_log: MakeTap | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`port` is the robot's TCP port, `timeout_s` how long to wait for its answer."""
+        """`port` is the robot's TCP port, `timeout_s` the time to wait for its reply."""
         super().__init__(name, port, on_failure, options=options, wire_log=wire_log, cancellation=cancellation)
         self._route, self._timeout_s = route, timeout_s
 
     def _resolve(self) -> list[Any]:
         """Return the addresses of the robot as getaddrinfo does.
 
-        Raises OSError when none of this name answers within the time, and LinkCancelledError.
+        Raises OSError on a timeout without a reply of this name, and LinkCancelledError.
         """
         name, route = self._host, self._route
         try:
@@ -174,7 +174,7 @@ class DiscoveredPeer(TcpPeer):
         return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
 
     def _wait_for(self, name: str, search: DiscoverySearch) -> None:
-        """Search until a robot of this name has answered, or the time is over. Raises LinkError."""
+        """Search until a robot of this name has replied, or the timeout. Raises LinkError."""
         while (now_s := elapsed_s()) < search.ends_s:
             if any(robot.name == name for robot in search.look(now_s)):
                 return
@@ -184,21 +184,21 @@ class DiscoveredPeer(TcpPeer):
 
 
 class DiscoveryResponder:
-    """The robot's side: hears requests to the group or to this address, and answers them.
+    """Robot's side: receives requests to the group or to this address, and replies.
 
-    It owns `sockets`, none of which ever blocks; call `receive` when one is readable.
+    It owns non-blocking `sockets`. Call `receive` when one is readable.
     """
 
     def __init__(self, route: DiscoveryRoute) -> None:
-        """Bind and join. Raises LinkError."""
+        """Bind the sockets and join the group. Raises LinkError."""
         self._is_on_loopback = route.is_on_loopback
         self.sockets: list[socket.socket] = []
         try:
-            direct = self._bind(route.interface, route.port)  # the source of answers: where this robot can be reached
+            direct = self._bind(route.interface, route.port)  # source address of replies: the robot's own
             self.port = int(direct.getsockname()[1])
             if route.is_multicast:
-                # The other socket's address keeps everything out that is not for the group. A socket that takes all
-                # interfaces takes the group as well.
+                # This socket is bound to the group's address, so it receives only datagrams to the group. A socket on
+                # all interfaces receives the group's as well.
                 listening = direct if route.interface == ANY_INTERFACE else self._bind(route.address, self.port)
                 _join(listening, route.address, ANY_INTERFACE if self._is_on_loopback else route.interface)
         except OSError as error:
@@ -217,9 +217,9 @@ class DiscoveryResponder:
         return bound
 
     def receive(self) -> Any:
-        """Return the address that the next request came from; None if there is none.
+        """Return the source address of the next request. None if there is none.
 
-        What is of a sender that is not to know of this robot is left out.
+        Requests from senders outside the served network are ignored.
         """
         for queries in self.sockets:
             for _ in range(_MAX_READ):
@@ -228,13 +228,13 @@ class DiscoveryResponder:
                 except BlockingIOError:
                     break
                 except ConnectionError:
-                    continue  # somebody did not wait for an answer
+                    continue  # ICMP: a requester has closed its socket
                 if query == DISCOVERY_QUERY and self._may_know(source[0]):
                     return source
         return None
 
     def send(self, answer: bytes, to: Any) -> None:
-        """Answer an address with the robot's name, as UTF-8; an answer may get lost in any case."""
+        """Send the robot's name, as UTF-8, to an address. A reply may be lost."""
         with contextlib.suppress(OSError):
             self.sockets[0].sendto(answer, to)
 
@@ -248,11 +248,11 @@ class DiscoveryResponder:
 
 
 def is_of_this_machine(address: str) -> bool:
-    """Return whether an IPv4 address is one of this machine's: to those alone it sends from the same address."""
+    """Return whether an IPv4 address belongs to this machine: only then is it its own source address."""
     if ipaddress.IPv4Address(address).is_loopback:
         return True
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
-        probe.connect((address, DISCOVERY_PORT))  # which sends nothing
+        probe.connect((address, DISCOVERY_PORT))  # sends no packet
         return bool(probe.getsockname()[0] == address)
     return False
 
@@ -260,7 +260,7 @@ def is_of_this_machine(address: str) -> bool:
 def _join(bound: socket.socket, group: str, interface: str) -> None:
     """Subscribe a socket to the group on an interface. Raises OSError.
 
-    ANY_INTERFACE means all interfaces: the system would join only one, chosen by its routes, or none.
+    ANY_INTERFACE means all interfaces: the system itself would join only one, chosen by its routes, or none.
     """
     chosen = socket.inet_aton(group) + socket.inet_aton(interface)
     memberships = [chosen]
@@ -270,7 +270,7 @@ def _join(bound: socket.socket, group: str, interface: str) -> None:
     for membership in memberships:
         try:
             bound.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
-        except OSError as error:  # it may be joined already, have no multicast, or be one too many
+        except OSError as error:  # joined already, no multicast, or above the system's limit
             failures.append(error)
     if len(failures) == len(memberships):
         raise failures[0]

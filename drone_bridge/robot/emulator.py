@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated tracked robot: discovery over UDP, control over TCP, several drivers at once.
+"""Simulated tracked robot: discovery over UDP, control over TCP, several drivers at once.
 
     python3 -m drone_bridge.robot.emulator --name saber
 
-Runs in real time. It reports on standard output, a line for each event: where it listens, who has connected, who has
-bound what, why the motors were stopped, where the robot stood at the end.
+Runs in real time. It prints a line for each event: listening, connections, binds, motor stops with their reason, and
+the final position.
 """
 
 import argparse
@@ -42,16 +42,16 @@ from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, Dis
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
-# The physics: two motors with their drivers, a battery and a light.
+# Physics: two motors with their drivers, a battery and a light.
 
 
 MOTOR_TIME_CONSTANT_S = 0.1
 AMBIENT_C = 22.0
-EMPTY_FRACTION = 0.85  # of the full voltage, when there is no charge left
+EMPTY_FRACTION = 0.85  # of the full voltage, when discharged
 IDLE_CURRENT_A = 0.2  # of the electronics
 ROLLING_CURRENT_A = 2.0  # of a motor at full speed
-TURNING_CURRENT_A = 4.0  # more, of each motor when they run at full speed against each other: tracks skid
-ACCELERATION_CURRENT_A = 6.0  # more, of a motor that stands still and should be at full speed
+TURNING_CURRENT_A = 4.0  # additional, of each motor at full speed against the other one: tracks skid
+ACCELERATION_CURRENT_A = 6.0  # additional, of a motor at rest with a setting of full speed
 BATTERY_RESISTANCE_OHM = 0.05
 HEATING_K_PER_A2_S = 0.02
 COOLING_PER_S = 0.02
@@ -63,7 +63,7 @@ STEP_RATE = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Chassis:
-    """The constants of the chassis."""
+    """Constants of the chassis."""
 
     wheel_separation: float = 0.5  # m between the tracks
     max_speed: float = 1.0  # m/s of a track at full speed
@@ -73,7 +73,7 @@ class Chassis:
 
 @dataclass(slots=True)
 class Motor:
-    """One track's motor."""
+    """Motor of one track."""
 
     setting: int = 0  # -FULL_SPEED to FULL_SPEED
     speed: float = 0.0  # of full speed, -1 to 1
@@ -81,7 +81,7 @@ class Motor:
     temperature: float = AMBIENT_C  # degrees Celsius
 
     def advance(self, step_s: float, other_speed: float) -> None:
-        """Advance in time. `other_speed` is the other motor's."""
+        """Advance the time. `other_speed` is the other motor's."""
         target = self.setting / codec.FULL_SPEED
         missing = abs(target - self.speed)
         skidding = abs(self.speed - other_speed) / 2
@@ -96,7 +96,7 @@ class Motor:
 
 @dataclass(slots=True)
 class TrackedRobot:
-    """The robot's state. It starts at the origin facing along x; heading increases to the left."""
+    """State of the robot. It starts at the origin facing along x. The heading increases to the left."""
 
     chassis: Chassis = field(default_factory=Chassis)
     left: Motor = field(default_factory=Motor)
@@ -121,12 +121,12 @@ class TrackedRobot:
 
     @property
     def speed(self) -> float:
-        """Forward, m/s."""
+        """Forward speed, m/s."""
         return self.chassis.max_speed * (self.left.speed + self.right.speed) / 2
 
     @property
     def turn_rate(self) -> float:
-        """Positive to the left, rad/s."""
+        """Turn rate, positive to the left, rad/s."""
         return self.chassis.max_speed * (self.right.speed - self.left.speed) / self.chassis.wheel_separation
 
     def drive(self, left: int, right: int) -> None:
@@ -144,7 +144,7 @@ class TrackedRobot:
         self.left.advance(step_s, speeds[1])
         self.right.advance(step_s, speeds[0])
         turned = self.turn_rate * step_s
-        # The chord of the arc, whose direction is halfway between the headings at its ends.
+        # Along the chord of the arc, whose direction is halfway between the headings at its ends.
         chord = self.speed * step_s * (math.sin(turned / 2) / (turned / 2) if turned else 1.0)
         self.x += chord * math.cos(self.heading + turned / 2)
         self.y += chord * math.sin(self.heading + turned / 2)
@@ -153,11 +153,11 @@ class TrackedRobot:
         self.time += step_s
 
 
-# The simulated robot as drivers see it: tracks, a headlight, and motor sensors.
+# The simulated robot towards its drivers: tracks, a headlight, and motor sensors.
 
 
 _MOTORS = (codec.MotorSensors(0, 1, 2, 3), codec.MotorSensors(0, 4, 5, 6))  # left, right; they share the battery
-#: What it can have, by name.
+#: Available subsystems by name.
 SUBSYSTEMS = {
     TRACKS: DrivenSubsystem(codec.SubsystemType.SKID_STEER, TRACKS, _MOTORS),
     HEADLIGHT: DrivenSubsystem(codec.SubsystemType.LIGHTS, HEADLIGHT),
@@ -165,7 +165,7 @@ SUBSYSTEMS = {
 
 
 class SimulatedRobot:
-    """A RobotVehicle whose motors drive the physics."""
+    """RobotVehicle whose motors drive the physics."""
 
     def __init__(
         self,
@@ -175,13 +175,13 @@ class SimulatedRobot:
         appears_s: float = 0.0,
         is_verbose: bool = False,
     ) -> None:
-        """Prepare to drive.
+        """Prepare the robot.
 
         Args:
             physics: of the robot.
             names: of the subsystems, in order.
-            appears_s: the age of the robot from which on it has them, and its sensors.
-            is_verbose: report each change of the motors.
+            appears_s: the age of the robot at which its subsystems and sensors appear.
+            is_verbose: print each change of the motors.
         """
         self.physics = physics
         self._subsystems = tuple(SUBSYSTEMS[name] for name in names)
@@ -230,15 +230,15 @@ def _motor_sensors(side: str, motor: Motor) -> Iterable[codec.Sensor]:
     yield codec.Sensor(codec.SensorType.MOTOR_PWM, f"{side} motor", motor.setting)
 
 
-# Serves drivers over TCP and advances the simulation.
+# Serving drivers over TCP, and advancing the simulation.
 
 
-MAX_STEP_S = 0.1  # of the physics, when the machine was busy with something else for long
+MAX_STEP_S = 0.1  # maximum step of the physics after a stall
 COLUMNS = ("time", "x", "y", "heading", "left", "right", "voltage", "light")
 
 
 class RobotEmulator:
-    """Serves drivers and advances the simulation."""
+    """Server for drivers, and clock of the simulation."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class RobotEmulator:
     ) -> None:
         """Listen. Raises LinkError.
 
-        `silence_s` is the silence after which a driver is dropped; `reads_one_packet`: of those in each socket read.
+        `silence_s` is the timeout of silent drivers. `reads_one_packet`: handle one packet per socket read.
         """
         self._robot = robot
         self._control = control
@@ -262,7 +262,7 @@ class RobotEmulator:
         self._drivers: dict[StreamPeer, RobotConversation] = {}
 
     def receive(self) -> None:
-        """Take what has arrived."""
+        """Handle received data and connections."""
         while event := self.port.receive():
             peer = event.source
             if isinstance(event, Connected):
@@ -271,11 +271,11 @@ class RobotEmulator:
                 self._converse(peer, event.data)
             elif isinstance(event, Disconnected):
                 self._converse(peer, b"")
-                self._end(peer, "it has closed the connection" if event.is_regular else event.sentence.rstrip("."))
+                self._end(peer, "connection closed by the driver" if event.is_regular else event.sentence.rstrip("."))
 
     def _begin(self, peer: StreamPeer) -> None:
         if len(self._drivers) >= MAX_DRIVERS:
-            print_event(f"refused {peer}: {MAX_DRIVERS} drivers are connected already")
+            print_event(f"refused {peer}: {MAX_DRIVERS} drivers are already connected")
             self.port.disconnect(peer)
             return
         print_event(f"connected to {peer}")
@@ -284,7 +284,7 @@ class RobotEmulator:
         )
 
     def _converse(self, peer: StreamPeer, data: bytes) -> None:
-        """Handle what a driver has said; nothing is the end of its stream."""
+        """Handle a driver's data. Empty data is the end of its stream."""
         if not (driver := self._drivers.get(peer)):
             return
         try:
@@ -305,7 +305,7 @@ class RobotEmulator:
     def hang_up(self) -> None:
         """Close all connections, and the port."""
         for peer in tuple(self._drivers):
-            self._end(peer, "the robot has closed the connection")
+            self._end(peer, "connection closed by the robot")
         self.port.close()
 
     # Time.
@@ -326,8 +326,8 @@ class RobotEmulator:
                 vehicle.advance(min(left_s, MAX_STEP_S))
                 left_s -= MAX_STEP_S
             for driver in self._control.silent(now(), self._silence_s):
-                self._end(driver.peer, f"it has been silent for {self._silence_s:g} s")
-            self.receive()  # and look who has left at last
+                self._end(driver.peer, f"silent for {self._silence_s:g} s")
+            self.receive()  # handles disconnected drivers, too
 
     async def measure(self, period_s: float) -> None:
         """Send readings periodically."""
@@ -341,14 +341,14 @@ def now() -> Instant:
     return Instant(time.monotonic(), time.time_ns() // 1_000_000)
 
 
-# The program.
+# Program.
 
 
-SENSOR_PERIOD_S = 1.0  # between readings, where the dialect has no period of its own
+SENSOR_PERIOD_S = 1.0  # between readings, unless the dialect has its own period
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Serve until the end. Raises LinkError, OSError and ValueError."""
+    """Serve until cancelled. Raises LinkError, OSError and ValueError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     asyncio.run(_serve(options, cancellation, trajectory))
     return 0
@@ -410,12 +410,12 @@ def _respond(options: argparse.Namespace, loop: asyncio.AbstractEventLoop, stack
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; return its exit code."""
+    """Run the program. Return its exit status."""
     return run_program("robot", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line. Exits with a message when it is wrong."""
+    """Parse the command line. Exits with a message on errors."""
     parser = ProgramParser("emulate", "robot", "A simulated tracked robot, in real time.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, codec.TCP_PORT)
@@ -424,43 +424,41 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--silence-timeout",
         type=not_negative,
         default=2.0,
-        help="silence after which a driver that has bound something is dropped, and its motors are stopped, s; 0 for "
+        help="silence after which a driver with bound subsystems is dropped and its motors are stopped, s; 0: "
         "never (%(default)s); robotd-1.2 drops drivers only while 16 are connected",
     )
     link.add_argument(
         "--one-packet-per-read",
         action="store_true",
-        help="handle one packet per socket read, as the LEGO NXT adapters do; others that came with it wait",
+        help="handle one packet per socket read, as the LEGO NXT adapters do; further packets wait for the next read",
     )
     discovery = parser.add_argument_group("discovery")
-    discovery.add_argument("--name", type=_name, default=socket.gethostname(), help="of the robot (%(default)s)")
-    discovery.add_argument("--no-discovery", action="store_true", help="do not answer")
+    discovery.add_argument("--name", type=_name, default=socket.gethostname(), help="name of the robot (%(default)s)")
+    discovery.add_argument("--no-discovery", action="store_true", help="do not answer discovery")
     discovery.add_argument(
-        "--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="0 takes a free one (%(default)s)"
+        "--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="0: a free one (%(default)s)"
     )
-    discovery.add_argument(
-        "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for all (%(default)s)"
-    )
+    discovery.add_argument("--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0: all (%(default)s)")
     robot = parser.add_argument_group("robot")
     robot.add_argument(
         "--subsystems",
         type=_subsystems,
         default=tuple(SUBSYSTEMS),
         metavar="tracks,headlight",
-        help="its subsystems, in list order; robotd's Java driver can read tracks alone (%(metavar)s)",
+        help="its subsystems, in list order; robotd's Java driver supports only tracks (%(metavar)s)",
     )
     robot.add_argument(
         "--appear-after",
         type=not_negative,
         default=0.0,
         metavar="SECONDS",
-        help="until then it has no subsystems and sensors; protocol-1 then lists them unasked (%(default)s)",
+        help="delay until it has subsystems and sensors; protocol-1 then sends the lists unrequested (%(default)s)",
     )
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
-    robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at 2048, m/s (%(default)s)")
+    robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="speed at 2048, m/s (%(default)s)")
     run_options = add_run(parser, duration="seconds")
     run_options.add_argument(
-        "--sensor-period", type=positive, help=f"between readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
+        "--sensor-period", type=positive, help=f"period of readings, s ({SENSOR_PERIOD_S:g}; 0.25 with protocol-1)"
     )
     run_options.add_argument("--verbose", action="store_true", help="also report each change of the motors")
     return parser.parse_args(arguments)
@@ -469,7 +467,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _name(text: str) -> str:
     """Check a robot's name."""
     if not 0 < len(text.encode()) <= MAX_NAME_BYTES:
-        raise argparse.ArgumentTypeError(f"must have from 1 to {MAX_NAME_BYTES} bytes, not {text!r:.300}")
+        raise argparse.ArgumentTypeError(f"must have 1 to {MAX_NAME_BYTES} bytes, not {text!r:.300}")
     return text
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A scripted driver of tracked robots: finds one, binds its drive, follows a plan, unbinds it.
+"""Scripted driver of tracked robots: finds one, binds its skid steer, follows a plan, and unbinds it.
 
     python3 -m drone_bridge.robot.operator --name saber --plan '2s forward 0.4, 1s turn 0.8'
 
-It speaks as the drivers of old do: keep-alives ten times per second, updates when the speeds change, stop before
-unbinding. It reports on standard output, a line for what it commands and for what the robot says.
+It behaves like the original drivers: ten keep-alives per second, updates when the speeds change, a stop before it
+unbinds. It prints a line for each command and for each message of the robot.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
 from drone_bridge.wire.printable import printable
 
 KEEP_ALIVE_PERIOD_S = 0.1
-BIND_PERIOD_S = 1.0  # between attempts to bind what another driver has
+BIND_PERIOD_S = 1.0  # between attempts to bind a subsystem of another driver
 DISCOVERY_TIMEOUT_S = 1.0
 DRIVER_NAME = "operator"
-ENDED_BY_ROBOT = 1  # the exit code
-#: Unit and what one of it is on the wire, by type of sensor.
+ENDED_BY_ROBOT = 1  # exit status
+#: Unit, and the wire's value of one unit, by type of sensor.
 _UNITS = {
     codec.SensorType.BATTERY: ("V", 1000),
     codec.SensorType.THERMOMETER: ("degrees C", 100),
@@ -43,9 +43,9 @@ _UNITS = {
 
 
 def speeds(leg: Leg, wheel_separation: float, max_wheel_speed: float) -> tuple[int, int]:
-    """Return a leg as the speeds of the left and right side on the wire; the right side is faster in a left turn.
+    """Return a leg as the speeds of the left and right side on the wire. The right side is faster in a left turn.
 
-    What is too fast is slowed down on both sides alike. What tracks can't do, to the left and up, is left out.
+    Excess speed is reduced on both sides alike. Motion to the left or up, which tracks can't follow, is omitted.
     """
     sides = [leg.forward + sign * leg.turn * wheel_separation / 2 for sign in (-1, 1)]
     unit = codec.FULL_SPEED / max(max_wheel_speed, *map(abs, sides))
@@ -54,7 +54,7 @@ def speeds(leg: Leg, wheel_separation: float, max_wheel_speed: float) -> tuple[i
 
 
 class Driver(Operator):
-    """A driver in one conversation."""
+    """Driver on one connection."""
 
     period_s = KEEP_ALIVE_PERIOD_S
 
@@ -69,15 +69,15 @@ class Driver(Operator):
         super().__init__(plan, cancellation, clock)
         self._stream, self._to_speeds = stream, to_speeds
         self._connection = codec.DriverConnection()
-        self._drive: int | None = None  # the number of the subsystem
+        self._drive: int | None = None  # number of the bound subsystem
         self._lacks_drive = False
         self._sensors = codec.SensorInfo(())
         self._is_bound = False
-        self._speeds: tuple[int, int] | None = None  # that were sent last
-        self._bind_s = -math.inf  # when it may be tried again
+        self._speeds: tuple[int, int] | None = None  # sent last
+        self._bind_s = -math.inf  # time of the next attempt to bind
 
     def prepare(self) -> None:
-        """Register, and bind the first drive. Raises LinkError."""
+        """Register, and bind the first skid steer. Raises LinkError."""
         self._send(codec.RegisterDriver(DRIVER_NAME), codec.QuerySubsystems())
         self.hold(self._bind, math.inf, until=lambda: self._is_bound or self._lacks_drive)
 
@@ -86,7 +86,7 @@ class Driver(Operator):
             super().follow()
 
     def steer(self, leg: Leg) -> str:
-        """Send a keep-alive, and the speeds if they have changed; bind a drive that was lost."""
+        """Send a keep-alive, and the speeds if they have changed. Bind again after a loss."""
         left, right = speeds = self._to_speeds(leg)
         self._bind()
         if self._drive is not None and self._is_bound and speeds != self._speeds:
@@ -95,7 +95,7 @@ class Driver(Operator):
         return f"driving {left} {right}"
 
     def _bind(self) -> None:
-        """Send a keep-alive, and an attempt to bind if one is due."""
+        """Send a keep-alive, and a bind request if one is due."""
         self._send(codec.KeepAlive(time_of_day_ms()))
         if self._drive is not None and not self._is_bound and (now_s := self.now_s()) >= self._bind_s:
             self._bind_s = now_s + BIND_PERIOD_S
@@ -105,9 +105,9 @@ class Driver(Operator):
         """Stop and unbind."""
         packets: list[codec.FromDriver] = []
         if self._drive is not None and self._is_bound:
-            print_event(f"stopping, and releasing subsystem {self._drive}")
+            print_event(f"stopping, unbinding subsystem {self._drive}")
             packets = [codec.SkidSteerUpdate(self._drive, 0, 0), codec.UnbindSubsystem(self._drive)]
-        with contextlib.suppress(LinkError):  # where the robot has gone, that is what is to be reported
+        with contextlib.suppress(LinkError):  # a lost connection is reported by its own error
             self._stream.leave(*codec.in_pieces(map(self._connection.send, packets)))
 
     def listen(self, timeout_s: float) -> None:
@@ -115,7 +115,7 @@ class Driver(Operator):
         self._connection.receive_data(data) if data else self._connection.receive_eof()
         while (event := self._connection.next_event()) is not codec.NEED_DATA:
             if isinstance(event, codec.ConnectionClosed):
-                raise LinkError("The robot has closed the connection.")
+                raise LinkError("The robot closed the connection.")
             self._handle(event)
 
     def _send(self, *packets: codec.FromDriver) -> None:
@@ -136,7 +136,7 @@ class Driver(Operator):
             self._is_bound, self._speeds = False, None
 
     def _described(self, packet: codec.FromRobot) -> str | None:
-        """Return what a packet tells a person."""
+        """Return a packet as text for people."""
         if isinstance(packet, codec.SensorInfo):
             return f"sensors: {', '.join(printable(sensor.name) for sensor in packet.sensors) or 'none'}"
         if isinstance(packet, codec.SensorUpdate):
@@ -144,7 +144,7 @@ class Driver(Operator):
         if isinstance(packet, codec.FirmwareInfo):
             return f"firmware: {printable(packet.type)} {printable(packet.version)}"
         if isinstance(packet, codec.LogMessage):
-            return f"the robot says: {printable(packet.text)}"
+            return f"robot log: {printable(packet.text)}"
         if isinstance(packet, codec.BindSuccess):
             return f"bound subsystem {packet.id}"
         return f"refused subsystem {packet.id}" if isinstance(packet, codec.BindFailure) else None
@@ -164,7 +164,7 @@ class Driver(Operator):
 
 
 def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Drive until the plan is over; retry while nothing can be bound, as the robot may not be ready yet."""
+    """Drive until the plan ends. Retry while nothing can be bound, since the robot may not be ready."""
 
     def to_speeds(leg: Leg) -> tuple[int, int]:
         return speeds(leg, options.wheel_separation, options.max_wheel_speed)
@@ -202,21 +202,21 @@ def _link(options: argparse.Namespace, cancellation: Cancellation) -> TcpPeer:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; return its exit code, 1 if the robot ended the conversation."""
+    """Run the program. Return its exit status: 1 if the robot closed the connection."""
     return run_program("robot", drive, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line. Exits with a message when it is wrong."""
+    """Parse the command line. Exits with a message on errors."""
     parser = OperatorParser("robot", "A scripted driver of tracked robots.", codec.TCP_PORT, "the robot")
-    parser.link.add_argument("--name", default="", help="drive the robot of this name, found by discovery, not --host")
+    parser.link.add_argument("--name", default="", help="find the robot of this name by discovery, instead of --host")
     parser.link.add_argument("--discovery-port", type=port, default=codec.DISCOVERY_PORT, help="(%(default)s)")
     parser.link.add_argument(
-        "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0 for the system's choice (%(default)s)"
+        "--discovery-interface", default="127.0.0.1", help="its address; 0.0.0.0: chosen by the system (%(default)s)"
     )
     robot = parser.add_argument_group("robot")
     robot.add_argument("--wheel-separation", type=positive, default=0.5, help="m (%(default)s)")
-    robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="at full speed, m/s (%(default)s)")
+    robot.add_argument("--max-wheel-speed", type=positive, default=1.0, help="speed at 2048, m/s (%(default)s)")
     return parser.parse_args(arguments)
 
 

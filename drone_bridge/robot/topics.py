@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: a robot's packets to messages on topics, and back; the table of topics.
+"""Translation: conversion between a robot's packets and ROS messages, and the table of topics.
 
-The wire counts in whole thousandths (mV, mA) and hundredths (degrees Celsius); a side's speed is from -2048 to 2048,
+Wire values are integers: thousandths (mV, mA), hundredths of a degree Celsius, and speeds of a side from -2048 to 2048,
 positive forward.
 """
 
@@ -39,31 +39,31 @@ SKID_STEER = (
 )
 
 DISCOVERY_UDP_PORT = ParameterDeclaration(
-    "discovery_port", codec.DISCOVERY_PORT, "The UDP port used for discovery.", range=(1, 65535)
+    "discovery_port", codec.DISCOVERY_PORT, "UDP port of discovery.", range=(1, 65535)
 )
 
 
 # Speeds.
 
 
-#: What robot_bridge puts before a line of the robot's log, and robot_server takes away again.
+#: Prefix of a line of the robot's log, added by robot_bridge and removed by robot_server.
 ROBOT_SAYS = "The robot says: "
 LONGEST_NAME = 255  # characters of a name in a message
-MAX_SENSORS = 64  # that have topics
-_MOTOR_SENSORS = codec.MotorSensors.__slots__  # which kinds of sensors a side's motor has
+MAX_SENSORS = 64  # with topics
+_MOTOR_SENSORS = codec.MotorSensors.__slots__  # kinds of sensors of a side's motor
 _INT32 = range(-(2**31), 2**31)
-_ENORMOUS = 1e9  # m/s or rad/s: beyond it sums may be infinite
+_ENORMOUS = 1e9  # m/s or rad/s; beyond it sums may overflow
 
 
 @dataclass(frozen=True, slots=True)
 class SkidSteer:
-    """The geometry and maximum speed of a robot."""
+    """Geometry and maximum speed of a robot."""
 
     separation: float  # m between the sides
     max_speed: float  # m/s of a side at full speed
 
     def within_maxima(self, velocity: BodyVelocity) -> BodyVelocity:
-        """Return a finite velocity that both sides can follow, slowed down so that the path keeps its curvature."""
+        """Return a finite velocity that both sides can reach, scaled so that the path keeps its curvature."""
         forward, turn = velocity.forward, velocity.turn
         if (excess := max(abs(forward), abs(turn)) / _ENORMOUS) > 1:
             forward, turn = forward / excess, turn / excess
@@ -73,13 +73,13 @@ class SkidSteer:
         return BodyVelocity(forward * self.max_speed / fastest, turn=turn * self.max_speed / fastest)
 
     def speeds(self, velocity: BodyVelocity) -> Speeds:
-        """Return a velocity within the maxima as speeds on the wire. Only `forward` and `turn` are on the wire."""
+        """Return the wire's speeds for a velocity within the maxima. The wire has only `forward` and `turn`."""
         left, right = wheel_speeds_from_body(velocity.forward, velocity.turn, self.separation)
         unit = codec.FULL_SPEED / self.max_speed
         return Speeds(round(left * unit), round(right * unit))
 
     def velocity(self, speeds: Speeds) -> BodyVelocity:
-        """Return the velocity for these speeds, the inverse of `speeds`."""
+        """Return the velocity for these speeds. Inverse of `speeds`."""
         left, right = (self.max_speed * speed / codec.FULL_SPEED for speed in speeds)
         forward, turn = body_from_wheel_speeds(left, right, self.separation)
         return BodyVelocity(forward, turn=turn)
@@ -89,39 +89,39 @@ class SkidSteer:
 
 
 class SensorSource(NamedTuple):
-    """One sensor in the list, and the topic of its values."""
+    """A listed sensor, and the topic of its values."""
 
     sensor: codec.Sensor  # without a value
-    topic: str = ""  # empty for none
+    topic: str = ""  # empty: none
 
 
 class ListedSubsystem(NamedTuple):
-    """One subsystem in the list, and whether the bridge has bound it."""
+    """A listed subsystem, and whether the bridge has bound it."""
 
     subsystem: codec.Subsystem
     is_bound: bool
 
 
 class Translation:
-    """Between a robot's packets and topics, either way. What does not fit the wire, or is not known, is None."""
+    """Conversion between a robot's packets and topics. Unknown values, and those beyond the wire's range, are None."""
 
     def __init__(
         self, names: FrameNames | None = None, odometry_covariances: OdometryCovariances | None = None
     ) -> None:
-        """By default frames have no prefix, and odometry the covariances of what was not measured."""
+        """By default, frames have no prefix, and odometry has the covariances of unmeasured values."""
         self._names = names or FrameNames()
         self._frame_id = self._names.base_link
         self._odometry_covariances = odometry_covariances
-        #: Numbers of the subsystems that the bridge has, and topics that it does not offer for want of room.
+        #: Numbers of the subsystems that the bridge has bound, and topics omitted for lack of room.
         self.bound: Collection[int] = ()
         self.withheld: Collection[str] = ()
 
-    # Values of sensors.
+    # Sensor values.
 
     def battery(self, sensor: codec.Sensor, stamp: Time) -> BatteryState:
         """Return a battery's voltage, and its share of the full voltage as the percentage (0 to 1).
 
-        What the wire does not carry is NaN or unknown.
+        Fields that the wire does not carry are NaN or unknown.
         """
         message = BatteryState(header=self._header(stamp), present=True, location=_name(sensor.name))
         for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity", "percentage"):
@@ -136,7 +136,7 @@ class Translation:
         return _wire_value(message.voltage, 1000)
 
     def temperature(self, sensor: codec.Sensor, stamp: Time) -> Temperature | None:
-        """Return a temperature in degrees Celsius; the variance 0 means that it is unknown."""
+        """Return a temperature in degrees Celsius. A variance of 0 means unknown."""
         if sensor.value is None:
             return None
         return Temperature(header=self._header(stamp), temperature=sensor.value / 100)
@@ -151,7 +151,7 @@ class Translation:
         return _wire_value(message.value, 1000)
 
     def motor_pwm(self, sensor: codec.Sensor, stamp: Time) -> SensorValue | None:
-        """Return a motor's duty cycle as a share of full speed, from -1 for full reverse to 1."""
+        """Return a motor's duty cycle as a share of full speed, from -1 (full reverse) to 1."""
         return self._sensor_value(sensor, codec.FULL_SPEED, "1", stamp)
 
     def wire_motor_pwm(self, message: SensorValue) -> int | None:
@@ -165,7 +165,7 @@ class Translation:
     # The lists.
 
     def sensor_topics(self, info: codec.SensorInfo) -> list[str]:
-        """Return the topic of each sensor, empty for none."""
+        """Return the topic of each sensor. Empty: none."""
         return ["" if topic in self.withheld else topic for topic in sensor_topics(info.sensors)]
 
     def sensors(self, info: codec.SensorInfo, stamp: Time) -> SensorArray:
@@ -183,7 +183,7 @@ class Translation:
         return message
 
     def wire_sensors(self, message: SensorArray) -> tuple[SensorSource, ...]:
-        """Return the sensors; unknown types become null."""
+        """Return the sensors. Unknown types become null."""
         return tuple(map(_source, message.sensors))
 
     def subsystems(self, info: codec.SubsystemInfo, stamp: Time) -> SubsystemArray:
@@ -196,7 +196,7 @@ class Translation:
     def wire_subsystems(self, message: SubsystemArray) -> tuple[ListedSubsystem, ...]:
         return tuple(ListedSubsystem(_wire_subsystem(each), each.bound) for each in message.subsystems)
 
-    # Dead reckoning: the robot reports no odometry of its own.
+    # Dead reckoning, since the robot reports no odometry.
 
     def odometry(self, odometry: WheelOdometry, stamp: Time) -> Odometry:
         message = odometry.message(stamp, self._names)
@@ -210,21 +210,21 @@ class Translation:
     def _header(self, stamp: Time) -> Header:
         return Header(stamp=stamp, frame_id=self._frame_id)
 
-    # Several topics make one packet.
+    # Packets that are assembled from several topics.
 
     def parts(self, packet: Any) -> Iterator[tuple[str, Any]]:
-        """Yield the topics that depend on what the robot has, each with the sensor that it is of."""
+        """Yield the topics that depend on the robot's parts, each with its sensor."""
         if isinstance(packet, codec.SensorInfo):
             for topic, sensor in zip(self.sensor_topics(packet), packet.sensors, strict=True):
                 if topic:
                     yield topic, sensor
 
     def assemble_sensors(self, value: Callable[[str], Any], stamp: Time) -> codec.SensorInfo:
-        """Return the list with the values that are known. Raises MissingTopicError."""
+        """Return the list with the known values. Raises MissingTopicError."""
         del stamp
         sources: tuple[SensorSource, ...] | None = value("sensors")
         if sources is None:
-            raise MissingTopicError("sensors has the list")
+            raise MissingTopicError("the list is on topic sensors")
         return codec.SensorInfo(tuple(replace(each.sensor, value=value(each.topic)) for each in sources))
 
     def assemble_subsystems(self, value: Callable[[str], Any], stamp: Time) -> codec.SubsystemInfo:
@@ -232,7 +232,7 @@ class Translation:
         del stamp
         listed: tuple[ListedSubsystem, ...] | None = value("subsystems")
         if listed is None:
-            raise MissingTopicError("subsystems has the list")
+            raise MissingTopicError("the list is on topic subsystems")
         return codec.SubsystemInfo(tuple(each.subsystem for each in listed))
 
 
@@ -255,7 +255,7 @@ TOPICS = (
         from_ros=Translation.wire_subsystems,
         qos=latched,
         requested=latched,
-        meaning="the robot's list, with who drives what",
+        meaning="the robot's list, with the driver of each",
     ),
     Topic(
         "battery_state",
@@ -264,7 +264,7 @@ TOPICS = (
         to_ros=Translation.battery,
         from_ros=Translation.wire_battery,
         qos=latched,
-        meaning="the first battery's voltage, and its share of the full one",
+        meaning="the first battery's voltage, and its share of the full voltage",
     ),
     Topic(
         "battery_state/{name}",
@@ -273,7 +273,7 @@ TOPICS = (
         to_ros=Translation.battery,
         from_ros=Translation.wire_battery,
         qos=latched,
-        meaning="the same of each further battery",
+        meaning="the same for each further battery",
     ),
     Topic(
         "temperature/{name}",
@@ -281,7 +281,7 @@ TOPICS = (
         of=codec.Sensor,
         to_ros=Translation.temperature,
         from_ros=Translation.wire_temperature,
-        meaning="of each thermometer, degrees Celsius",
+        meaning="temperature of each thermometer, degrees Celsius",
     ),
     Topic(
         "current/{name}",
@@ -289,7 +289,7 @@ TOPICS = (
         of=codec.Sensor,
         to_ros=Translation.current,
         from_ros=Translation.wire_current,
-        meaning="of each ammeter, A",
+        meaning="current of each ammeter, A",
     ),
     Topic(
         "motor_pwm/{name}",
@@ -304,7 +304,7 @@ TOPICS = (
         Odometry,
         of=WheelOdometry,
         to_ros=Translation.odometry,
-        meaning="dead reckoning from the speeds that were commanded",
+        meaning="dead reckoning from the commanded speeds",
     ),
     Topic(
         "/tf",
@@ -321,7 +321,7 @@ TABLE = TopicTable(
     {codec.SensorInfo: Translation.assemble_sensors, codec.SubsystemInfo: Translation.assemble_subsystems},
     parts=Translation.parts,
 )
-#: The first level of the topics of each type of sensor.
+#: First level of the topics of each type of sensor.
 TOPIC_OF_TYPE: dict[int, str] = {
     codec.SensorType.BATTERY: "battery_state",
     codec.SensorType.THERMOMETER: "temperature",
@@ -331,9 +331,9 @@ TOPIC_OF_TYPE: dict[int, str] = {
 
 
 def sensor_topics(sensors: Sequence[codec.Sensor], most: int = MAX_SENSORS) -> list[str]:
-    """Return the topic of each sensor, empty for unknown types and for more than `most`.
+    """Return the topic of each sensor. Empty for unknown types, and beyond `most`.
 
-    The first battery's has no name, as programs expect a robot's battery there.
+    The topic of the first battery has no suffix, since programs expect a robot's battery there.
     """
     wanted: list[tuple[int, str]] = []
     has_battery = False

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node robot_bridge."""
+"""The robot_bridge node."""

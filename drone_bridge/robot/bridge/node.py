@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """robot_bridge: the driver's side of the robot protocol, as a ROS 2 node. See docs/robot.md.
 
-What is sent when is in `session.driver`; this node gives it topics, services, parameters, and a connection to a robot.
+`session.driver` decides what to send. This node provides its topics, services, parameters and the connection.
 """
 
 import contextlib
@@ -37,12 +37,12 @@ from drone_bridge.ros.wheel_odometry import POSE_VARIANCES
 from drone_bridge.wire.printable import printable
 
 LONGEST_DRIVER_NAME = 255  # bytes
-#: Small packets: what a robot that floods says is handled in pieces that delay no stop.
+#: Small chunks, so that a robot that floods the connection does not delay a stop.
 OPTIONS = StreamOptions(chunk_bytes=1024)
 
 
 class RobotBridge(ProtocolNode):
-    """Drives a robot, and publishes its sensors, subsystems and log."""
+    """Node that drives a robot, and publishes its sensors, subsystems and log."""
 
     rates = ("packets", "commands", "updates")
     problems = (
@@ -62,7 +62,7 @@ class RobotBridge(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("robot_bridge", PARAMETERS, **options)
-        #: What talks to the robot; None before the node was active.
+        #: The session; None before the first activation.
         self.session: DriverSession | None = None
         self._robot_services = RobotServices(self, lambda: self.session, self._read_route)
 
@@ -71,8 +71,8 @@ class RobotBridge(ProtocolNode):
         get = self.parameters.__getitem__
         self._driver_name = get("driver_name") or _user_name()
         if len(self._driver_name.encode()) > LONGEST_DRIVER_NAME:
-            raise ValueError(f"driver_name has more than the {LONGEST_DRIVER_NAME} bytes that are allowed.")
-        self._read_route()  # or it would be refused only later
+            raise ValueError(f"driver_name must have at most {LONGEST_DRIVER_NAME} bytes.")
+        self._read_route()  # validates the route early
         self._skid_steer = SkidSteer(get("wheel_separation"), get("max_wheel_speed"))
         covariances = OdometryCovariances(POSE_VARIANCES, get("twist_covariance_diagonal"))
         self._translation = Translation(frame_names(self.parameters, FrameNames), covariances)
@@ -89,7 +89,7 @@ class RobotBridge(ProtocolNode):
         self.make_subscription(Bool, "light", self._robot_services.switch_light, depth=1)
 
     def make_transport(self) -> Link:
-        """Connect to a host, or to a robot found by name."""
+        """Return a link to a host, or to a robot found by name."""
         get = self.parameters.__getitem__
         if not get("robot_name"):
             return stream_link(self, self._connecting_failed, OPTIONS)
@@ -118,7 +118,7 @@ class RobotBridge(ProtocolNode):
         return self.session
 
     def undeliverable(self) -> str | None:
-        """Return why no command can move the robot now; None when one can. For the executor."""
+        """Return why no command can move the robot now, or None. For the executor."""
         return super().undeliverable() or (self.session.undrivable if self.session else None)
 
     def _read_route(self) -> DiscoveryRoute:
@@ -132,12 +132,12 @@ class RobotBridge(ProtocolNode):
     # The robot, on the loop's thread.
 
     def publish_event(self, message: Any) -> None:
-        """Publish what the robot says, and what is known of it."""
+        """Publish a packet of the robot, or an event of the session."""
         if isinstance(message, Moved):
             self._dead_reckoning.move(message)
         elif isinstance(message, RoundTrip):
             self.report.record_duration("keep_alive_round_trip", message.duration_s)
-            self._sensor_topics.offer()  # so that who comes now and then has values within a tenth of a second
+            self._sensor_topics.offer()  # 10 Hz: new subscribers get values within 0.1 s
         elif isinstance(message, codec.SensorUpdate):
             self._sensor_topics.read(message)
         elif isinstance(message, codec.SensorInfo):
@@ -172,7 +172,7 @@ class RobotBridge(ProtocolNode):
 
 
 def _user_name() -> str:
-    with contextlib.suppress(Exception):  # a user without a name; which exception that is depends on Python's version
+    with contextlib.suppress(Exception):  # no user name; the exception depends on Python's version
         return getpass.getuser()
     return "drone_bridge"
 

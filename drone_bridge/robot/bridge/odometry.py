@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DeadReckoning: odometry from the speeds that a robot was sent, as it reports none of its own."""
+"""DeadReckoning: odometry from the commanded speeds, since the robot reports none."""
 
 from drone_bridge.robot.session.driver import Moved
 from drone_bridge.robot.topics import TABLE, SkidSteer, Translation
@@ -9,7 +9,7 @@ from drone_bridge.ros.wheel_odometry import WheelOdometry
 
 
 class DeadReckoning:
-    """Publishes odom and its transform, if `publish_odometry` is true. For the loop's thread."""
+    """Publisher of odom and its transform, if `publish_odometry` is true. For the loop's thread."""
 
     def __init__(self, node: ProtocolNode, translation: Translation, skid_steer: SkidSteer) -> None:
         self._node, self._skid_steer = node, skid_steer
@@ -23,7 +23,7 @@ class DeadReckoning:
         self._odometry, self._moved_s = WheelOdometry(), 0.0
 
     def move(self, moved: Moved) -> None:
-        """Follow the speeds that the robot has had since the last call, and publish that where it is due."""
+        """Integrate the speeds since the last call, and publish odometry if it is due."""
         velocity = self._skid_steer.velocity(moved.speeds)
         self._odometry.advance(moved.until_s - self._moved_s, velocity.forward, velocity.turn)
         self._moved_s = moved.until_s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PARAMETERS of robot_bridge."""
+"""Parameters of robot_bridge."""
 
 import math
 from collections.abc import Sequence
@@ -23,54 +23,51 @@ def _check_variances(values: Sequence[float]) -> str | None:
 PARAMETERS = (
     *common_parameters(codec.TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
     ParameterDeclaration(
-        "robot_name", "", "Connect to the robot of this name, at the address that discovery finds, instead of to host."
+        "robot_name", "", "Connect to the robot of this name, found by discovery, instead of to host."
     ),
     ParameterDeclaration(
-        "driver_name", "", "The driver's name, shown to the robot and its other drivers; empty for the user's name."
+        "driver_name", "", "The driver's name, shown to the robot and its other drivers; empty: the user's name."
     ),
     ParameterDeclaration(
-        "skid_steer", [FIRST], "The skid steers to bind: first, all, none, names, or numbers in the robot's list."
+        "skid_steer", [FIRST], "Skid steers to bind: first, all, none, names, or indices in the robot's list."
     ),
-    ParameterDeclaration(
-        "lights", [FIRST], "The lights to bind: first, all, none, names, or numbers in the robot's list."
-    ),
+    ParameterDeclaration("lights", [FIRST], "Lights to bind: first, all, none, names, or indices in the robot's list."),
     *SKID_STEER,
     ParameterDeclaration(
         "max_update_rate",
         50.0,
-        "Maximum speed updates per second; stopping is never delayed.",
+        "Maximum speed updates per second. A stop is never delayed.",
         range=(1.0, 1000.0),
         live=True,
     ),
     ParameterDeclaration(
         "link_timeout",
         2.0,
-        "Seconds of silence after which the connection counts as lost and is reopened; at least 10 before the first "
-        "answer.",
+        "Timeout of a silent connection, s. It is then reopened. The timeout is at least 10 s before the first answer.",
         (0.6, 60.0),
     ),
     ParameterDeclaration(
         "discovery_address",
         codec.DISCOVERY_GROUP,
-        "Where discovery requests are sent: a multicast group, or the address of one robot.",
+        "Destination of discovery requests: a multicast group, or the address of one robot.",
     ),
     DISCOVERY_UDP_PORT,
     ParameterDeclaration(
         "discovery_interface",
         "127.0.0.1",
-        "The address of the network interface for discovery; 0.0.0.0 leaves the choice to the system.",
+        "Address of the network interface for discovery. 0.0.0.0: chosen by the system.",
     ),
     ParameterDeclaration(
-        "discovery_timeout", 1.0, "Seconds to collect discovery replies.", range=(0.05, 60.0), live=True
+        "discovery_timeout", 1.0, "Time to collect discovery replies, s.", range=(0.05, 60.0), live=True
     ),
     ParameterDeclaration(
         "publish_odometry",
         True,
-        "Publish odom by dead reckoning from the commands. Disable it where something measures odometry.",
+        "Publish odom by dead reckoning from the commands. Disable it if another node publishes measured odometry.",
     ),
     *frame_parameters(without=("publish_map_to_odom", "map_frame")),
     *limit_parameters(is_drone=False, can_climb=False),
-    # Commanded, not measured: the pose drifts without limit, the velocity is known roughly.
+    # Commanded, not measured: the pose drifts without limit, the velocity is roughly right.
     ParameterDeclaration(
         "twist_covariance_diagonal",
         list(TWIST_VARIANCES),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SensorTopics: a topic for each sensor of a robot, which are known only once it is connected."""
+"""SensorTopics: a topic for each sensor that the connected robot lists."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,23 +11,22 @@ from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, Transla
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS
 
-#: DDS never frees all of a destroyed topic. So those that were made stay, for sensors that come back, and their number
-#: has a limit.
+#: Maximum number of topics. They stay for sensors that come back: DDS never frees all memory of a destroyed topic.
 MAX_TOPICS = 128
 
 
 class SensorTopics:
-    """Publishers by topic, from the first list that has it until the node is cleaned up. For the loop's thread."""
+    """Publishers by topic, kept until the node is cleaned up. For the loop's thread."""
 
     def __init__(self, node: ProtocolNode, translation: Translation) -> None:
         self._node, self._translation = node, translation
         self._publishers: dict[str, Publisher[Any]] = {}
         self._info = codec.SensorInfo(())  # the newest list
-        self._topics: list[str] = []  # of each sensor in it; empty for none
-        self._unheard: dict[int, Any] = {}  # messages by sensor that were not published yet
+        self._topics: list[str] = []  # by sensor; empty: no topic
+        self._unheard: dict[int, Any] = {}  # by sensor: messages that were not published yet
 
     def update(self, info: codec.SensorInfo) -> None:
-        """Create topics for a new list, and offer its values."""
+        """Create topics for a new list, and publish its values."""
         self._info = info
         self._translation.withheld = ()
         wanted = [topic for topic in self._translation.sensor_topics(info) if topic]
@@ -35,32 +34,34 @@ class SensorTopics:
         left_out = sum(sensor.type in TOPIC_OF_TYPE for sensor in info.sensors) - len(wanted)
         for number, reason in (
             (left_out, f"the limit is {MAX_SENSORS}"),
-            (len(withheld), f"the robot renames them too often, and this node makes {MAX_TOPICS} topics at most"),
+            (len(withheld), f"the robot has renamed sensors, and the limit is {MAX_TOPICS} topics per run"),
         ):
             if number:
-                self._node.report.count_and_warn("sensors_without_a_topic", f"{number} sensors get no topic: {reason}.")
+                self._node.report.count_and_warn(
+                    "sensors_without_a_topic", f"{number} sensors without a topic: {reason}."
+                )
         self._topics = self._translation.sensor_topics(info)
         messages = {number: self._message(number, sensor) for number, sensor in enumerate(info.sensors)}
         self._unheard = {number: message for number, message in messages.items() if message is not None}
         for number, message in self._unheard.items():
-            if _is_battery(info.sensors[number]):  # for late subscribers: not every robot sends readings
+            if _is_battery(info.sensors[number]):  # for late subscribers: not every robot sends updates
                 self._node.publish(self._publishers[self._topics[number]], message)
         self.offer()
 
     def _is_made(self, topic: str) -> bool:
-        """Have a topic, and return whether there is room for it."""
+        """Create a topic's publisher if needed. Return False if the limit is reached."""
         if topic not in self._publishers and len(self._publishers) < MAX_TOPICS:
             row = TABLE.row(topic)
-            # Without QoS override parameters, which would pile up with a hostile robot's names.
+            # Without QoS override parameters, which would accumulate with a hostile robot's names.
             made = self._node.create_publisher(row.message, topic, row.qos(), event_callbacks=NO_EVENTS)
             self._node.cleanup.callback(self._node.destroy_publisher, made)
             self._publishers[topic] = made
         return topic in self._publishers
 
     def offer(self) -> None:
-        """Publish each value of the list once, as soon as there is a subscriber.
+        """Publish each value of the list once its topic has a subscriber.
 
-        A topic that has just been made has no listeners yet, and not every robot sends readings later.
+        A new topic has no subscriber yet, and not every robot sends updates later.
         """
         for number in tuple(self._unheard):
             publisher = self._publishers[self._topics[number]]
@@ -73,15 +74,13 @@ class SensorTopics:
         if not update.has_ids and len(update.readings) != len(sensors):
             self._node.report.count_and_warn(
                 "unknown_sensors",
-                f"The robot sent {len(update.readings)} readings without ids, and has {len(sensors)} sensors.",
+                f"The robot sent {len(update.readings)} readings without ids, but lists {len(sensors)} sensors.",
             )
             return
         newest = {reading.sensor: reading.value for reading in update.readings}
         known = {number: value for number, value in newest.items() if number < len(sensors)}
         if len(known) < len(newest):
-            self._node.report.count_and_warn(
-                "unknown_sensors", "The robot sent readings of sensors that it has not listed."
-            )
+            self._node.report.count_and_warn("unknown_sensors", "The robot sent readings of unlisted sensors.")
         for number, value in known.items():
             self._publish(number, replace(sensors[number], value=value))
 
@@ -93,7 +92,7 @@ class SensorTopics:
                 self._node.publish(publisher, self._message(number, sensor))
 
     def _message(self, number: int, sensor: codec.Sensor) -> Any:
-        """Return what a sensor says on its topic; None for nothing, and without a topic."""
+        """Return a sensor's message. None without a topic or value."""
         topic = self._topics[number]
         to_ros = TABLE.row(topic).to_ros if topic else None
         return to_ros(self._translation, sensor, self._node.now()) if to_ros else None

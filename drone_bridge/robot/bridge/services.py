@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotServices: the services of robot_bridge and the topic light, which ask its session for something."""
+"""RobotServices: the services of robot_bridge and the topic light, as requests to the session."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # where humble has it, too
+from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined] # exported on jazzy only
 from rclpy.task import Future
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
@@ -22,12 +22,12 @@ from drone_bridge.srv import Bind, Discover, Unbind
 from drone_bridge.wire.printable import printable
 
 BIND, UNBIND, LIGHT = "bind", "unbind", "light"
-#: Between two looks for answers of robots.
+#: Polling period of discovery replies.
 LOOK_PERIOD_S = 0.02
 
 
 class RobotServices:
-    """Always available; they return an error until a robot is connected."""
+    """Services that are always available, and return an error while no robot is connected."""
 
     def __init__(
         self,
@@ -35,16 +35,16 @@ class RobotServices:
         session: Callable[[], DriverSession | None],
         read_route: Callable[[], DiscoveryRoute],
     ) -> None:
-        """`session` returns that of the node, None before it was active, and `read_route` the route for discovery."""
+        """`session` returns the node's session, None before activation. `read_route` returns the route of discovery."""
         self._node, self._session, self._read_route = node, session, read_route
         self._search: Future[Discover.Response] | None = None
-        group = ReentrantCallbackGroup()  # as callbacks wait
+        group = ReentrantCallbackGroup()  # callbacks wait
         node.make_service(Discover, "discover", self._serve_discover, callback_group=group)
         for task, service in ((BIND, Bind), (UNBIND, Unbind), (LIGHT, SetBool)):
             node.make_service(service, task, partial(self._serve, task), callback_group=group)
 
     def switch_light(self, message: Bool) -> None:
-        """Switch the light as the service does, without a response."""
+        """Switch the lights like the service, without a response."""
         try:
             request = self._ask(LIGHT, int(message.data))
         except ValueError as error:
@@ -58,10 +58,10 @@ class RobotServices:
             self._refuse_light(sentence)
 
     def _refuse_light(self, reason: str) -> None:
-        self._node.report.count_and_warn("refused_commands", f"A message on light was refused: {reason}")
+        self._node.report.count_and_warn("refused_commands", f"Refused a message on light: {reason}")
 
     async def _serve(self, task: str, request: Any, response: Any) -> Any:
-        """Have the session do a task, and fill the response."""
+        """Post a request to the session, and fill the response with its outcome."""
         number = int(request.data) if task == LIGHT else request.id
         try:
             waiting = self._ask(task, number)
@@ -71,7 +71,7 @@ class RobotServices:
         return response
 
     def _ask(self, task: str, number: int) -> Request:
-        """Ask the session for a task. Raises ValueError with a sentence."""
+        """Post a request to the session. Raises ValueError with a sentence."""
         self._node.check_age(task)
         session = self._session()
         if not session or not session.is_open:
@@ -84,12 +84,12 @@ class RobotServices:
         }[task]
         if not self._node.post(work, is_kept=True):
             raise ValueError(NOT_CONNECTED)
-        if not session.is_open:  # it may have ended before that was posted, with nobody to hear it until the next one
+        if not session.is_open:  # it ended before the request was posted, and won't answer
             request.finish(False, NOT_CONNECTED)
         return request
 
     async def _serve_discover(self, _: Discover.Request, response: Discover.Response) -> Discover.Response:
-        """Look for robots, once for all concurrent callers."""
+        """Search for robots. Concurrent callers share one search."""
         if self._search is None:
             try:
                 self._search = self._begin_search()
@@ -99,7 +99,7 @@ class RobotServices:
         return await self._search or response
 
     def _begin_search(self) -> "Future[Discover.Response]":
-        """Ask, and look for answers from now on. Raises LinkError and ValueError."""
+        """Send a discovery request, and poll for replies. Raises LinkError and ValueError."""
         route = self._read_route()
         search = DiscoverySearch(route, self._node.parameters["discovery_timeout"], elapsed_s())
         done: Future[Discover.Response] = Future(executor=self._node.executor)
@@ -113,7 +113,7 @@ class RobotServices:
                 response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in search.found]
                 response.success, response.message = True, f"{len(search.found)} answered."
                 if not search.found and route.is_on_loopback:
-                    response.message += f" Only this machine was searched: discovery_interface is {route.interface}."
+                    response.message += f" Only this machine was searched (discovery_interface: {route.interface})."
             except LinkError as error:
                 response.message = str(error)
             search.close()

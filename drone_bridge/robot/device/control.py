@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Control: who may drive the robot, and what its drivers are sent, as the document has it.
+"""Control: grants subsystems to drivers and handles their packets, as specified.
 
-A subsystem is free or bound by one driver; `dialects` has how programs behave that differ. Nothing here waits, locks or
-reads a clock: every call has the time, and comes from one thread.
+A subsystem is free or bound by one driver. `dialects` has the behaviour of programs that deviate. All calls come from
+one thread and pass the time; nothing here waits, locks or reads a clock.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from drone_bridge.robot.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
 FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
-LONGEST_NAME = 255  # characters of a driver's name that fit the packets that contain it
+LONGEST_NAME = 255  # characters of a driver's name that fit each packet with a name
 
 
 @dataclass(slots=True)
 class Control:
-    """The robot's side of the conversations with all drivers."""
+    """Robot's side of the protocol with all drivers."""
 
-    #: How often `send_readings` is to be called, s; None for whenever there is a new value.
+    #: Period of `send_readings`, s. None: on each new value.
     readings_period_s: ClassVar[float | None] = None
 
     vehicle: RobotVehicle
@@ -33,16 +33,16 @@ class Control:
     firmware: codec.FirmwareInfo = FIRMWARE
     drivers: list[Driver] = field(default_factory=list)
     _owners: dict[int, Driver] = field(default_factory=dict)  # by subsystem
-    _nulls: set[int] = field(default_factory=set)  # sensors that were listed as null because they had no value
+    _nulls: set[int] = field(default_factory=set)  # sensors that were listed as null for lack of a value
 
     # Requests of drivers.
 
     def join(self, driver: Driver) -> None:
-        """Add a driver, which is sent nothing until it asks."""
+        """Add a driver. Nothing is sent to it before it sends a query."""
         self.drivers.append(driver)
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet; updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
+        """Handle a packet. Updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
         driver.last_heard_s = now.steady_s
         if driver.is_behind:
             driver.is_behind, driver.up_to_date_s = False, now.steady_s + BACKLOG_S
@@ -63,43 +63,44 @@ class Control:
             self._update(driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
-        """Stop the motors of a driver whose connection has ended, and release what it holds."""
+        """Stop the motors of a driver whose connection has ended, and release its subsystems."""
         self.drivers.remove(driver)
         for number in self._held_by(driver):
             if self._is_skid_steer(number):
-                self._stop(number, f"{driver} has vanished")
+                self._stop(number, f"{driver} has disconnected")
             self._release(number, driver, now)
 
     def revoke(self, number: int, now: Instant) -> None:
         """Release a subsystem that is no longer available."""
         if driver := self._owners.get(number):
             if self._is_skid_steer(number):
-                self._stop(number, f"{driver} has lost them")
+                self._stop(number, f"{driver} has lost the subsystem")
             self._release(number, driver, now)
 
     def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Return who has been silent for longer than that, and keeps a subsystem, or the last place, from others."""
+        """Return the drivers that are silent for longer than that, and block a subsystem or the last place."""
         is_full = len(self.drivers) >= MAX_DRIVERS
         silent = [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
         return [driver for driver in silent if is_full or self._held_by(driver)]
 
     def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Stop the motors of drivers that have been silent for too long, until their next update; return them."""
+        """Stop the motors of drivers that are silent for too long, until their next update. Return these drivers."""
         return self._halt(self.silent(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
 
     def halt_all(self, now: Instant) -> list[Driver]:
-        """Stop the motors of every driver in the same way, as this process stood still; return whose they are.
+        """Stop the motors of all drivers after a stall of this process, until their next update. Return these drivers.
 
-        However lately one was heard: it may have been read before the stall, and handled after it.
+        This includes drivers that sent a packet lately: it may have been received before the stall and handled after
+        it.
         """
         for driver in self.drivers:
             driver.is_behind = True
-        return self._halt(self.drivers, "may be gone, as nobody listened to it", now)
+        return self._halt(self.drivers, "may have disconnected while the robot was stalled", now)
 
     def _halt(self, drivers: Sequence[Driver], reason: str, now: Instant) -> list[Driver]:
         holders = [driver for driver in drivers if self._held_by(driver)]
-        for driver in holders:  # also after one more silence before its next update
-            driver.is_behind |= driver.sends_keep_alives  # without them nothing would show that it is up to date
+        for driver in holders:  # also after another silence before its next update
+            driver.is_behind |= driver.sends_keep_alives  # only keep-alives can show that it is up to date
             driver.waiting.clear()
         halted = [driver for driver in holders if not driver.is_halted]
         for driver in halted:
@@ -110,17 +111,17 @@ class Control:
         return halted
 
     def silent_at_s(self, allowed_s: float) -> float:
-        """Return when `halt_silent` is due at the earliest; infinity for never."""
+        """Return the earliest time at which `halt_silent` is due, or infinity."""
         heard = [driver.last_heard_s for driver in self.drivers if not driver.is_halted and self._held_by(driver)]
         return min(heard, default=float("inf")) + allowed_s
 
     @property
     def holders(self) -> dict[int, Driver]:
-        """The drivers by the subsystems they hold."""
+        """Drivers by the subsystems that they hold."""
         return dict(self._owners)
 
     def _keep_alive(self, driver: Driver, packet: codec.KeepAlive, now: Instant) -> None:
-        del now  # the document gives keep-alives no age
+        del now  # the specification limits no keep-alive's age
         driver.send(packet)
 
     def _query(self, driver: Driver) -> None:
@@ -140,7 +141,7 @@ class Control:
     def _unbind(self, driver: Driver, number: int, now: Instant) -> None:
         if self._owners.get(number) is driver:
             if self._is_skid_steer(number):
-                self._stop(number, f"{driver} has unbound them")
+                self._stop(number, f"{driver} has unbound the subsystem")
             self._release(number, driver, now)
 
     def _update(self, driver: Driver, packet: codec.Update, now: Instant) -> None:
@@ -154,7 +155,7 @@ class Control:
             self._drive(driver, packet.id, packet.left, packet.right)
 
     def _catch_up(self, driver: Driver, now: Instant) -> None:
-        """Follow the newest of the updates that came while it was not known whether they were old."""
+        """Apply the newest update received while updates could have been stale."""
         if now.steady_s < driver.up_to_date_s:
             return
         waiting, driver.waiting = driver.waiting, {}
@@ -165,7 +166,7 @@ class Control:
     def _drive(self, driver: Driver, number: int, left: int, right: int) -> None:
         driver.is_halted = False
         driver.waiting.pop(number, None)
-        self.vehicle.drive(number, codec.SPEED.clamped(left), codec.SPEED.clamped(right))  # which drivers may exceed
+        self.vehicle.drive(number, codec.SPEED.clamped(left), codec.SPEED.clamped(right))  # drivers may exceed it
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
         del self._owners[number]
@@ -195,7 +196,7 @@ class Control:
     # Packets to drivers.
 
     def send_readings(self, readings: Sequence[codec.SensorReading]) -> None:
-        """Send new values to every driver. If a sensor was listed without a value, the list is sent again first."""
+        """Send new values to every driver. If a sensor was listed without a value, resend the list first."""
         if not readings:
             return
         if any(reading.sensor in self._nulls for reading in readings):
@@ -204,7 +205,7 @@ class Control:
         self._broadcast(codec.SensorUpdate(tuple(readings)))
 
     def log(self, text: str, now: Instant) -> None:
-        """Log a line locally, and to every driver with the time in robotd's format."""
+        """Log a line locally, and send it to every driver with the time in robotd's format."""
         self.report(text)
         time = datetime.fromtimestamp(now.wall_ms / 1000).strftime("%b %d %Y %I:%M:%S %p")
         self.send_log(f"[{time}] {text}")
@@ -230,7 +231,7 @@ class Control:
         return (owner and owner.name) or self.vehicle.subsystems[number].other_driver
 
     def _sensor_info(self) -> codec.SensorInfo:
-        """Return the list, in which a sensor without a value is null."""
+        """Return the list. A sensor without a value is null."""
         sensors = tuple(self.vehicle.sensors())
         listed = tuple(s if s.value is not None else codec.Sensor(codec.SensorType.NULL, s.name) for s in sensors)
         self._nulls |= {number for number, sensor in enumerate(sensors) if sensor is not listed[number]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotConversation: one driver's connection to a robot, bytes in and bytes out."""
+"""RobotConversation: one driver's connection to a robot, as received and sent bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from drone_bridge.wire.outgoing import encoded
 
 
 class RobotConversation:
-    """One driver, which is known to `Control` from the start until `leave`."""
+    """One connected driver. It is added to `Control` at creation, and removed by `leave`."""
 
     def __init__(
         self,
@@ -26,16 +26,16 @@ class RobotConversation:
         reads_one_packet: bool = False,
         unencodable: Callable[[str], None] | None = None,
     ) -> None:
-        """Join.
+        """Add the driver.
 
         Args:
             control: of the robot.
-            peer: the driver, as `send` names it; its text is its address, for logs.
+            peer: the driver, as passed to `send`. Its text is its address, for logs.
             send: sends bytes to the driver without blocking.
             clock: returns the time.
-            is_suppressed: returns whether a packet is not to be sent.
+            is_suppressed: returns whether a packet is withheld.
             reads_one_packet: handle one of the packets in each socket read, as the LEGO NXT adapters do.
-            unencodable: gets a sentence about a packet that can't be encoded, and is not sent; by default a report.
+            unencodable: receives a sentence about a packet that can't be encoded, and is dropped. Default: a report.
         """
         self._control = control
         self._send = send
@@ -59,7 +59,7 @@ class RobotConversation:
         self._has_read = True
 
     def handle_next(self) -> bool:
-        """Handle the next packet that has arrived; return whether there was one.
+        """Handle the next received packet. Return False if there was none.
 
         Raises RemoteProtocolError and HangUpError, which end the connection.
         """
@@ -75,13 +75,13 @@ class RobotConversation:
     def receive_eof(self) -> None:
         """Handle the end of the driver's stream. Raises RemoteProtocolError if it is inside a packet."""
         self._connection.receive_eof()
-        self._reads_one_packet = False  # from now on reads wait for nothing, and one follows the other
+        self._reads_one_packet = False  # the remaining packets are handled at once
         while self.handle_next():
             pass
 
     def leave(self, reason: str) -> None:
         self._control.leave(self.driver, self._clock())
-        self._control.report(f"{self.driver} is gone: {reason}")
+        self._control.report(f"{self.driver} disconnected: {reason}")
 
     def _send_packet(self, packet: codec.FromRobot) -> None:
         if not self._is_suppressed(packet) and (

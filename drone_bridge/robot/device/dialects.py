@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotdControl and Protocol1Control: how programs behave where they differ from the document; see docs/robot.md."""
+"""RobotdControl and Protocol1Control: programs that deviate from the specification. See docs/robot.md."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import MAX_DRIVERS, Control
 from drone_bridge.robot.device.drivers import Driver, HangUpError, Instant
 
-OLDEST_KEEP_ALIVE_S = 2.0  # by the robot's clock; the motors are stopped for an older one
+OLDEST_KEEP_ALIVE_S = 2.0  # by the robot's clock; an older one stops the motors
 ROBOTD = codec.FirmwareInfo("robotd", "1.2", codec.PROTOCOL_VERSION)
 _OF_A_SUBSYSTEM = codec.BindSubsystem | codec.UnbindSubsystem | codec.Update
 _MILLIVOLTS_PER_VOLT = 1000
 
 
 class Dialect(str, Enum):
-    """The variant of the protocol that drivers are served."""
+    """Variant of the protocol that the robot uses towards its drivers."""
 
     DOCUMENT = "document"
     ROBOTD_1_2 = "robotd-1.2"  # as that program behaves
@@ -28,21 +28,21 @@ class Dialect(str, Enum):
 
 @dataclass(slots=True)
 class RobotdControl(Control):
-    """robotd 1.2 without its bugs: its sensor list, no readings, releases are not announced, errors end the connection.
+    """robotd 1.2 without its bugs: its own sensor list, no readings, releases are not announced, errors disconnect.
 
-    The bugs that leave motors running, or subsystems with a driver that is gone, are in FaultyRobotdControl.
+    FaultyRobotdControl adds the bugs that leave motors running, or subsystems bound by a disconnected driver.
     """
 
     firmware: codec.FirmwareInfo = ROBOTD
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Raises HangUpError, for a subsystem that there is not as well."""
+        """Handle a packet. Raises HangUpError, even for a nonexistent subsystem."""
         if isinstance(packet, _OF_A_SUBSYSTEM) and packet.id >= len(self.vehicle.subsystems):
-            raise HangUpError(f"there is no subsystem {packet.id}")
+            raise HangUpError(f"subsystem {packet.id} does not exist")
         Control.handle(self, driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
-        """Stop the motors of a driver whose connection has ended, and release what it holds."""
+        """Stop the motors of a driver whose connection has ended, and release its subsystems."""
         Control.leave(self, driver, now)
         self.log(f"[{driver}] lost connection", now)
 
@@ -57,39 +57,39 @@ class RobotdControl(Control):
         driver.send(packet)
 
     def _driven_by(self, driver: Driver) -> list[int]:
-        """Return the skid steers that an old keep-alive of this driver stops."""
+        """Return the skid steers that a stale keep-alive of this driver stops."""
         return [number for number in self._held_by(driver) if self._is_skid_steer(number)]
 
     def _bind(self, driver: Driver, number: int, now: Instant) -> None:
-        if number in self._owners:  # by the driver itself as well
+        if number in self._owners:  # even by the driver itself
             driver.send(codec.BindFailure(number))
         elif driver.name is None:
-            raise HangUpError("it binds without having registered")
+            raise HangUpError("bind before registration")
         else:
             Control._bind(self, driver, number, now)
 
     def _release(self, number: int, driver: Driver, now: Instant) -> None:
-        """Release a subsystem without announcing it."""
+        """Release a subsystem without an announcement."""
         del now, self._owners[number]
         self.report(f"{driver} has unbound subsystem {number}")
 
     def _sensor_info(self) -> codec.SensorInfo:
         listed = self.vehicle.sensors()
         sensors = tuple(replace(each, value=None, full_voltage_mv=_whole_volts(each)) for each in listed)
-        # Nothing on the wire tells the layout of an empty list, so it is that of the document.
+        # The layout of an empty list is ambiguous, so the specified one is used.
         return codec.SensorInfo(sensors, codec.SensorLayout.ROBOTD_1_2 if sensors else codec.SensorLayout.DOCUMENT)
 
 
 @dataclass(slots=True)
 class FaultyRobotdControl(RobotdControl):
-    """robotd 1.2 with its bugs: only old keep-alives stop motors, and a driver that is gone is never forgotten.
+    """robotd 1.2 with its bugs: only stale keep-alives stop motors, and a disconnected driver is never removed.
 
-    A bind sets the owner and is then announced to all drivers there ever were: a closed connection among them fails
-    the bind and ends the binder's connection, and the binder stays the owner forever.
+    A bind first sets the owner, and is then announced to all drivers since the start. A closed connection among them
+    makes the bind fail and ends the binder's connection, while the binder remains the owner.
     """
 
-    _first_gone: int | None = None  # in order of connection; announcements get no further
-    _granted: dict[Driver, set[int]] = field(default_factory=dict)  # what each driver has ever been granted
+    _first_gone: int | None = None  # in order of connection; later drivers get no announcements
+    _granted: dict[Driver, set[int]] = field(default_factory=dict)  # all subsystems ever granted to each driver
     _desynchronized: set[Driver] = field(default_factory=set)
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
@@ -100,7 +100,10 @@ class FaultyRobotdControl(RobotdControl):
             RobotdControl.handle(self, driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
-        """Release, unannounced, all that the driver was ever granted, and another may hold. The motors keep running."""
+        """Release all subsystems ever granted to the driver, even if another driver has bound one since.
+
+        Releases are not announced, and the motors keep running.
+        """
         self.drivers.remove(driver)
         self._desynchronized.discard(driver)
         self._first_gone = driver.order if self._first_gone is None else min(driver.order, self._first_gone)
@@ -109,7 +112,7 @@ class FaultyRobotdControl(RobotdControl):
             self._owners.pop(number, None)
 
     def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
-        """Return nobody, unless there are too many drivers."""
+        """Return no driver, unless there are too many."""
         return Control.silent(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
 
     def _driven_by(self, driver: Driver) -> list[int]:
@@ -121,14 +124,14 @@ class FaultyRobotdControl(RobotdControl):
             return
         self._owners[number] = driver
         if driver.name is None:
-            raise HangUpError("it binds without having registered")
+            raise HangUpError("bind before registration")
         for other in tuple(self.drivers):  # in order of connection
             if self._first_gone is not None and other.order > self._first_gone:
                 break
             other.send(codec.SubsystemBound(number, driver.name))
         if self._first_gone is not None:
             self.log(f"[{driver}] #<IOError: closed stream>", now)
-            raise HangUpError("it binds after another driver has gone")
+            raise HangUpError("bind after another driver has disconnected")
         self._granted.setdefault(driver, set()).add(number)
         self.log(f"[{driver}] bound subsystem {number}", now)
         driver.send(codec.BindSuccess(number))
@@ -141,13 +144,13 @@ class FaultyRobotdControl(RobotdControl):
         if self._owners.get(packet.id) is driver:
             Control._update(self, driver, packet, now)
         else:
-            # robotd takes the rest of such a packet for the next one, and understands nothing after it.
+            # robotd parses the rest of such a packet as the next one, and can't decode anything after it.
             self._desynchronized.add(driver)
-            self.report(f"{driver} updates what it has not bound: its bytes can't be read any further")
+            self.report(f"{driver} updated a subsystem that it has not bound: its stream can't be decoded any further")
 
 
 def _whole_volts(sensor: codec.Sensor) -> int | None:
-    """Return the full voltage of a battery in mV, rounded; None of any other sensor."""
+    """Return the full voltage of a battery in mV, rounded to volts. None for other sensors."""
     if sensor.type != codec.SensorType.BATTERY:
         return None
     return _MILLIVOLTS_PER_VOLT * round((sensor.full_voltage_mv or 0) / _MILLIVOLTS_PER_VOLT)
@@ -155,14 +158,14 @@ def _whole_volts(sensor: codec.Sensor) -> int | None:
 
 @dataclass(slots=True)
 class Protocol1Control(Control):
-    """Lists batteries only, sends all their values periodically, and both lists unasked when one has changed.
+    """Robot that lists only batteries, sends all their values periodically, and sends changed lists without a query.
 
     There is no firmware (0x09), and binds are not announced (0x06).
     """
 
     readings_period_s: ClassVar[float | None] = 0.25
 
-    _listed: tuple[object, ...] | None = None  # what the lists contained that were sent last
+    _listed: tuple[object, ...] | None = None  # contents of the lists that were sent last
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet. Raises HangUpError."""
@@ -189,7 +192,7 @@ class Protocol1Control(Control):
         self.report(f"{driver} has unbound subsystem {number}")
 
     def send_readings(self, readings: Sequence[codec.SensorReading] = ()) -> None:
-        """Send the values of all batteries: nothing but their order tells whose they are."""
+        """Send the values of all batteries, in order: the packet has no ids."""
         del readings
         if self._listed not in (None, contents := self._contents()):
             self._listed = contents
@@ -200,18 +203,18 @@ class Protocol1Control(Control):
             self._broadcast(codec.SensorUpdate(tuple(values), has_ids=False))
 
     def log(self, text: str, now: Instant) -> None:
-        """Log a line locally, and to every driver without the time."""
+        """Log a line locally, and send it to every driver without the time."""
         del now
         self.report(text)
         self.send_log(text)
 
     def _contents(self) -> tuple[object, ...]:
-        """Return what makes a list another one."""
+        """Return the contents by which lists are compared."""
         batteries = [(battery.name, battery.full_voltage_mv) for battery in self._batteries()]
         return batteries, [(subsystem.type, subsystem.name) for subsystem in self.vehicle.subsystems]
 
     def _batteries(self) -> list[codec.Sensor]:
-        """Return those whose voltage is known: the layout has nothing that stands for an unknown one."""
+        """Return batteries with a known voltage. The layout can't represent an unknown one."""
         return [s for s in self.vehicle.sensors() if s.type == codec.SensorType.BATTERY and s.value is not None]
 
     def _subsystem_info(self) -> codec.SubsystemInfo:
@@ -224,11 +227,11 @@ class Protocol1Control(Control):
 
     def _sensor_info(self) -> codec.SensorInfo:
         batteries = tuple(self._batteries())
-        # Nothing on the wire tells the layout of an empty list, so it is that of the document.
+        # The layout of an empty list is ambiguous, so the specified one is used.
         return codec.SensorInfo(batteries, codec.SensorLayout.PROTOCOL_1 if batteries else codec.SensorLayout.DOCUMENT)
 
 
-#: How a robot of each dialect behaves, without faults.
+#: Classes by dialect, without faults.
 CONTROLS: dict[Dialect, type[Control]] = {
     Dialect.DOCUMENT: Control,
     Dialect.ROBOTD_1_2: RobotdControl,

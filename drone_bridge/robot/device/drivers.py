@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Driver: a connected driver, and whether what it sends after a silence is old.
+"""Driver: a connected driver, and whether its packets may be stale after a silence.
 
-A driver is heard or halted (silent for too long, or this process stood still: its motors are stopped until its next
-update). When it is heard again, its updates wait for BACKLOG_S, and the newest one for a keep-alive after that.
+A driver is halted when it is silent for too long, or when this process was stalled: its motors are stopped until its
+next update. After that, its updates are withheld for BACKLOG_S, and the newest one until a later keep-alive.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from drone_bridge.wire.printable import printable
 
 
 class HangUpError(Exception):
-    """The robot closes the connection to this driver; the text is the reason."""
+    """Raised to close the connection to this driver. The text is the reason."""
 
 
 class Instant(NamedTuple):
-    """A point in time, by two clocks."""
+    """A point in time, on two clocks."""
 
-    steady_s: float  # by a monotonic clock
-    wall_ms: int  # since 1970
+    steady_s: float  # of a monotonic clock
+    wall_ms: int  # ms since 1970
 
 
-#: After a silence, or a stall of this process, what comes from a driver for so long may have been on its way meanwhile.
+#: Time after a silence or stall during which received packets may be stale.
 BACKLOG_S = 0.5
 
 
@@ -36,15 +36,15 @@ BACKLOG_S = 0.5
 class Driver:
     """A connected client."""
 
-    peer: Any  # whose text is its name until it has registered
+    peer: Any  # its text is the driver's name until registration
     send: Callable[[codec.FromRobot], None]
     last_heard_s: float  # by a monotonic clock
-    name: str | None = None  # None before it has registered
+    name: str | None = None  # None before registration
     is_halted: bool = False  # its motors were stopped for its silence, until its next update
     sends_keep_alives: bool = False
-    is_behind: bool = False  # what it sends next may be old
-    up_to_date_s: float = -math.inf  # when nothing that it sends is old any more
-    waiting: dict[int, tuple[int, int]] = field(default_factory=dict)  # speeds by subsystem, until then
+    is_behind: bool = False  # its next packets may be stale
+    up_to_date_s: float = -math.inf  # time from which its packets are current
+    waiting: dict[int, tuple[int, int]] = field(default_factory=dict)  # withheld speeds by subsystem, until then
     order: int = field(default_factory=itertools.count().__next__)  # of connection
 
     def __str__(self) -> str:

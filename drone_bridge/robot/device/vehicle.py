@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotVehicle: the interface of a robot that can be driven, and its subsystems."""
+"""RobotVehicle: interface of a drivable robot and its subsystems."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ HEADLIGHT = "headlight"
 
 @dataclass(frozen=True, slots=True)
 class DrivenSubsystem:
-    """Something that one driver at a time can bind. Its id is its index among the vehicle's subsystems."""
+    """A subsystem that one driver at a time can bind. Its id is its index among the vehicle's subsystems."""
 
     type: codec.SubsystemType
     name: str
     motors: tuple[codec.MotorSensors, codec.MotorSensors] | None = None  # left and right, of a skid steer
     is_available: bool = True  # False: binds are refused
-    other_driver: str = ""  # the name of a driver elsewhere that holds it
+    other_driver: str = ""  # name of a driver elsewhere that holds it
 
 
 class RobotVehicle(Protocol):
@@ -29,7 +29,7 @@ class RobotVehicle(Protocol):
 
     @property
     def subsystems(self) -> Sequence[DrivenSubsystem]:
-        """The subsystems that can be bound."""
+        """Subsystems that can be bound."""
 
     def drive(self, number: int, left: int, right: int) -> None:
         """Set the motors of a skid steer, each from -FULL_SPEED to FULL_SPEED."""
@@ -41,4 +41,4 @@ class RobotVehicle(Protocol):
         """Switch a light."""
 
     def sensors(self) -> Sequence[codec.Sensor]:
-        """Return every sensor with its current value, None if unknown."""
+        """Return all sensors with their current values. None: unknown."""

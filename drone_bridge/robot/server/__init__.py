@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node robot_server."""
+"""The robot_server node."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Listing of what a robot has, and the topics of its sensors: from parameters, or from robot_bridge's lists."""
+"""Listing of a robot's parts with the topics of its sensors, from parameters or from robot_bridge's lists."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ _MOTOR_FIELDS = {
     "pwm": codec.SensorType.MOTOR_PWM,
 }
 _TYPES_BY_TOPIC = {topic: codec.SensorType(kind) for kind, topic in TOPIC_OF_TYPE.items()}
-#: Stands for a sensor that a motor lacks, for which a list has no other representation.
+#: Placeholder for a sensor that a motor lacks. A list can't represent it otherwise.
 _NO_SENSOR = codec.Sensor(codec.SensorType.NULL, "none")
 
 
@@ -28,7 +28,7 @@ _NO_SENSOR = codec.Sensor(codec.SensorType.NULL, "none")
 
 
 def check_topics(entries: Sequence[str]) -> str | None:
-    """Return what is wrong with the parameter sensors, or None."""
+    """Return the problem of the parameter sensors, or None."""
     if len(entries) > MAX_SENSORS:
         return f"has {len(entries)} topics; at most {MAX_SENSORS} are allowed."
     topics = [entry.partition("=")[0] for entry in entries if entry != NONE]
@@ -38,16 +38,16 @@ def check_topics(entries: Sequence[str]) -> str | None:
         if not re.fullmatch(r"[a-z_]+(/[A-Za-z_][A-Za-z0-9_]*)*", topic):
             return f"has {topic!r}, which is not a topic name."
     if len(set(topics)) < len(topics):
-        return f"has a topic twice: {', '.join(topics)}."
+        return f"has duplicate topics: {', '.join(topics)}."
     return None
 
 
 def listed_by_parameters(
     skid_steer: str, lights: Sequence[str], sensors: Sequence[str], full_voltage: float
 ) -> tuple[Listing, tuple[SensorSource, ...]]:
-    """Return what is given by parameters, and the topics of its sensors. `full_voltage` is in V.
+    """Return the parts and sensor topics given by parameters. `full_voltage` is in V.
 
-    The skid steer comes last: robotd's Java driver, NetRobot, can't read a list that goes on after one.
+    The skid steer is last: robotd's Java driver, NetRobot, can't read list entries after one.
     """
     sources = [_source(entry, full_voltage) for entry in sensors if entry != NONE]
     subsystems = [DrivenSubsystem(codec.SubsystemType.LIGHTS, name) for name in lights if name != NONE]
@@ -90,7 +90,7 @@ def light_topics(subsystems: Sequence[DrivenSubsystem]) -> dict[int, str]:
 
 
 def listing_of(subsystems: Iterable[DrivenSubsystem], sources: Iterable[SensorSource]) -> Listing:
-    """Return what drivers are shown."""
+    """Return the lists for drivers."""
     return Listing(tuple(subsystems), tuple(source.sensor for source in sources))
 
 
@@ -98,7 +98,7 @@ def listing_of(subsystems: Iterable[DrivenSubsystem], sources: Iterable[SensorSo
 
 
 def driven(listed: Iterable[ListedSubsystem]) -> tuple[DrivenSubsystem, ...]:
-    """Return the subsystems that robot_bridge lists; those that it has not bound are not available."""
+    """Return the subsystems that robot_bridge lists. Those that it has not bound are not available."""
     return tuple(
         DrivenSubsystem(
             codec.SubsystemType(subsystem.type),
@@ -112,5 +112,5 @@ def driven(listed: Iterable[ListedSubsystem]) -> tuple[DrivenSubsystem, ...]:
 
 
 def is_robot_connected(message: SubsystemArray) -> bool:
-    """Return whether the bridge is connected to a robot; otherwise no subsystem has a driver."""
+    """Return whether the bridge is connected to a robot. If not, no subsystem has a driver."""
     return any(subsystem.bound or subsystem.driver for subsystem in message.subsystems)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LogLines: lines of /rosout that are forwarded to drivers as the robot's log."""
+"""LogLines: lines of /rosout, forwarded to drivers as the robot's log."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,30 +12,30 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.wire.printable import printable
 
 ROSOUT = "/rosout"
-MAX_WAITING = 64  # lines; older ones are dropped
+MAX_WAITING = 64  # lines; on overflow, the oldest ones are dropped
 LONGEST_LINE = 1000  # characters
-_LEAST_SEVERITY = 20  # information
+_LEAST_SEVERITY = 20  # INFO
 _QUEUE_DEPTH = 100
 
 
 class LogLines:
-    """Subscribes to the log of named nodes, and keeps it until it is taken."""
+    """Subscription to the log of named nodes, with a queue of lines."""
 
     def __init__(
         self, node: ProtocolNode, names: Sequence[str], wake: Callable[[], None], *, behind_bridge: bool
     ) -> None:
-        """Subscribe, if there is anything to forward.
+        """Subscribe if there are names, or a bridge.
 
         Args:
             node: in the namespace of the bridge.
             names: full names of nodes, or of their loggers.
-            wake: is called with each line, to have them taken.
+            wake: called after each line. Its owner should call `take`.
             behind_bridge: also forward the robot's own log, as logged by robot_bridge in the same namespace.
         """
         own = node.get_logger().name
         self._namespace = own.rpartition(".")[0]
         self._behind_bridge = behind_bridge
-        self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # its own would loop
+        self._names = {name.strip("/").replace("/", ".") for name in names} - {own}  # without its own, which would loop
         self._wake = wake
         self._waiting: deque[str] = deque(maxlen=MAX_WAITING)
         self._limiter = LogLimiter()
@@ -43,7 +43,7 @@ class LogLines:
             node.make_subscription(Log, ROSOUT, self._on_log, _QUEUE_DEPTH)
 
     def take(self) -> list[str]:
-        """Return the lines that wait. For one other thread."""
+        """Return the queued lines. For one other thread."""
         lines = []
         while self._waiting:
             lines.append(self._waiting.popleft())
@@ -62,11 +62,11 @@ class LogLines:
 
 
 def line_of(message: Log) -> str:
-    """Return a line for drivers: a robot's log unchanged, a node's with its name in front."""
+    """Return a line for drivers: a robot's log unchanged, a node's preceded by its name."""
     text = printable(message.msg.strip(), LONGEST_LINE)
     return text.removeprefix(ROBOT_SAYS) if text.startswith(ROBOT_SAYS) else f"[{message.name}] {text}"
 
 
 def _severity(message: Log) -> int:
     level = message.level
-    return level[0] if isinstance(level, bytes) else int(level)  # depending on the distribution
+    return level[0] if isinstance(level, bytes) else int(level)  # depends on the distribution

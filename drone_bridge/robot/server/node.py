@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """robot_server: the robot's side of the robot protocol, as a ROS 2 node. See docs/robot.md.
 
-What is sent when is in `session.robot`; this node gives it topics, parameters, and a port for drivers and for
-searches for robots.
+`session.robot` decides what to send. This node provides its topics, parameters, and the ports for drivers and
+discovery.
 """
 
 import platform
@@ -36,14 +36,14 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
 from drone_bridge.session.session import AFTER_STALLS, Actions
 
-#: The condition of a robot behind a bridge that says nothing.
+#: Condition: the robot behind a bridge is silent.
 SILENT_ROBOT = "silent_robot"
-#: Small, as a session handles all packets of a chunk before another driver has its turn.
+#: Small chunks, since a session handles all packets of a chunk before those of another driver.
 CHUNK_BYTES = 256
 
 
 class RobotServer(ProtocolNode):
-    """Lets legacy drivers control a robot in ROS, and sends them its sensor readings."""
+    """Node that lets legacy drivers control a robot in ROS, and sends them its sensor readings."""
 
     is_server = True
     open_state = LISTENING
@@ -52,7 +52,7 @@ class RobotServer(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("robot_server", PARAMETERS, **options)
-        self._session: RobotSession | None = None  # until the node is active
+        self._session: RobotSession | None = None  # until the first activation
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
@@ -60,7 +60,7 @@ class RobotServer(ProtocolNode):
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 10)
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         is_listed = get("lists_from") == ListsFrom.TOPICS.value
-        self._is_waiting = False  # for a call of `_hand_over`
+        self._is_waiting = False  # whether a call of `_hand_over` is pending
         log_nodes = [name for name in get("log_nodes") if name != NONE]
         self._log_lines = LogLines(self, log_nodes, self._have_taken, behind_bridge=is_listed)
         translation = Translation()
@@ -69,7 +69,7 @@ class RobotServer(ProtocolNode):
         self._listed: ListedParts | None = None
         if is_listed:
             self._listed = ListedParts(self, translation, self._sensors, self._follow_robot)
-            self._light_topics: Callable[[int], str] = lambda number: LIGHT_TOPIC  # switches all of the bridge
+            self._light_topics: Callable[[int], str] = lambda number: LIGHT_TOPIC  # switches all lights of the bridge
             topics = {LIGHT_TOPIC}
         else:
             self._fixed, sources = listed_by_parameters(
@@ -84,7 +84,7 @@ class RobotServer(ProtocolNode):
         self.each_second(self._report_drivers)
 
     def make_transport(self) -> Link:
-        """Listen for drivers, and for searches for robots. Raises LinkError, and ValueError for no route."""
+        """Return a link for drivers and discovery. Raises LinkError, and ValueError for an invalid route."""
         get = self.parameters.__getitem__
         route = DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
         options = StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
@@ -92,7 +92,7 @@ class RobotServer(ProtocolNode):
             port = TcpPort(get("host"), get("port"), options=options, wire_log=self.wire_log, has_small_buffers=True)
         except LinkError as error:
             raise LinkError(
-                f"{error} Beside a robotd, choose another port (launch argument robot_server_port)."
+                f"{error} If robotd runs on this machine, choose another port (launch argument robot_server_port)."
             ) from error
         self.get_logger().info(f"Waiting for drivers on {get('host')}:{port.port}.")
         return RobotPort(port, self._responder(route) if get("discovery") else None)
@@ -103,7 +103,7 @@ class RobotServer(ProtocolNode):
         dialect = Dialect(get("dialect"))
         is_silent = self._listed is not None and self._listed.is_silent
         session = RobotSession(self._robot_name(), get, time_of_day_ms, listing, dialect, is_silent=is_silent)
-        session.take(self._sensors.take(), elapsed_s())  # what has come before
+        session.take(self._sensors.take(), elapsed_s())  # values received earlier
         self._session, self._is_waiting = session, False
         return session
 
@@ -111,19 +111,19 @@ class RobotServer(ProtocolNode):
         return self.parameters["robot_name"] or platform.node()
 
     def _responder(self, route: DiscoveryRoute) -> DiscoveryResponder | None:
-        """Return what hears requests of discovery, unless another program does."""
+        """Return the responder for discovery. None if disabled, or if another program has the port."""
         try:
             responder = DiscoveryResponder(route)
         except LinkError as error:
             self.report.warn(
-                f"Drivers do not find this robot: {error} A robotd on this machine takes that port for itself: end it, "
-                "or choose another port (launch argument discovery_port) for drivers that can ask there; to any other "
-                "driver give the address."
+                f"Discovery is unavailable: {error} If robotd runs on this machine, it has the port: end it, "
+                "or choose another port (launch argument discovery_port) if drivers can use it. Give other "
+                "drivers the address."
             )
             return None
         if route.is_on_loopback:
             self.get_logger().info(
-                "Only drivers on this machine find this robot. For those on others set discovery_interface and host "
+                "Only drivers on this machine can find this robot. For others, set discovery_interface and host "
                 "(launch arguments discovery_interface and robot_server_host) to 0.0.0.0, or to this machine's address "
                 "in their network."
             )
@@ -132,7 +132,7 @@ class RobotServer(ProtocolNode):
     # Commands of drivers, on the loop's thread.
 
     def publish_event(self, message: Speeds | LightUpdate) -> None:
-        """Publish what drivers command."""
+        """Publish a driver's command."""
         if isinstance(message, Speeds):
             self.report.counts["commands"] += 1
             twist = twist_from_velocity(self._skid_steer.velocity(message))
@@ -148,14 +148,14 @@ class RobotServer(ProtocolNode):
             self.post(follow, is_kept=True)
 
     def _have_taken(self) -> None:
-        """Have values and lines taken, which are never dropped: some come once and for all."""
+        """Post a call of `_hand_over`, which is never dropped: some values come only once."""
         if not self._is_waiting:
-            self._is_waiting = True  # before it may be taken
+            self._is_waiting = True  # set first, since the other thread clears it
             if not self.post(self._hand_over, is_kept=True):
                 self._is_waiting = False
 
     def _hand_over(self, now_s: float) -> Actions:
-        """Take them, on the loop's thread."""
+        """Pass pending values and log lines to the session, on the loop's thread."""
         self._is_waiting = False
         values, lines = self._sensors.take(), self._log_lines.take()
         return [*self._session.take(values, now_s), *self._session.log(lines, now_s)] if self._session else []
@@ -165,10 +165,8 @@ class RobotServer(ProtocolNode):
             self.report.facts["drivers"] = self._session.holdings
         self.report.update_condition(
             SILENT_ROBOT,
-            "The robot behind the bridge has been silent for a second"
-            if self._listed and self._listed.is_silent
-            else None,
-            "keep-alives of drivers are not answered until it is heard again",
+            "The robot behind the bridge has been silent for 1 s" if self._listed and self._listed.is_silent else None,
+            "keep-alives of drivers are not answered until it responds",
         )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PARAMETERS of robot_server."""
+"""Parameters of robot_server."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 
 
 class ListsFrom(str, Enum):
-    """The source of the lists of subsystems and sensors."""
+    """Source of the lists of subsystems and sensors."""
 
     PARAMETERS = "parameters"
     TOPICS = "topics"
@@ -30,15 +30,15 @@ def _check_names(names: Sequence[str]) -> str | None:
 
 def _check_robot_name(name: str) -> str | None:
     size = len(name.encode())
-    return f"has {size} bytes, and must have {MAX_NAME_BYTES} at most." if size > MAX_NAME_BYTES else None
+    return f"has {size} bytes, and must have at most {MAX_NAME_BYTES}." if size > MAX_NAME_BYTES else None
 
 
-#: A driver that sends keep-alives every 0.5 s may miss one.
+#: Allows a driver that sends keep-alives every 0.5 s to miss one.
 _COMMON = tuple(
     replace(
         declaration,
         default=1.0,
-        meaning="Seconds without a packet from a driver, keep-alives included, after which what it drives stops.",
+        meaning="Timeout of a driver without packets or keep-alives, s. Its motors are then stopped.",
     )
     if declaration.name == "command_timeout"
     else declaration
@@ -50,13 +50,13 @@ PARAMETERS = (
     ParameterDeclaration(
         "dialect",
         Dialect.DOCUMENT.value,
-        "The variant of the protocol that drivers are served.",
+        "Variant of the protocol towards drivers.",
         choices=tuple(dialect.value for dialect in Dialect),
     ),
     ParameterDeclaration(
         "driver_timeout",
         2.0,
-        "Seconds of silence after which a driver that holds subsystems is dropped, and these are freed; 0 for never.",
+        "Seconds of silence after which a driver that holds subsystems is dropped, and these are freed. 0: never.",
         range=(0.0, 3600.0),
         live=True,
     ),
@@ -64,23 +64,23 @@ PARAMETERS = (
     ParameterDeclaration(
         "lists_from",
         ListsFrom.PARAMETERS.value,
-        "The source of the lists of subsystems and sensors: the parameters below, or the topics subsystems and sensors "
-        "as published by robot_bridge.",
+        "Source of the lists of subsystems and sensors: the parameters below, or the topics subsystems and sensors "
+        "of robot_bridge.",
         choices=tuple(lists.value for lists in ListsFrom),
     ),
-    ParameterDeclaration("skid_steer", TRACKS, f"The skid steer's name as shown to drivers; {NONE} for no drive."),
+    ParameterDeclaration("skid_steer", TRACKS, f"Name of the skid steer as shown to drivers. {NONE}: no skid steer."),
     ParameterDeclaration(
         "lights",
         [NONE],
-        f"The lights' names as shown to drivers, as headlight, or {NONE}: robotd's Java driver, NetRobot, fails at any "
-        "light. The first one is on light, others on light/<name>.",
+        f"Names of lights as shown to drivers, such as headlight, or {NONE}: robotd's Java driver NetRobot fails on "
+        "lights. The first one has the topic light, others light/<name>.",
         check=_check_names,
     ),
     ParameterDeclaration(
         "sensors",
         ["battery_state"],
-        "Topics of sensors in list order, followed by = and the name shown to drivers where that is not the topic's "
-        f"last part: battery_state, temperature/left_motor, motor_pwm/m1=Sabertooth M1. {NONE} for no sensors.",
+        "Topics of sensors in list order, with = and the name shown to drivers unless that is the topic's "
+        f"last part: battery_state, temperature/left_motor, motor_pwm/m1=Sabertooth M1. {NONE}: no sensors.",
         check=check_topics,
     ),
     ParameterDeclaration(
@@ -90,39 +90,39 @@ PARAMETERS = (
     ParameterDeclaration(
         "source_timeout",
         5.0,
-        "Seconds after which a sensor's last value is no longer reported as current.",
+        "Age at which a sensor's last value is stale and no longer listed, s.",
         range=(0.05, 3600.0),
         live=True,
     ),
     ParameterDeclaration(
         "sensor_period",
         0.1,
-        "Minimum seconds between packets of readings; each contains the values that are new.",
+        "Minimum time between packets of readings, s. Each contains the new values.",
         range=(0.0, 60.0),
         live=True,
     ),
     ParameterDeclaration(
         "log_nodes",
         [NONE],
-        f"Nodes whose /rosout lines are forwarded as the robot's log, for instance /robot/robot_bridge, or {NONE}.",
+        f"Nodes whose /rosout lines are forwarded as the robot's log, such as /robot/robot_bridge, or {NONE}.",
     ),
     ParameterDeclaration(
         "robot_name",
         "",
-        f"The name in discovery replies, up to {MAX_NAME_BYTES} bytes; empty for the host name.",
+        f"Name in discovery replies, up to {MAX_NAME_BYTES} bytes. Empty: the host name.",
         check=_check_robot_name,
     ),
     ParameterDeclaration("discovery", True, "Answer discovery requests."),
     ParameterDeclaration(
         "discovery_address",
         codec.DISCOVERY_GROUP,
-        "The multicast group to join for discovery, or an address of this machine.",
+        "Multicast group to join for discovery, or an address of this machine.",
     ),
     DISCOVERY_UDP_PORT,
     ParameterDeclaration(
         "discovery_interface",
         "127.0.0.1",
-        "The address of the network interface for discovery; 127.0.0.1 for drivers on this machine, by whatever route, "
-        "0.0.0.0 for all.",
+        "Address of the network interface for discovery. 127.0.0.1: drivers on this machine, by any route. "
+        "0.0.0.0: all drivers.",
     ),
 )

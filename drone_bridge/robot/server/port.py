@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotPort: drivers' connections and requests of discovery as one link for a LinkLoop."""
+"""RobotPort: connections of drivers and discovery requests, as one link for a LinkLoop."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from drone_bridge.robot.discovery import DiscoveryResponder
 
 
 class RobotPort:
-    """A TcpPort, and beside it a responder, if there is one, whose peers are socket addresses."""
+    """A TcpPort with an optional responder. The peers of the responder are socket addresses."""
 
     def __init__(self, drivers: TcpPort, responder: DiscoveryResponder | None) -> None:
         self._drivers, self._responder = drivers, responder
         self.backoff = drivers.backoff
-        self._asks_first = False  # in turns, so that neither can hold up the other
+        self._asks_first = False  # alternates, so that neither delays the other
 
     @property
     def port(self) -> int:
@@ -27,7 +27,7 @@ class RobotPort:
         self._drivers.open()
 
     def cancel(self) -> None:
-        """Do nothing: nothing waits."""
+        """Do nothing: no call blocks."""
 
     def files(self) -> Sequence[Selectable]:
         return (*self._drivers.files(), *(self._responder.sockets if self._responder else ()))
@@ -39,7 +39,7 @@ class RobotPort:
         return self._drivers.receive() or self._request()
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
-        """Send to a driver, or to an address that looks for robots."""
+        """Send to a driver, or to an address that sent a discovery request."""
         if not isinstance(to, tuple):
             self._drivers.send(data, to)
         elif self._responder:

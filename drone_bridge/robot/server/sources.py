@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SensorSubscriptions: the topics of a robot's sensors; and ListedParts, robot_bridge's lists. For the executor."""
+"""SensorSubscriptions: topics of a robot's sensors. ListedParts: robot_bridge's lists. For the executor."""
 
 import contextlib
 from collections.abc import Callable
@@ -17,18 +17,18 @@ from drone_bridge.ros.topics import Topic
 
 
 class SensorSubscriptions:
-    """Subscribes to the topics of the sensors in a list, and keeps what they say until it is taken."""
+    """Subscriptions to the topics of listed sensors, with their newest values until `take`."""
 
     def __init__(self, node: ProtocolNode, translation: Translation, wake: Callable[[], None]) -> None:
-        """`wake` is called with each value, to have them taken."""
+        """`wake` is called after each value. Its owner should call `take`."""
         self._node, self._translation, self._wake = node, translation, wake
         self._subscriptions: list[Any] = []
         self._values: dict[int, int | None] = {}
 
     def follow(self, sources: tuple[SensorSource, ...], *, are_of_bridge: bool) -> None:
-        """Subscribe to these sensors, and no others: with robot_bridge's QoS, or one that matches any publisher.
+        """Subscribe to these sensors only, with robot_bridge's QoS or one that matches any publisher.
 
-        Other publishers of what a bridge has listed may offer less.
+        Publishers other than a bridge may offer less.
         """
         self.close()
         for number, source in enumerate(sources[:MAX_SENSORS]):
@@ -38,19 +38,19 @@ class SensorSubscriptions:
                 subscribe(self._node, row.message, source.topic, receive, qos, keep=self._subscriptions.append)
 
     def take(self) -> dict[int, int | None]:
-        """Return the newest value of each sensor that has had one since, None of one that is unknown now.
+        """Return the values received since the last call, by sensor. None: no longer known.
 
         For one other thread.
         """
         taken: dict[int, int | None] = {}
-        with contextlib.suppress(KeyError):  # empty, perhaps only now: `close` clears it in the executor
+        with contextlib.suppress(KeyError):  # empty, perhaps just cleared by `close` in the executor
             while True:
                 number, value = self._values.popitem()
                 taken[number] = value
         return taken
 
     def close(self) -> None:
-        """Unsubscribe, and forget all values."""
+        """Unsubscribe, and clear all values."""
         while self._subscriptions:
             self._node.destroy_subscription(self._subscriptions.pop())
         self._values.clear()
@@ -67,7 +67,7 @@ class SensorSubscriptions:
 
 
 class ListedParts:
-    """robot_bridge's lists, and whether its robot is connected."""
+    """Lists of robot_bridge, and whether its robot is connected."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ListedParts:
         self._bridge = BridgeWatch(node, partial(publishing_nodes, node, subsystems.name), on_change)
 
     def newest(self) -> Listing | None:
-        """Return what the robot has, None while it is not connected."""
+        """Return the robot's parts. None while it is not connected."""
         if not self._is_connected or self._bridge.is_gone or self._sources is None:
             return None
         assert self._subsystems

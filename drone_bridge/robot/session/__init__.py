@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent when in the robot protocol, by the robot and by a driver."""
+"""Sessions of a driver and of a robot, which decide when to send which packet."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bindings: who drives which subsystem, and what this driver binds."""
+"""Bindings: the driver of each subsystem, and the binds of this driver."""
 
 import math
 from collections.abc import Callable
@@ -13,23 +13,23 @@ from drone_bridge.session.session import Action, Note, Outcome, Request
 from drone_bridge.wire.printable import printable
 
 BIND_PAUSE_S = 1.0  # between attempts to bind the same subsystem
-#: While nothing is listed, or others hold a desired subsystem, as a robot need not announce its release.
+#: Retry period while nothing is listed, or others hold a desired subsystem, since a release need not be announced.
 QUERY_PERIOD_S = 3.0
 NOT_LISTED = "The robot has not listed its subsystems yet."
 
 
 @dataclass(slots=True)
 class _Attempt:
-    """A bind that has not been answered, and who waits for that."""
+    """Unanswered bind with the requests that wait for it."""
 
     until_s: float
     requests: list[Request] = field(default_factory=list)
 
 
 class Bindings:
-    """Binds the desired subsystems, and again whatever was lost. Times are of a monotonic clock, in s.
+    """Binds the desired subsystems, and rebinds them after a loss. Times are seconds of a monotonic clock.
 
-    Packets to be sent are added to `outbox`; what is to be counted and logged, and the outcomes of requests, to `out`.
+    Packets to send are added to `outbox`; notes for counters and log, and outcomes of requests, to `out`.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class Bindings:
         on_granted: Callable[[int], None],
         now_s: float,
     ) -> None:
-        """`others` also has this driver's name; `on_granted` gets the number of each subsystem that becomes bound."""
-        #: The robot's list with the newest drivers; None before it has listed its subsystems.
+        """`others` also has this driver's name. `on_granted` is called with the number of each granted subsystem."""
+        #: The robot's list with the current drivers. None before it has listed its subsystems.
         self.info: codec.SubsystemInfo | None = None
         self.bound: set[int] = set()
         self._outbox = outbox
@@ -57,11 +57,11 @@ class Bindings:
         self._refused: set[int] = set()
         self._attempts: dict[int, _Attempt] = {}
         self._attempted_s: dict[int, float] = {}
-        self._to_bind: dict[int, float] = {}  # and when, at the earliest
+        self._to_bind: dict[int, float] = {}  # by number: earliest time of the bind
         self._query_due_s = now_s + QUERY_PERIOD_S
 
     def subsystem(self, number: int) -> codec.Subsystem | None:
-        """Return a subsystem with its newest driver, None if there is no such number."""
+        """Return a subsystem with its current driver. None if the number is not listed."""
         if self.info is None or number >= len(self.info.subsystems):
             return None
         return self.info.subsystems[number]
@@ -72,17 +72,17 @@ class Bindings:
 
     @property
     def bound_names(self) -> set[str]:
-        """The names of the bound subsystems."""
+        """Names of the bound subsystems."""
         return {self._listed(number).name for number in self.bound}
 
     @property
     def is_settled(self) -> bool:
-        """Whether the robot has listed its subsystems, and answered every bind."""
+        """Whether the robot has listed its subsystems and answered every bind."""
         return self.info is not None and not self._attempts
 
     @property
     def closing_sentence(self) -> str | None:
-        """Why the robot closes the connection now, if a bind explains it."""
+        """Reason for the robot to close the connection now, if a bind explains it."""
         if not self._attempts:
             return None
         being_bound = ", ".join(map(self._label, self._attempts))
@@ -91,7 +91,7 @@ class Bindings:
 
     @property
     def obstruction(self) -> Obstruction | None:
-        """The worst reason why a desired subsystem is not available; None if all are bound or being bound."""
+        """Most severe reason why a desired subsystem is not available. None if all are bound or being bound."""
         found = []
         for number in sorted(self._refused & self._wanted - self.bound):
             subsystem = self._listed(number)
@@ -99,7 +99,7 @@ class Bindings:
         return max(found, key=lambda obstruction: obstruction.is_error, default=None)
 
     def _listed(self, number: int) -> codec.Subsystem:
-        """Return a subsystem that there is."""
+        """Return a subsystem that is in the list."""
         assert self.info
         return self.info.subsystems[number]
 
@@ -115,7 +115,7 @@ class Bindings:
 
     @property
     def due_s(self) -> float:
-        """When `tick` is due."""
+        """Time of the next `tick`."""
         due = [attempt.until_s for attempt in self._attempts.values()]
         due += self._to_bind.values()
         if self._is_incomplete:
@@ -124,11 +124,11 @@ class Bindings:
 
     @property
     def _is_incomplete(self) -> bool:
-        """Whether nothing is listed yet, or a desired subsystem is neither bound nor about to be."""
+        """Whether nothing is listed yet, or a desired subsystem is neither bound nor scheduled."""
         return self.info is None or bool(self._wanted - self.bound - self._attempts.keys() - self._to_bind.keys())
 
     def tick(self, now_s: float) -> None:
-        """Do what is due."""
+        """Handle timeouts, and send due requests."""
         if self._is_incomplete and now_s >= self._query_due_s:
             self._query_due_s = now_s + QUERY_PERIOD_S
             self._outbox.append(codec.QuerySubsystems())
@@ -143,14 +143,14 @@ class Bindings:
                 self._bind(number, now_s)
 
     def resume(self, now_s: float) -> None:
-        """Wait anew for answers, as nobody listened until now."""
+        """Restart the timeouts of binds after a stall."""
         for attempt in self._attempts.values():
             attempt.until_s = now_s + self._answer_timeout_s
 
     # Packets of the robot.
 
     def handle_list(self, info: codec.SubsystemInfo, now_s: float) -> None:
-        """Take the list of subsystems."""
+        """Handle the list of subsystems."""
         before, self.info = self.info, info
         is_other = before is not None and self._forget_others(before, info)
         if self._others.is_robotd:  # which announces no release
@@ -161,29 +161,29 @@ class Bindings:
         for sentence in missing:
             self._warn("missing_subsystems", sentence)
         for number in sorted(self._wanted - self.bound - self._attempts.keys()):
-            if before is None:  # whether or not it is held: only a refusal shows that it can't be had
+            if before is None:  # even if it is held: only a refusal shows that it can't be bound
                 self._bind(number, now_s)
             elif is_other or not self._listed(number).driver:
                 self._bind_later(number, now_s)
 
     def _forget_others(self, before: codec.SubsystemInfo, after: codec.SubsystemInfo) -> bool:
-        """Forget what was granted of a list that has changed; return whether it has."""
+        """If the list has changed, drop what was granted before. Return whether it has."""
         old, new = ([(each.type, each.name) for each in info.subsystems] for info in (before, after))
         if old == new:
             return False
         self._warn("unexpected_packets", "The robot's subsystems have changed.")
-        # What was granted says nothing about others in the same place. NXT adapters add to the list at any time.
+        # Other subsystems in the same place are not granted. NXT adapters extend the list at any time.
         self.bound = {number for number in self.bound if old[number : number + 1] == new[number : number + 1]}
         self._to_bind.clear()
         self._refused.clear()
         return True
 
     def handle_success(self, number: int) -> None:
-        """Take a subsystem that was granted."""
+        """Handle a granted bind."""
         if number not in self._wanted:
-            if number in self._attempts:  # but no longer desired
+            if number in self._attempts:  # no longer desired
                 self._outbox.append(codec.UnbindSubsystem(number))
-                self._end_attempt(number, False, f"{self._label(number)} is no longer wanted.")
+                self._end_attempt(number, False, f"{self._label(number)} is no longer desired.")
             else:
                 self._warn("unexpected_packets", f"The robot granted {self._label(number)}, which was not requested.")
             return
@@ -199,23 +199,23 @@ class Bindings:
         self._end_attempt(number, True, sentence)
 
     def handle_failure(self, number: int) -> None:
-        """Note that a subsystem was refused."""
+        """Handle a refused bind."""
         if number not in self._attempts:
             self._warn("unexpected_packets", f"The robot refused {self._label(number)}, which was not requested.")
             return
         subsystem = self.subsystem(number)
-        who = printable(subsystem.driver) if subsystem and subsystem.driver else "nobody, as far as is known,"
-        sentence = f"The robot refused {self._label(number)}: {who} has it."
+        who = printable(subsystem.driver) if subsystem and subsystem.driver else "no known driver"
+        sentence = f"The robot refused {self._label(number)}: it is bound by {who}."
         self._refused.add(number)
-        self._warn("refused_binds", f"{sentence} It is requested again when it is released.")
+        self._warn("refused_binds", f"{sentence} Retrying when it is released.")
         self._end_attempt(number, False, sentence)
 
     def handle_bound(self, packet: codec.SubsystemBound, now_s: float) -> None:
-        """Note who drives a subsystem."""
+        """Handle a subsystem's new driver."""
         number, driver = packet.id, packet.driver
         if self.subsystem(number) is None:
             self._warn(
-                "unexpected_packets", f"The robot announced a driver of {self._label(number)}, which it had not listed."
+                "unexpected_packets", f"The robot announced a driver of {self._label(number)}, which is not listed."
             )
             return
         self._set_driver(number, driver)
@@ -233,11 +233,11 @@ class Bindings:
     def _lose(self, number: int) -> None:
         self.bound.discard(number)
         driver = self._listed(number).driver
-        who = f"given it to {printable(driver)}" if driver else "taken it away"
+        who = f"given it to {printable(driver)}" if driver else "released it"
         self._warn("lost_subsystems", f"{self._label(number)}: the robot has {who}.")
 
     def _bind_later(self, number: int, now_s: float) -> None:
-        """Bind once the last attempt is long enough ago."""
+        """Bind after the pause since the last attempt."""
         self._to_bind[number] = max(now_s, self._attempted_s.get(number, -BIND_PAUSE_S) + BIND_PAUSE_S)
 
     def _bind(self, number: int, now_s: float) -> _Attempt:
@@ -250,44 +250,44 @@ class Bindings:
         if attempt := self._attempts.pop(number, None):
             self._out += [Outcome(request, success, sentence) for request in attempt.requests]
 
-    # The operator.
+    # Requests.
 
     def _refusal(self, number: int) -> str | None:
         if self.info is None:
             return NOT_LISTED
         if self.subsystem(number) is None:
-            return f"There is no subsystem {number}: the robot has {len(self.info.subsystems)}, counted from 0."
+            return f"Subsystem {number} does not exist: the robot has {len(self.info.subsystems)}, counted from 0."
         return None
 
     def bind(self, request: Request, number: int, now_s: float) -> None:
-        """Bind a subsystem, and keep it bound; the outcome comes now or later."""
+        """Bind a subsystem, and rebind it after a loss. The outcome follows now or later."""
         if refusal := self._refusal(number):
             self._out.append(Outcome(request, False, refusal))
             return
         self._desired.note(number, self._listed(number), is_wanted=True)
         self._wanted.add(number)
         if number in self.bound:
-            self._out.append(Outcome(request, True, f"{self._label(number)} is bound already."))
+            self._out.append(Outcome(request, True, f"{self._label(number)} is already bound."))
             return
         self._to_bind.pop(number, None)
         (self._attempts.get(number) or self._bind(number, now_s)).requests.append(request)
 
     def unbind(self, request: Request, number: int) -> None:
-        """Stop and unbind a subsystem, and no longer desire it."""
+        """Stop and unbind a subsystem, and remove it from the desired ones."""
         if refusal := self._refusal(number):
             self._out.append(Outcome(request, False, refusal))
             return
         self._desired.note(number, self._listed(number), is_wanted=False)
         self._wanted.discard(number)
         self._refused.discard(number)
-        sentence = f"{self._label(number)} was not bound, and is no longer desired."
+        sentence = f"{self._label(number)} was not bound. It is no longer desired."
         if number in self.bound:
             self._outbox += self._release(number)
             sentence = f"{self._label(number)} is released."
         self._out.append(Outcome(request, True, sentence))
 
     def _release(self, number: int) -> list[codec.FromDriver]:
-        """Give a bound subsystem up; return what stops and unbinds it."""
+        """Unbind a subsystem. Return the packets that stop and unbind it."""
         self.bound.discard(number)
         self._set_driver(number, "")
         unbind = codec.UnbindSubsystem(number)
@@ -295,14 +295,14 @@ class Bindings:
             return [unbind]
         return [codec.SkidSteerUpdate(number, *STOPPED), unbind]
 
-    # The end.
+    # End of the connection.
 
     def release_all(self) -> list[codec.FromDriver]:
-        """Give everything up; return what stops and unbinds it."""
+        """Unbind all subsystems. Return the packets that stop and unbind them."""
         return [packet for number in sorted(self.bound) for packet in self._release(number)]
 
     def end(self, sentence: str) -> None:
-        """Fail pending binds. Who drives what is unknown from now on."""
+        """Fail pending binds, and forget the drivers of all subsystems."""
         if self.info:
             self.info = replace(self.info, subsystems=tuple(replace(each, driver="") for each in self.info.subsystems))
         for number in tuple(self._attempts):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DriveCommands: repeats speeds while the robot moves, as drivers send changes only, and a stop a few times."""
+"""DriveCommands: repeats speeds while the robot moves, since drivers send only changes, and repeats stops."""
 
 import math
 from collections.abc import Callable
@@ -7,32 +7,32 @@ from collections.abc import Callable
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.session.session import next_due
 
-#: How often a stop is published, as messages may be lost.
+#: Number of times that a stop is published, since messages may be lost.
 STOPS = 3
-#: Minimum time between published changes of speed; stopping is never delayed.
+#: Minimum time between published changes of speed. A stop is never delayed.
 LEAST_GAP_S = 0.01
-#: Of repeats while the robot moves, Hz.
+#: Repeat rate while the robot moves, Hz.
 COMMAND_RATE = 20.0
 
 
 class DriveCommands:
-    """The speeds in force. Times are seconds of the session's clock."""
+    """Speeds in force. Times are seconds of the session's clock."""
 
     def __init__(self, publish: Callable[[Speeds], None]) -> None:
         self._publish = publish
         self._speeds = STOPPED
-        self._left = 0  # stops to publish
+        self._left = 0  # remaining repeats of a stop
         self._published_s = -math.inf
-        #: When `tick` is due.
+        #: Time of the next `tick`.
         self.due_s = math.inf
 
     @property
     def is_moving(self) -> bool:
-        """Whether the last command was anything but a stop."""
+        """Whether the last command was not a stop."""
         return self._speeds != STOPPED
 
     def drive(self, speeds: Speeds, now_s: float) -> None:
-        """Put speeds into force."""
+        """Apply speeds."""
         if speeds == self._speeds and self.due_s < math.inf:
             return
         self._speeds, self._left = speeds, STOPS
@@ -45,7 +45,7 @@ class DriveCommands:
             self.drive(STOPPED, now_s)
 
     def tick(self, now_s: float) -> None:
-        """Publish what is due."""
+        """Publish due repeats and changes."""
         if now_s < self.due_s:
             return
         self._published_s = now_s

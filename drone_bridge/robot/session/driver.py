@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DriverSession: what a driver says to a robot, and when, over all of its connections, for robot_bridge. Pure.
+"""DriverSession: a driver's packets to a robot across all of its connections, for robot_bridge. Pure.
 
-Theory of operation, by the document and by what real robots do:
+Theory of operation, from the specification and the behaviour of real robots:
 
-| state | what is sent | ends |
+| state | sent | ends |
 |---|---|---|
-| WAITING | nothing | CONNECTED, when there is a connection |
-| CONNECTED | registration, a query, binds of what is desired, then updates when speeds change, and keep-alives: \
-see DriverConversation | WAITING, when the robot closes, is silent for `link_timeout`, gives no first answer for \
-FIRST_ANSWER_S, or sends what can't be read |
-| CLOSED, by `end` | a stop, and what was bound is given back | |
+| WAITING | nothing | CONNECTED, on a connection |
+| CONNECTED | registration, a query, binds of desired subsystems, then updates when speeds change, and keep-alives: \
+see DriverConversation | WAITING, when the robot disconnects, is silent for `link_timeout`, sends no first answer for \
+FIRST_ANSWER_S, or sends undecodable data |
+| CLOSED, by `end` | a stop, and unbinds | |
 
-The velocity is the one that the arbiter decides; at most `max_update_rate` changes of speeds are sent per second, but a
-stop at once. While answers to keep-alives are late, speeds that only slow the motors down are sent as well, and other
-changes wait; after `command_timeout` a stop is sent in their place. In safe mode only a stop is sent. What is desired
-outlives connections; commands, lights and requests do not. A request to bind is answered when the robot gives one, or
-when the connection ends.
+The arbiter decides the velocity. At most `max_update_rate` changes of speed are sent per second, but a stop is sent
+at once. While answers to keep-alives are late, changes that only slow the motors down are sent, and other changes are
+withheld. After `command_timeout`, a stop is sent in their place. In safe mode, only a stop is sent. Desired subsystems
+are kept across connections. Commands, lights and requests are not. A request to bind is answered by the robot's
+response, or by the end of the connection.
 
-A robot has proved useful when it has answered all binds: one that never does is connected to ever less often.
+A connection has proved useful once the robot has answered all binds. Otherwise, reconnecting backs off.
 
-How the robot moves is what its answers tell: a stop counts once it is known to be in force.
+The robot's motion is known from its answers: a stop counts once it is known to be in force.
 """
 
 import math
@@ -52,24 +52,24 @@ from drone_bridge.session.session import (
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
-LIST_PERIOD_S = 0.1  # lists are not published more often
+LIST_PERIOD_S = 0.1  # minimum time between published lists
 ODOMETRY_RATE = 20.0  # messages per second
-MAY_MOVE = "The robot has not answered since it was sent a stop: it may still be moving."
-NOT_CONNECTED = "There is no connection to the robot now."
-#: How soon after its time-out a command ends.
+MAY_MOVE = "The robot has not acknowledged the stop: it may still be moving."
+NOT_CONNECTED = "No robot is connected."
+#: Delay of a stop after the timeout of a command.
 _AFTER_S = 1e-3
-#: Names of problems that go on.
+#: Names of conditions.
 OBSTRUCTION, STANDSTILL, UNANSWERED_STOP, UNLISTED = "obstruction", "standstill", "unanswered_stop", "unlisted"
 
 
-# What is published, beside packets of the robot.
+# Published events besides packets of the robot.
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The robot's lists, None before it has sent them: sensors, and subsystems with who drives each.
+    """The robot's lists, None before it has sent them: sensors, and subsystems with their drivers.
 
-    `bound` has the numbers of those that are bound here.
+    `bound` has the numbers of the subsystems that are bound here.
     """
 
     sensors: codec.SensorInfo | None = None
@@ -78,16 +78,16 @@ class Lists:
 
 
 class Moved(NamedTuple):
-    """How the robot has moved until now, since the last report."""
+    """Motion of the robot since the last report."""
 
     speeds: Speeds
     until_s: float
     is_due: bool
-    """Whether odometry is to be published, which it is not while nobody knows how the robot moves."""
+    """Whether odometry is due. Never while the robot's motion is unknown."""
 
 
 class Problem(NamedTuple):
-    """One that goes on from now, or, without a sentence, does no longer."""
+    """Condition that begins, or, without a sentence, ends."""
 
     name: str
     sentence: str | None
@@ -95,7 +95,7 @@ class Problem(NamedTuple):
 
 
 class DriverSession(Session):
-    """A driver's conversations with one robot, one connection after the other."""
+    """Session of a driver with one robot, across its connections."""
 
     def __init__(
         self,
@@ -107,19 +107,19 @@ class DriverSession(Session):
         *,
         to_speeds: Callable[[BodyVelocity], Speeds],
     ) -> None:
-        """Begin.
+        """Start without a connection.
 
         Args:
-            driver_name: as the robot and its other drivers see it.
-            desired: which subsystems are bound.
+            driver_name: as shown to the robot and its other drivers.
+            desired: the subsystems to bind.
             arbiter: decides the velocity.
-            parameter: returns the present value of `link_timeout` and `command_timeout`, s, and
+            parameter: returns the current value of `link_timeout` and `command_timeout`, s, and
                 `max_update_rate`, Hz.
             wall_ms: returns the time of day, ms since 1970.
             to_speeds: converts a velocity to the wire.
         """
         self.state = WAITING
-        #: Why no command can move the robot now, for people; None when one can.
+        #: Reason, for people, why no command can move the robot now, or None.
         self.undrivable: str | None = None
         self._driver_name, self._desired, self._arbiter = driver_name, desired, arbiter
         self._to_speeds, self._parameter, self._wall_ms = to_speeds, parameter, wall_ms
@@ -127,15 +127,15 @@ class DriverSession(Session):
         self._conversation: DriverConversation | None = None
         self._connection = codec.DriverConnection()
         self._out: list[Action] = []
-        self._lists = Lists()  # as published last
+        self._lists = Lists()  # as last published
         self._lists_due_s = self._odometry_due_s = math.inf
-        self._moving = STOPPED  # since the last report of how the robot has moved
+        self._moving = STOPPED  # speeds since the last MotionReport
         self._problems: dict[str, Problem] = {}
 
     # The link.
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        """Register, and ask what there is."""
+        """Register, and query the lists."""
         self._peer = peer
         self.state, self.peer, self.is_open, self.is_proven = CONNECTED, str(peer), True, False
         self.since_s = now_s
@@ -149,7 +149,7 @@ class DriverSession(Session):
         return self._turn(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a chunk of what the robot says."""
+        """Handle a chunk of the robot's data."""
         assert isinstance(data, bytes)
         if not (conversation := self._conversation):
             return []
@@ -164,7 +164,7 @@ class DriverSession(Session):
         return self._turn(now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Take that the robot has closed the connection, or that it is lost."""
+        """Handle a lost connection, or one that the robot has closed."""
         if not self._conversation:
             return []
         try:
@@ -177,66 +177,66 @@ class DriverSession(Session):
         return self._ended(sentence, now_s, is_gone=True)
 
     def tick(self, now_s: float) -> Actions:
-        """Do what is due."""
+        """Handle timeouts, and send due packets."""
         return self._turn(now_s) if now_s >= self.due_s else []
 
     def resume(self, now_s: float) -> Actions:
-        """Speak and listen before the robot is judged: it was this process that was silent."""
+        """Send and receive before judging the robot: this process was stalled."""
         if not self._conversation:
             return []
         self._conversation.resume(now_s)
         return self._turn(now_s)
 
     def lost(self, now_s: float) -> Actions:
-        """Leave the robot stopped after a fault; nothing is left of a connection that has ended."""
+        """Send neutral and unbind after a fault. A connection that has ended is skipped."""
         if not self._conversation:
             return []
-        return self._ended("The connection to the robot ended.", now_s)
+        return self._ended("The connection to the robot has ended.", now_s)
 
     def end(self, now_s: float) -> Actions:
-        """Leave the robot stopped, and give back what is bound."""
-        actions = self._ended("This driver leaves.", now_s) if self._conversation else []
+        """Stop the robot, and unbind all subsystems."""
+        actions = self._ended("This driver is shutting down.", now_s) if self._conversation else []
         self.state, self.is_over = CLOSED, True
         return actions
 
     # Requests.
 
     def commanded(self, now_s: float) -> Actions:
-        """Take that there is a new command, or none any more."""
+        """Handle a new command or its timeout."""
         return self._turn(now_s)
 
     def bind(self, request: Request, number: int, now_s: float) -> Actions:
-        """Bind a subsystem, and keep it bound."""
+        """Bind a subsystem, and rebind it after a loss."""
         if conversation := self._asked(request):
             conversation.bindings.bind(request, number, now_s)
         return self._turn(now_s)
 
     def unbind(self, request: Request, number: int, now_s: float) -> Actions:
-        """Stop and give back a subsystem, which is not desired any more."""
+        """Stop and unbind a subsystem, and remove it from the desired ones."""
         if conversation := self._asked(request):
             conversation.bindings.unbind(request, number)
         return self._turn(now_s)
 
     def switch_light(self, request: Request, is_on: bool, now_s: float) -> Actions:
-        """Switch all lights that are bound."""
+        """Switch all bound lights."""
         if conversation := self._asked(request):
             lights = conversation.switch_lights(is_on)
             sentence = f"{'On' if is_on else 'Off'}: {lights} of the robot's lights."
-            self._out.append(Outcome(request, lights > 0, sentence if lights else "No light of the robot is bound."))
+            self._out.append(Outcome(request, lights > 0, sentence if lights else "No light is bound."))
         return self._turn(now_s)
 
     def _asked(self, request: Request) -> DriverConversation | None:
-        """Return the conversation for a request; without one, or for one from before a stall, refuse it."""
+        """Return the connection for a request. Refuse the request if there is none, or if it is stale."""
         if self._conversation and request.asked_s >= self.fresh_since_s:
             return self._conversation
         refusal = f"{MAY_HAVE_WAITED} Please call it again." if self._conversation else NOT_CONNECTED
         self._out.append(Outcome(request, False, refusal))
         return None
 
-    # A turn.
+    # A turn of the session.
 
     def _turn(self, now_s: float) -> Actions:
-        """Do what is due, send what has gathered, and return all that is to be done."""
+        """Handle all that is due, and return the gathered actions."""
         if conversation := self._conversation:
             try:
                 conversation.tick(now_s, self._wall_ms())
@@ -275,17 +275,17 @@ class DriverSession(Session):
         self._out += [Send(piece, self._peer, "unsent_packets") for piece in codec.in_pieces([data])]
 
     def _encoded(self, packet: codec.FromDriver) -> bytes:
-        """Return the bytes of a packet; those of speeds of zero, or none, for one that can't be sent."""
+        """Return the bytes of a packet. An unencodable packet falls back to zero speeds, or to nothing."""
         neutral = replace(packet, left=0, right=0) if isinstance(packet, codec.SkidSteerUpdate) else None
         return encode(self._connection.send, packet, neutral, self._out) or b""
 
     def _refused(self, error: RemoteProtocolError, now_s: float, *, is_gone: bool = False) -> Actions:
-        sentence = f"{error} The connection is closed, as its bytes can't be trusted."
+        sentence = f"{error} The connection is closed: its data can't be trusted."
         self._out.append(Note("rejected_input", sentence))
         return self._ended(sentence, now_s, is_gone=is_gone)
 
     def _ended(self, reason: str, now_s: float, *, is_gone: bool = False) -> Actions:
-        """Say the last packets, as far as there is a connection, and answer all who wait."""
+        """Send the last packets if there is a connection, and answer all pending requests."""
         conversation = self._conversation
         assert conversation
         self._out.append(Publish(Moved(self._moving, now_s, False)))
@@ -302,7 +302,7 @@ class DriverSession(Session):
         self.due_s = math.inf
         return self._done()
 
-    # What people see.
+    # Reports for people.
 
     def _look_for_problems(self, conversation: DriverConversation, now_s: float) -> None:
         obstruction = conversation.bindings.obstruction
@@ -320,7 +320,7 @@ class DriverSession(Session):
             self.undrivable = obstruction.sentence if obstruction else nothing
 
     def _note(self, name: str, found: Obstruction | None) -> None:
-        """Publish a problem when it begins, changes or ends."""
+        """Publish a condition when it begins, changes or ends."""
         problem = Problem(name, *found) if found else None
         if problem == self._problems.get(name):
             return
@@ -331,7 +331,7 @@ class DriverSession(Session):
         self._out.append(Publish(problem or Problem(name, None)))
 
     def _publish_lists(self, conversation: DriverConversation, now_s: float) -> None:
-        """Publish the lists soon after they have changed: what changes together is published together."""
+        """Publish changed lists after a short delay, so that related changes are published together."""
         lists = self._listed(conversation)
         if lists == self._lists:
             self._lists_due_s = math.inf
@@ -343,6 +343,6 @@ class DriverSession(Session):
 
     def _listed(self, conversation: DriverConversation) -> Lists:
         bindings, sensors = conversation.bindings, conversation.sensors
-        if sensors is None and bindings.info:  # it gives none, or in an unknown layout, and can be driven all the same
+        if sensors is None and bindings.info:  # none, or in an unknown layout: the robot can be driven all the same
             sensors = codec.SensorInfo(())
         return Lists(sensors, bindings.info, frozenset(bindings.bound))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DriverConversation: what a driver says on one connection, from registration on. No sockets, no clock."""
+"""DriverConversation: a driver's packets on one connection, from registration on. No sockets, no clock."""
 
 import math
 from collections.abc import Callable
@@ -18,36 +18,37 @@ from drone_bridge.robot.session.keep_alives import (
 from drone_bridge.robot.session.other_drivers import OtherDrivers
 from drone_bridge.session.session import Action, Note, Publish
 
-#: Between the bytes of a keep-alive that goes slowly.
+#: Pause between the bytes of a slow keep-alive.
 BYTE_PERIOD_S = 0.01
-#: When a stop has had no answer for so long, nobody knows whether the robot still moves.
+#: Timeout of a stop's acknowledgement, after which it is unknown whether the robot still moves.
 STOP_ANSWER_S = 0.3
-#: How long robotd may be silent at least: a driver that gives it up is never let in again, until it is restarted.
+#: Minimum timeout of a silent robotd, which never readmits a driver that has disconnected, until it is restarted.
 ROBOTD_PATIENCE_S = 10.0
-#: How long any robot may take for its first answer.
+#: Timeout of the first answer of any robot.
 FIRST_ANSWER_S = 10.0
 
 
 class RoundTrip(NamedTuple):
-    """How long a keep-alive took to the robot and back, s."""
+    """Round trip of a keep-alive, s."""
 
     duration_s: float
 
 
 class SilentRobotError(Exception):
-    """The robot has been silent for too long; the text is a sentence."""
+    """Timeout of a silent robot. The text is a sentence."""
 
 
 class DriverConversation:
-    """One connection, from registration on. Times are of a monotonic clock, in s.
+    """One connection, from registration on. Times are seconds of a monotonic clock.
 
-    Packets to be sent gather in `outbox`, all that is to be published, counted or logged in `out`. Only what the robot
-    has granted on this connection is ever updated.
+    Packets to send are added to `outbox`; events to publish, count or log, to `out`. Only subsystems that the robot has
+    granted on this connection are updated.
 
-    A stop is known to be in force when a keep-alive after it was answered. Until then, and while an answer is late,
-    keep-alives go slowly, byte by byte. The LEGO NXT adapters handle one packet per socket read: what has gathered
-    there, as the adapter stood still or two packets came at once, would never get less, and a stop would wait at the
-    end of it. Each byte on its own is a read in which such an adapter handles one more packet that it has.
+    A stop is known to be in force when a keep-alive sent after it was answered. Until then, and while an answer is
+    late, keep-alives are slow: they are sent byte by byte. The LEGO NXT adapters handle one packet per socket read.
+    Packets that have accumulated there, because the adapter stalled or two packets arrived at once, would stay forever,
+    and delay every stop. Each single byte is a read in which such an adapter handles one more of its accumulated
+    packets.
     """
 
     def __init__(
@@ -73,45 +74,45 @@ class DriverConversation:
             on_granted=self._begin,
             now_s=now_s,
         )
-        #: As the robot has listed them; None before that.
+        #: As listed by the robot. None before that.
         self.sensors: codec.SensorInfo | None = None
         self._keep_alives = KeepAlives(now_s)
         self._started_s = now_s
-        #: When the robot was last heard; None before that.
+        #: Time of the robot's last packet. None before the first one.
         self.heard_s: float | None = None
         self._sent_speeds: dict[int, Speeds] = {}
-        self._light: bool | None = None  # as it was switched on this connection
-        self._unreadable: set[int] = set()  # types of lists
-        #: The speeds that were commanded last and did not have to wait.
+        self._light: bool | None = None  # as last switched on this connection
+        self._unreadable: set[int] = set()  # types of unreadable lists
+        #: Speeds that were commanded last and not withheld.
         self.driven = STOPPED
-        self._changed_s = now_s  # when those were others
-        self._change_due_s = math.inf  # when a change that comes too soon may follow
-        self._withheld_since_s: float | None = None  # when the first change waited for answers that are late still
-        #: How the robot moves as far as its answers tell: a stop counts once it is known to be in force.
+        self._changed_s = now_s  # time of their last change
+        self._change_due_s = math.inf  # time from which a change that came too soon may follow
+        self._withheld_since_s: float | None = None  # since the first change that was withheld for late answers
+        #: The robot's motion, as known from its answers: a stop counts once it is known to be in force.
         self.moving = STOPPED
-        self._stopped_s: float | None = None  # when a stop was sent that is not known to be in force
-        self._slow: codec.KeepAlive | None = None  # the one that goes slowly
-        #: The rest of it, without which nothing else may be sent.
+        self._stopped_s: float | None = None  # time of a stop that is not known to be in force
+        self._slow: codec.KeepAlive | None = None  # keep-alive being sent slowly
+        #: Its remaining bytes, which precede all other packets.
         self.unsent = b""
         self._byte_due_s = now_s
 
     def standstill_reason(self, now_s: float) -> str | None:
-        """Return why the motors must not be driven now, or None."""
+        """Return the reason why the motors must not be driven now, or None."""
         return self._keep_alives.standstill_reason(now_s)
 
     def may_move(self, now_s: float) -> bool:
-        """Return whether nobody knows if the robot still moves, as the answer after a stop is overdue."""
+        """Return whether the acknowledgement of a stop is overdue, so that the robot may still move."""
         return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.usual_s + STOP_ANSWER_S
 
     def is_unlisted(self, now_s: float) -> bool:
-        """Return whether queries for its subsystems have gone unanswered for longer than the robot may be silent."""
+        """Return whether queries for the subsystems were unanswered for longer than the timeout of a silent robot."""
         return self.bindings.info is None and now_s - self._started_s > self._link_timeout_s
 
     # Time.
 
     @property
     def due_s(self) -> float:
-        """When `tick` and `flush` are due."""
+        """Time of the next `tick` and `flush`."""
         due_s = min(self._keep_alive_due_s, self._silent_from_s, self.bindings.due_s, self._change_due_s)
         if self.unsent:
             due_s = min(due_s, self._byte_due_s)
@@ -119,7 +120,7 @@ class DriverConversation:
 
     @property
     def _silent_from_s(self) -> float:
-        """When the robot will have been silent for too long."""
+        """Time at which the robot will have been silent for too long."""
         return (self._started_s if self.heard_s is None else self.heard_s) + self._patience_s
 
     @property
@@ -130,35 +131,35 @@ class DriverConversation:
 
     @property
     def _keep_alive_due_s(self) -> float:
-        """When the next one is due: without a pause after a stop, until it is known to be in force."""
+        """Time of the next keep-alive: without a pause after a stop, until the stop is known to be in force."""
         if self.unsent:
             return math.inf
         return self._keep_alives.begun_s + (KEEP_ALIVE_PERIOD_S if self._stopped_s is None else BYTE_PERIOD_S)
 
     def resume(self, now_s: float) -> None:
-        """Go on after this program stood still: it has not listened, so that nobody was silent, and speaks first."""
+        """Continue after a stall of this process: restart the timeout of the robot, and send first."""
         self._started_s = now_s
         self.heard_s = None if self.heard_s is None else now_s
         self._keep_alives.resume(now_s)
         self.bindings.resume(now_s)
 
     def tick(self, now_s: float, clock_ms: int) -> None:
-        """Do what is due. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
+        """Handle timeouts. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
         if now_s >= self._silent_from_s:
             kept = "has not answered yet" if self.heard_s is None else "has been silent"
             raise SilentRobotError(
-                f"The robot {kept} for {self._patience_s:g} s. If it is as slow as that, raise the parameter "
+                f"The robot {kept} for {self._patience_s:g} s. If it is that slow, increase the parameter "
                 f"link_timeout ({self._link_timeout_s:g} s)."
             )
         if now_s >= self._keep_alive_due_s:
-            # Speeds are not repeated with it: a robot that has stopped by itself has its reasons.
+            # Speeds are not repeated with it: a robot that has stopped by itself must stay stopped.
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
         self.bindings.tick(now_s)
 
     def flush(self, encode: Callable[[codec.FromDriver], bytes], send: Callable[[bytes], None], now_s: float) -> None:
-        """Send what is in `outbox`, and what is due of a keep-alive that goes slowly.
+        """Send the packets in `outbox`, and due bytes of a slow keep-alive.
 
-        `send` gets whole packets, or single bytes of a keep-alive.
+        `send` receives whole packets, or single bytes of a keep-alive.
         """
         packets = tuple(self.outbox)
         self.outbox.clear()
@@ -179,10 +180,10 @@ class DriverConversation:
             self._send_byte(send, now_s)
             self._byte_due_s = now_s + BYTE_PERIOD_S
         if self._stopped_s is None and not self.bindings.bound_of(codec.SubsystemType.SKID_STEER):
-            self.moving = STOPPED  # others drive it, if anybody does
+            self.moving = STOPPED  # other drivers may move it
 
     def _is_behind(self, now_s: float) -> bool:
-        """Return whether a keep-alive has to go slowly. The first one after a stop need not, if it comes at once."""
+        """Return whether keep-alives must be slow. The first one after a stop is not, if it is sent at once."""
         is_unanswered = self._stopped_s is not None and now_s >= self._stopped_s + BYTE_PERIOD_S
         return is_unanswered or self._keep_alives.are_late(now_s)
 
@@ -201,15 +202,15 @@ class DriverConversation:
     def handle(self, packet: codec.FromRobot, now_s: float) -> None:
         """Handle a packet."""
         if isinstance(packet, codec.UnknownPacket):  # which may mean anything, so it is no sign of life
-            sentence = f"The robot sent {len(packet.payload)} bytes of the unknown type 0x{packet.type:02x}."
+            sentence = f"The robot sent {len(packet.payload)} bytes of unknown type 0x{packet.type:02x}."
             self._out.append(Note("unknown_packets", sentence))
             return
         self.heard_s = now_s
         if isinstance(packet, codec.SubsystemInfo | codec.SensorInfo) and (packet.opaque or packet.missing):
             what = "subsystem" if isinstance(packet, codec.SubsystemInfo) else "sensor"
             sentence = (
-                f"The robot has a {what} of an unknown type; it and {packet.missing} more after it, "
-                f"{len(packet.opaque)} bytes, can't be read."
+                f"The robot lists a {what} of an unknown type. It and {packet.missing} more after it "
+                f"({len(packet.opaque)} bytes) are ignored."
             )
             self._out.append(Note("unknown_types", sentence))
         if isinstance(packet, codec.KeepAlive):
@@ -243,16 +244,16 @@ class DriverConversation:
             return
         self._out.append(Publish(RoundTrip(round_trip_s)))
         if round_trip_s >= SLOW_ROUND_TRIP_S:
-            sentence = f"A keep-alive took {round_trip_s:.1f} s to the robot and back. Robots stop for one that is over"
-            self._out.append(Note("slow_keep_alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s old."))
+            sentence = f"The round trip of a keep-alive took {round_trip_s:.1f} s. Robots stop if one is older than"
+            self._out.append(Note("slow_keep_alives", f"{sentence} {OLDEST_KEEP_ALIVE_S:g} s."))
 
     def _handle_unreadable(self, packet: codec.UnreadableList) -> None:
-        """Tell it once: it may come four times a second, and the robot can be driven all the same."""
+        """Report an unreadable list once: it may come four times a second, and driving does not need it."""
         if packet.type not in self._unreadable:
             self._unreadable.add(packet.type)
             sentence = (
-                f"The robot sent a packet of type 0x{packet.type:02x} in an unknown layout: {packet.problem}. It and "
-                "others like it are left aside."
+                f"The robot sent a packet of type 0x{packet.type:02x} in an unknown layout: {packet.problem}. Such "
+                "packets are ignored."
             )
             self._out.append(Note("unreadable_lists", sentence))
 
@@ -266,9 +267,9 @@ class DriverConversation:
     def drive(self, speeds: Speeds, now_s: float) -> None:
         """Send changed speeds to every bound skid steer.
 
-        They are STOPPED while keep-alives are too late to drive; a stop goes before whatever is queued. Other changes
-        wait for `max_update_rate`, and unless they only slow the motors down, while the robot has not handled yet what
-        it was sent. When some have waited for `command_timeout`, the robot is stopped.
+        While keep-alives are too late to drive, the speeds are STOPPED. A stop overtakes queued packets. Other changes
+        are limited by `max_update_rate`. Unless they only slow the motors down, they are also withheld while earlier
+        packets are unacknowledged. Once changes have been withheld for `command_timeout`, the robot is stopped.
         """
         self._change_due_s = math.inf
         is_late = self._keep_alives.are_late(now_s)
@@ -294,7 +295,7 @@ class DriverConversation:
             self.moving = speeds
 
     def _withheld(self, now_s: float) -> Speeds:
-        """Return the speeds in place of a change that waits for answers: a stop after `command_timeout`."""
+        """Return the speeds in place of a withheld change: a stop after `command_timeout`."""
         if self._withheld_since_s is None:
             self._withheld_since_s = now_s
         stop_s = self._withheld_since_s + float(self._parameter("command_timeout"))
@@ -304,7 +305,7 @@ class DriverConversation:
         return self.driven
 
     def switch_lights(self, is_on: bool) -> int:
-        """Switch every light that is bound, and those that will be, if that is a change; return how many are bound."""
+        """Switch all bound lights if that is a change, and those bound later. Return the number of bound lights."""
         lights = self.bindings.bound_of(codec.SubsystemType.LIGHTS)
         if lights and is_on != self._light:
             self._light = is_on
@@ -312,7 +313,7 @@ class DriverConversation:
         return len(lights)
 
     def _begin(self, number: int) -> None:
-        """Stop motors that were just granted, before anything else: they may run on as another driver left them."""
+        """Stop newly granted motors before anything else, since another driver may have left them running."""
         if number in self.bindings.bound_of(codec.SubsystemType.SKID_STEER):
             self._sent_speeds[number] = STOPPED
             self.outbox.append(codec.SkidSteerUpdate(number, *STOPPED))
@@ -321,5 +322,5 @@ class DriverConversation:
 
 
 def _only_slows(before: Speeds, speeds: Speeds) -> bool:
-    """Return whether no motor turns faster than before, or the other way round."""
+    """Return whether no motor turns faster than before, or in reverse."""
     return all(0 <= new <= old or old <= new <= 0 for old, new in zip(before, speeds, strict=True))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KeepAlives: those of a driver, and whether their answers allow driving."""
+"""KeepAlives: a driver's keep-alives, and whether their answers allow driving."""
 
 import math
 from collections import deque
@@ -7,39 +7,39 @@ from dataclasses import dataclass
 
 from drone_bridge.robot import codec
 
-KEEP_ALIVE_PERIOD_S = 0.1  # as the protocol's own driver
-#: robotd puts its motors in safe mode for a keep-alive that is older by its own clock.
+KEEP_ALIVE_PERIOD_S = 0.1  # like the protocol's own driver
+#: Age, by its own clock, of a keep-alive for which robotd enters safe mode.
 OLDEST_KEEP_ALIVE_S = 2.0
 SLOW_ROUND_TRIP_S = 1.0
-#: robotd reports it at each late keep-alive. It is over when there was no such report for so long.
+#: Safe mode ends after this time without a report: robotd reports each late keep-alive.
 SAFE_MODE_LASTS_S = 1.5
-#: An answer that is later than usual by so much shows that the robot has not dealt yet with what it was sent.
+#: Delay of an answer, beyond the typical one, that shows that the robot has not handled earlier packets.
 LATE_S = 0.1
-#: What is usual is the fastest answer of so long: a network may become slower for good.
+#: Window of the fastest answer, which is the typical one: a network may become slower permanently.
 USUAL_FOR_S = 10.0
 _MAX_IN_FLIGHT = 1000
 
 
 @dataclass(slots=True, eq=False)
 class _Times:
-    """Of a keep-alive without an answer."""
+    """Times of an unanswered keep-alive."""
 
     time_ms: int
-    """As sent. Several may have the same one, as the time of day can be set back."""
+    """Time as sent. Not unique, since the time of day can be set back."""
     begun_s: float
-    sent_s: float = math.inf  # its last byte
+    sent_s: float = math.inf  # of its last byte
 
 
 class KeepAlives:
-    """Makes keep-alives, and checks whether they come back, or reach the robot, in time to drive."""
+    """Factory of keep-alives, and monitor of their answers."""
 
     def __init__(self, now_s: float) -> None:
-        self.begun_s = -math.inf  # the newest one
-        self._in_flight: deque[_Times] = deque(maxlen=_MAX_IN_FLIGHT)  # the oldest first
-        self._answered_s = now_s  # when the newest one that was answered was begun
-        self._fastest: deque[tuple[float, float]] = deque()  # round trips with their times: no faster one came later
-        self._safe_mode_s = -math.inf  # when the robot last reported safe mode
-        self._resumed_s = -math.inf  # when this program last went on after it stood still
+        self.begun_s = -math.inf  # start of the newest one
+        self._in_flight: deque[_Times] = deque(maxlen=_MAX_IN_FLIGHT)  # oldest first
+        self._answered_s = now_s  # start of the newest one that was answered
+        self._fastest: deque[tuple[float, float]] = deque()  # round trips, time; none is followed by a faster one
+        self._safe_mode_s = -math.inf  # time of the robot's last report of safe mode
+        self._resumed_s = -math.inf  # end of this process's last stall
 
     def make(self, now_s: float, clock_ms: int) -> codec.KeepAlive:
         """Return the next keep-alive. `clock_ms` is the time of day."""
@@ -48,7 +48,7 @@ class KeepAlives:
         return codec.KeepAlive(clock_ms)
 
     def note_sent(self, packet: codec.KeepAlive, now_s: float) -> None:
-        """Note that the last byte of a keep-alive was sent."""
+        """Record that the last byte of a keep-alive was sent."""
         for times in reversed(self._in_flight):
             if times.time_ms == packet.time_ms:
                 times.sent_s = now_s
@@ -62,7 +62,7 @@ class KeepAlives:
         self._in_flight.remove(times)
         self._answered_s = max(self._answered_s, times.begun_s)
         round_trip_s = now_s - max(min(times.sent_s, now_s), self._resumed_s)
-        if times.sent_s >= self._resumed_s:  # else it may have waited here already
+        if times.sent_s >= self._resumed_s:  # otherwise the answer may have waited here during the stall
             self._note_round_trip(round_trip_s, now_s)
         return round_trip_s
 
@@ -74,41 +74,41 @@ class KeepAlives:
             self._fastest.popleft()
 
     def resume(self, now_s: float) -> None:
-        """Ask at once, and judge from now on: this program stood still, and neither sent nor listened."""
+        """Send the next one at once, and restart the judgement after a stall of this process."""
         self._resumed_s, self.begun_s = now_s, -math.inf
 
     def are_answered_since(self, time_s: float) -> bool:
-        """Return whether one that was begun at this time or later was answered, and so all that went before it."""
+        """Return whether a keep-alive started at this time or later was answered, and thus all packets before it."""
         return self._answered_s >= time_s
 
     @property
     def usual_s(self) -> float:
-        """How long an answer takes when nothing holds it up; 0 while that is unknown."""
+        """Typical delay of an answer without congestion. 0 while unknown."""
         return self._fastest[0][0] if self._fastest else 0.0
 
     def are_late(self, now_s: float) -> bool:
-        """Return whether an answer is late, so that whatever is sent now will wait at the robot as well.
+        """Return whether an answer is late, so that packets sent now would also be delayed at the robot.
 
-        A keep-alive that is older than one that was answered does not count: the robot has dealt with it.
+        A keep-alive older than an answered one is ignored, since the robot has handled it.
         """
         allowed_s = self.usual_s + LATE_S
         newer = (times for times in self._in_flight if times.begun_s >= self._answered_s)
         return any(now_s - times.sent_s > allowed_s for times in newer)
 
     def note_safe_mode(self, now_s: float) -> None:
-        """Note that the robot has stopped its motors."""
+        """Record that the robot has stopped its motors."""
         self._safe_mode_s = now_s
 
     def standstill_reason(self, now_s: float) -> str | None:
-        """Return why the motors must not be driven now, or None.
+        """Return the reason why the motors must not be driven now, or None.
 
-        A robot that stops for late keep-alives would start again with the next update.
+        A robot that has stopped for late keep-alives would start again with the next update.
         """
         if now_s - self._safe_mode_s < SAFE_MODE_LASTS_S:
             return (
-                "The robot is in safe mode, as keep-alives are too old by its clock when they arrive: compare the "
-                "clocks of both machines, and look at the network's delay."
+                "The robot is in safe mode, because keep-alives are too old by its clock when they arrive. Compare the "
+                "clocks of both machines, and check the network's latency."
             )
         if now_s - max(self._answered_s, self._resumed_s) > OLDEST_KEEP_ALIVE_S:
-            return f"The robot has answered no keep-alive of the last {OLDEST_KEEP_ALIVE_S:g} s."
+            return f"The robot has not answered keep-alives for {OLDEST_KEEP_ALIVE_S:g} s."
         return None

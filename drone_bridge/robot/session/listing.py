@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Listing: the subsystems and sensors of a robot, as its drivers see them."""
+"""Listing: subsystems and sensors of a robot, as shown to its drivers."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from drone_bridge.robot.device.vehicle import DrivenSubsystem
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The subsystems and sensors of a robot; their numbers are their ids."""
+    """Subsystems and sensors of a robot. Their indices are their ids."""
 
     subsystems: tuple[DrivenSubsystem, ...] = ()
     sensors: tuple[codec.Sensor, ...] = ()
-    """Without values."""
+    """Sensors without values."""
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """Everything but who holds what; if it changes, drivers face another robot."""
+        """Contents without the holders of subsystems. If it changes, drivers face another robot."""
         return tuple((s.type, s.name, s.motors) for s in self.subsystems), self.sensors

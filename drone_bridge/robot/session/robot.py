@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotSession: what a robot says to its drivers, and what of theirs is followed, for robot_server. Pure.
+"""RobotSession: a robot's packets to its drivers, and the commands that it accepts, for robot_server. Pure.
 
-Theory of operation, by the document and by what real drivers do:
+Theory of operation, from the specification and the behaviour of real drivers:
 
-Drivers come and go, MAX_DRIVERS at once. Each asks what there is, binds what it wants, updates what it has bound, and
-says keep-alives all the while; `device.control` has who may drive what, in each dialect. They send changes only, so
-speeds are repeated here, and a stop a few times.
+Up to MAX_DRIVERS are connected at once. Each queries the lists, binds subsystems, updates them, and sends keep-alives.
+`device.control` decides about binds, in each dialect. Drivers send only changes, so speeds are repeated here, and a
+stop is repeated a few times.
 
-| a driver | what is done | ends |
+| a driver | action | ends |
 |---|---|---|
-| connects | nothing is sent to it until it asks | by a first packet; closed after FIRST_MESSAGE_S without one |
-| talks | its packets are answered, its updates followed at once | HALTED, after `command_timeout` of silence, or when \
-this process stood still |
-| is halted | what it drives is stopped; it keeps what it has | by its next update that is not old: those of its first \
-BACKLOG_S wait, and the newest one for a keep-alive after that |
-| is gone: it closes, sends nonsense, is silent for `driver_timeout`, or loses its place | what it drives is stopped, \
-and free for others | |
+| connects | nothing is sent before its query | by its first packet; closed after FIRST_MESSAGE_S without one |
+| is active | packets are answered, updates applied at once | HALTED, after `command_timeout` of silence, or after a \
+stall of this process |
+| is halted | its motors are stopped; it keeps its subsystems | by its next update that is not stale: updates of the \
+first BACKLOG_S are withheld, and the newest one until a later keep-alive |
+| disconnects: it closes, sends malformed data, is silent for `driver_timeout`, or loses its place | its motors are \
+stopped, and its subsystems are free | |
 
-The robot may be behind a bridge. While it is not connected there, or is another one than before, drivers are closed
-and nobody finds it. While it is silent, keep-alives are not answered: as beside it, a driver learns of it by that.
+The robot may be behind a bridge. While it is not connected there, or after another robot has replaced it, drivers are
+disconnected and discovery is not answered. While it is silent, keep-alives are not answered, so that drivers detect it
+as they would at the robot itself.
 
-A request of discovery is a datagram of a socket's address; it is answered there with the robot's name.
+A discovery request is a datagram with its socket's address. The reply is the robot's name.
 """
 
 import math
@@ -57,18 +58,18 @@ WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
 ROBOT_GONE = "the robot behind this server is not available"
 OTHER_ROBOT = "the subsystems or sensors of the robot behind this server have changed"
 CLOSED_BY_US = "the connection was closed here"
-#: How long a driver may take for its first packet, with `driver_timeout: 0` as well: drivers send keep-alives at once.
+#: Timeout of a driver's first packet, even with `driver_timeout: 0`, since drivers send keep-alives at once.
 FIRST_MESSAGE_S = 10.0
-#: Maximum delay in noticing that a driver has been silent for `driver_timeout`, which may change.
+#: Maximum delay in detecting a driver that has been silent for `driver_timeout`, which may change.
 WATCH_PERIOD_S = 0.25
-#: How soon after its time-out a driver is halted.
+#: Delay of halting a driver after its timeout.
 _AFTER_S = 1e-3
 # Counters.
 SILENT_DRIVERS, DROPPED_DRIVERS, UNKNOWN_VALUES = "silent_drivers", "dropped_drivers", "unknown_values"
 
 
 class RobotSession(Session):
-    """A robot's conversations with all of its drivers."""
+    """Session of a robot with all of its drivers."""
 
     def __init__(
         self,
@@ -80,19 +81,19 @@ class RobotSession(Session):
         *,
         is_silent: bool = False,
     ) -> None:
-        """Begin.
+        """Start without drivers.
 
         Args:
-            name: of the robot, by which it is found.
-            parameter: returns the present value of `command_timeout`, `driver_timeout`, `source_timeout` and
+            name: of the robot, for discovery.
+            parameter: returns the current value of `command_timeout`, `driver_timeout`, `source_timeout` and
                 `sensor_period`, s.
             wall_ms: returns the time of day, ms since 1970.
-            listing: what the robot has; None while it is not connected.
-            dialect: as its drivers speak.
+            listing: the robot's parts; None while it is not connected.
+            dialect: towards its drivers.
             is_silent: whether the robot is silent.
         """
         self.state = WAITING
-        #: Who drives what, for people.
+        #: The drivers and their subsystems, for people.
         self.holdings = ""
         self._name, self._parameter, self._wall_ms = name.encode(), parameter, wall_ms
         self._out: list[Action] = []
@@ -103,9 +104,9 @@ class RobotSession(Session):
         self._control = CONTROLS[dialect](self, self._report)
         self._clients: Clients[RobotConversation] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
-        self._read_s = -math.inf  # when readings were sent last
-        self._watch_s = -math.inf  # when silent drivers are looked for next
-        self._resumed_s = -math.inf  # when this process last went on after a stall
+        self._read_s = -math.inf  # time of the last readings
+        self._watch_s = -math.inf  # time of the next check for silent drivers
+        self._resumed_s = -math.inf  # end of this process's last stall
 
     def opened(self, now_s: float) -> Actions:
         self.state = LISTENING
@@ -114,10 +115,10 @@ class RobotSession(Session):
     # Drivers.
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        """Give a driver a place, if need be that of one that says nothing."""
+        """Accept a driver, if necessary in place of a silent one."""
         self._begin(now_s)
         if not self._has_robot:
-            self._report(f"{peer} is gone: {ROBOT_GONE}")
+            self._report(f"{peer} is disconnected: {ROBOT_GONE}")
             return [*self._done(now_s), Close(peer)]
         refusal, loser, reason = self._clients.admit(peer, now_s)
         if refusal:
@@ -140,14 +141,14 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a chunk of what a driver says, or a request of discovery."""
+        """Handle a chunk of a driver's data, or a discovery request."""
         assert isinstance(data, bytes)
         if isinstance(source, tuple):
             return self._found_by(source, now_s)
         if source not in self._clients:
             return []
         self._begin(now_s)
-        self._halt_silent()  # before what it says next counts
+        self._halt_silent()  # before its next packets count
         client = self._clients[source]
         conversation, has_spoken = client.handler, False
         try:
@@ -165,7 +166,7 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Stop what a driver drives that has gone, perhaps in the middle of a packet."""
+        """Stop the motors of a disconnected driver. Its last packet may be incomplete."""
         self._begin(now_s)
         if peer in self._clients:
             conversation = self._clients[peer].handler
@@ -177,7 +178,7 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def tick(self, now_s: float) -> Actions:
-        """Repeat speeds, send readings, and stop what silent drivers drive."""
+        """Repeat speeds, send readings, and stop the motors of silent drivers."""
         if now_s < self.due_s:
             return []
         self._begin(now_s)
@@ -188,13 +189,13 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
-        """Stop what all drive, until they are heard anew: what they sent before may be old."""
+        """Stop all motors until their drivers send new packets: earlier ones may be stale."""
         self._begin(now_s)
         self._resumed_s = now_s
         for driver in self._control.halt_all(self._now):
-            sentence = f"This process stood still: what {driver} drives is stopped until it is heard again."
+            sentence = f"This process was stalled: the motors of {driver} are stopped until its next packet."
             self._out.append(Note(AFTER_STALLS, sentence))
-        for driver in self._control.drivers:  # nobody was listened to
+        for driver in self._control.drivers:  # restarts their timeouts
             driver.last_heard_s = now_s
         self._clients.resume(now_s)
         if self.since_s is not None:
@@ -202,14 +203,14 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def lost(self, now_s: float) -> Actions:
-        """Stop, and close all drivers, after a fault."""
+        """Stop, and disconnect all drivers, after a fault."""
         self._begin(now_s)
         self._close_all(CLOSED_BY_US)
         self.state = WAITING
         return self._done(now_s)
 
     def end(self, now_s: float) -> Actions:
-        """Leave the robot stopped, which is over when the stop was published often enough."""
+        """Stop the robot. Done when the stop was published often enough."""
         self._begin(now_s)
         self.state = CLOSED
         self._close_all(CLOSED_BY_US)
@@ -218,7 +219,7 @@ class RobotSession(Session):
     # The robot.
 
     def follow(self, listing: Listing | None, now_s: float, *, is_silent: bool = False) -> Actions:
-        """Take what the robot has now, None if it is not connected, and whether it is silent."""
+        """Handle the robot's current parts, None if it is not connected, and whether it is silent."""
         self._begin(now_s)
         had_robot, self._has_robot, self._is_silent = self._has_robot, listing is not None, is_silent
         before = self._listing
@@ -228,7 +229,7 @@ class RobotSession(Session):
         elif listing != before:
             if listing.identity != before.identity:
                 self._close_all(OTHER_ROBOT)
-                if before != Listing():  # values of the first one may have come before its list
+                if before != Listing():  # values of the first robot may precede its list
                     self._values.clear()
             self._listing = listing
             for number in self._control.holders:
@@ -237,7 +238,7 @@ class RobotSession(Session):
         return self._done(now_s)
 
     def take(self, values: Mapping[int, int | None], now_s: float) -> Actions:
-        """Take new values of sensors by their numbers, None of one that is not known any more."""
+        """Handle new values of sensors by number. None: no longer known."""
         self._begin(now_s)
         for sensor, value in values.items():
             if value is None:
@@ -252,13 +253,13 @@ class RobotSession(Session):
             self._control.send_log(line)
         return self._done(now_s)
 
-    # Parts of these.
+    # Helpers.
 
     def _begin(self, now_s: float) -> None:
         self._now = Instant(now_s, self._wall_ms())
 
     def _done(self, now_s: float) -> Actions:
-        """Return all that is to be done."""
+        """Return the gathered actions."""
         drivers = self._control.drivers
         self.peer, self.is_open = ", ".join(str(driver.peer) for driver in drivers), bool(drivers)
         if not drivers:
@@ -280,7 +281,7 @@ class RobotSession(Session):
             self.due_s = min(self.due_s, self._watch_s)
 
     def _leave(self, peer: Any, reason: str) -> None:
-        """Stop what a driver drives, and close it, unless it has gone by itself."""
+        """Stop a driver's motors, and disconnect it unless it has closed the connection."""
         if client := self._clients.remove(peer):
             client.handler.leave(reason)
             self._out.append(Close(peer))
@@ -290,25 +291,25 @@ class RobotSession(Session):
             self._leave(client.peer, reason)
 
     def _reject(self, conversation: RobotConversation, error: ProtocolError) -> None:
-        sentence = f"{conversation.driver}: {error} The connection is closed, as its bytes can't be trusted."
+        sentence = f"{conversation.driver}: {error} The connection is closed: its data can't be trusted."
         self._out.append(Note("rejected_input", sentence))
 
     def _halt_silent(self) -> None:
         allowed_s = self._parameter("command_timeout")
         for driver in self._control.halt_silent(self._now, allowed_s):
-            sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its subsystems are stopped."
+            sentence = f"{driver} has been silent for {allowed_s:g} s (command_timeout): its motors are stopped."
             self._out.append(Note(SILENT_DRIVERS, sentence))
 
     def _drop_silent(self) -> None:
-        """Drop drivers that have been silent for too long, or that take too long for a packet."""
+        """Drop drivers that are silent for too long, or too slow with a packet."""
         now_s = self._now.steady_s
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
             dropped_s = self._parameter("driver_timeout")
             for driver in self._control.silent(self._now, dropped_s) if dropped_s else ():
-                sentence = f"{driver} has been silent for {dropped_s:g} s (driver_timeout), and is dropped."
+                sentence = f"{driver} was dropped: it has been silent for {dropped_s:g} s (driver_timeout)."
                 self._out.append(Note(DROPPED_DRIVERS, sentence))
-                self._leave(driver.peer, f"it has been silent for {dropped_s:g} s")
+                self._leave(driver.peer, f"silent for {dropped_s:g} s")
         for client, lateness in self._clients.overdue(now_s):
             self._leave(client.peer, f"it {lateness}")
 
@@ -327,28 +328,28 @@ class RobotSession(Session):
         return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
     def _found_by(self, source: Any, now_s: float) -> Actions:
-        """Answer who looks for robots, unless there is none."""
+        """Answer a discovery request, unless the robot is not connected."""
         if not self._has_robot:
             return []
-        sentence = f"{peer_name(source)} is looking for robots, and got the name {self._name.decode()}."
+        sentence = f"Discovery request of {peer_name(source)} answered with the name {self._name.decode()}."
         return [Send(self._name, source), Note("", sentence, is_expected=True)]
 
     def _report(self, sentence: str) -> None:
         self._out.append(Note("", sentence, is_expected=True))
 
-    # The RobotVehicle that Control steers: commands are published, and values of sensors are those that were taken.
+    # RobotVehicle, as used by Control: commands are published, and sensor values are the newest received ones.
 
     @property
     def subsystems(self) -> Sequence[DrivenSubsystem]:
         return self._listing.subsystems
 
     def drive(self, number: int, left: int, right: int) -> None:
-        """Have a command published. All skid steers share one topic, as in robot_bridge."""
+        """Publish a command. All skid steers share one topic, as in robot_bridge."""
         del number
         self._commands.drive(Speeds(left, right), self._now.steady_s)
 
     def stop(self, number: int) -> None:
-        """Have a stop published, if the robot moves."""
+        """Publish a stop if the robot moves."""
         del number
         self._commands.stop(self._now.steady_s)
 
@@ -356,7 +357,7 @@ class RobotSession(Session):
         self._out.append(Publish(codec.LightUpdate(number, is_on)))
 
     def sensors(self) -> list[codec.Sensor]:
-        """Return every sensor, with its value if that is fresh."""
+        """Return all sensors. Stale values are None."""
         allowed_s = self._parameter("source_timeout")
         return [
             replace(sensor, value=self._values.current(number, self._now.steady_s, allowed_s))

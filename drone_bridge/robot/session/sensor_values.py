@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SensorValues: each value of a sensor is sent once, and listed as current only while it is fresh."""
+"""SensorValues: sends each sensor value once, and lists it as current only while it is fresh."""
 
 import math
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class _Value(NamedTuple):
 
 
 class SensorValues:
-    """The newest value of each sensor, by its number. Times are seconds of the session's clock."""
+    """Newest value of each sensor, by number. Times are seconds of the session's clock."""
 
     def __init__(self) -> None:
         self._values: dict[int, _Value] = {}
@@ -25,13 +25,13 @@ class SensorValues:
         self._sent_s = -math.inf
 
     def clear(self) -> None:
-        """Forget everything, as the sensors have changed."""
+        """Clear all values, since the sensors have changed."""
         self._values.clear()
         self._new.clear()
         self._new_since_s = math.inf
 
     def put(self, sensor: int, value: int | None, now_s: float) -> None:
-        """Set the value of a sensor, None if it is no longer known."""
+        """Set the value of a sensor. None: no longer known."""
         if value is None:
             self._values.pop(sensor, None)
             self._new.pop(sensor, None)
@@ -41,12 +41,12 @@ class SensorValues:
         self._new_since_s = min(self._new_since_s, now_s)
 
     def current(self, sensor: int, now_s: float, allowed_age_s: float) -> int | None:
-        """Return the last value, if it is fresh."""
+        """Return the last value if it is fresh, or None."""
         last = self._values.get(sensor)
         return last.value if last and now_s - last.heard_s <= allowed_age_s else None
 
     def due_s(self, period_s: float) -> float:
-        """Return when new values are to be sent. `period_s`: minimum time between packets."""
+        """Return the time at which to send new values. `period_s`: minimum time between packets."""
         return max(self._new_since_s + GATHER_S, self._sent_s + period_s) if self._new else math.inf
 
     def take(self, now_s: float) -> list[codec.SensorReading]:
