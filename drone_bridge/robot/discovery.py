@@ -72,13 +72,13 @@ class DiscoverySearch:
         self._route, self._timeout_s, self._began_s = route, timeout_s, now_s
         self.ends_s = now_s + timeout_s
         self._queries = 0
-        self._asking = _asking_socket(route)
+        self._asking = _query_socket(route)
         #: Robots that replied, without duplicates, in the order of their replies.
         self.found: dict[FoundRobot, None] = {}
 
     @property
     def due_s(self) -> float:
-        """When `look` sends the next request."""
+        """When `poll` sends the next request."""
         is_done = self._queries >= QUERIES
         return math.inf if is_done else self._began_s + self._timeout_s * self._queries / QUERIES
 
@@ -86,7 +86,7 @@ class DiscoverySearch:
         """Return the descriptor that becomes readable when replies arrive."""
         return self._asking.fileno()
 
-    def look(self, now_s: float) -> list[FoundRobot]:
+    def poll(self, now_s: float) -> list[FoundRobot]:
         """Send a request if due, and return the robots found since the last call. Raises LinkError."""
         if now_s >= self.due_s:
             self._queries += 1
@@ -110,7 +110,7 @@ class DiscoverySearch:
         self._asking.close()
 
 
-def _asking_socket(route: DiscoveryRoute) -> socket.socket:
+def _query_socket(route: DiscoveryRoute) -> socket.socket:
     asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         asking.setblocking(False)
@@ -176,7 +176,7 @@ class DiscoveredPeer(TcpPeer):
     def _wait_for(self, name: str, search: DiscoverySearch) -> None:
         """Search until a robot of this name has replied, or the timeout. Raises LinkError."""
         while (now_s := elapsed_s()) < search.ends_s:
-            if any(robot.name == name for robot in search.look(now_s)):
+            if any(robot.name == name for robot in search.poll(now_s)):
                 return
             wait_readable([search, self._cancellation], max(0.0, min(search.due_s, search.ends_s) - elapsed_s()))
             if self._cancellation.is_set:
@@ -229,7 +229,7 @@ class DiscoveryResponder:
                     break
                 except ConnectionError:
                     continue  # ICMP: a requester has closed its socket
-                if query == DISCOVERY_QUERY and self._may_know(source[0]):
+                if query == DISCOVERY_QUERY and self._is_served(source[0]):
                     return source
         return None
 
@@ -238,7 +238,7 @@ class DiscoveryResponder:
         with contextlib.suppress(OSError):
             self.sockets[0].sendto(answer, to)
 
-    def _may_know(self, address: str) -> bool:
+    def _is_served(self, address: str) -> bool:
         return not self._is_on_loopback or is_of_this_machine(address)
 
     def close(self) -> None:

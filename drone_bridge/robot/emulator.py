@@ -34,13 +34,13 @@ from drone_bridge.programs.options import (
 from drone_bridge.programs.program import TrajectoryFile, cancelled_or_after, print_event, run_program
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import MAX_DRIVERS, Control
-from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import CONTROLS, Dialect, FaultyRobotdControl
-from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.drivers import Instant
+from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import HEADLIGHT, TRACKS, DrivenSubsystem
 from drone_bridge.robot.discovery import MAX_NAME_BYTES, DiscoveryResponder, DiscoveryRoute
 from drone_bridge.wire.addresses import address_name, peer_name
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 
 # Physics: two motors with their drivers, a battery and a light.
 
@@ -259,7 +259,7 @@ class RobotEmulator:
         self._silence_s = silence_s
         self._reads_one_packet = reads_one_packet
         self.port = TcpPort(host, port, options=StreamOptions(expects_acknowledgements=True), has_small_buffers=True)
-        self._drivers: dict[StreamPeer, RobotConversation] = {}
+        self._drivers: dict[StreamPeer, ServedDriver] = {}
 
     def receive(self) -> None:
         """Handle received data and connections."""
@@ -279,7 +279,7 @@ class RobotEmulator:
             self.port.disconnect(peer)
             return
         print_event(f"connected to {peer}")
-        self._drivers[peer] = RobotConversation(
+        self._drivers[peer] = ServedDriver(
             self._control, peer, partial(self.port.send, to=peer), now, reads_one_packet=self._reads_one_packet
         )
 
@@ -294,7 +294,7 @@ class RobotEmulator:
                 driver.receive_eof()
             while driver.handle_next():
                 pass
-        except (RemoteProtocolError, HangUpError) as error:
+        except (RemoteProtocolError, DisconnectPeerError) as error:
             self._end(peer, str(error))
 
     def _end(self, peer: StreamPeer, reason: str) -> None:
@@ -325,7 +325,7 @@ class RobotEmulator:
             while left_s > 0:
                 vehicle.advance(min(left_s, MAX_STEP_S))
                 left_s -= MAX_STEP_S
-            for driver in self._control.silent(now(), self._silence_s):
+            for driver in self._control.silent_drivers(now(), self._silence_s):
                 self._end(driver.peer, f"silent for {self._silence_s:g} s")
             self.receive()  # handles disconnected drivers, too
 

@@ -53,7 +53,7 @@ def speeds(leg: Leg, wheel_separation: float, max_wheel_speed: float) -> tuple[i
     return left, right
 
 
-class Driver(Operator):
+class ScriptedDriver(Operator):
     """Driver on one connection."""
 
     period_s = KEEP_ALIVE_PERIOD_S
@@ -122,7 +122,7 @@ class Driver(Operator):
         self._stream.send(*codec.in_pieces(map(self._connection.send, packets)))
 
     def _handle(self, packet: codec.FromRobot) -> None:
-        if sentence := self._described(packet):
+        if sentence := self._description(packet):
             print_event(sentence)
         if isinstance(packet, codec.SubsystemInfo):
             self._choose(packet)
@@ -135,7 +135,7 @@ class Driver(Operator):
                 print_event(f"lost subsystem {packet.id}")
             self._is_bound, self._speeds = False, None
 
-    def _described(self, packet: codec.FromRobot) -> str | None:
+    def _description(self, packet: codec.FromRobot) -> str | None:
         """Return a packet as text for people."""
         if isinstance(packet, codec.SensorInfo):
             return f"sensors: {', '.join(printable(sensor.name) for sensor in packet.sensors) or 'none'}"
@@ -176,7 +176,7 @@ def drive(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         while True:
             stream.open()
             print_event(f"connected to {stream.peer}")
-            driver = Driver(stream, options.plan, to_speeds, cancellation)
+            driver = ScriptedDriver(stream, options.plan, to_speeds, cancellation)
             try:
                 driver.run()
                 return 0

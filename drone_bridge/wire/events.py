@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EventSource: base class for connections; events, and the protocol errors of either end."""
+"""EventSource: base class for connections; events, and the errors that end a connection."""
 
 from abc import ABC, abstractmethod
 from collections import deque
@@ -19,6 +19,10 @@ class LocalProtocolError(ProtocolError):
 
 class RemoteProtocolError(ProtocolError):
     """Violation by the peer. Its later bytes can't be trusted."""
+
+
+class DisconnectPeerError(Exception):
+    """Raised to close the connection to a peer, as the original program would. The text is the reason."""
 
 
 EventT = TypeVar("EventT")

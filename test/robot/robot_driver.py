@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A driver for tests: sends what a test wants and waits for the expected answers."""
+"""Driver for tests, which sends packets and waits for expected responses."""
 
 import socket
 import time
@@ -20,7 +20,7 @@ from drone_bridge.robot.codec import (
 
 
 class RobotDriver:
-    """One connection to a robot."""
+    """Connection to a robot."""
 
     def __init__(self, port, name=None):
         self.socket = socket.socket()
@@ -51,7 +51,7 @@ class RobotDriver:
         return event
 
     def wait_for(self, kind, wanted=lambda event: True):
-        """Return the first event of a kind that is wanted; what came before is in `events`."""
+        """Return the first event of a wanted kind. Earlier ones are in `events`."""
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
             event = self.next_event()
@@ -69,13 +69,13 @@ class RobotDriver:
         return self.wait_for(SensorInfo)
 
     def settle(self):
-        """Wait until everything sent so far has been dealt with."""
+        """Wait until the robot has handled all packets sent so far."""
         now_ms = time.time_ns() // 1_000_000
         self.send(KeepAlive(now_ms))
         self.wait_for(KeepAlive, lambda event: event.time_ms == now_ms)
 
     def is_hung_up_on_within(self, seconds):
-        """Return whether the connection ends. What comes before is in `events`."""
+        """Return whether the connection ends. Earlier events are in `events`."""
         self.socket.settimeout(seconds)
         try:
             while not isinstance(self.next_event(), ConnectionClosed):

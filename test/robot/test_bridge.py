@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""robot_bridge as a process, between real sockets and real DDS."""
+"""Process tests of robot_bridge, between real sockets and real DDS."""
 
-import re
 import sys
 
 import pytest
@@ -20,7 +19,7 @@ EMULATOR = (sys.executable, "-m", "drone_bridge.robot.emulator", "--port", 0, "-
 
 @pytest.fixture
 def peer():
-    """A robot and its bridge."""
+    """Robot peer and its bridge."""
     peer = RobotPeer()
     parameters = {"driver_name": "tester", "frame_prefix": "r1/"}
     parameters |= {"link_timeout": 60.0}  # a robot whose test is held up is not to be taken for silent
@@ -43,7 +42,7 @@ def test_sensors_become_topics_and_lights_are_switched_by_service_and_topic(ros,
         return all(map(len, inboxes))
 
     wait_until(send, "a message on every topic")
-    # The list of sensors holds other values, which may have come before.
+    # The list of sensors has other values, which may arrive first.
     battery = inboxes[0].wait(lambda message: message.voltage == 0.5)
     temperature = inboxes[1].wait(lambda message: message.temperature == 15.0)
     current = inboxes[2].wait(lambda message: message.value == 2.5)
@@ -58,14 +57,15 @@ def test_sensors_become_topics_and_lights_are_switched_by_service_and_topic(ros,
     assert peer.wait_for(codec.LightUpdate) == codec.LightUpdate(LAMP, False)
     assert ros.call_again(Unbind, "robot_bridge/unbind", Unbind.Request(id=LAMP)).success
     answer = ros.switch("robot_bridge/light", True)
-    assert (answer.success, answer.message) == (False, "No light of the robot is bound.")
+    assert not answer.success
+    assert "bound" in answer.message
     assert ros.call_again(Bind, "robot_bridge/bind", Bind.Request(id=LAMP)).success
 
 
-# Finding the robot; parameters.
+# Discovery and parameters.
 
 
-def test_it_finds_the_robot_by_name_and_lists_those_there_are(ros, start_child):
+def test_the_robot_is_found_by_name_and_discovery_lists_all_robots(ros, start_child):
     emulator = start_child(*EMULATOR, "--discovery-port", 0, "--name", "saber")
     discovery_port = int(emulator.wait_for_line(r"discovery on 238\.160\.102\.2:(\d+)")[1])
     port = when_listening(emulator).port
@@ -75,7 +75,7 @@ def test_it_finds_the_robot_by_name_and_lists_those_there_are(ros, start_child):
         clients = [ros.client(Discover, "/own/robot_bridge/discover") for _ in range(2)]
 
         def found():
-            """Ask, both at the same time; an answer may be late."""
+            """Call both services concurrently. A reply may be late."""
             futures = [client.call_async(Discover.Request()) for client in clients]
             answers = [wait_until(future.done, "an answer") and future.result() for future in futures]
             return all(answer.success and answer.message == "1 answered." for answer in answers) and answers
@@ -85,14 +85,14 @@ def test_it_finds_the_robot_by_name_and_lists_those_there_are(ros, start_child):
 
 
 BAD_PARAMETERS = {
-    "The interface is 'eth0', and has to be an IPv4 address.": "discovery_interface:=eth0",
-    "driver_name has more than the 255 bytes that are allowed.": f"driver_name:={256 * 'x'}",
+    "'eth0'.*IPv4": "discovery_interface:=eth0",
+    "driver_name.*255 bytes": f"driver_name:={256 * 'x'}",
 }
 
 
 def test_invalid_parameters_are_refused_with_a_sentence(start_child):
-    """All at the same time, as starting them is what takes long."""
+    """The nodes run concurrently, since their start is slow."""
     children = [start_child(executable("robot_bridge"), "--ros-args", "-p", value) for value in BAD_PARAMETERS.values()]
     for sentence, child in zip(BAD_PARAMETERS, children, strict=True):
-        child.wait_for_line(f"ERROR.*{re.escape(sentence)}")
+        child.wait_for_line(f"ERROR.*{sentence}")
         assert "Traceback" not in child.output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated robot's tracks and battery."""
+"""Tracks and battery of the emulated robot."""
 
 import pytest
 

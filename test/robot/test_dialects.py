@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the emulated robot answers its drivers in each dialect, without sockets and clocks."""
+"""Responses of the emulated robot in each dialect, without sockets and clocks."""
 
 import pytest
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import Control
-from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import FaultyRobotdControl, Protocol1Control, RobotdControl
-from drone_bridge.robot.device.drivers import HangUpError, Instant
+from drone_bridge.robot.device.drivers import Instant
+from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.emulator import SUBSYSTEMS, SimulatedRobot, TrackedRobot
+from drone_bridge.wire.events import DisconnectPeerError
 
 TRACKS, LIGHT = 0, 1
 NOW = Instant(0.0, 1_800_000_000_000)
@@ -16,18 +17,18 @@ GOES = "it has closed the connection"
 
 
 class Driver:
-    """A driver of a Control, whose bytes go to and fro at once."""
+    """Driver of a Control, with immediate delivery in both directions."""
 
     def __init__(self, control, name=None, **options):
         self.wire = codec.DriverConnection()
-        self.conversation = RobotConversation(control, "peer", self.wire.receive_data, lambda: NOW, **options)
+        self.served = ServedDriver(control, "peer", self.wire.receive_data, lambda: NOW, **options)
         if name:
             self.say(codec.RegisterDriver(name))
 
     def say(self, *packets):
-        """Say something, in one read, and return what has come since the last time."""
-        self.conversation.receive_data(b"".join(map(self.wire.send, packets)))
-        while self.conversation.handle_next():
+        """Send packets in one read. Return the packets received since the last call."""
+        self.served.receive_data(b"".join(map(self.wire.send, packets)))
+        while self.served.handle_next():
             pass
         return self.heard()
 
@@ -38,10 +39,10 @@ class Driver:
         return heard
 
     def refused(self, *packets):
-        """Say something on which the robot hangs up; return why."""
-        with pytest.raises(HangUpError) as error:
+        """Send a packet on which the robot disconnects. Return the reason."""
+        with pytest.raises(DisconnectPeerError) as error:
             self.say(*packets)
-        self.conversation.leave(str(error.value))
+        self.served.leave(str(error.value))
         return str(error.value)
 
     def list_subsystems(self):
@@ -62,7 +63,7 @@ def speeds(robot):
     return robot.physics.left.setting, robot.physics.right.setting
 
 
-# The document's.
+# The specified dialect.
 
 
 def test_nothing_is_sent_on_connect_and_a_query_is_answered_in_robotd_s_order(make_control):
@@ -121,21 +122,21 @@ def test_readings_follow_the_load(make_control, robot):
     assert (left_pwm, right_pwm) == (2048, -2048)
 
 
-def test_one_packet_per_read_keeps_the_others_waiting_until_the_end_of_the_stream(make_control, robot):
-    """Whatever the driver has left behind moves it."""
+def test_with_one_packet_per_read_others_wait_until_the_end_of_the_stream(make_control, robot):
+    """The packets that a disconnected driver left behind still move it."""
     driver = Driver(make_control(), reads_one_packet=True)
     assert driver.say(codec.KeepAlive(1), codec.KeepAlive(2)) == [codec.KeepAlive(1)]
-    driver.conversation.receive_data(driver.wire.send(codec.RegisterDriver("alice")))  # a reason to look again
-    assert driver.conversation.handle_next()
-    assert not driver.conversation.handle_next()
+    driver.served.receive_data(driver.wire.send(codec.RegisterDriver("alice")))  # a reason to look again
+    assert driver.served.handle_next()
+    assert not driver.served.handle_next()
     assert driver.heard() == [codec.KeepAlive(2)]
     driver.say(codec.BindSubsystem(TRACKS), codec.SkidSteerUpdate(TRACKS, 5, 5))
     assert speeds(robot) == (0, 0)
-    driver.conversation.receive_eof()
+    driver.served.receive_eof()
     assert speeds(robot) == (5, 5)
 
 
-def test_a_driver_is_not_given_up_for_what_the_wire_can_not_carry(robot, monkeypatch):
+def test_an_unencodable_packet_is_dropped_and_the_driver_kept(robot, monkeypatch):
     lines = []
     control = Control(robot, lines.append)
     driver = Driver(control, "alice")
@@ -145,7 +146,7 @@ def test_a_driver_is_not_given_up_for_what_the_wire_can_not_carry(robot, monkeyp
     assert [line.partition(":")[0] for line in lines[-2:]] == ["LogMessage can't be sent", "SensorInfo can't be sent"]
 
 
-# robotd's, without its faults and with them.
+# robotd, without its faults and with them.
 
 
 @pytest.mark.parametrize("kind", [RobotdControl, FaultyRobotdControl])
@@ -160,32 +161,32 @@ def test_robotd_lists_whole_volts_and_sends_no_readings(make_control, robot, kin
 
 
 @pytest.mark.parametrize("kind", [RobotdControl, FaultyRobotdControl])
-def test_robotd_hangs_up_on_an_update_of_what_there_is_not_and_the_document_s_robot_ignores_it(make_control, kind):
+def test_robotd_disconnects_on_an_update_of_an_unknown_subsystem_and_others_ignore_it(make_control, kind):
     nothing = codec.OpaqueUpdate(7, bytes(4))
-    assert Driver(make_control(kind), "alice").refused(nothing) == "there is no subsystem 7"
+    assert "subsystem 7" in Driver(make_control(kind), "alice").refused(nothing)
     assert Driver(make_control(), "alice").say(nothing, codec.KeepAlive(1)) == [codec.KeepAlive(1)]
 
 
-def test_robotd_hangs_up_on_a_bind_without_registration(make_control):
+def test_robotd_disconnects_on_a_bind_without_registration(make_control):
     driver = Driver(make_control(FaultyRobotdControl))
-    driver.conversation.receive_data(bytes.fromhex("0002040000"))
-    with pytest.raises(HangUpError, match="binds without having registered"):
-        driver.conversation.handle_next()
+    driver.served.receive_data(bytes.fromhex("0002040000"))
+    with pytest.raises(DisconnectPeerError, match="registration"):
+        driver.served.handle_next()
 
 
 @pytest.mark.parametrize("is_orderly", [True, False], ids=["orderly", "crash"])
-def test_robotd_refuses_every_bind_once_a_driver_has_gone(make_control, is_orderly):
-    """As the real program does: the binder becomes an owner who is not there."""
+def test_robotd_refuses_every_bind_once_a_driver_has_disconnected(make_control, is_orderly):
+    """As in the real program, the disconnected binder becomes the owner."""
     control = make_control(FaultyRobotdControl)
     alice, watcher = Driver(control, "alice"), Driver(control, "watcher")
     alice.say(codec.BindSubsystem(TRACKS))
     if is_orderly:
         alice.say(codec.SkidSteerUpdate(TRACKS, 0, 0), codec.UnbindSubsystem(TRACKS))
     watcher.heard()
-    alice.conversation.leave(GOES)
+    alice.served.leave(GOES)
     bob = Driver(control, "bob")
     assert bob.list_subsystems().subsystems[TRACKS].driver == ""  # freed, but not announced
-    assert bob.refused(codec.BindSubsystem(TRACKS)) == "it binds after another driver has gone"
+    assert "another driver" in bob.refused(codec.BindSubsystem(TRACKS))
     assert [event.text.partition("] ")[2] for event in bob.heard()] == ["[bob] #<IOError: closed stream>"]
     carol = Driver(control, "carol")
     assert carol.list_subsystems().subsystems[TRACKS].driver == "bob"
@@ -193,20 +194,20 @@ def test_robotd_refuses_every_bind_once_a_driver_has_gone(make_control, is_order
     assert {type(event) for event in watcher.heard()} == {codec.LogMessage}
 
 
-def test_robotd_frees_what_a_driver_once_had_whoever_has_it_when_that_driver_goes(make_control, robot):
+def test_robotd_frees_a_disconnected_driver_s_former_subsystems_even_if_others_hold_them(make_control, robot):
     control = make_control(FaultyRobotdControl)
     alice, bob = Driver(control, "alice"), Driver(control, "bob")
     alice.say(codec.BindSubsystem(TRACKS), codec.UnbindSubsystem(TRACKS))
     assert bob.say(codec.BindSubsystem(TRACKS))[-1] == codec.BindSuccess(TRACKS)
-    alice.conversation.leave(GOES)
+    alice.served.leave(GOES)
     assert bob.list_subsystems().subsystems[TRACKS].driver == ""
     bob.heard()
-    # Taken for something else from here on.
+    # From here on, its stream is desynchronized.
     assert bob.say(codec.SkidSteerUpdate(TRACKS, 5, 5), codec.KeepAlive(1)) == []
     assert speeds(robot) == (0, 0)
 
 
-# Protocol 1, as the recorded NXT adapter speaks it.
+# Protocol 1, as recorded from an NXT adapter.
 
 
 def test_protocol_1_lists_batteries_and_sends_readings_without_ids_or_firmware(make_control):
@@ -224,7 +225,7 @@ def test_protocol_1_lists_batteries_and_sends_readings_without_ids_or_firmware(m
     assert not any(isinstance(event, codec.SubsystemBound) for event in (*bound, *freed))
 
 
-def test_protocol_1_lists_unasked_what_appears():
+def test_protocol_1_sends_changed_lists_without_a_query():
     physics = TrackedRobot()
     control = Protocol1Control(SimulatedRobot(physics, tuple(SUBSYSTEMS), appears_s=1.0), lambda line: None)
     driver = Driver(control, "alice")

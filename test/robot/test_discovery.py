@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Discovery between real sockets, on the loopback interface only, where what was sent has arrived."""
+"""Discovery between real sockets on the loopback interface, where delivery is immediate."""
 
 import socket
 import threading
@@ -27,7 +27,7 @@ LOOPBACK = "127.0.0.1"
 
 @pytest.fixture
 def respond(closing):
-    """respond(port=0) returns a robot's responder."""
+    """Return a factory: respond(port=0) returns a robot's responder."""
     return lambda port=0, address=DISCOVERY_GROUP, interface=LOOPBACK: closing(
         DiscoveryResponder(DiscoveryRoute(address, port, interface))
     )
@@ -35,7 +35,7 @@ def respond(closing):
 
 @pytest.fixture
 def plain():
-    """A UDP socket that sends and answers nothing by itself."""
+    """Passive UDP socket."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
         opened.bind((LOOPBACK, 0))
         opened.settimeout(TIMEOUT_S)
@@ -45,7 +45,7 @@ def plain():
 
 @pytest.fixture
 def search(plain, closing):
-    """A search of 3 s, from 0 on, that asks the plain socket."""
+    """Search of 3 s from time 0, with requests to the plain socket."""
     return closing(DiscoverySearch(DiscoveryRoute(LOOPBACK, plain.getsockname()[1]), 3.0, 0.0))
 
 
@@ -54,7 +54,7 @@ def search(plain, closing):
 
 @pytest.mark.parametrize("address", [DISCOVERY_GROUP, LOOPBACK])
 @pytest.mark.parametrize("interface", [LOOPBACK, ANY_INTERFACE])
-def test_the_answer_is_the_bare_name_from_the_port_that_was_asked(respond, plain, address, interface):
+def test_the_reply_is_the_bare_name_from_the_queried_port(respond, plain, address, interface):
     responder = respond(interface=interface)
     plain.sendto(b"find robots", (address, responder.port))
     responder.send(b"saber", responder.receive())
@@ -75,7 +75,7 @@ def test_several_robots_share_the_group(respond, plain):
     assert first.receive() == second.receive() == plain.getsockname()
 
 
-def test_an_address_of_another_machine_can_t_be_listened_on():
+def test_listening_on_an_address_of_another_machine_is_an_error():
     with pytest.raises(LinkError, match=r"can't listen on 238\.160\.102\.2:0 through 192\.0\.2\.1"):
         DiscoveryResponder(DiscoveryRoute(port=0, interface="192.0.2.1"))
 
@@ -83,9 +83,9 @@ def test_an_address_of_another_machine_can_t_be_listened_on():
 # The driver's side.
 
 
-def test_a_query_is_repeated_as_any_may_get_lost(plain, search):
+def test_a_query_is_repeated_since_any_may_be_lost(plain, search):
     for now_s in (0.0, 0.5, 1.0, 1.5, 2.0, 2.5):
-        search.look(now_s)
+        search.poll(now_s)
     for _ in range(QUERIES):
         query, source = plain.recvfrom(100)
         assert query == b"find robots"
@@ -93,31 +93,31 @@ def test_a_query_is_repeated_as_any_may_get_lost(plain, search):
     with pytest.raises(BlockingIOError):
         plain.recv(100)
     plain.sendto(b"saber", source)
-    assert search.look(2.9) == [FoundRobot(LOOPBACK, "saber")]
+    assert search.poll(2.9) == [FoundRobot(LOOPBACK, "saber")]
 
 
-def test_each_robot_is_found_once_and_what_is_no_name_is_ignored(plain, search):
-    search.look(0.0)
+def test_each_robot_is_found_once_and_invalid_names_are_ignored(plain, search):
+    search.poll(0.0)
     _, source = plain.recvfrom(100)
     for datagram in (b"", b"x" * (MAX_NAME_BYTES + 1), b"x" * 60_000, b"caf\xe9", b"caf\xe9", b"end"):
         plain.sendto(datagram, source)
-    search.look(0.1)
+    search.poll(0.1)
     assert list(search.found) == [FoundRobot(LOOPBACK, "caf\ufffd"), FoundRobot(LOOPBACK, "end")]
 
 
 def test_a_flood_of_names_is_cut_off(plain, search):
-    search.look(0.0)
+    search.poll(0.0)
     _, source = plain.recvfrom(100)
     for number in range(MAX_ROBOTS + 10):
         plain.sendto(f"robot {number}".encode(), source)
-        search.look(0.1)
+        search.poll(0.1)
     assert len(search.found) == MAX_ROBOTS
 
 
-def test_where_nobody_listens_a_query_gets_no_answer(closing, free_port):
-    """The system says so, at the next look."""
+def test_a_query_to_a_closed_port_gets_no_reply(closing, free_port):
+    """The system reports it at the next poll."""
     search = closing(DiscoverySearch(DiscoveryRoute(LOOPBACK, free_port), 3.0, 0.0))
-    assert search.look(0.0) == search.look(1.0) == search.look(2.0) == []
+    assert search.poll(0.0) == search.poll(1.0) == search.poll(2.0) == []
 
 
 @pytest.mark.parametrize("interface", ["192.0.2.1", DISCOVERY_GROUP])
@@ -127,8 +127,8 @@ def test_an_interface_that_is_not_of_this_machine_is_an_error(interface):
 
 
 @pytest.mark.parametrize("arguments", [{"address": "saber.local"}, {"interface": "eth0"}])
-def test_a_route_by_names_is_refused(arguments):
-    with pytest.raises(ValueError, match="has to be an IPv4 address"):
+def test_a_route_by_host_names_is_refused(arguments):
+    with pytest.raises(ValueError, match="IPv4"):
         DiscoveryRoute(**arguments)
 
 
@@ -137,7 +137,7 @@ def test_a_route_by_names_is_refused(arguments):
 
 @pytest.fixture
 def connect(plain, cancellation):
-    """connect(name, port, on_failure) returns a link that asks the plain socket."""
+    """Return a factory: connect(name, port, on_failure) returns a link that queries the plain socket."""
     route = DiscoveryRoute(LOOPBACK, plain.getsockname()[1])
     return lambda name, port, on_failure=lambda *_: None: DiscoveredPeer(
         name, port, on_failure, route=route, timeout_s=TIMEOUT_S, cancellation=cancellation
@@ -161,7 +161,7 @@ def test_a_robot_is_connected_to_by_name(plain, connect):
         link.close()
 
 
-def test_robots_that_answer_instead_are_named_and_the_search_goes_on(connect, cancellation, monkeypatch):
+def test_other_robots_that_reply_are_named_and_the_search_continues(connect, cancellation, monkeypatch):
     answers, failures = [[], [FoundRobot(LOOPBACK, "saber")]], []
 
     def wait(self, name, search):

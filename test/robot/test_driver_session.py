@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What robot_bridge says to a robot over all of its connections: the session alone, in no time."""
+"""DriverSession of robot_bridge across connections, in isolation, with a fake clock."""
 
 from types import SimpleNamespace
+from unittest.mock import ANY
 
 import pytest
 from session_talk import SessionTalk, notes, published
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import HEADER_BYTES, STOPPED, Speeds
-from drone_bridge.robot.session.bindings import QUERY_PERIOD_S
+from drone_bridge.robot.session.bindings import NOT_LISTED, QUERY_PERIOD_S
+from drone_bridge.robot.session.connected_driver import FIRST_ANSWER_S, RoundTrip
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.driver import (
     LIST_PERIOD_S,
@@ -19,10 +21,9 @@ from drone_bridge.robot.session.driver import (
     UNLISTED,
     DriverSession,
     Lists,
-    Moved,
+    MotionReport,
     Problem,
 )
-from drone_bridge.robot.session.driver_conversation import FIRST_ANSWER_S, RoundTrip
 from drone_bridge.robot.session.keep_alives import USUAL_FOR_S
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Outcome, Send
@@ -35,7 +36,7 @@ WALL_MS = 1_800_000_000_000
 
 
 class Steering:
-    """An arbiter with one command, for COMMAND_TIMEOUT_S."""
+    """Arbiter with one command, which times out after COMMAND_TIMEOUT_S."""
 
     def __init__(self):
         self.speeds = self.arrived_s = None
@@ -50,7 +51,7 @@ class Steering:
 
 
 class Talk(SessionTalk):
-    """A driver's session, its parameters and its robot, which answers keep-alives and grants binds."""
+    """Session of a driver, its parameters, and a robot that answers keep-alives and grants binds."""
 
     def __init__(self, **parameters):
         defaults = {"link_timeout": LINK_TIMEOUT_S, "command_timeout": COMMAND_TIMEOUT_S, "max_update_rate": 50.0}
@@ -79,7 +80,7 @@ class Talk(SessionTalk):
         return self.take(self.session.connected("robot:25600", self.now_s))
 
     def take(self, actions):
-        """Do what the session wants, and have the robot answer; return all of it."""
+        """Execute the session's actions and let the robot respond. Return all actions."""
         done = list(actions)
         for action in done:
             if isinstance(action, Send):
@@ -111,7 +112,7 @@ class Talk(SessionTalk):
         return self.take(task(request, argument, self.now_s))
 
     def speeds(self):
-        """Return the speeds that the robot has had."""
+        """Return the speeds that the robot has received."""
         return [Speeds(p.left, p.right) for p in self.heard if isinstance(p, codec.SkidSteerUpdate)]
 
     def packets(self):
@@ -133,7 +134,7 @@ def talk():
 
 @pytest.fixture
 def bound(talk):
-    """A talk with a robot whose drive and lamp are bound."""
+    """Return a talk with a robot whose drive and lamp are bound."""
     talk.connect()
     talk.say(ROBOT)
     talk.run(0.2)
@@ -141,14 +142,14 @@ def bound(talk):
     return talk
 
 
-# The beginning.
+# The start of a connection.
 
 
-def test_it_registers_asks_binds_and_says_a_stop_before_anything_else(talk):
+def test_it_registers_queries_binds_and_sends_a_stop_first(talk):
     actions = talk.connect()
     assert notes(actions, "connections") == ["Connected to robot:25600."]
     (answer,) = outcomes(talk.ask(talk.session.bind, LAMP))  # as soon as that is said
-    assert answer == (False, "The robot has not listed its subsystems yet.")
+    assert answer == (False, NOT_LISTED)
     talk.say(ROBOT)
     talk.run(0.1)
     assert talk.packets() == [
@@ -160,16 +161,16 @@ def test_it_registers_asks_binds_and_says_a_stop_before_anything_else(talk):
     ]
 
 
-def test_each_packet_goes_as_a_piece_for_its_header_and_one_for_the_rest(talk):
+def test_header_and_payload_of_each_packet_are_sent_separately(talk):
     sizes = [len(action.data) for action in talk.connect() if isinstance(action, Send)]
     assert sizes[:3] == [HEADER_BYTES, 4, HEADER_BYTES]  # a name of two bytes, and a query without anything
 
 
-def test_a_robot_that_lists_nothing_for_long_is_asked_again_and_not_left(talk):
+def test_a_robot_without_a_list_is_queried_again_and_stays_connected(talk):
     talk.connect()
     actions = talk.run(QUERY_PERIOD_S + 0.1)
     assert talk.packets() == [codec.RegisterDriver("me"), codec.QuerySubsystems(), codec.QuerySubsystems()]
-    assert kind(actions, Problem) == [Problem(UNLISTED, "The robot has not listed its subsystems yet.")]
+    assert kind(actions, Problem) == [Problem(UNLISTED, NOT_LISTED)]
     assert kind(talk.say(ROBOT), Problem) == [Problem(UNLISTED, None)]
     assert not talk.is_closed
     assert talk.session.undrivable is None
@@ -178,7 +179,7 @@ def test_a_robot_that_lists_nothing_for_long_is_asked_again_and_not_left(talk):
 # Driving.
 
 
-def test_a_command_is_followed_at_once_and_ends_in_a_stop(bound):
+def test_a_command_is_sent_at_once_and_ends_in_a_stop(bound):
     actions = bound.command(FORWARD)
     assert bound.speeds() == [FORWARD]
     assert len(notes(actions, "updates")) == 1
@@ -188,7 +189,7 @@ def test_a_command_is_followed_at_once_and_ends_in_a_stop(bound):
     assert bound.speeds() == [FORWARD, STOPPED]
 
 
-def test_changes_keep_their_distance_the_newest_wins_and_a_stop_does_not_wait(bound):
+def test_changes_are_rate_limited_the_newest_wins_and_a_stop_is_immediate(bound):
     bound.parameters["max_update_rate"] = 10.0
     bound.command(FORWARD)
     for number in range(1, 5):
@@ -201,37 +202,37 @@ def test_changes_keep_their_distance_the_newest_wins_and_a_stop_does_not_wait(bo
     assert bound.speeds()[-1] == STOPPED
 
 
-def test_what_is_decided_is_decided_once_a_turn(bound):
-    """As the arbiter counts what it decides."""
+def test_the_arbiter_decides_once_per_turn(bound):
+    """The arbiter counts its decisions."""
     decided = []
     bound.steering.decide = lambda now_s: decided.append(now_s) or Decision(Rank.NEUTRAL)
     bound.take(bound.session.commanded(bound.now_s))
     assert len(decided) == 1
 
 
-def test_when_the_commands_are_forgotten_a_stop_goes_out_now(bound):
+def test_cleared_commands_cause_an_immediate_stop(bound):
     bound.command(FORWARD)
     bound.steering.forget()
     bound.take(bound.session.commanded(bound.now_s))
     assert bound.speeds() == [FORWARD, STOPPED]
 
 
-def test_without_a_subsystem_no_command_moves_it_and_people_see_why(talk):
+def test_without_a_subsystem_commands_are_undeliverable_and_the_reason_is_reported(talk):
     assert talk.session.undrivable is None
     talk.connect()
     talk.run(0.1)
-    assert talk.session.undrivable == "The robot has not listed its subsystems yet."
+    assert talk.session.undrivable == NOT_LISTED
     talk.say(ROBOT)
     assert talk.session.undrivable is None
     talk.say(codec.SubsystemBound(DRIVE, "bob"))
-    assert talk.session.undrivable == "No skid steer is bound."
+    assert talk.session.undrivable
 
 
-# A robot whose answers are late.
+# A robot with late answers.
 
 
 class Late(Talk):
-    """A robot whose answers to keep-alives take `delay_s`."""
+    """Robot whose answers to keep-alives take `delay_s`."""
 
     def __init__(self, **parameters):
         super().__init__(**parameters)
@@ -249,7 +250,7 @@ class Late(Talk):
         return done
 
     def drive(self, seconds, speeds_at):
-        """Command 20 times a second, for a number of seconds, `speeds_at(s)`; return the speeds that were sent."""
+        """Command `speeds_at(s)` at 20 Hz for a number of seconds. Return the sent speeds."""
         began_s, before = self.now_s, len(self.speeds())
         for step in range(round(200 * seconds)):
             while self.answers and self.answers[0][0] <= self.now_s:
@@ -262,7 +263,7 @@ class Late(Talk):
 
 @pytest.fixture
 def late():
-    """A robot that has driven for a second, and answers nothing more for the next 1.5."""
+    """Return a robot that has driven for 1 s, and then answers nothing for 1.5 s."""
     talk = Late()
     assert talk.drive(1.0, lambda _: FORWARD) == [FORWARD]
     talk.delay_s = 1.5
@@ -270,7 +271,7 @@ def late():
     return talk
 
 
-def test_a_slower_speed_of_the_same_sign_does_not_wait_for_late_answers(late):
+def test_slowing_down_is_not_withheld_for_late_answers(late):
     slower = [Speeds(600, 1024), Speeds(600, 300), Speeds(64, 0)]
     assert late.drive(1.0, lambda s: slower[min(int(s / 0.1), 2)]) == slower
 
@@ -284,26 +285,26 @@ def test_a_slower_speed_of_the_same_sign_does_not_wait_for_late_answers(late):
         lambda s: BACK if int(20 * s + 0.5) % 2 else FORWARD,
     ],
 )
-def test_another_change_waits_for_late_answers_and_is_a_stop_after_the_command_timeout(late, wanted):
+def test_other_changes_are_withheld_for_late_answers_and_become_a_stop_after_the_timeout(late, wanted):
     assert late.drive(COMMAND_TIMEOUT_S - 0.05, wanted) == []
     assert late.drive(0.2, wanted) == [STOPPED]
 
 
-def test_driving_goes_on_once_the_late_answers_are_there(late):
+def test_driving_resumes_once_the_late_answers_arrive(late):
     late.drive(1.0, lambda _: BACK)
     late.delay_s = 0.005
     late.drive(2.0, lambda _: BACK)
     assert late.speeds()[-2:] == [STOPPED, BACK]
 
 
-def test_the_rate_of_changes_alone_is_no_reason_for_a_stop():
+def test_the_rate_limit_alone_causes_no_stop():
     talk = Late(max_update_rate=1.0)
     sent = talk.drive(5.0, lambda s: Speeds(500 + round(100 * s), 500))
     assert STOPPED not in sent
     assert len(sent) >= 4
 
 
-def test_a_round_trip_that_becomes_slow_for_good_can_be_driven():
+def test_a_permanently_slow_round_trip_allows_driving():
     talk = Late()
     talk.drive(5.0, lambda _: FORWARD)
     talk.delay_s = 0.4
@@ -313,8 +314,8 @@ def test_a_round_trip_that_becomes_slow_for_good_can_be_driven():
     assert len(sent) >= 40
 
 
-def test_keep_alives_of_one_time_of_day_are_told_apart(bound, monkeypatch):
-    """As after the clock was set back."""
+def test_keep_alives_with_the_same_time_of_day_are_distinguished(bound, monkeypatch):
+    """Happens when the clock is set back."""
     monkeypatch.setattr(bound, "ms", lambda: 0)
     bound.is_answering = False
     bound.run(0.35)
@@ -325,10 +326,10 @@ def test_keep_alives_of_one_time_of_day_are_told_apart(bound, monkeypatch):
     assert len(kind(actions, RoundTrip)) == 3
 
 
-# A robot that is slow to answer first.
+# A robot with a slow first answer.
 
 
-def test_any_robot_has_10_s_for_its_first_answer(talk):
+def test_the_timeout_of_the_first_answer_is_10_s(talk):
     talk.is_answering = False
     talk.connect()
     assert notes(talk.run(FIRST_ANSWER_S - 0.1), "lost_connections") == []
@@ -339,7 +340,7 @@ def test_any_robot_has_10_s_for_its_first_answer(talk):
     assert "link_timeout" in notes(actions, "lost_connections")[0]
 
 
-def test_who_has_never_answered_is_left_after_that_and_the_log_names_the_parameter(talk):
+def test_a_robot_that_never_answers_is_disconnected_and_the_log_names_the_parameter(talk):
     talk.is_answering = False
     talk.connect()
     assert "link_timeout" in notes(talk.run(FIRST_ANSWER_S + 0.1), "lost_connections")[0]
@@ -349,7 +350,7 @@ def test_who_has_never_answered_is_left_after_that_and_the_log_names_the_paramet
 
 
 @pytest.mark.parametrize("how", ["end", "nonsense", "silence", "fault"])
-def test_the_robot_is_left_stopped_and_has_everything_back(bound, how):
+def test_the_end_stops_the_robot_and_unbinds_all_subsystems(bound, how):
     bound.command(FORWARD)
     bound.heard.clear()
     if how == "end":
@@ -373,28 +374,28 @@ def test_the_robot_is_left_stopped_and_has_everything_back(bound, how):
     assert bound.run(60.0) == []
 
 
-def test_a_robot_that_has_gone_is_sent_nothing_more(bound):
+def test_nothing_is_sent_to_a_disconnected_robot(bound):
     actions = bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
     assert notes(actions, "lost_connections") == ["The robot has gone."]
     assert not [action for action in actions if isinstance(action, (Send, Close))]
     assert bound.session.end(bound.now_s) == []
 
 
-def test_a_robot_that_is_cut_short_is_rejected(bound):
+def test_an_incomplete_packet_at_the_end_is_rejected_input(bound):
     bound.session.receive(b"\0", "robot:25600", bound.now_s)
     actions = bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
     assert (len(notes(actions, "rejected_input")), notes(actions, "lost_connections")) == (1, [])
 
 
-def test_a_robot_that_closes_while_something_is_bound_is_explained(talk):
+def test_a_robot_that_disconnects_during_a_bind_is_explained(talk):
     talk.connect()
     talk.is_answering = False
     talk.say(ROBOT)
     (sentence,) = notes(talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s), "lost_connections")
-    assert sentence.startswith("The robot closed the connection while subsystem 0 (drive), subsystem 1 (lamp) was ")
+    assert "subsystem 0 (drive), subsystem 1 (lamp)" in sentence
 
 
-def test_a_robot_is_proven_when_it_has_answered_all_binds_and_anew_on_each_connection(talk):
+def test_a_connection_is_proven_once_all_binds_are_answered(talk):
     talk.connect()
     assert not talk.session.is_proven
     talk.is_answering = False
@@ -410,7 +411,7 @@ def test_a_robot_is_proven_when_it_has_answered_all_binds_and_anew_on_each_conne
     assert not talk.session.is_proven
 
 
-def test_the_next_connection_begins_anew_and_stops_first(bound):
+def test_the_next_connection_starts_anew_with_a_stop(bound):
     bound.command(FORWARD)
     bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
     bound.run(0.2)
@@ -424,7 +425,7 @@ def test_the_next_connection_begins_anew_and_stops_first(bound):
 # Requests.
 
 
-def test_a_bind_that_waits_is_answered_when_the_connection_ends(talk):
+def test_a_pending_bind_fails_when_the_connection_ends(talk):
     talk.connect()
     talk.say(ROBOT)
     talk.ask(talk.session.unbind, LAMP)
@@ -435,10 +436,10 @@ def test_a_bind_that_waits_is_answered_when_the_connection_ends(talk):
 
 
 def test_lights_are_switched_now_and_when_they_are_bound_again_but_not_on_the_next_connection(bound):
-    assert outcomes(bound.ask(bound.session.switch_light, True)) == [(True, "On: 1 of the robot's lights.")]
+    assert outcomes(bound.ask(bound.session.switch_light, True)) == [(True, ANY)]
     assert codec.LightUpdate(LAMP, True) in bound.heard
     bound.ask(bound.session.unbind, LAMP)
-    assert outcomes(bound.ask(bound.session.switch_light, True)) == [(False, "No light of the robot is bound.")]
+    assert outcomes(bound.ask(bound.session.switch_light, True)) == [(False, ANY)]
     bound.heard.clear()
     bound.ask(bound.session.bind, LAMP)
     bound.run(0.1)
@@ -451,7 +452,7 @@ def test_lights_are_switched_now_and_when_they_are_bound_again_but_not_on_the_ne
 
 
 @pytest.mark.parametrize("task", ["bind", "unbind", "switch_light"])
-def test_without_a_connection_and_before_a_stall_nothing_is_done(bound, task):
+def test_requests_without_a_connection_or_from_before_a_stall_are_refused(bound, task):
     bound.session.fresh_since_s = bound.now_s
     (answer,) = outcomes(bound.ask(getattr(bound.session, task), LAMP, asked_s=bound.now_s - 0.1))
     assert answer[0] is False
@@ -464,7 +465,7 @@ def test_without_a_connection_and_before_a_stall_nothing_is_done(bound, task):
 # Stalls and silence.
 
 
-def test_a_stall_of_our_own_is_no_silence_of_the_robot(bound):
+def test_a_stall_of_this_process_does_not_count_as_silence_of_the_robot(bound):
     bound.now_s += 30.0
     bound.take(bound.session.resume(bound.now_s))
     assert not bound.is_closed
@@ -473,10 +474,10 @@ def test_a_stall_of_our_own_is_no_silence_of_the_robot(bound):
     assert bound.session.silent_s(bound.now_s) < 0.2
 
 
-# What is published.
+# Published events.
 
 
-def test_a_robot_whose_sensors_can_not_be_read_has_none_for_who_follows_its_lists(talk):
+def test_an_unreadable_list_of_sensors_is_published_as_empty(talk):
     talk.connect()
     talk.take(talk.session.receive(b"\0\3\7\0\1\0", "robot:25600", talk.now_s))
     talk.say(ROBOT)
@@ -502,7 +503,7 @@ def test_lists_are_published_together_soon_after_a_change_and_at_the_end(talk):
     assert (lists.subsystems.subsystems[DRIVE].driver, lists.bound) == ("", frozenset())
 
 
-def test_what_the_robot_says_is_published_and_counted(bound):
+def test_packets_of_the_robot_are_published_and_counted(bound):
     said = (
         codec.FirmwareInfo("scripted", "0.1", 2),
         codec.LogMessage("the track squeaks"),
@@ -514,8 +515,8 @@ def test_what_the_robot_says_is_published_and_counted(bound):
     assert len(notes(actions, "packets")) == len(said)
 
 
-def test_readings_that_come_before_the_list_of_this_connection_say_nothing(bound):
-    """The robot may be another one."""
+def test_readings_before_the_list_of_this_connection_are_ignored(bound):
+    """The robot may have been replaced."""
     bound.say(codec.SensorInfo((codec.Sensor(1, "pack", 9_000, 12_000),)))
     bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
     bound.connect()
@@ -523,26 +524,27 @@ def test_readings_that_come_before_the_list_of_this_connection_say_nothing(bound
 
 
 def moves(actions):
-    """Return the way of a robot whose speed is its left side's."""
+    """Return the distance of a robot that moves at the speed of its left side."""
     way, at_s = 0.0, None
-    for moved in kind(actions, Moved):
+    for moved in kind(actions, MotionReport):
         way += 0.0 if at_s is None else (moved.until_s - at_s) * moved.speeds.left
         at_s = moved.until_s
     return way
 
 
-def test_how_the_robot_moves_is_said_at_a_rate_and_up_to_each_change(bound):
+def test_motion_is_reported_periodically_and_at_each_change(bound):
     actions = bound.run(0.223)
     actions += bound.command(FORWARD)
     actions += bound.run(0.317)
     actions += bound.command(BACK)
     actions += bound.run(0.1)
     actions += bound.take(bound.session.end(bound.now_s))
-    assert len([moved for moved in kind(actions, Moved) if moved.is_due]) == pytest.approx(0.64 * ODOMETRY_RATE, abs=1)
+    due = [report for report in kind(actions, MotionReport) if report.is_due]
+    assert len(due) == pytest.approx(0.64 * ODOMETRY_RATE, abs=1)
     assert moves(actions) == pytest.approx(0.317 * 1024 - 0.1 * 512)
 
 
-def test_while_a_stop_is_unanswered_people_see_it_and_nobody_is_told_where_the_robot_is(bound):
+def test_an_unacknowledged_stop_is_reported_and_suspends_odometry(bound):
     bound.command(FORWARD)
     bound.run(0.1)
     bound.is_answering = False
@@ -550,7 +552,7 @@ def test_while_a_stop_is_unanswered_people_see_it_and_nobody_is_told_where_the_r
     actions += bound.run(0.8)
     assert [problem.sentence is None for problem in kind(actions, Problem)] == [False]
     assert kind(actions, Problem)[0].name == UNANSWERED_STOP
-    assert not kind(actions, Moved)[-1].is_due
+    assert not kind(actions, MotionReport)[-1].is_due
     bound.is_answering = True
     actions = bound.run(0.1)
     for packet in [packet for packet in bound.heard if isinstance(packet, codec.KeepAlive)][-30:]:
@@ -558,18 +560,20 @@ def test_while_a_stop_is_unanswered_people_see_it_and_nobody_is_told_where_the_r
     assert kind(actions, Problem) == [Problem(UNANSWERED_STOP, None)]
 
 
-def test_what_keeps_a_subsystem_from_us_is_said_once_and_is_over_with_the_connection(talk):
+def test_an_obstruction_is_reported_once_and_ends_with_the_connection(talk):
     talk.connect()
     talk.is_answering = False
     talk.say(ROBOT)
     actions = talk.say(codec.SubsystemBound(DRIVE, "bob"), codec.BindFailure(DRIVE))
     actions += talk.run(0.5)
     (problem,) = kind(actions, Problem)
-    assert (problem.name, problem.sentence) == (OBSTRUCTION, "Subsystem 0 (drive) is held by 'bob'.")
+    assert problem.name == OBSTRUCTION
+    assert "'bob'" in problem.sentence
     actions = talk.session.disconnected("robot:25600", "The robot has gone.", talk.now_s)
     assert kind(actions, Problem) == [Problem(OBSTRUCTION, None)]
 
 
-def test_a_subsystem_that_there_is_not_is_refused_with_how_many_there_are(bound):
+def test_a_bind_of_an_unlisted_subsystem_is_refused(bound):
     (answer,) = outcomes(bound.ask(bound.session.bind, 9))
-    assert answer == (False, "There is no subsystem 9: the robot has 2, counted from 0.")
+    assert answer == (False, ANY)
+    assert "subsystem 9" in answer[1].lower()

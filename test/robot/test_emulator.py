@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated robot as its drivers meet it: a process, its output, what it says on the wire."""
+"""Process tests of the emulated robot: its output and its packets."""
 
 import socket
 import sys
@@ -20,7 +20,7 @@ def emulate(start_child):
 
 
 def test_the_motors_of_a_silent_driver_stop_and_can_be_bound_again(emulate, closing):
-    """A driver that hangs, or whose cable is pulled, closes no connection."""
+    """A driver that hangs, or is unplugged, does not close its connection."""
     emulator = emulate("--silence-timeout", "0.5", "--verbose")
     for name in ("alice", "bob"):
         update = codec.SkidSteerUpdate(TRACKS, 500, 500)
@@ -28,10 +28,10 @@ def test_the_motors_of_a_silent_driver_stop_and_can_be_bound_again(emulate, clos
         emulator.wait_for_line(rf"\[{name}\] bound subsystem 0")
         emulator.wait_for_line("motors 500 500")
         emulator.wait_for_line(f"motors stopped: {name} has vanished")
-        emulator.wait_for_line(f"{name} is gone: it has been silent for 0.5 s")
+        emulator.wait_for_line(f"{name} disconnected: silent")
 
 
-def test_it_answers_discovery(emulate):
+def test_the_emulator_answers_discovery(emulate):
     emulator = emulate("--name", "saber")
     port = int(emulator.wait_for_line(r"^discovery on 238\.160\.102\.2:(\d+) through 127\.0\.0\.1")[1])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripted driver of robots: what it sends in which order."""
+"""ScriptedDriver: sent packets and their order."""
 
 import pytest
 
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
 from drone_bridge.programs.plan import parse_plan
 from drone_bridge.robot import codec
-from drone_bridge.robot.operator import DRIVER_NAME, Driver, speeds
+from drone_bridge.robot.operator import DRIVER_NAME, ScriptedDriver, speeds
 
 
 class Robot:
-    """A robot at the other end of a OneStream: answers at once, in a time of its own."""
+    """Robot at the other end of a OneStream. It responds at once, with a fake clock."""
 
     def __init__(self):
         self.now_s, self.sent, self._answers = 10.0, [], b""
@@ -56,10 +56,10 @@ def robot():
 
 
 def driver_of(robot, plan="2s forward 0.5, 1s turn 1"):
-    return Driver(robot, parse_plan(plan), lambda leg: speeds(leg, 0.5, 1.0), Cancellation(), robot.clock)
+    return ScriptedDriver(robot, parse_plan(plan), lambda leg: speeds(leg, 0.5, 1.0), Cancellation(), robot.clock)
 
 
-def test_the_scripted_driver_follows_its_plan_and_gives_the_drive_back(robot):
+def test_the_scripted_driver_follows_its_plan_and_unbinds(robot):
     assert driver_of(robot).run()
     (_, register), (_, query), (asked_s, refused), (began_s, bound), *rest = robot.sent
     assert (register, query) == (codec.RegisterDriver(DRIVER_NAME), codec.QuerySubsystems())
@@ -75,7 +75,7 @@ def test_the_scripted_driver_follows_its_plan_and_gives_the_drive_back(robot):
     ]
 
 
-def test_a_drive_that_another_driver_took_is_bound_again(robot):
+def test_a_lost_skid_steer_is_bound_again(robot):
     driver = driver_of(robot, "4s forward 0.5")
     robot.refusals = 0
     driver.prepare()
@@ -93,10 +93,10 @@ def test_a_reading_of_an_unlisted_sensor_is_printed(robot, capsys):
     assert "sensor 3: 7" in capsys.readouterr().out
 
 
-def test_a_robot_that_has_closed_the_connection_is_named_as_the_reason(robot):
+def test_the_error_reports_that_the_robot_closed_the_connection(robot):
     def fail(*pieces):
         raise LinkError("Nothing can be sent.")
 
     robot.has_left, robot.leave = True, fail
-    with pytest.raises(LinkError, match="has closed the connection"):
+    with pytest.raises(LinkError, match="closed"):
         driver_of(robot).run()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rover_controller between topics, and robot.launch.xml, all of it."""
+"""rover_controller between topics, and the complete robot.launch.xml."""
 
 import csv
 import signal
@@ -14,8 +14,8 @@ from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.wheel_odometry import WheelOdometry
 
 
-def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_when_it_leaves(ros):
-    """The odometry has the rover far to the left of its line: the controller turns it right."""
+def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):
+    """By its odometry, the rover is far left of its line, so that the controller turns it right."""
     commands, told = ros.subscribe(Twist, "cmd_vel"), ros.subscribe(Odometry, "rover_controller/odom")
     settings = {"pattern": "linear", "amplitude": 50.0, "speed": 0.8, "publish_odometry": True, "frame_prefix": "r1/"}
     with Process.node("rover_controller", **settings) as process:
@@ -47,7 +47,7 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
             assert changed.successful, changed.reason
             commands.wait(lambda twist, moves=moves: (twist != Twist()) == moves)
         (refused,) = ros.set_parameters("rover_controller", pattern="spiral")
-        assert "has to be one of stationary, linear, circular, random, square" in refused.reason
+        assert "stationary, linear, circular, random, square" in refused.reason
         (refused,) = ros.set_parameters("rover_controller", seed=10)
         # It has no lifecycle, so nothing but a restart helps.
         assert refused.reason == (
@@ -59,7 +59,7 @@ def test_the_rover_controller_follows_odometry_where_there_is_some_and_stops_whe
     assert not len(commands)
 
 
-def test_the_launch_file_drives_a_circle_and_leaves_the_robot_standing(ros, tmp_path, free_port):
+def test_the_launch_file_drives_a_circle_and_stops_the_robot_at_the_end(ros, tmp_path, free_port):
     trajectory = tmp_path / "way.csv"
     arguments = {
         "emulate": True,

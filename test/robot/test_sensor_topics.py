@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot's readings as topics, and how many there may be."""
+"""SensorTopics: the robot's readings on topics, and their maximum number."""
 
 import math
 from contextlib import ExitStack
@@ -14,7 +14,7 @@ from drone_bridge.robot.topics import Translation
 
 
 class TopicNode:
-    """A node that remembers which publishers there are."""
+    """Node that records its publishers."""
 
     def __init__(self):
         self.topics, self.warnings, self.published, self.is_heard = [], [], [], False
@@ -58,7 +58,7 @@ def topics(node):
     return SensorTopics(node, Translation())
 
 
-def test_batteries_are_there_at_once_as_robotd_says_nothing_of_them_later(node, topics):
+def test_batteries_are_published_at_once_since_robotd_sends_no_readings(node, topics):
     batteries = (codec.Sensor(1, name, full_voltage_mv=24_000) for name in ("M1", "M2"))
     topics.update(codec.SensorInfo(tuple(batteries), codec.SensorLayout.ROBOTD_1_2))
     assert [topic for topic, _ in node.published] == ["battery_state", "battery_state/m2"]
@@ -66,13 +66,13 @@ def test_batteries_are_there_at_once_as_robotd_says_nothing_of_them_later(node, 
     assert (message.present, message.location, math.isnan(message.voltage)) == (True, "M2", True)
 
 
-def test_a_value_of_the_list_is_offered_once_as_soon_as_somebody_listens(node, topics):
+def test_a_listed_value_is_published_once_when_its_topic_has_a_subscriber(node, topics):
     topics.update(thermometers("a", "b"))
     topics.read(codec.SensorUpdate((codec.SensorReading(1, 7),)))  # after which that of the list is old
     assert not node.published
     node.is_heard = True
-    topics.offer()
-    topics.offer()
+    topics.publish_pending()
+    topics.publish_pending()
     assert [(topic, message.temperature) for topic, message in node.published] == [("temperature/a", 0.05)]
 
 
@@ -89,13 +89,13 @@ def test_readings_without_ids_are_in_the_order_of_the_list(node, topics):
     assert [count for count, _ in node.warnings] == ["unknown_sensors"]
 
 
-def test_renaming_sensors_makes_no_topics_without_limit_and_those_that_come_back_have_theirs(node, topics):
-    """What DDS keeps of each is never given back."""
+def test_renamed_sensors_get_a_limited_number_of_topics_and_returning_ones_keep_theirs(node, topics):
+    """DDS never frees all memory of a topic."""
     for number in range(200):
         topics.update(thermometers("same", *(f"sensor {number} {i}" for i in range(10))))
         topics.read(codec.SensorUpdate(tuple(codec.SensorReading(i, 7) for i in range(11))))
     assert len(node.topics) == MAX_TOPICS
-    assert "renames them too often" in node.warnings[0][1]
+    assert f"limit is {MAX_TOPICS} topics" in node.warnings[0][1]
     node.warnings.clear()
     topics.update(thermometers("sensor 0 3", "same"))
     assert not node.warnings

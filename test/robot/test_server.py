@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""robot_server as a process, between real drivers and real DDS."""
+"""Process tests of robot_server, between real drivers and real DDS."""
 
 import contextlib
 import socket
@@ -34,12 +34,12 @@ ARGUMENTS = {
     "source_timeout": 3600.0,
     "log_nodes": "['/painter']",
 }
-LISTENING = r"Waiting for drivers on 127\.0\.0\.1:(\d+)"
+LISTENING = r"drivers on 127\.0\.0\.1:(\d+)"
 
 
 @contextlib.contextmanager
 def serving(**parameters):
-    """A server as a process, with the port that drivers connect to."""
+    """Server process, and the port for drivers."""
     parameters = {**ARGUMENTS, "discovery_port": free_port(), **parameters}
     with Process.node("robot_server", **parameters) as server:
         server.port = int(server.wait_for_line(LISTENING)[1])
@@ -53,7 +53,7 @@ def connect(closing):
 
 
 def hear(driver, sensor, publisher, message):
-    """Publish until the driver has a value of the sensor: what is published first may reach nobody yet."""
+    """Publish until the driver receives a value of the sensor. The first messages may precede discovery."""
     before = len(driver.events)
 
     def values():
@@ -65,7 +65,7 @@ def hear(driver, sensor, publisher, message):
     return wait_until(values, f"a value of sensor {sensor}", period_s=0.1)[-1].value
 
 
-def test_lights_values_and_logs_go_between_a_driver_and_topics(connect, ros):
+def test_lights_values_and_logs_pass_between_a_driver_and_topics(connect, ros):
     with serving() as server:
         driver = connect(server, "alice")
         head, rear = ros.subscribe(Bool, "light"), ros.subscribe(Bool, "light/rear_light")
@@ -127,7 +127,7 @@ with socket.create_connection((source[0], int(port)), float(seconds)) as driving
 FOUND = ["shelly", "000a07"]  # and what its answer to a query begins with: the list of sensors
 
 
-def test_drivers_on_this_machine_find_it_by_any_route_and_others_only_if_configured():
+def test_local_drivers_find_the_robot_by_any_route_and_others_only_if_configured():
     def find(machine, address, seconds):
         arguments = (address, "238.160.102.2", 25601, 25600, seconds)
         command = machine.command(sys.executable, "-c", FIND, *arguments)
@@ -149,14 +149,14 @@ def test_drivers_on_this_machine_find_it_by_any_route_and_others_only_if_configu
             assert find(elsewhere, elsewhere.address, 1).stderr.strip() == "nobody"
             assert find(here, here.address, 10).stdout.split() == FOUND  # which is still there
         with serve(*to_others) as server:
-            server.wait_for_line("Waiting for drivers on 0.0.0.0:")
+            server.wait_for_line("drivers on 0.0.0.0:")
             found = find(elsewhere, elsewhere.address, 10)
             assert found.stdout.split() == FOUND, found.stderr
 
 
-def test_beside_a_robotd_it_goes_on_without_discovery(connect):
+def test_beside_robotd_the_server_runs_without_discovery(connect):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as robotd:  # which shares its port with nobody
         robotd.bind(("0.0.0.0", 0))
         with serving(discovery_port=robotd.getsockname()[1]) as server:
-            server.wait_for_line(r"WARN.*Drivers do not find this robot: .*in use.*launch argument discovery_port")
+            server.wait_for_line(r"WARN.*Discovery.*in use.*launch argument discovery_port")
             connect(server, "alice").bind(TRACKS)

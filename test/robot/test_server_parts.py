@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What robot_server publishes when, and what its parameters say that there is, without DDS."""
+"""Parts of robot_server without DDS: drive commands, listings, sensor subscriptions."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,17 +11,17 @@ from rclpy.qos import DurabilityPolicy, QoSPolicyKind, ReliabilityPolicy
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.server import sources
-from drone_bridge.robot.server.listing import check_topics, light_topics, listed_by_parameters
+from drone_bridge.robot.server.listing import check_topics, light_topics, listing_from_parameters
 from drone_bridge.robot.server.parameters import PARAMETERS
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.drive_commands import LEAST_GAP_S, DriveCommands
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import SensorSource, Translation
 
-# What is published.
+# Drive commands.
 
 
-def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_at_once():
+def test_changes_are_rate_limited_the_newest_wins_and_a_stop_is_immediate():
     published = []
     commands = DriveCommands(published.append)
     commands.drive(Speeds(1, 1), 0.0)
@@ -36,11 +36,11 @@ def test_changes_come_no_closer_than_a_gap_and_the_newest_wins_but_stopping_is_a
     assert published[3:] == [Speeds(4, 4)] * 2
 
 
-# What there is.
+# Listings.
 
 
-def test_parameters_list_sensors_and_find_those_of_each_side():
-    listing, of_topics = listed_by_parameters(
+def test_parameters_list_sensors_and_assign_them_to_sides():
+    listing, of_topics = listing_from_parameters(
         "tracks",
         ["headlight", "Rear light"],
         [
@@ -60,17 +60,18 @@ def test_parameters_list_sensors_and_find_those_of_each_side():
     assert of_topics[0].sensor.full_voltage_mv == 12_600
     assert [source.topic for source in of_topics][3:] == ["motor_pwm/m2", "battery_state/aux", ""]
     assert light_topics(listing.subsystems) == {0: "light", 1: "light/rear_light"}
-    assert listed_by_parameters("none", ["none"], ["none"], 12.6) == (Listing(), ())
+    assert listing_from_parameters("none", ["none"], ["none"], 12.6) == (Listing(), ())
 
 
-def test_by_default_there_is_nothing_but_a_drive_as_the_java_driver_fails_at_lights():
+def test_the_default_listing_is_a_skid_steer_only_since_the_java_driver_fails_on_lights():
     default = {declaration.name: declaration.default for declaration in PARAMETERS}
-    listing, _ = listed_by_parameters(*(default[name] for name in ("skid_steer", "lights", "sensors", "full_voltage")))
+    names = ("skid_steer", "lights", "sensors", "full_voltage")
+    listing, _ = listing_from_parameters(*(default[name] for name in names))
     assert [(subsystem.type.name, subsystem.name) for subsystem in listing.subsystems] == [("SKID_STEER", "tracks")]
 
 
 @pytest.mark.parametrize("are_of_bridge", [True, False])
-def test_a_battery_that_the_bridge_published_once_is_received_late_and_other_publishers_need_not_offer_that(
+def test_a_late_subscriber_receives_the_bridge_s_battery_and_others_may_offer_less(
     are_of_bridge,
 ):
     requested, logger = [], SimpleNamespace(info=lambda line: None)
@@ -95,8 +96,8 @@ def test_a_battery_that_the_bridge_published_once_is_received_late_and_other_pub
     assert len(requested) == 2 + are_of_bridge
 
 
-def test_values_that_are_cleared_while_they_are_taken_raise_nothing(monkeypatch):
-    """One thread takes, and another one unsubscribes."""
+def test_values_can_be_cleared_while_they_are_taken(monkeypatch):
+    """One thread takes values while another one unsubscribes."""
 
     class Cleared(dict):
         def popitem(self):
@@ -112,7 +113,7 @@ def test_values_that_are_cleared_while_they_are_taken_raise_nothing(monkeypatch)
     assert found.take() == {2: 6}
 
 
-def test_behind_a_bridge_there_is_a_robot_while_one_is_connected_and_the_bridge_reports(monkeypatch):
+def test_behind_a_bridge_the_robot_is_available_while_connected_and_reported(monkeypatch):
     watch, heard, stamp = SimpleNamespace(is_gone=False, is_vehicle_silent=True), {}, Time()
     monkeypatch.setattr(sources, "BridgeWatch", lambda node, bridges, on_change: watch)
     node = SimpleNamespace(make_subscription=lambda kind, topic, callback, qos: heard.__setitem__(topic, callback))
@@ -145,7 +146,7 @@ def test_behind_a_bridge_there_is_a_robot_while_one_is_connected_and_the_bridge_
     [
         (["voltage"], "begin with one of battery_state, temperature, current, motor_pwm"),
         (["temperature/"], "not a topic name"),
-        (["temperature/a", "temperature/a=b"], "twice"),
+        (["temperature/a", "temperature/a=b"], "duplicate"),
         ([f"current/m{number}" for number in range(65)], "64 are allowed"),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What robot_server says to its drivers, and what of theirs it follows: the session alone, in no time."""
+"""RobotSession of robot_server, in isolation, with a fake clock."""
 
 import pytest
 from session_talk import SessionTalk, notes, published
@@ -15,6 +15,7 @@ from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import (
     DROPPED_DRIVERS,
     FIRST_MESSAGE_S,
+    ROBOT_GONE,
     SILENT_DRIVERS,
     UNKNOWN_VALUES,
     RobotSession,
@@ -41,7 +42,7 @@ WALL_MS = 1_800_000_000_000
 
 
 class Driver:
-    """A driver's side of the wire."""
+    """Driver's side of the wire."""
 
     def __init__(self, talk, peer):
         self._talk, self.peer, self.wire = talk, peer, codec.DriverConnection()
@@ -78,7 +79,7 @@ class Driver:
 
 
 class Talk(SessionTalk):
-    """A robot's session, its parameters and its drivers."""
+    """Session of a robot, its parameters and its drivers."""
 
     def __init__(self, listing=LISTING, dialect=Dialect.DOCUMENT, is_silent=False, **parameters):
         defaults = {"command_timeout": 1.0, "driver_timeout": 4.0, "source_timeout": 5.0, "sensor_period": 0.1}
@@ -125,7 +126,7 @@ def alice(talk):
 
 @pytest.fixture
 def driving(talk, alice):
-    """Alice, who drives."""
+    """Return the driver alice, who drives."""
     alice.bind(TRACKS)
     assert published(alice.say(FORWARD)) == [Speeds(512, 512)]
     alice.heard.clear()
@@ -135,13 +136,13 @@ def driving(talk, alice):
 # Driving.
 
 
-def test_an_update_is_followed_at_once_and_repeated_while_its_driver_is_heard(talk, driving):
+def test_an_update_is_published_at_once_and_repeated_while_its_driver_is_active(talk, driving):
     for _ in range(10):
         assert published(talk.run(0.4)) == [Speeds(512, 512)] * 8
         driving.alive()
 
 
-def test_a_stop_is_said_a_few_times_and_then_nothing(talk, driving):
+def test_a_stop_is_published_a_few_times(talk, driving):
     actions = driving.say(codec.SkidSteerUpdate(TRACKS, 0, 0))
     assert published([*actions, *talk.run(0.9)]) == [STOPPED] * STOPS
 
@@ -152,7 +153,7 @@ def test_speeds_beyond_full_speed_are_clamped(talk, driving):
 
 
 @pytest.mark.parametrize("how", ["closes", "unbinds", "talks nonsense", "is cut short"])
-def test_the_motors_stop_when_their_driver_goes_and_others_can_have_them(talk, driving, how):
+def test_the_motors_stop_when_their_driver_disconnects_and_can_be_bound_again(talk, driving, how):
     bob = talk.connect("bob")
     if how == "closes":
         actions = driving.leave()
@@ -160,7 +161,7 @@ def test_the_motors_stop_when_their_driver_goes_and_others_can_have_them(talk, d
         actions = driving.say(codec.UnbindSubsystem(TRACKS))
     elif how == "talks nonsense":
         actions = talk.receive(bytes.fromhex("0003 04 000000"), "alice")
-        assert "The connection is closed, as its bytes can't be trusted." in notes(actions, "rejected_input")[0]
+        assert "closed" in notes(actions, "rejected_input")[0]
         assert driving.is_closed
     else:
         driving.say()
@@ -173,7 +174,7 @@ def test_the_motors_stop_when_their_driver_goes_and_others_can_have_them(talk, d
     bob.bind(TRACKS)
 
 
-def test_lights_are_switched_by_who_has_them(talk, alice):
+def test_only_the_binding_driver_switches_lights(talk, alice):
     alice.bind(LIGHT)
     update = codec.LightUpdate(LIGHT, True)
     assert published(alice.say(update)) == [update]
@@ -183,7 +184,7 @@ def test_lights_are_switched_by_who_has_them(talk, alice):
 # Silence.
 
 
-def test_a_silent_driver_is_halted_once_keeps_what_it_has_and_goes_on_with_its_next_update(talk, driving):
+def test_a_silent_driver_is_halted_keeps_its_subsystems_and_resumes_with_its_next_update(talk, driving):
     actions = talk.run(3.0)
     assert published(actions)[-STOPS:] == [STOPPED] * STOPS
     assert published(actions)[:-STOPS] == [Speeds(512, 512)] * 20
@@ -198,7 +199,7 @@ def test_a_driver_that_drives_again_is_halted_again(talk, driving):
     assert published(talk.run(1.1))[-1] == STOPPED
 
 
-def test_a_driver_is_halted_as_soon_as_its_time_is_over(talk, driving):
+def test_a_driver_is_halted_right_after_the_timeout(talk, driving):
     talk.parameters["command_timeout"] = 0.33
     driving.alive()
     assert STOPPED not in published(talk.run(0.33))
@@ -206,7 +207,7 @@ def test_a_driver_is_halted_as_soon_as_its_time_is_over(talk, driving):
 
 
 @pytest.mark.parametrize("how", ["silence", "one more silence", "stall"])
-def test_what_may_have_been_said_meanwhile_waits_and_the_newest_is_followed_at_a_sign_of_life(talk, driving, how):
+def test_possibly_stale_updates_are_withheld_and_the_newest_applies_after_a_keep_alive(talk, driving, how):
     driving.alive()
     if how == "stall":
         talk.now_s += 0.6
@@ -225,7 +226,7 @@ def test_what_may_have_been_said_meanwhile_waits_and_the_newest_is_followed_at_a
 
 
 @pytest.mark.parametrize("how", ["one more silence", "given back", "outdated"])
-def test_what_waits_is_not_followed_any_more_after(talk, driving, how):
+def test_withheld_updates_are_dropped_after(talk, driving, how):
     driving.alive()
     talk.run(3.0)
     assert published(driving.say(codec.KeepAlive(1), FORWARD)) == []
@@ -241,21 +242,22 @@ def test_what_waits_is_not_followed_any_more_after(talk, driving, how):
     assert Speeds(512, 512) not in published(driving.alive() + talk.run(BACKLOG_S) + driving.alive())
 
 
-def test_a_driver_that_comes_back_after_its_time_is_stopped_before_what_it_says_counts(talk, driving):
+def test_a_driver_that_returns_after_the_timeout_is_stopped_first(talk, driving):
     talk.now_s += 1.5  # in which nothing was due: the machine was busy
     assert published(driving.alive()) == [STOPPED]
 
 
-def test_a_silent_driver_is_dropped_in_the_end_and_what_it_had_is_free(talk, driving):
+def test_a_silent_driver_is_eventually_dropped_and_its_subsystems_freed(talk, driving):
     actions = talk.run(4.5)
     assert driving.is_closed
-    assert notes(actions, DROPPED_DRIVERS) == ["alice has been silent for 4 s (driver_timeout), and is dropped."]
+    (sentence,) = notes(actions, DROPPED_DRIVERS)
+    assert "alice" in sentence
     talk.connect("bob").bind(TRACKS)
     assert talk.session.peer == "bob"
 
 
-def test_a_silent_driver_that_keeps_nothing_from_others_stays_until_there_is_no_room(talk):
-    """Nobody has to send keep-alives before it drives."""
+def test_a_silent_driver_without_subsystems_stays_until_its_place_is_needed(talk):
+    """Keep-alives are not required before driving."""
     idle = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS)]
     for driver in idle[1:]:
         driver.alive()
@@ -267,13 +269,13 @@ def test_a_silent_driver_that_keeps_nothing_from_others_stays_until_there_is_no_
     assert all(driver.is_closed for driver in idle[1:])
 
 
-def test_a_driver_timeout_that_is_changed_counts_at_once(talk, driving):
+def test_a_changed_driver_timeout_applies_at_once(talk, driving):
     talk.parameters["driver_timeout"] = 0.5
     talk.run(0.8)
     assert driving.is_closed
 
 
-def test_without_a_driver_timeout_nobody_is_dropped_who_has_spoken_but_who_never_does_is(talk, driving):
+def test_without_a_driver_timeout_only_drivers_without_a_first_packet_are_dropped(talk, driving):
     talk.parameters["driver_timeout"] = 0.0
     mute = talk.connect("mute")
     talk.run(FIRST_MESSAGE_S - 0.1)
@@ -282,7 +284,7 @@ def test_without_a_driver_timeout_nobody_is_dropped_who_has_spoken_but_who_never
     assert (mute.is_closed, driving.is_closed) == (True, False)
 
 
-def test_a_trickle_keeps_nobody_its_place(talk, alice):
+def test_a_trickle_of_bytes_does_not_keep_a_place(talk, alice):
     talk.parameters["driver_timeout"] = 0.0
     alice.alive()
     talk.receive(b"\0", "alice")
@@ -295,7 +297,7 @@ def test_a_trickle_keeps_nobody_its_place(talk, alice):
 # Places.
 
 
-def test_one_more_takes_the_place_of_who_has_said_nothing_and_else_of_who_was_silent_for_longest(talk):
+def test_a_new_driver_replaces_one_without_packets_or_the_longest_silent_one(talk):
     talk.parameters["driver_timeout"] = 0.0
     drivers = [talk.connect(f"d{number}") for number in range(MAX_DRIVERS)]
     for driver in drivers[1:]:
@@ -314,10 +316,10 @@ def test_one_more_takes_the_place_of_who_has_said_nothing_and_else_of_who_was_si
     assert published(actions) == [STOPPED]
 
 
-# Stalls and ends.
+# Stalls, faults and shutdown.
 
 
-def test_a_stall_stops_what_all_drive_until_they_are_heard_anew_and_costs_nobody_its_place(talk, driving):
+def test_a_stall_stops_all_motors_until_new_packets_and_disconnects_no_driver(talk, driving):
     mute = talk.connect("mute")
     talk.now_s += 30.0
     actions = talk.take(talk.session.resume(talk.now_s))
@@ -334,7 +336,7 @@ def test_a_stall_stops_what_all_drive_until_they_are_heard_anew_and_costs_nobody
     assert 0.0 < talk.session.silent_s(talk.now_s) < 2.0
 
 
-def test_a_driver_that_may_have_connected_during_a_stall_is_not_followed_at_once(talk):
+def test_updates_of_a_driver_connected_during_a_stall_are_withheld(talk):
     talk.session.resume(talk.now_s)
     alice = talk.connect("alice").bind(TRACKS)
     assert published(alice.say(FORWARD)) == []
@@ -342,19 +344,19 @@ def test_a_driver_that_may_have_connected_during_a_stall_is_not_followed_at_once
     assert published(alice.alive()) == [Speeds(512, 512)]
 
 
-def test_the_end_is_a_stop_said_a_few_times_and_all_drivers_are_closed(talk, driving):
+def test_the_end_publishes_a_stop_a_few_times_and_disconnects_all_drivers(talk, driving):
     actions = talk.take(talk.session.end(talk.now_s))
     assert (published(actions), driving.is_closed, talk.session.is_over) == ([STOPPED], True, False)
     assert published(talk.run(1.0)) == [STOPPED] * (STOPS - 1)
     assert talk.session.is_over
 
 
-def test_the_end_is_over_at_once_where_nothing_moves(talk, alice):
+def test_the_end_is_immediate_without_motion(talk, alice):
     assert published(talk.session.end(talk.now_s)) == []
     assert talk.session.is_over
 
 
-def test_a_fault_stops_and_closes_and_then_drivers_may_come_anew(talk, driving):
+def test_a_fault_stops_and_disconnects_and_drivers_may_reconnect(talk, driving):
     assert published(talk.take(talk.session.lost(talk.now_s))) == [STOPPED]
     assert (driving.is_closed, talk.session.is_open) == (True, False)
     talk.session.opened(talk.now_s)
@@ -364,7 +366,7 @@ def test_a_fault_stops_and_closes_and_then_drivers_may_come_anew(talk, driving):
 # Sensors and the log.
 
 
-def test_each_value_goes_out_once_to_all_and_unknown_ones_are_listed_as_null(talk, alice):
+def test_each_value_is_sent_once_to_all_and_unknown_ones_are_listed_as_null(talk, alice):
     bob = talk.connect("bob")
     alice.say(codec.QuerySubsystems())
     assert [sensor.type for sensor in alice.heard[0].sensors] == [0, 0]
@@ -382,7 +384,7 @@ def test_each_value_goes_out_once_to_all_and_unknown_ones_are_listed_as_null(tal
     assert alice.heard[0].sensors[0].type == 0
 
 
-def test_values_that_come_close_to_each_other_share_a_packet_and_packets_keep_their_distance(talk, alice):
+def test_simultaneous_values_share_a_packet_and_packets_are_rate_limited(talk, alice):
     talk.values(_0=1)
     talk.run(0.01)
     talk.values(_1=2)
@@ -396,7 +398,7 @@ def test_values_that_come_close_to_each_other_share_a_packet_and_packets_keep_th
     assert len(alice.heard) == 2
 
 
-def test_a_value_that_is_too_old_is_not_listed_as_the_present_one(talk, alice):
+def test_a_stale_value_is_not_listed_as_current(talk, alice):
     talk.values(_0=24_000)
     for after_s, type_ in ((4.9, 1), (0.2, 0)):
         talk.parameters["driver_timeout"] = 0.0
@@ -406,20 +408,20 @@ def test_a_value_that_is_too_old_is_not_listed_as_the_present_one(talk, alice):
         assert alice.heard[0].sensors[0].type == type_
 
 
-def test_a_value_of_a_sensor_that_is_not_listed_goes_nowhere(talk, alice):
+def test_a_value_of_an_unlisted_sensor_is_ignored(talk, alice):
     talk.values(_7=1)
     talk.run(1.0)
     assert alice.heard == []
 
 
-def test_how_long_drivers_say_nothing_is_known_from_their_coming_on(talk):
+def test_the_silence_of_drivers_counts_from_their_connection(talk):
     talk.run(9.0)
     talk.connect("mute")
     talk.run(2.0)
     assert talk.session.silent_s(talk.now_s) == pytest.approx(2.0)
 
 
-def test_lines_go_to_every_driver(talk, alice):
+def test_log_lines_are_sent_to_every_driver(talk, alice):
     bob = talk.connect("bob")
     talk.take(talk.session.log(["[painter] The paint is out."], talk.now_s))
     assert alice.logged() == bob.logged() == ["[painter] The paint is out."]
@@ -428,17 +430,17 @@ def test_lines_go_to_every_driver(talk, alice):
 # A robot behind a bridge.
 
 
-def test_without_a_robot_drivers_are_closed_with_the_reason_and_nobody_finds_it(talk, driving):
+def test_without_a_robot_drivers_are_disconnected_and_discovery_is_silent(talk, driving):
     actions = talk.follow(None)
     assert (published(actions), driving.is_closed) == ([STOPPED], True)
-    assert any("the robot behind this server is not available" in each for each in notes(actions, ""))
+    assert any(ROBOT_GONE in each for each in notes(actions, ""))
     assert talk.connect("bob").is_closed
     assert talk.session.receive(codec.DISCOVERY_QUERY, ASKER, talk.now_s) == []
     talk.follow(LISTING)
     assert not talk.connect("carol").is_closed
 
 
-def test_another_robot_is_another_start_and_who_holds_what_is_not(talk, driving):
+def test_another_robot_disconnects_drivers_and_a_changed_holder_does_not(talk, driving):
     talk.values(_0=1)
     taken = Listing((SUBSYSTEMS[0], DrivenSubsystem(2, "beacon")), LISTING.sensors)
     talk.follow(taken)
@@ -448,8 +450,8 @@ def test_another_robot_is_another_start_and_who_holds_what_is_not(talk, driving)
     assert bob.heard[0].sensors[0].type == 0  # the value was of the other one
 
 
-def test_values_that_came_before_the_first_list_are_kept():
-    """Some robots say them once, and never again."""
+def test_values_before_the_first_list_are_kept():
+    """Some robots send them only once."""
     talk = Talk(listing=None)
     talk.values(_0=1)
     talk.follow(LISTING)
@@ -458,7 +460,7 @@ def test_values_that_came_before_the_first_list_are_kept():
     assert alice.heard[0].sensors[0].value == 1
 
 
-def test_what_the_bridge_loses_its_driver_loses(talk, driving):
+def test_a_subsystem_lost_by_the_bridge_is_lost_by_its_driver(talk, driving):
     theirs = DrivenSubsystem(
         codec.SubsystemType.SKID_STEER, "tracks", TRACK_MOTORS, is_available=False, other_driver="bob"
     )
@@ -472,7 +474,7 @@ def test_what_the_bridge_loses_its_driver_loses(talk, driving):
 
 
 def test_keep_alives_of_a_silent_robot_are_not_answered():
-    """It may be silent from the beginning."""
+    """It may be silent from the start."""
     talk = Talk(is_silent=True)
     alice = talk.connect("alice")
     alice.say(codec.KeepAlive(1), codec.QuerySubsystems())
@@ -485,19 +487,20 @@ def test_keep_alives_of_a_silent_robot_are_not_answered():
     assert alice.heard[-1] == codec.KeepAlive(2)
 
 
-# Who looks for robots.
+# Discovery.
 
 
-def test_a_request_of_discovery_is_answered_where_it_came_from(talk):
+def test_a_discovery_request_is_answered_at_its_source(talk):
     actions = talk.session.receive(codec.DISCOVERY_QUERY, ASKER, talk.now_s)
     assert [action for action in actions if isinstance(action, Send)] == [Send(b"shelly", ASKER)]
-    assert notes(actions, "") == ["127.0.0.1:5000 is looking for robots, and got the name shelly."]
+    (sentence,) = notes(actions, "")
+    assert "127.0.0.1:5000" in sentence
 
 
-# Dialects, and what people see.
+# Dialects and reports.
 
 
-def test_robotd_stops_for_an_old_keep_alive_and_announces_no_release():
+def test_robotd_stops_on_a_stale_keep_alive_and_announces_no_release():
     talk = Talk(dialect=Dialect.ROBOTD_1_2)
     alice, bob = talk.connect("alice").bind(TRACKS), talk.connect("bob")
     alice.say(FORWARD)
@@ -508,7 +511,7 @@ def test_robotd_stops_for_an_old_keep_alive_and_announces_no_release():
     bob.bind(TRACKS)
     actions = bob.say(codec.BindSubsystem(9))
     assert bob.is_closed
-    assert any("there is no subsystem 9" in each for each in notes(actions, ""))
+    assert any("subsystem 9" in each for each in notes(actions, ""))
 
 
 def test_protocol_1_repeats_all_values_of_batteries():
@@ -520,7 +523,7 @@ def test_protocol_1_repeats_all_values_of_batteries():
     assert len(alice.heard) >= 2
 
 
-def test_people_see_who_drives_what(talk, driving):
+def test_holdings_name_the_drivers_and_their_subsystems(talk, driving):
     talk.connect("bob")
     assert (talk.session.peer, talk.session.holdings) == ("alice, bob", "alice: tracks; bob: nothing")
     assert (talk.session.state, talk.session.is_open) == ("listening", True)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver's conversation with a robot, step by step, with times that the tests choose."""
+"""ConnectedDriver: one connection to a robot, step by step, with a fake clock."""
 
 import itertools
 import math
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import given
@@ -12,17 +13,16 @@ from session_talk import published
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.session.bindings import BIND_PAUSE_S, QUERY_PERIOD_S
-from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.driver_conversation import (
+from drone_bridge.robot.session.connected_driver import (
     BYTE_PERIOD_S,
     ROBOTD_PATIENCE_S,
     STOP_ANSWER_S,
-    DriverConversation,
+    ConnectedDriver,
     RoundTrip,
     SilentRobotError,
 )
+from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S, OLDEST_KEEP_ALIVE_S, SAFE_MODE_LASTS_S
-from drone_bridge.robot.session.other_drivers import Obstruction
 from drone_bridge.session.session import Note
 
 DRIVE, LAMP, SECOND_LAMP, ARM = (
@@ -36,13 +36,13 @@ TIMEOUT_S = 2.0
 
 
 class Scene:
-    """A conversation, what it says beside packets, and a clock."""
+    """Connected driver, its events, and a clock."""
 
     def __init__(self, skid_steer=("first",), lights=("first",), desired=None):
         self.out = []
         self.desired = desired or DesiredSubsystems(skid_steer, lights)
         parameters = {"link_timeout": TIMEOUT_S, "command_timeout": 0.5, "max_update_rate": math.inf}
-        self.session = DriverConversation("me", self.desired, parameters.__getitem__, self.out, now_s=100.0)
+        self.session = ConnectedDriver("me", self.desired, parameters.__getitem__, self.out, now_s=100.0)
         self.now_s = 100.0
         self.sent()
 
@@ -57,7 +57,7 @@ class Scene:
         return [packet for packet in self.sent() if not isinstance(packet, codec.KeepAlive)]
 
     def sent(self):
-        """Return the packets that were sent; here they are one byte long, so that none goes slowly."""
+        """Return the sent packets. Here, they are one byte long, so that none is slow."""
         sent = []
 
         def encode(packet):
@@ -68,7 +68,7 @@ class Scene:
         return sent
 
     def keep_alive(self):
-        """Let time pass until a keep-alive is sent, and return it."""
+        """Advance the clock until a keep-alive is sent, and return it."""
         self.now_s = max(self.now_s, self.session._keep_alive_due_s)
         self.session.tick(self.now_s, round(1000 * self.now_s))
         return [packet for packet in self.sent() if isinstance(packet, codec.KeepAlive)]
@@ -78,7 +78,7 @@ class Scene:
         return self.sent()
 
     def ask(self, task, *arguments):
-        """Request something, and return what asks for its outcomes."""
+        """Post a request. Return a function that returns its outcomes."""
         request = object()
         task(request, *arguments)
         return lambda: [
@@ -100,14 +100,14 @@ def scene():
 
 @pytest.fixture
 def bound():
-    """A scene in which the drive and the first lamp are bound."""
+    """Return a scene in which the drive and the first lamp are bound."""
     scene = Scene()
     scene.hear(ROBOT)
     scene.hear(codec.BindSuccess(0), codec.BindSuccess(1))
     return scene
 
 
-def test_it_binds_desired_subsystems_and_drives_nothing_before_they_are_granted(scene):
+def test_desired_subsystems_are_bound_and_not_driven_before_the_grant(scene):
     assert scene.hear(ROBOT) == [codec.BindSubsystem(0), codec.BindSubsystem(1)]
     assert scene.session.switch_lights(True) == 0
     assert scene.drive(5, 6) == []
@@ -135,22 +135,20 @@ def test_desired_subsystems_can_be_named(skid_steer, lights, expected):
     assert scene.counts() == []
 
 
-def test_a_refused_subsystem_is_asked_for_when_it_is_released(scene):
+def test_a_refused_subsystem_is_requested_again_when_it_is_released(scene):
     scene.hear(codec.SubsystemInfo((codec.Subsystem(1, "drive", "bob"),)))
     scene.now_s += BIND_PAUSE_S
     assert scene.hear(codec.BindFailure(0)) == []
-    assert scene.warnings() == [
-        (
-            "refused_binds",
-            "The robot refused subsystem 0 (drive): bob has it. It is requested again when it is released.",
-        )
-    ]
+    ((counter, sentence),) = scene.warnings()
+    assert counter == "refused_binds"
+    assert "subsystem 0 (drive)" in sentence
+    assert "bob" in sentence
     assert scene.wait(0.1) == []
     assert scene.hear(codec.SubsystemBound(0, "")) == []
     assert scene.wait(0.0) == [codec.BindSubsystem(0)]
 
 
-def test_a_revoked_subsystem_is_no_longer_driven_and_bound_again_after_a_pause(bound):
+def test_a_revoked_subsystem_is_not_driven_and_is_bound_again_after_a_pause(bound):
     bound.drive(5, 5)
     bound.hear(codec.SubsystemBound(0, "bob"))
     assert bound.drive(6, 6) == []
@@ -163,7 +161,7 @@ def test_a_revoked_subsystem_is_no_longer_driven_and_bound_again_after_a_pause(b
     assert bound.counts() == ["lost_subsystems"]
 
 
-def test_a_robot_that_grants_and_revokes_in_turns_is_not_flooded_with_binds(bound):
+def test_alternating_grants_and_revocations_cause_no_flood_of_binds(bound):
     binds = 0
     for _ in range(100):
         bound.hear(codec.SubsystemBound(0, ""))
@@ -174,7 +172,7 @@ def test_a_robot_that_grants_and_revokes_in_turns_is_not_flooded_with_binds(boun
     assert binds == 1
 
 
-def test_a_bind_without_an_answer_is_tried_again(scene):
+def test_an_unanswered_bind_is_retried(scene):
     scene.hear(codec.SubsystemInfo((DRIVE,)))
     for _ in range(3):
         scene.wait(TIMEOUT_S / 4)
@@ -212,8 +210,8 @@ def test_another_list_means_other_subsystems(bound):
     assert bound.drive(3, 3) == [codec.SkidSteerUpdate(1, 3, 3)]
 
 
-def test_a_list_that_grows_takes_nothing_away(bound):
-    """As an NXT adapter sends it unasked when one more brick appears."""
+def test_a_list_that_grows_keeps_the_bound_subsystems(bound):
+    """An NXT adapter sends it without a query when another brick appears."""
     bound.drive(3, 3)
     bound.now_s += BIND_PAUSE_S
     assert bound.hear(codec.SubsystemInfo((*ROBOT.subsystems, codec.Subsystem(1, "second drive")))) == []
@@ -221,11 +219,11 @@ def test_a_list_that_grows_takes_nothing_away(bound):
     assert bound.drive(4, 4) == [codec.SkidSteerUpdate(0, 4, 4)]
 
 
-def test_a_list_that_can_t_be_read_is_told_once_and_left_aside(bound):
+def test_an_unreadable_list_is_reported_once_and_ignored(bound):
     for _ in range(3):
         bound.hear(codec.UnreadableList(0x07, "it should end"), codec.UnreadableList(0x05, "2 more follow"))
     assert bound.counts() == ["unreadable_lists"] * 2
-    assert "type 0x07 in an unknown layout: it should end" in bound.warnings()[0][1]
+    assert "0x07" in bound.warnings()[0][1]
     assert bound.drive(3, 3) == [codec.SkidSteerUpdate(0, 3, 3)]
 
 
@@ -242,7 +240,7 @@ def test_keep_alives_are_sent_with_a_fixed_period_and_the_time_of_day(scene):
     assert sent == [codec.KeepAlive(round(1000 * (100 + KEEP_ALIVE_PERIOD_S * number))) for number in range(4)]
 
 
-def test_changes_of_speed_wait_for_the_answer_to_a_keep_alive(bound):
+def test_changes_of_speed_are_withheld_until_a_keep_alive_is_answered(bound):
     bound.drive(5, 5)
     late = bound.keep_alive()
     bound.now_s += LATE_S - 0.01
@@ -257,7 +255,7 @@ def test_changes_of_speed_wait_for_the_answer_to_a_keep_alive(bound):
     assert bound.drive(9, 9) == [codec.SkidSteerUpdate(0, 9, 9)]
 
 
-def test_an_answer_that_was_left_out_is_not_waited_for_once_a_newer_one_has_come(bound):
+def test_a_newer_answer_replaces_a_missing_one(bound):
     bound.keep_alive()
     bound.hear(*bound.keep_alive())
     bound.now_s += 2 * LATE_S
@@ -265,7 +263,7 @@ def test_an_answer_that_was_left_out_is_not_waited_for_once_a_newer_one_has_come
 
 
 def pieces(scene, seconds):
-    """Let time pass, and return what is sent, as bytes, with the time since the beginning."""
+    """Advance the clock. Return the sent bytes with their times since the start."""
     began_s, found = scene.now_s, []
     wire = codec.DriverConnection()
     while scene.now_s < began_s + seconds:
@@ -275,8 +273,8 @@ def pieces(scene, seconds):
     return found
 
 
-def test_while_an_answer_is_late_keep_alives_go_byte_by_byte(bound):
-    """Each of which makes a robot that handles one packet per read handle one more."""
+def test_while_an_answer_is_late_keep_alives_are_sent_byte_by_byte(bound):
+    """Each byte lets a robot that handles one packet per read handle one more."""
     bound.drive(5, 5)
     bound.keep_alive()
     bound.hear(codec.LogMessage("still here"))
@@ -292,7 +290,7 @@ def test_while_an_answer_is_late_keep_alives_go_byte_by_byte(bound):
         assert isinstance(packet, codec.KeepAlive)
 
 
-def test_whatever_is_sent_next_completes_what_goes_slowly(bound):
+def test_the_next_packet_completes_a_slow_keep_alive(bound):
     bound.drive(5, 5)
     bound.keep_alive()
     pieces(bound, LATE_S + KEEP_ALIVE_PERIOD_S)
@@ -307,14 +305,14 @@ def test_whatever_is_sent_next_completes_what_goes_slowly(bound):
     assert bound.session.unsent == b""
 
 
-def test_a_stop_outranks_whatever_is_queued(bound):
+def test_a_stop_overtakes_queued_packets(bound):
     bound.drive(5, 5)
     bound.session.tick(bound.now_s, 1)
     assert bound.drive(0, 0) == [codec.SkidSteerUpdate(0, 0, 0), codec.KeepAlive(1)]
 
 
 @pytest.mark.parametrize("how", ["a stop", "given back"])
-def test_a_stop_is_in_force_when_a_keep_alive_after_it_was_answered_and_until_then_it_may_move(bound, how):
+def test_a_stop_is_in_force_once_a_later_keep_alive_is_answered(bound, how):
     bound.hear(*bound.keep_alive())
     bound.drive(5, 5)
     before = bound.keep_alive()
@@ -335,7 +333,7 @@ def test_a_stop_is_in_force_when_a_keep_alive_after_it_was_answered_and_until_th
     assert bound.wait(10 * KEEP_ALIVE_PERIOD_S) == []  # it is not repeated
 
 
-def test_a_new_command_or_another_driver_ends_the_wait_for_the_answer_to_a_stop(bound):
+def test_a_new_command_or_another_driver_ends_the_wait_for_the_acknowledgement_of_a_stop(bound):
     bound.drive(0, 0)
     bound.drive(5, 5)
     assert bound.session.moving == Speeds(5, 5)
@@ -344,8 +342,8 @@ def test_a_new_command_or_another_driver_ends_the_wait_for_the_answer_to_a_stop(
     assert bound.session.moving == Speeds(0, 0)  # what it does now is not ours to report
 
 
-def test_motors_that_are_granted_are_stopped_before_they_are_driven(scene):
-    """Another driver may have left them running: also a bridge that was killed, and has come back with this one."""
+def test_granted_motors_are_stopped_before_they_are_driven(scene):
+    """Another driver, such as this bridge before it was killed, may have left them running."""
     scene.hear(ROBOT)
     scene.session.drive(Speeds(5, 5), scene.now_s)
     scene.session.handle(codec.BindSuccess(0), scene.now_s)
@@ -363,7 +361,7 @@ def test_the_round_trip_is_measured(scene):
     assert scene.counts() == ["unexpected_packets"]
 
 
-def test_after_its_own_stall_it_speaks_and_listens_before_it_judges(bound):
+def test_after_a_stall_it_sends_and_receives_before_it_judges_the_robot(bound):
     bound.keep_alive()
     bound.now_s += 3 * TIMEOUT_S
     bound.session.resume(bound.now_s)
@@ -373,25 +371,25 @@ def test_after_its_own_stall_it_speaks_and_listens_before_it_judges(bound):
     bound.hear(asked)
     assert bound.wait(TIMEOUT_S / 2) == []
     assert bound.counts() == ["slow_keep_alives"]  # this one took a second indeed
-    with pytest.raises(SilentRobotError, match="been silent for 2 s"):
+    with pytest.raises(SilentRobotError, match="silent for 2 s"):
         bound.wait(TIMEOUT_S / 2)
 
 
-def test_a_robot_is_not_blamed_for_an_answer_that_waited_while_this_program_stood_still(bound):
+def test_an_answer_delayed_by_our_own_stall_does_not_count_as_late(bound):
     (asked,) = bound.keep_alive()
     bound.now_s += 3 * TIMEOUT_S
     bound.session.resume(bound.now_s)
     bound.hear(asked)
     assert bound.counts() == []
-    assert bound.session._keep_alives.usual_s == 0.0  # how long it takes is not known from it
+    assert bound.session._keep_alives.typical_s == 0.0  # how long it takes is not known from it
     (asked,) = bound.keep_alive()
     bound.now_s += 0.2
     bound.hear(asked)
-    assert bound.session._keep_alives.usual_s == pytest.approx(0.2)
+    assert bound.session._keep_alives.typical_s == pytest.approx(0.2)
     assert bound.session.standstill_reason(bound.now_s) is None
 
 
-def test_binds_are_waited_for_anew_after_a_stall(scene):
+def test_timeouts_of_binds_restart_after_a_stall(scene):
     scene.hear(ROBOT)
     scene.now_s += 3 * TIMEOUT_S
     scene.session.resume(scene.now_s)
@@ -399,10 +397,10 @@ def test_binds_are_waited_for_anew_after_a_stall(scene):
     assert scene.counts() == []
 
 
-def test_robotd_is_given_up_late_as_it_lets_nobody_in_again(bound):
+def test_the_timeout_of_robotd_is_longer_since_it_readmits_no_driver(bound):
     bound.hear(codec.FirmwareInfo("robotd", "1.2", 2))
     bound.wait(ROBOTD_PATIENCE_S - 0.01)
-    with pytest.raises(SilentRobotError, match="been silent for 10 s"):
+    with pytest.raises(SilentRobotError, match="silent for 10 s"):
         bound.wait(0.01)
 
 
@@ -414,7 +412,7 @@ def test_unknown_packets_are_no_sign_of_life(bound):
         bound.wait(TIMEOUT_S / 16)
 
 
-def test_a_robot_that_stopped_by_itself_is_not_started_again_by_a_keep_alive(bound):
+def test_a_keep_alive_does_not_restart_a_robot_that_stopped_by_itself(bound):
     assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
     bound.wait(KEEP_ALIVE_PERIOD_S)
     assert bound.drive(5, 5) == []
@@ -423,13 +421,13 @@ def test_a_robot_that_stopped_by_itself_is_not_started_again_by_a_keep_alive(bou
 SAFE_MODE = codec.LogMessage("[Nov 20 2026 11:53:01 PM] {drive} safe mode")
 
 
-def test_nothing_is_driven_while_the_robot_says_that_it_is_in_safe_mode(bound):
-    """robotd says so at every keep-alive that is too old by its clock, and starts again with any update."""
+def test_motors_are_not_driven_in_safe_mode(bound):
+    """robotd reports it at every stale keep-alive, and any update would restart the motors."""
     bound.drive(5, 5)
     for speed in range(6, 16):
         bound.hear(SAFE_MODE, *bound.keep_alive())
         assert bound.drive(speed, speed) == ([codec.SkidSteerUpdate(0, 0, 0)] if speed == 6 else [])
-    assert "compare the clocks" in bound.session.standstill_reason(bound.now_s)
+    assert "safe mode" in bound.session.standstill_reason(bound.now_s)
     ends_s = bound.now_s + SAFE_MODE_LASTS_S
     while bound.now_s < ends_s:
         assert bound.drive(7, 7) == []
@@ -438,7 +436,7 @@ def test_nothing_is_driven_while_the_robot_says_that_it_is_in_safe_mode(bound):
     assert bound.drive(7, 7) == [codec.SkidSteerUpdate(0, 7, 7)]
 
 
-def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
+def test_motors_are_not_driven_while_keep_alives_are_late(bound):
     bound.drive(4, 4)
     delayed = bound.keep_alive()
     bound.now_s += OLDEST_KEEP_ALIVE_S
@@ -446,16 +444,16 @@ def test_nothing_is_driven_when_keep_alives_come_back_late(bound):
     bound.now_s += 0.5
     bound.hear(codec.LogMessage("still here"))
     assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 0, 0)]
-    assert "answered no keep-alive" in bound.session.standstill_reason(bound.now_s)
+    assert "keep-alives" in bound.session.standstill_reason(bound.now_s)
     bound.hear(delayed[0])
     assert bound.counts() == ["slow_keep_alives"]
-    assert "took 2.5 s to the robot and back" in bound.warnings()[0][1]
+    assert "2.5 s" in bound.warnings()[0][1]
     assert bound.drive(5, 5) == []  # the keep-alive that came back is too old to tell that they are in time again
     bound.hear(*bound.keep_alive())
     assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
 
 
-# What others hold.
+# Subsystems held by others.
 
 ROBOTD = codec.FirmwareInfo("robotd", "1.2", 2)
 
@@ -465,7 +463,7 @@ def held_by(name):
 
 
 def refused(holder, firmware=ROBOTD, **options):
-    """Return a scene in which the drive was refused."""
+    """Return a scene in which the bind of the drive was refused."""
     scene = Scene(**options)
     assert scene.hear(held_by(holder)) == [codec.BindSubsystem(0)]
     scene.hear(firmware, codec.BindFailure(0))
@@ -473,9 +471,11 @@ def refused(holder, firmware=ROBOTD, **options):
 
 
 def test_while_another_driver_holds_a_subsystem_the_list_is_queried(scene):
-    """A robot need not announce that it was given back."""
+    """A robot need not announce its release."""
     scene = refused("bob", codec.FirmwareInfo("emulator", "1", 2))
-    assert scene.session.bindings.obstruction == Obstruction("Subsystem 0 (Main Drive) is held by 'bob'.", False)
+    sentence, is_error = scene.session.bindings.obstruction
+    assert "'bob'" in sentence
+    assert not is_error
     for _ in range(3):
         passed_s = 0.0
         while not (sent := scene.wait(0.5)):
@@ -493,28 +493,26 @@ def test_while_another_driver_holds_a_subsystem_the_list_is_queried(scene):
         assert scene.wait(0.5) == []
 
 
-def test_a_driver_whom_robotd_called_lost_and_still_lists_is_gone():
+def test_a_driver_that_robotd_reports_lost_but_still_lists_has_disconnected():
     scene = refused("h2")
-    assert scene.session.bindings.obstruction == Obstruction(
-        "Subsystem 0 (Main Drive) is held by 'h2'. If that driver is gone, restart robotd, which does not notice by "
-        "itself. Its motors may be running.",
-        True,
-    )
+    before, is_error = scene.session.bindings.obstruction
+    assert is_error
+    assert "If that driver has disconnected" in before
     scene.hear(codec.LogMessage("[Nov 20 2026 11:52:58 PM] [h2] lost connection"))
-    assert scene.session.bindings.obstruction == Obstruction(
-        "Subsystem 0 (Main Drive) is held by 'h2', which is gone: restart robotd. Its motors may be running.", True
-    )
+    after, is_error = scene.session.bindings.obstruction
+    assert is_error
+    assert "which has disconnected" in after
 
 
-def test_our_own_name_may_be_left_from_an_earlier_connection_or_another_s():
+def test_a_subsystem_held_by_our_own_name_is_an_error():
     obstruction = refused("me").session.bindings.obstruction
-    assert "Unless another driver uses it, restart robotd" in obstruction.sentence
+    assert "own name" in obstruction.sentence
     assert "motors may be running" in obstruction.sentence
     assert obstruction.is_error
 
 
-def test_a_subsystem_listed_as_free_is_no_longer_ours(bound):
-    """robotd frees, without a word, what a driver who goes once had, whoever has it now."""
+def test_a_subsystem_listed_as_free_is_no_longer_bound(bound):
+    """robotd frees a disconnected driver's former subsystems, even others', unannounced."""
     bound.now_s += BIND_PAUSE_S
     bound.hear(ROBOTD)
     assert (
@@ -528,25 +526,23 @@ def test_a_subsystem_listed_as_free_is_no_longer_ours(bound):
     assert bound.wait(0.0) == [codec.BindSubsystem(0)]
 
 
-# The operator.
+# Requests.
 
 
-def test_the_operator_binds_and_unbinds(bound):
+def test_requests_bind_and_unbind(bound):
     answers = bound.ask(bound.session.bindings.bind, 2, bound.now_s)
     assert (bound.sent(), answers()) == ([codec.BindSubsystem(2)], [])
     again = bound.ask(bound.session.bindings.bind, 2, bound.now_s)
     bound.hear(codec.BindSuccess(2))
-    assert answers() == again() == [(True, "The robot has granted subsystem 2 (beacon).")]
-    assert bound.ask(bound.session.bindings.bind, 2, bound.now_s)() == [
-        (True, "subsystem 2 (beacon) is bound already.")
-    ]
-    assert bound.ask(bound.session.bindings.unbind, 2)() == [(True, "subsystem 2 (beacon) is released.")]
+    assert answers() == again() == [(True, ANY)]
+    assert bound.ask(bound.session.bindings.bind, 2, bound.now_s)() == [(True, ANY)]
+    assert bound.ask(bound.session.bindings.unbind, 2)() == [(True, ANY)]
     assert bound.sent() == [codec.UnbindSubsystem(2)]
     assert bound.hear(codec.SubsystemBound(2, "")) == []
     assert bound.wait(BIND_PAUSE_S) == []
 
 
-def test_the_operator_s_choice_survives_a_reconnection_to_the_same_robot(bound):
+def test_requested_subsystems_are_kept_across_connections_to_the_same_robot(bound):
     bound.ask(bound.session.bindings.unbind, 0)
     bound.ask(bound.session.bindings.bind, 2, bound.now_s)
     assert Scene(desired=bound.desired).hear(ROBOT) == [codec.BindSubsystem(1), codec.BindSubsystem(2)]
@@ -554,7 +550,7 @@ def test_the_operator_s_choice_survives_a_reconnection_to_the_same_robot(bound):
     assert Scene(desired=bound.desired).hear(other) == [codec.BindSubsystem(0), codec.BindSubsystem(1)]
 
 
-def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
+def test_a_cancelled_bind_is_released_when_granted(scene):
     scene.hear(ROBOT)
     answers = scene.ask(scene.session.bindings.bind, 0, scene.now_s)
     scene.ask(scene.session.bindings.unbind, 0)
@@ -563,7 +559,7 @@ def test_a_bind_that_is_given_up_before_it_is_granted_is_given_back(scene):
     assert scene.drive(1, 1) == []
 
 
-# Whatever a robot says.
+# Arbitrary packets.
 
 
 numbers = st.integers(0, 5)
@@ -587,8 +583,8 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=40))
-def test_in_any_order_only_what_was_granted_is_driven(order):
-    """Whatever a robot says: what is sent is allowed, and no update is for what the robot has not granted."""
+def test_in_any_order_only_granted_subsystems_are_driven(order):
+    """For any packets, sent packets are valid, and updates are only for granted subsystems."""
     scene = Scene()
     protocol = codec.DriverConnection()
     protocol.send(codec.RegisterDriver("me"))

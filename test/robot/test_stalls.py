@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver's conversation with an adapter that stands still and handles one packet per read, in simulated time."""
+"""DriverSession with an adapter that stalls and handles one packet per read, with a fake clock."""
 
 import random
 
@@ -7,13 +7,13 @@ import pytest
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
-from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import Protocol1Control, RobotdControl
 from drone_bridge.robot.device.drivers import Instant
+from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import TRACKS
 from drone_bridge.robot.emulator import SimulatedRobot, TrackedRobot
+from drone_bridge.robot.session.connected_driver import BYTE_PERIOD_S, ConnectedDriver
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.driver_conversation import BYTE_PERIOD_S, DriverConversation
 from drone_bridge.robot.session.keep_alives import KEEP_ALIVE_PERIOD_S, LATE_S
 
 STEP_S = 0.001
@@ -44,10 +44,10 @@ class Scene:
         self.answers = []  # to the driver, likewise
         self.wire = codec.DriverConnection()
         parameters = {"link_timeout": 2.0, "command_timeout": 0.5, "max_update_rate": COMMANDS_PER_S}
-        self.session = DriverConversation(
+        self.session = ConnectedDriver(
             "me", DesiredSubsystems(["first"], ["none"]), parameters.__getitem__, [], now_s=0.0
         )
-        self.conversation = RobotConversation(
+        self.served = ServedDriver(
             self.control,
             "driver",
             lambda data: self.answers.append((self.now_s + self.delay_s, data)),
@@ -69,7 +69,7 @@ class Scene:
         self.on_their_way.append((self.now_s + self.delay_s, data))
 
     def run(self, until_s, is_driving=True, after_step=lambda: None):
-        """Let time pass, with a new command every 20 ms, or with a stop."""
+        """Advance the clock, with a new command every 20 ms, or with a stop."""
         while self.now_s < until_s:
             self.now_s = round(self.now_s + STEP_S, 6)
             self._read_answers()
@@ -86,7 +86,7 @@ class Scene:
 
     @property
     def speeds(self):
-        """What the motors have."""
+        """Speeds of the motors."""
         return Speeds(self.vehicle.left.setting, self.vehicle.right.setting)
 
     @property
@@ -105,19 +105,19 @@ class Scene:
         arrived = [data for at_s, data in self.on_their_way if at_s <= self.now_s]
         if arrived:
             del self.on_their_way[: len(arrived)]
-            self.conversation.receive_data(b"".join(arrived))
-            while self.conversation.handle_next():
+            self.served.receive_data(b"".join(arrived))
+            while self.served.handle_next():
                 pass
 
     def until(self, condition, at_most_s=60.0):
-        """Go on with a stop until something is so, and return when."""
+        """Command a stop until a condition holds. Return the time."""
         ends_s = self.now_s + at_most_s
         while not condition() and self.now_s < ends_s:
             self.run(self.now_s + STEP_S, is_driving=False)
         return self.now_s
 
     def stops_s(self):
-        """Go on with a stop; return when the motors have it, for good."""
+        """Command a stop. Return the time from which the motors stay stopped."""
         stopped_s = self.until(lambda: self.speeds == STOPPED)
         self.run(stopped_s + 2.0, is_driving=False, after_step=self._expect_standstill)
         return stopped_s
@@ -132,7 +132,7 @@ def _is_multiple(time_s, period_s):
 
 @pytest.mark.parametrize(("stall_s", "after_s"), [(0.4, 0.05), (0.4, 0.45), (1.0, 0.2), (1.0, 1.1), (1.0, 2.0)])
 def test_a_stop_gets_through_soon_after_a_stall_of_the_adapter(stall_s, after_s):
-    """Driven at 50 changes a second, which are not to gather there. The stop comes `after_s` after its beginning."""
+    """Changes at 50 Hz must not accumulate there. The stop comes `after_s` after the start of the stall."""
     scene = Scene(stalls=[(STALL_S, stall_s)])
     scene.run(STALL_S + after_s)
     assert scene.speeds != STOPPED
@@ -140,8 +140,8 @@ def test_a_stop_gets_through_soon_after_a_stall_of_the_adapter(stall_s, after_s)
     assert scene.stops_s() - could_stop_s < SOON_S
 
 
-def test_driving_goes_on_soon_after_a_stall():
-    """What the adapter has not handled by then does not stay: the newest command is in force soon, and again later."""
+def test_driving_resumes_soon_after_a_stall():
+    """The adapter's backlog shrinks: the newest command is soon in force, and stays so."""
     scene = Scene(stalls=[(STALL_S, 1.0)])
     for seconds in (1.3, 2.0, 4.0):
         scene.run(STALL_S + seconds)
@@ -149,14 +149,14 @@ def test_driving_goes_on_soon_after_a_stall():
         assert codec.SkidSteerUpdate(0, *scene.speeds) in lately
 
 
-def test_stalls_that_follow_each_other_do_not_add_up():
+def test_successive_stalls_do_not_accumulate():
     scene = Scene(stalls=[(1.0 + 1.3 * number, 0.6) for number in range(5)])
     scene.run(1.0 + 1.3 * 5)
     assert scene.stops_s() - scene.now_s < SOON_S
 
 
 @pytest.mark.parametrize("reads_one_packet", [True, False])
-def test_without_a_stall_a_stop_is_there_at_once_and_keep_alives_go_whole(reads_one_packet):
+def test_without_a_stall_a_stop_is_immediate_and_keep_alives_are_whole(reads_one_packet):
     scene = Scene(reads_one_packet=reads_one_packet, delay_s=0.02)
     scene.run(10.0)
     assert scene.pieces == len(scene.sent)
@@ -164,7 +164,7 @@ def test_without_a_stall_a_stop_is_there_at_once_and_keep_alives_go_whole(reads_
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.2])
-def test_a_stop_counts_when_it_is_in_force_and_not_before(delay_s):
+def test_a_stop_counts_only_once_it_is_in_force(delay_s):
     scene = Scene(reads_one_packet=False, delay_s=delay_s)
     scene.run(STALL_S)
     may_move = []
@@ -178,8 +178,8 @@ def test_a_stop_counts_when_it_is_in_force_and_not_before(delay_s):
     assert not any(may_move)
 
 
-def test_a_robotd_that_stalls_is_neither_flooded_nor_given_up():
-    """A stop is sent once, and beside it no more keep-alives than the protocol's own driver sends."""
+def test_a_stalled_robotd_is_neither_flooded_nor_disconnected():
+    """A stop is sent once, with no more keep-alives than the protocol's own driver sends."""
     scene = Scene(control=RobotdControl, reads_one_packet=False, stalls=[(STALL_S, 9.0)])
     scene.run(STALL_S + 0.2)
     pieces = scene.pieces

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The unit of docs/deploy.md: what its end means for a vehicle, and when it is started again."""
+"""The systemd unit of docs/deploy.md: its end for a vehicle, and its restarts."""
 
 import contextlib
 import json
@@ -37,28 +37,28 @@ node.wait()
 
 
 def service():
-    """The unit's [Service], of settings that are there twice the last one."""
+    """Return the unit's [Service]. Of duplicate settings, the last one counts."""
     unit = ConfigParser(strict=False, interpolation=None, delimiters=("=",))
     unit.optionxform = str
     unit.read(UNIT)
     return unit["Service"]
 
 
-def test_what_is_kept_for_a_restart_is_gone_after_the_next_boot():
-    """As /run is: systemd.exec(5), RuntimeDirectory."""
+def test_files_kept_for_a_restart_are_removed_at_the_next_boot():
+    """/run is cleared: systemd.exec(5), RuntimeDirectory."""
     assert (service()["RuntimeDirectory"], service()["RuntimeDirectoryPreserve"]) == ("drone_bridge", "yes")
     assert "ROS_HOME=/run/drone_bridge" in service()["Environment"].split()
 
 
-def test_the_unit_is_started_again_but_after_an_interrupt_or_with_a_file_that_is_refused():
+def test_the_unit_restarts_except_after_an_interrupt_or_with_a_refused_file():
     unit = service()
     assert (unit["Restart"], unit["RestartPreventExitStatus"]) == ("on-failure", str(REFUSED))
     assert unit["SuccessExitStatus"] == str(INTERRUPTED)
 
 
 @pytest.mark.parametrize("number", [None, signal.SIGTERM], ids=["the unit's signal", "SIGTERM"])
-def test_a_vehicle_gets_neutral_before_systemd_kills_what_is_left(ros, tmp_path, number):
-    """By the unit's signal; that SIGTERM would not do shows that this can fail."""
+def test_a_vehicle_gets_neutral_before_systemd_kills_remaining_processes(ros, tmp_path, number):
+    """With the unit's signal. SIGTERM is tried as well, to show that the test can fail."""
     assert service()["KillMode"] == "mixed"  # the signal to the first process alone, and at its end SIGKILL to the rest
     (tmp_path / "ros2").write_text(ROS2)
     (tmp_path / "ros2").chmod(0o755)
@@ -92,7 +92,7 @@ def test_a_vehicle_gets_neutral_before_systemd_kills_what_is_left(ros, tmp_path,
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-def test_systemd_understands_the_unit(tmp_path):
+def test_systemd_accepts_the_unit(tmp_path):
     shutil.copy(UNIT, tmp_path)
     verify = ["systemd-analyze", "verify", "--man=no", tmp_path / "drone_bridge@rover.service"]
     done = subprocess.run(verify, capture_output=True, text=True, timeout=60, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's speeds, sensors and names, by what they mean."""
+"""Translation of a robot's speeds, sensors and names."""
 
 import math
 
@@ -34,7 +34,7 @@ def test_to_turn_left_the_right_side_runs_faster():
 
 
 def test_excessive_speeds_are_scaled_down_on_both_sides():
-    """A curve of 1 m radius stays one: 1.25 to 0.75 at the sides, whatever the speed."""
+    """A curve keeps its radius of 1 m: 1.25 to 0.75 at the sides, at any speed."""
     for speed in (2.0, 20.0, 2e6, 1e307):
         slower = STEER.within_maxima(BodyVelocity(speed, turn=speed))
         assert slower != BodyVelocity(speed, turn=speed)
@@ -51,7 +51,7 @@ def test_any_finite_command_gives_speeds_within_the_range_that_turn_the_right_wa
 
 
 @pytest.mark.parametrize(("forward", "left_turn"), [(1.0, 0.0), (-0.5, 1.0), (0.0, 4.0)])
-def test_speeds_mean_the_motion_that_they_were_made_of(forward, left_turn):
+def test_velocity_is_the_inverse_of_speeds(forward, left_turn):
     wanted = BodyVelocity(forward, turn=left_turn)
     assert STEER.within_maxima(wanted) == wanted
     meant = STEER.velocity(STEER.speeds(wanted))
@@ -61,7 +61,7 @@ def test_speeds_mean_the_motion_that_they_were_made_of(forward, left_turn):
 # Sensors.
 
 
-def test_a_battery_has_its_voltage_and_its_share_of_the_full_one():
+def test_a_battery_has_its_voltage_and_its_share_of_the_full_voltage():
     battery = TRANSLATION.battery(codec.Sensor(1, "pack", 9_000, 12_000), STAMP)
     assert (battery.voltage, battery.percentage) == (9.0, 0.75)
     assert (battery.present, battery.location, battery.header.stamp) == (True, "pack", STAMP)
@@ -77,14 +77,14 @@ def test_the_percentage_stays_within_its_range_or_is_unknown(full, value, share)
     assert math.isnan(percentage) if share is None else percentage == share
 
 
-def test_a_battery_without_a_reading_is_there_all_the_same():
+def test_a_battery_without_a_reading_is_published():
     battery = TRANSLATION.battery(codec.Sensor(1, "", None, 24_000), STAMP)
     assert battery.present
     assert math.isnan(battery.voltage)
     assert math.isnan(battery.percentage)
 
 
-def test_temperature_current_and_pwm_are_in_the_units_of_ros():
+def test_temperature_current_and_pwm_are_in_ros_units():
     temperature = TRANSLATION.temperature(codec.Sensor(2, "", -1250), STAMP)
     assert (temperature.temperature, temperature.variance) == (-12.5, 0.0)
     assert temperature.header.frame_id == "base_link"
@@ -95,7 +95,7 @@ def test_temperature_current_and_pwm_are_in_the_units_of_ros():
     assert (pwm.value, pwm.unit) == (-0.5, "1")
 
 
-def test_values_that_fit_no_packet_are_none():
+def test_values_beyond_the_wire_s_range_are_none():
     for voltage in (math.nan, math.inf, 3e9):
         assert TRANSLATION.wire_battery(BatteryState(voltage=voltage)) is None
 

@@ -20,10 +20,10 @@ from drone_bridge.robot.bridge.parameters import PARAMETERS
 from drone_bridge.robot.bridge.sensor_topics import SensorTopics
 from drone_bridge.robot.bridge.services import RobotServices
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
+from drone_bridge.robot.session.connected_driver import RoundTrip
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.driver import DriverSession, Lists, Moved, Problem
-from drone_bridge.robot.session.driver_conversation import RoundTrip
-from drone_bridge.robot.topics import ROBOT_SAYS, TABLE, SkidSteer, Translation
+from drone_bridge.robot.session.driver import DriverSession, Lists, MotionReport, Problem
+from drone_bridge.robot.topics import ROBOT_LOG_PREFIX, TABLE, SkidSteer, Translation
 from drone_bridge.ros.command_streams import PROMPT_PERIOD_S
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import frame_names
@@ -83,7 +83,7 @@ class RobotBridge(ProtocolNode):
         self._sensor_topics = SensorTopics(self, self._translation)
         self._dead_reckoning = DeadReckoning(self, self._translation, self._skid_steer)
         self._commands: CommandTopics[NoReturn] = CommandTopics(
-            self, on_command=self._have_driven, period_s=PROMPT_PERIOD_S, within_maxima=self._skid_steer.within_maxima
+            self, on_command=self._post_command, period_s=PROMPT_PERIOD_S, within_maxima=self._skid_steer.within_maxima
         )
         self._commands.take_velocities(("linear.x", "angular.z"))
         self.make_subscription(Bool, "light", self._robot_services.switch_light, depth=1)
@@ -125,7 +125,7 @@ class RobotBridge(ProtocolNode):
         get = self.parameters.__getitem__
         return DiscoveryRoute(get("discovery_address"), get("discovery_port"), get("discovery_interface"))
 
-    def _have_driven(self) -> None:
+    def _post_command(self) -> None:
         if self.session:
             self.post(self.session.commanded)
 
@@ -133,11 +133,11 @@ class RobotBridge(ProtocolNode):
 
     def publish_event(self, message: Any) -> None:
         """Publish a packet of the robot, or an event of the session."""
-        if isinstance(message, Moved):
+        if isinstance(message, MotionReport):
             self._dead_reckoning.move(message)
         elif isinstance(message, RoundTrip):
             self.report.record_duration("keep_alive_round_trip", message.duration_s)
-            self._sensor_topics.offer()  # 10 Hz: new subscribers get values within 0.1 s
+            self._sensor_topics.publish_pending()  # 10 Hz: new subscribers get values within 0.1 s
         elif isinstance(message, codec.SensorUpdate):
             self._sensor_topics.read(message)
         elif isinstance(message, codec.SensorInfo):
@@ -148,7 +148,7 @@ class RobotBridge(ProtocolNode):
             self._report_problem(message)
         elif isinstance(message, codec.LogMessage):
             if line := self._robot_log.admit(printable(message.text.strip())):
-                self.get_logger().info(f"{ROBOT_SAYS}{line}")
+                self.get_logger().info(f"{ROBOT_LOG_PREFIX}{line}")
         elif isinstance(message, codec.FirmwareInfo):
             self.report.facts["firmware"] = f"{printable(message.type)} {printable(message.version)}"
             self.report.facts["protocol_version"] = str(message.protocol_version)

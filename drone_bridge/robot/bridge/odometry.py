@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DeadReckoning: odometry from the commanded speeds, since the robot reports none."""
 
-from drone_bridge.robot.session.driver import Moved
+from drone_bridge.robot.session.driver import MotionReport
 from drone_bridge.robot.topics import TABLE, SkidSteer, Translation
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.topic_publishers import TopicPublishers
@@ -22,7 +22,7 @@ class DeadReckoning:
         """Return to the origin."""
         self._odometry, self._moved_s = WheelOdometry(), 0.0
 
-    def move(self, moved: Moved) -> None:
+    def move(self, moved: MotionReport) -> None:
         """Integrate the speeds since the last call, and publish odometry if it is due."""
         velocity = self._skid_steer.velocity(moved.speeds)
         self._odometry.advance(moved.until_s - self._moved_s, velocity.forward, velocity.turn)

@@ -23,14 +23,14 @@ class SensorTopics:
         self._publishers: dict[str, Publisher[Any]] = {}
         self._info = codec.SensorInfo(())  # the newest list
         self._topics: list[str] = []  # by sensor; empty: no topic
-        self._unheard: dict[int, Any] = {}  # by sensor: messages that were not published yet
+        self._unpublished: dict[int, Any] = {}  # by sensor: messages that were not published yet
 
     def update(self, info: codec.SensorInfo) -> None:
         """Create topics for a new list, and publish its values."""
         self._info = info
         self._translation.withheld = ()
         wanted = [topic for topic in self._translation.sensor_topics(info) if topic]
-        withheld = self._translation.withheld = {topic for topic in wanted if not self._is_made(topic)}
+        withheld = self._translation.withheld = {topic for topic in wanted if not self._ensure_topic(topic)}
         left_out = sum(sensor.type in TOPIC_OF_TYPE for sensor in info.sensors) - len(wanted)
         for number, reason in (
             (left_out, f"the limit is {MAX_SENSORS}"),
@@ -42,13 +42,13 @@ class SensorTopics:
                 )
         self._topics = self._translation.sensor_topics(info)
         messages = {number: self._message(number, sensor) for number, sensor in enumerate(info.sensors)}
-        self._unheard = {number: message for number, message in messages.items() if message is not None}
-        for number, message in self._unheard.items():
+        self._unpublished = {number: message for number, message in messages.items() if message is not None}
+        for number, message in self._unpublished.items():
             if _is_battery(info.sensors[number]):  # for late subscribers: not every robot sends updates
                 self._node.publish(self._publishers[self._topics[number]], message)
-        self.offer()
+        self.publish_pending()
 
-    def _is_made(self, topic: str) -> bool:
+    def _ensure_topic(self, topic: str) -> bool:
         """Create a topic's publisher if needed. Return False if the limit is reached."""
         if topic not in self._publishers and len(self._publishers) < MAX_TOPICS:
             row = TABLE.row(topic)
@@ -58,15 +58,15 @@ class SensorTopics:
             self._publishers[topic] = made
         return topic in self._publishers
 
-    def offer(self) -> None:
+    def publish_pending(self) -> None:
         """Publish each value of the list once its topic has a subscriber.
 
         A new topic has no subscriber yet, and not every robot sends updates later.
         """
-        for number in tuple(self._unheard):
+        for number in tuple(self._unpublished):
             publisher = self._publishers[self._topics[number]]
             if self._node.is_wanted(publisher):
-                self._node.publish(publisher, self._unheard.pop(number))
+                self._node.publish(publisher, self._unpublished.pop(number))
 
     def read(self, update: codec.SensorUpdate) -> None:
         """Publish the newest reading of each sensor."""
@@ -85,7 +85,7 @@ class SensorTopics:
             self._publish(number, replace(sensors[number], value=value))
 
     def _publish(self, number: int, sensor: codec.Sensor) -> None:
-        self._unheard.pop(number, None)
+        self._unpublished.pop(number, None)
         if topic := self._topics[number]:
             publisher = self._publishers[topic]
             if _is_battery(sensor) or self._node.is_wanted(publisher):

@@ -23,7 +23,7 @@ from drone_bridge.wire.printable import printable
 
 BIND, UNBIND, LIGHT = "bind", "unbind", "light"
 #: Polling period of discovery replies.
-LOOK_PERIOD_S = 0.02
+POLL_PERIOD_S = 0.02
 
 
 class RobotServices:
@@ -104,10 +104,10 @@ class RobotServices:
         search = DiscoverySearch(route, self._node.parameters["discovery_timeout"], elapsed_s())
         done: Future[Discover.Response] = Future(executor=self._node.executor)
 
-        def look() -> None:
+        def poll() -> None:
             response = Discover.Response()
             try:
-                search.look(now_s := elapsed_s())
+                search.poll(now_s := elapsed_s())
                 if now_s < search.ends_s:
                     return
                 response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in search.found]
@@ -121,5 +121,5 @@ class RobotServices:
             self._search = None
             done.set_result(response)
 
-        timer = self._node.create_timer(LOOK_PERIOD_S, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        timer = self._node.create_timer(POLL_PERIOD_S, poll, clock=Clock(clock_type=ClockType.STEADY_TIME))
         return done

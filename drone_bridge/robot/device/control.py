@@ -42,7 +42,7 @@ class Control:
         self.drivers.append(driver)
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Updates of subsystems that the driver has not bound are ignored. Raises HangUpError."""
+        """Handle a packet. Updates of subsystems not bound by the driver are ignored. Raises DisconnectPeerError."""
         driver.last_heard_s = now.steady_s
         if driver.is_behind:
             driver.is_behind, driver.up_to_date_s = False, now.steady_s + BACKLOG_S
@@ -77,7 +77,7 @@ class Control:
                 self._stop(number, f"{driver} has lost the subsystem")
             self._release(number, driver, now)
 
-    def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
+    def silent_drivers(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Return the drivers that are silent for longer than that, and block a subsystem or the last place."""
         is_full = len(self.drivers) >= MAX_DRIVERS
         silent = [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
@@ -85,7 +85,7 @@ class Control:
 
     def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Stop the motors of drivers that are silent for too long, until their next update. Return these drivers."""
-        return self._halt(self.silent(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
+        return self._halt(self.silent_drivers(now, allowed_s), f"has been silent for {allowed_s:g} s", now)
 
     def halt_all(self, now: Instant) -> list[Driver]:
         """Stop the motors of all drivers after a stall of this process, until their next update. Return these drivers.

@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from drone_bridge.robot import codec
 from drone_bridge.robot.device.control import MAX_DRIVERS, Control
-from drone_bridge.robot.device.drivers import Driver, HangUpError, Instant
+from drone_bridge.robot.device.drivers import Driver, Instant
+from drone_bridge.wire.events import DisconnectPeerError
 
 OLDEST_KEEP_ALIVE_S = 2.0  # by the robot's clock; an older one stops the motors
 ROBOTD = codec.FirmwareInfo("robotd", "1.2", codec.PROTOCOL_VERSION)
@@ -36,9 +37,9 @@ class RobotdControl(Control):
     firmware: codec.FirmwareInfo = ROBOTD
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Raises HangUpError, even for a nonexistent subsystem."""
+        """Handle a packet. Raises DisconnectPeerError, even for a nonexistent subsystem."""
         if isinstance(packet, _OF_A_SUBSYSTEM) and packet.id >= len(self.vehicle.subsystems):
-            raise HangUpError(f"subsystem {packet.id} does not exist")
+            raise DisconnectPeerError(f"subsystem {packet.id} does not exist")
         Control.handle(self, driver, packet, now)
 
     def leave(self, driver: Driver, now: Instant) -> None:
@@ -64,7 +65,7 @@ class RobotdControl(Control):
         if number in self._owners:  # even by the driver itself
             driver.send(codec.BindFailure(number))
         elif driver.name is None:
-            raise HangUpError("bind before registration")
+            raise DisconnectPeerError("bind before registration")
         else:
             Control._bind(self, driver, number, now)
 
@@ -93,7 +94,7 @@ class FaultyRobotdControl(RobotdControl):
     _desynchronized: set[Driver] = field(default_factory=set)
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Raises HangUpError."""
+        """Handle a packet. Raises DisconnectPeerError."""
         if driver in self._desynchronized:
             driver.last_heard_s = now.steady_s
         else:
@@ -111,9 +112,9 @@ class FaultyRobotdControl(RobotdControl):
         for number in self._granted.pop(driver, ()):
             self._owners.pop(number, None)
 
-    def silent(self, now: Instant, allowed_s: float) -> list[Driver]:
+    def silent_drivers(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Return no driver, unless there are too many."""
-        return Control.silent(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
+        return Control.silent_drivers(self, now, allowed_s) if len(self.drivers) >= MAX_DRIVERS else []
 
     def _driven_by(self, driver: Driver) -> list[int]:
         return [number for number in sorted(self._granted.get(driver, ())) if self._is_skid_steer(number)]
@@ -124,14 +125,14 @@ class FaultyRobotdControl(RobotdControl):
             return
         self._owners[number] = driver
         if driver.name is None:
-            raise HangUpError("bind before registration")
+            raise DisconnectPeerError("bind before registration")
         for other in tuple(self.drivers):  # in order of connection
             if self._first_gone is not None and other.order > self._first_gone:
                 break
             other.send(codec.SubsystemBound(number, driver.name))
         if self._first_gone is not None:
             self.log(f"[{driver}] #<IOError: closed stream>", now)
-            raise HangUpError("bind after another driver has disconnected")
+            raise DisconnectPeerError("bind after another driver has disconnected")
         self._granted.setdefault(driver, set()).add(number)
         self.log(f"[{driver}] bound subsystem {number}", now)
         driver.send(codec.BindSuccess(number))
@@ -168,7 +169,7 @@ class Protocol1Control(Control):
     _listed: tuple[object, ...] | None = None  # contents of the lists that were sent last
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
-        """Handle a packet. Raises HangUpError."""
+        """Handle a packet. Raises DisconnectPeerError."""
         Control.handle(self, driver, packet, now)
         if isinstance(packet, codec.RegisterDriver):
             driver.send(codec.LogMessage(f"Hello, {driver.name}"))

@@ -17,10 +17,6 @@ from drone_bridge.robot import codec
 from drone_bridge.wire.printable import printable
 
 
-class HangUpError(Exception):
-    """Raised to close the connection to this driver. The text is the reason."""
-
-
 class Instant(NamedTuple):
     """A point in time, on two clocks."""
 

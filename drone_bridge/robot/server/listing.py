@@ -42,7 +42,7 @@ def check_topics(entries: Sequence[str]) -> str | None:
     return None
 
 
-def listed_by_parameters(
+def listing_from_parameters(
     skid_steer: str, lights: Sequence[str], sensors: Sequence[str], full_voltage: float
 ) -> tuple[Listing, tuple[SensorSource, ...]]:
     """Return the parts and sensor topics given by parameters. `full_voltage` is in V.
@@ -97,7 +97,7 @@ def listing_of(subsystems: Iterable[DrivenSubsystem], sources: Iterable[SensorSo
 # From the topics of robot_bridge.
 
 
-def driven(listed: Iterable[ListedSubsystem]) -> tuple[DrivenSubsystem, ...]:
+def drivable_subsystems(listed: Iterable[ListedSubsystem]) -> tuple[DrivenSubsystem, ...]:
     """Return the subsystems that robot_bridge lists. Those that it has not bound are not available."""
     return tuple(
         DrivenSubsystem(

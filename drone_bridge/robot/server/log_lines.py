@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rcl_interfaces.msg import Log
 
-from drone_bridge.robot.topics import ROBOT_SAYS
+from drone_bridge.robot.topics import ROBOT_LOG_PREFIX
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.wire.printable import printable
@@ -57,14 +57,14 @@ class LogLines:
             self._wake()
 
     def _is_wanted(self, message: Log) -> bool:
-        is_of_robot = self._behind_bridge and message.msg.startswith(ROBOT_SAYS)
+        is_of_robot = self._behind_bridge and message.msg.startswith(ROBOT_LOG_PREFIX)
         return message.name in self._names or (is_of_robot and message.name.rpartition(".")[0] == self._namespace)
 
 
 def line_of(message: Log) -> str:
     """Return a line for drivers: a robot's log unchanged, a node's preceded by its name."""
     text = printable(message.msg.strip(), LONGEST_LINE)
-    return text.removeprefix(ROBOT_SAYS) if text.startswith(ROBOT_SAYS) else f"[{message.name}] {text}"
+    return text.removeprefix(ROBOT_LOG_PREFIX) if text.startswith(ROBOT_LOG_PREFIX) else f"[{message.name}] {text}"
 
 
 def _severity(message: Log) -> int:

@@ -22,7 +22,7 @@ from drone_bridge.net.tcp_port import TcpPort
 from drone_bridge.robot.codec import LightUpdate, Speeds
 from drone_bridge.robot.device.dialects import Dialect
 from drone_bridge.robot.discovery import DiscoveryResponder, DiscoveryRoute
-from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, light_topics, listed_by_parameters
+from drone_bridge.robot.server.listing import LIGHT_TOPIC, NONE, light_topics, listing_from_parameters
 from drone_bridge.robot.server.log_lines import LogLines
 from drone_bridge.robot.server.parameters import PARAMETERS, ListsFrom
 from drone_bridge.robot.server.port import RobotPort
@@ -60,11 +60,11 @@ class RobotServer(ProtocolNode):
         publisher = self._commands = self.make_publisher(cmd_vel_type(self.parameters), "cmd_vel", 10)
         self._repeater = NeutralRepeater(self, (publisher,), lambda: (publisher, Twist()))
         is_listed = get("lists_from") == ListsFrom.TOPICS.value
-        self._is_waiting = False  # whether a call of `_hand_over` is pending
+        self._is_posted = False  # whether a call of `_deliver_pending` is pending
         log_nodes = [name for name in get("log_nodes") if name != NONE]
-        self._log_lines = LogLines(self, log_nodes, self._have_taken, behind_bridge=is_listed)
+        self._log_lines = LogLines(self, log_nodes, self._post_pending, behind_bridge=is_listed)
         translation = Translation()
-        self._sensors = SensorSubscriptions(self, translation, self._have_taken)
+        self._sensors = SensorSubscriptions(self, translation, self._post_pending)
         self.cleanup.callback(self._sensors.close)
         self._listed: ListedParts | None = None
         if is_listed:
@@ -72,7 +72,7 @@ class RobotServer(ProtocolNode):
             self._light_topics: Callable[[int], str] = lambda number: LIGHT_TOPIC  # switches all lights of the bridge
             topics = {LIGHT_TOPIC}
         else:
-            self._fixed, sources = listed_by_parameters(
+            self._fixed, sources = listing_from_parameters(
                 get("skid_steer"), get("lights"), get("sensors"), get("full_voltage")
             )
             self._sensors.follow(sources, are_of_bridge=False)
@@ -104,7 +104,7 @@ class RobotServer(ProtocolNode):
         is_silent = self._listed is not None and self._listed.is_silent
         session = RobotSession(self._robot_name(), get, time_of_day_ms, listing, dialect, is_silent=is_silent)
         session.take(self._sensors.take(), elapsed_s())  # values received earlier
-        self._session, self._is_waiting = session, False
+        self._session, self._is_posted = session, False
         return session
 
     def _robot_name(self) -> str:
@@ -147,16 +147,16 @@ class RobotServer(ProtocolNode):
             follow = partial(self._session.follow, self._listed.newest(), is_silent=self._listed.is_silent)
             self.post(follow, is_kept=True)
 
-    def _have_taken(self) -> None:
-        """Post a call of `_hand_over`, which is never dropped: some values come only once."""
-        if not self._is_waiting:
-            self._is_waiting = True  # set first, since the other thread clears it
-            if not self.post(self._hand_over, is_kept=True):
-                self._is_waiting = False
+    def _post_pending(self) -> None:
+        """Post a call of `_deliver_pending`, which is never dropped: some values come only once."""
+        if not self._is_posted:
+            self._is_posted = True  # set first, since the other thread clears it
+            if not self.post(self._deliver_pending, is_kept=True):
+                self._is_posted = False
 
-    def _hand_over(self, now_s: float) -> Actions:
+    def _deliver_pending(self, now_s: float) -> Actions:
         """Pass pending values and log lines to the session, on the loop's thread."""
-        self._is_waiting = False
+        self._is_posted = False
         values, lines = self._sensors.take(), self._log_lines.take()
         return [*self._session.take(values, now_s), *self._session.log(lines, now_s)] if self._session else []
 

@@ -17,7 +17,7 @@ class RobotPort:
     def __init__(self, drivers: TcpPort, responder: DiscoveryResponder | None) -> None:
         self._drivers, self._responder = drivers, responder
         self.backoff = drivers.backoff
-        self._asks_first = False  # alternates, so that neither delays the other
+        self._discovery_is_next = False  # alternates, so that neither delays the other
 
     @property
     def port(self) -> int:
@@ -33,8 +33,8 @@ class RobotPort:
         return (*self._drivers.files(), *(self._responder.sockets if self._responder else ()))
 
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
-        self._asks_first = not self._asks_first
-        if self._asks_first:
+        self._discovery_is_next = not self._discovery_is_next
+        if self._discovery_is_next:
             return self._request() or self._drivers.receive()
         return self._drivers.receive() or self._request()
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from drone_bridge.msg import SensorArray, SubsystemArray
-from drone_bridge.robot.server.listing import driven, is_robot_connected, listing_of
+from drone_bridge.robot.server.listing import drivable_subsystems, is_robot_connected, listing_of
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.topics import MAX_SENSORS, TABLE, TOPIC_OF_TYPE, SensorSource, Translation
 from drone_bridge.ros.bridge_watch import BridgeWatch, publishing_nodes
@@ -91,7 +91,7 @@ class ListedParts:
         if not self._is_connected or self._bridge.is_gone or self._sources is None:
             return None
         assert self._subsystems
-        return listing_of(driven(self._translation.wire_subsystems(self._subsystems)), self._sources)
+        return listing_of(drivable_subsystems(self._translation.wire_subsystems(self._subsystems)), self._sources)
 
     @property
     def _is_connected(self) -> bool:

@@ -7,7 +7,7 @@ Theory of operation, from the specification and the behaviour of real robots:
 |---|---|---|
 | WAITING | nothing | CONNECTED, on a connection |
 | CONNECTED | registration, a query, binds of desired subsystems, then updates when speeds change, and keep-alives: \
-see DriverConversation | WAITING, when the robot disconnects, is silent for `link_timeout`, sends no first answer for \
+see ConnectedDriver | WAITING, when the robot disconnects, is silent for `link_timeout`, sends no first answer for \
 FIRST_ANSWER_S, or sends undecodable data |
 | CLOSED, by `end` | a stop, and unbinds | |
 
@@ -31,8 +31,8 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import STOPPED, Speeds
 from drone_bridge.robot.session.bindings import NOT_LISTED
+from drone_bridge.robot.session.connected_driver import ConnectedDriver, SilentRobotError
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.driver_conversation import DriverConversation, SilentRobotError
 from drone_bridge.robot.session.other_drivers import Obstruction
 from drone_bridge.session.arbiter import Arbiter, Decision
 from drone_bridge.session.session import (
@@ -77,7 +77,7 @@ class Lists:
     bound: frozenset[int] = frozenset()
 
 
-class Moved(NamedTuple):
+class MotionReport(NamedTuple):
     """Motion of the robot since the last report."""
 
     speeds: Speeds
@@ -124,7 +124,7 @@ class DriverSession(Session):
         self._driver_name, self._desired, self._arbiter = driver_name, desired, arbiter
         self._to_speeds, self._parameter, self._wall_ms = to_speeds, parameter, wall_ms
         self._peer: Any = None
-        self._conversation: DriverConversation | None = None
+        self._driver: ConnectedDriver | None = None
         self._connection = codec.DriverConnection()
         self._out: list[Action] = []
         self._lists = Lists()  # as last published
@@ -141,38 +141,38 @@ class DriverSession(Session):
         self.since_s = now_s
         self._arbiter.forget()
         self._connection = codec.DriverConnection()
-        self._conversation = DriverConversation(self._driver_name, self._desired, self._parameter, self._out, now_s)
+        self._driver = ConnectedDriver(self._driver_name, self._desired, self._parameter, self._out, now_s)
         self._lists, self._lists_due_s = Lists(), math.inf
         self._odometry_due_s, self._moving = now_s + 1 / ODOMETRY_RATE, STOPPED
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
-        self._out.append(Publish(Moved(STOPPED, now_s, False)))
+        self._out.append(Publish(MotionReport(STOPPED, now_s, False)))
         return self._turn(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Handle a chunk of the robot's data."""
         assert isinstance(data, bytes)
-        if not (conversation := self._conversation):
+        if not (driver := self._driver):
             return []
         self._connection.receive_data(data)
         try:
             while (packet := self._connection.next_event()) is not codec.NEED_DATA:
                 assert not isinstance(packet, codec.ConnectionClosed)
                 self._out.append(Note("packets"))
-                conversation.handle(packet, now_s)
+                driver.handle(packet, now_s)
         except RemoteProtocolError as error:
             return self._refused(error, now_s)
         return self._turn(now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         """Handle a lost connection, or one that the robot has closed."""
-        if not self._conversation:
+        if not self._driver:
             return []
         try:
             self._connection.receive_eof()
             self._connection.next_event()
         except RemoteProtocolError as error:
             return self._refused(error, now_s, is_gone=True)
-        sentence = self._conversation.bindings.closing_sentence or sentence
+        sentence = self._driver.bindings.closing_sentence or sentence
         self._out.append(Note("lost_connections", sentence))
         return self._ended(sentence, now_s, is_gone=True)
 
@@ -182,20 +182,20 @@ class DriverSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Send and receive before judging the robot: this process was stalled."""
-        if not self._conversation:
+        if not self._driver:
             return []
-        self._conversation.resume(now_s)
+        self._driver.resume(now_s)
         return self._turn(now_s)
 
     def lost(self, now_s: float) -> Actions:
         """Send neutral and unbind after a fault. A connection that has ended is skipped."""
-        if not self._conversation:
+        if not self._driver:
             return []
         return self._ended("The connection to the robot has ended.", now_s)
 
     def end(self, now_s: float) -> Actions:
         """Stop the robot, and unbind all subsystems."""
-        actions = self._ended("This driver is shutting down.", now_s) if self._conversation else []
+        actions = self._ended("This driver is shutting down.", now_s) if self._driver else []
         self.state, self.is_over = CLOSED, True
         return actions
 
@@ -207,29 +207,29 @@ class DriverSession(Session):
 
     def bind(self, request: Request, number: int, now_s: float) -> Actions:
         """Bind a subsystem, and rebind it after a loss."""
-        if conversation := self._asked(request):
-            conversation.bindings.bind(request, number, now_s)
+        if driver := self._connection_for(request):
+            driver.bindings.bind(request, number, now_s)
         return self._turn(now_s)
 
     def unbind(self, request: Request, number: int, now_s: float) -> Actions:
         """Stop and unbind a subsystem, and remove it from the desired ones."""
-        if conversation := self._asked(request):
-            conversation.bindings.unbind(request, number)
+        if driver := self._connection_for(request):
+            driver.bindings.unbind(request, number)
         return self._turn(now_s)
 
     def switch_light(self, request: Request, is_on: bool, now_s: float) -> Actions:
         """Switch all bound lights."""
-        if conversation := self._asked(request):
-            lights = conversation.switch_lights(is_on)
+        if driver := self._connection_for(request):
+            lights = driver.switch_lights(is_on)
             sentence = f"{'On' if is_on else 'Off'}: {lights} of the robot's lights."
             self._out.append(Outcome(request, lights > 0, sentence if lights else "No light is bound."))
         return self._turn(now_s)
 
-    def _asked(self, request: Request) -> DriverConversation | None:
+    def _connection_for(self, request: Request) -> ConnectedDriver | None:
         """Return the connection for a request. Refuse the request if there is none, or if it is stale."""
-        if self._conversation and request.asked_s >= self.fresh_since_s:
-            return self._conversation
-        refusal = f"{MAY_HAVE_WAITED} Please call it again." if self._conversation else NOT_CONNECTED
+        if self._driver and request.asked_s >= self.fresh_since_s:
+            return self._driver
+        refusal = f"{MAY_HAVE_WAITED} Please call it again." if self._driver else NOT_CONNECTED
         self._out.append(Outcome(request, False, refusal))
         return None
 
@@ -237,30 +237,31 @@ class DriverSession(Session):
 
     def _turn(self, now_s: float) -> Actions:
         """Handle all that is due, and return the gathered actions."""
-        if conversation := self._conversation:
+        if driver := self._driver:
             try:
-                conversation.tick(now_s, self._wall_ms())
+                driver.tick(now_s, self._wall_ms())
             except SilentRobotError as silence:
                 self._out.append(Note("lost_connections", str(silence)))
                 return self._ended(str(silence), now_s)
             decision = self._arbiter.decide(now_s)
-            conversation.drive(self._to_speeds(decision.command) if decision.command else STOPPED, now_s)
-            conversation.flush(self._encoded, self._send, now_s)
-            self.heard_s = conversation.heard_s
-            self.is_proven = self.is_proven or conversation.bindings.is_settled
-            self._look_for_problems(conversation, now_s)
-            self._publish_lists(conversation, now_s)
+            driver.drive(self._to_speeds(decision.command) if decision.command else STOPPED, now_s)
+            driver.flush(self._encoded, self._send, now_s)
+            self.heard_s = driver.heard_s
+            self.is_proven = self.is_proven or driver.bindings.is_settled
+            self._update_problems(driver, now_s)
+            self._publish_lists(driver, now_s)
             is_due = now_s >= self._odometry_due_s
-            if is_due or conversation.moving != self._moving:
-                self._out.append(Publish(Moved(self._moving, now_s, is_due and UNANSWERED_STOP not in self._problems)))
-                self._moving = conversation.moving
+            if is_due or driver.moving != self._moving:
+                is_published = is_due and UNANSWERED_STOP not in self._problems
+                self._out.append(Publish(MotionReport(self._moving, now_s, is_published)))
+                self._moving = driver.moving
             if is_due:
                 self._odometry_due_s = next_due(self._odometry_due_s, 1 / ODOMETRY_RATE, now_s)
-            self._set_due(conversation, decision)
+            self._set_due(driver, decision)
         return self._done()
 
-    def _set_due(self, conversation: DriverConversation, decision: Decision[NoReturn]) -> None:
-        self.due_s = min(conversation.due_s, self._odometry_due_s, self._lists_due_s)
+    def _set_due(self, driver: ConnectedDriver, decision: Decision[NoReturn]) -> None:
+        self.due_s = min(driver.due_s, self._odometry_due_s, self._lists_due_s)
         if decision.command is not None and decision.arrived_s is not None:
             ends_s = decision.arrived_s + float(self._parameter("command_timeout")) + _AFTER_S
             self.due_s = min(self.due_s, ends_s)
@@ -286,33 +287,33 @@ class DriverSession(Session):
 
     def _ended(self, reason: str, now_s: float, *, is_gone: bool = False) -> Actions:
         """Send the last packets if there is a connection, and answer all pending requests."""
-        conversation = self._conversation
-        assert conversation
-        self._out.append(Publish(Moved(self._moving, now_s, False)))
-        last_pieces = [conversation.unsent, *codec.in_pieces(map(self._encoded, conversation.bindings.release_all()))]
+        driver = self._driver
+        assert driver
+        self._out.append(Publish(MotionReport(self._moving, now_s, False)))
+        last_pieces = [driver.unsent, *codec.in_pieces(map(self._encoded, driver.bindings.release_all()))]
         if not is_gone:
             self._out += [Send(piece, self._peer) for piece in last_pieces if piece]
             self._out.append(Close(self._peer))
-        conversation.bindings.end(reason)
-        self._out.append(Publish(self._listed(conversation)))
+        driver.bindings.end(reason)
+        self._out.append(Publish(self._listed(driver)))
         for name in tuple(self._problems):
             self._note(name, None)
-        self._conversation, self.undrivable = None, None
+        self._driver, self.undrivable = None, None
         self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
         self.due_s = math.inf
         return self._done()
 
     # Reports for people.
 
-    def _look_for_problems(self, conversation: DriverConversation, now_s: float) -> None:
-        obstruction = conversation.bindings.obstruction
-        is_bound = bool(conversation.bindings.bound_of(codec.SubsystemType.SKID_STEER))
-        standstill = conversation.standstill_reason(now_s) if is_bound else None
-        is_listed = conversation.bindings.info is not None
-        self._note(UNLISTED, Obstruction(NOT_LISTED, False) if conversation.is_unlisted(now_s) else None)
+    def _update_problems(self, driver: ConnectedDriver, now_s: float) -> None:
+        obstruction = driver.bindings.obstruction
+        is_bound = bool(driver.bindings.bound_of(codec.SubsystemType.SKID_STEER))
+        standstill = driver.standstill_reason(now_s) if is_bound else None
+        is_listed = driver.bindings.info is not None
+        self._note(UNLISTED, Obstruction(NOT_LISTED, False) if driver.is_unlisted(now_s) else None)
         self._note(OBSTRUCTION, obstruction)
         self._note(STANDSTILL, Obstruction(standstill, False) if standstill else None)
-        self._note(UNANSWERED_STOP, Obstruction(MAY_MOVE, False) if conversation.may_move(now_s) else None)
+        self._note(UNANSWERED_STOP, Obstruction(MAY_MOVE, False) if driver.may_move(now_s) else None)
         if is_bound:
             self.undrivable = standstill
         else:
@@ -330,9 +331,9 @@ class DriverSession(Session):
             del self._problems[name]
         self._out.append(Publish(problem or Problem(name, None)))
 
-    def _publish_lists(self, conversation: DriverConversation, now_s: float) -> None:
+    def _publish_lists(self, driver: ConnectedDriver, now_s: float) -> None:
         """Publish changed lists after a short delay, so that related changes are published together."""
-        lists = self._listed(conversation)
+        lists = self._listed(driver)
         if lists == self._lists:
             self._lists_due_s = math.inf
             return
@@ -341,8 +342,8 @@ class DriverSession(Session):
             self._lists, self._lists_due_s = lists, math.inf
             self._out.append(Publish(lists))
 
-    def _listed(self, conversation: DriverConversation) -> Lists:
-        bindings, sensors = conversation.bindings, conversation.sensors
+    def _listed(self, driver: ConnectedDriver) -> Lists:
+        bindings, sensors = driver.bindings, driver.sensors
         if sensors is None and bindings.info:  # none, or in an unknown layout: the robot can be driven all the same
             sensors = codec.SensorInfo(())
         return Lists(sensors, bindings.info, frozenset(bindings.bound))

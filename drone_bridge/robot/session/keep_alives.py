@@ -82,7 +82,7 @@ class KeepAlives:
         return self._answered_s >= time_s
 
     @property
-    def usual_s(self) -> float:
+    def typical_s(self) -> float:
         """Typical delay of an answer without congestion. 0 while unknown."""
         return self._fastest[0][0] if self._fastest else 0.0
 
@@ -91,7 +91,7 @@ class KeepAlives:
 
         A keep-alive older than an answered one is ignored, since the robot has handled it.
         """
-        allowed_s = self.usual_s + LATE_S
+        allowed_s = self.typical_s + LATE_S
         newer = (times for times in self._in_flight if times.begun_s >= self._answered_s)
         return any(now_s - times.sent_s > allowed_s for times in newer)
 

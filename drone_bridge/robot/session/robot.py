@@ -32,9 +32,9 @@ from typing import Any
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
 from drone_bridge.robot.device.control import MAX_DRIVERS
-from drone_bridge.robot.device.conversation import RobotConversation
 from drone_bridge.robot.device.dialects import CONTROLS, Dialect
-from drone_bridge.robot.device.drivers import BACKLOG_S, HangUpError, Instant
+from drone_bridge.robot.device.drivers import BACKLOG_S, Instant
+from drone_bridge.robot.device.served_driver import ServedDriver
 from drone_bridge.robot.device.vehicle import DrivenSubsystem
 from drone_bridge.robot.session.drive_commands import DriveCommands
 from drone_bridge.robot.session.listing import Listing
@@ -51,7 +51,7 @@ from drone_bridge.session.session import (
     Session,
 )
 from drone_bridge.wire.addresses import peer_name
-from drone_bridge.wire.events import ProtocolError
+from drone_bridge.wire.events import DisconnectPeerError, ProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
@@ -102,7 +102,7 @@ class RobotSession(Session):
         self._values = SensorValues()
         self._listing = listing or Listing()
         self._control = CONTROLS[dialect](self, self._report)
-        self._clients: Clients[RobotConversation] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
+        self._clients: Clients[ServedDriver] = Clients(MAX_DRIVERS, first_message_s=FIRST_MESSAGE_S)
         self._has_robot, self._is_silent = listing is not None, is_silent
         self._read_s = -math.inf  # time of the last readings
         self._watch_s = -math.inf  # time of the next check for silent drivers
@@ -125,7 +125,7 @@ class RobotSession(Session):
             return [*self._done(now_s), *refusal]
         if loser is not None:
             self._leave(loser, f"it {reason}")
-        conversation = RobotConversation(
+        served = ServedDriver(
             self._control,
             peer,
             lambda data: self._out.append(Send(data, peer)),
@@ -133,10 +133,10 @@ class RobotSession(Session):
             is_suppressed=lambda packet: self._is_silent and isinstance(packet, codec.KeepAlive),
             unencodable=lambda sentence: self._out.append(Note(UNENCODABLE, sentence)),
         )
-        conversation.driver.is_behind = now_s < self._resumed_s + BACKLOG_S  # it may have connected during the stall
+        served.driver.is_behind = now_s < self._resumed_s + BACKLOG_S  # it may have connected during the stall
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, conversation, now_s)
+        self._clients.add(peer, served, now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
@@ -144,36 +144,36 @@ class RobotSession(Session):
         """Handle a chunk of a driver's data, or a discovery request."""
         assert isinstance(data, bytes)
         if isinstance(source, tuple):
-            return self._found_by(source, now_s)
+            return self._answer_discovery(source, now_s)
         if source not in self._clients:
             return []
         self._begin(now_s)
         self._halt_silent()  # before its next packets count
         client = self._clients[source]
-        conversation, has_spoken = client.handler, False
+        served, has_spoken = client.handler, False
         try:
-            conversation.receive_data(data)
-            while conversation.handle_next():
+            served.receive_data(data)
+            while served.handle_next():
                 has_spoken = True
         except ProtocolError as error:
-            self._reject(conversation, error)
+            self._reject(served, error)
             self._leave(source, str(error))
-        except HangUpError as error:
+        except DisconnectPeerError as error:
             self._leave(source, str(error))
         if has_spoken:
             self.heard_s = now_s
-        self._clients.heard(client, now_s, is_inside_message=conversation.inside_message, has_spoken=has_spoken)
+        self._clients.heard(client, now_s, is_inside_message=served.inside_message, has_spoken=has_spoken)
         return self._done(now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         """Stop the motors of a disconnected driver. Its last packet may be incomplete."""
         self._begin(now_s)
         if peer in self._clients:
-            conversation = self._clients[peer].handler
+            served = self._clients[peer].handler
             try:
-                conversation.receive_eof()
+                served.receive_eof()
             except ProtocolError as error:
-                self._reject(conversation, error)
+                self._reject(served, error)
             self._leave(peer, sentence.rstrip("."))
         return self._done(now_s)
 
@@ -290,8 +290,8 @@ class RobotSession(Session):
         for client in self._clients.all():
             self._leave(client.peer, reason)
 
-    def _reject(self, conversation: RobotConversation, error: ProtocolError) -> None:
-        sentence = f"{conversation.driver}: {error} The connection is closed: its data can't be trusted."
+    def _reject(self, served: ServedDriver, error: ProtocolError) -> None:
+        sentence = f"{served.driver}: {error} The connection is closed: its data can't be trusted."
         self._out.append(Note("rejected_input", sentence))
 
     def _halt_silent(self) -> None:
@@ -306,7 +306,7 @@ class RobotSession(Session):
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
             dropped_s = self._parameter("driver_timeout")
-            for driver in self._control.silent(self._now, dropped_s) if dropped_s else ():
+            for driver in self._control.silent_drivers(self._now, dropped_s) if dropped_s else ():
                 sentence = f"{driver} was dropped: it has been silent for {dropped_s:g} s (driver_timeout)."
                 self._out.append(Note(DROPPED_DRIVERS, sentence))
                 self._leave(driver.peer, f"silent for {dropped_s:g} s")
@@ -327,7 +327,7 @@ class RobotSession(Session):
             return self._values.due_s(self._parameter("sensor_period"))
         return self._read_s + self._control.readings_period_s if self._control.drivers else math.inf
 
-    def _found_by(self, source: Any, now_s: float) -> Actions:
+    def _answer_discovery(self, source: Any, now_s: float) -> Actions:
         """Answer a discovery request, unless the robot is not connected."""
         if not self._has_robot:
             return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotConversation: one driver's connection to a robot, as received and sent bytes."""
+"""ServedDriver: one driver's connection to a robot, as received and sent bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from drone_bridge.robot.device.drivers import Driver, Instant
 from drone_bridge.wire.outgoing import encoded
 
 
-class RobotConversation:
+class ServedDriver:
     """One connected driver. It is added to `Control` at creation, and removed by `leave`."""
 
     def __init__(
@@ -61,7 +61,7 @@ class RobotConversation:
     def handle_next(self) -> bool:
         """Handle the next received packet. Return False if there was none.
 
-        Raises RemoteProtocolError and HangUpError, which end the connection.
+        Raises RemoteProtocolError and DisconnectPeerError, which end the connection.
         """
         if self._reads_one_packet and not self._has_read:
             return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DriverConversation: a driver's packets on one connection, from registration on. No sockets, no clock."""
+"""ConnectedDriver: a driver's packets on one connection, from registration on. No sockets, no clock."""
 
 import math
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class SilentRobotError(Exception):
     """Timeout of a silent robot. The text is a sentence."""
 
 
-class DriverConversation:
+class ConnectedDriver:
     """One connection, from registration on. Times are seconds of a monotonic clock.
 
     Packets to send are added to `outbox`; events to publish, count or log, to `out`. Only subsystems that the robot has
@@ -102,7 +102,7 @@ class DriverConversation:
 
     def may_move(self, now_s: float) -> bool:
         """Return whether the acknowledgement of a stop is overdue, so that the robot may still move."""
-        return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.usual_s + STOP_ANSWER_S
+        return self._stopped_s is not None and now_s - self._stopped_s > self._keep_alives.typical_s + STOP_ANSWER_S
 
     def is_unlisted(self, now_s: float) -> bool:
         """Return whether queries for the subsystems were unanswered for longer than the timeout of a silent robot."""
