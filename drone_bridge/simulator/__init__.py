@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CUAUV underwater simulator: typed binary messages, requests, streams and triggers, over TCP."""
+"""The CUAUV underwater simulator: typed binary messages over TCP, with requests, streams and triggers."""
 
 from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
 

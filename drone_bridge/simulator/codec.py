@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """ClientConnection and ServerConnection: the two ends of the underwater simulator's protocol.
 
-TCP, messages of a type ID, a length and a body, big-endian.
+TCP, big-endian messages of a type ID, a length and a body.
 
-Theory of operation ("Simulator Protocol" of the document). All clients share one world of rigid bodies, which is
-paused until a client sends RUN. A client may send requests at any time, and ahead of their answers: each is answered
-once, in order, by the message that belongs to it or by ERROR, so the oldest request without an answer tells how an
-answer is to be read. Messages with type IDs from 128 on answer nothing: streams, triggers, spying and COMPLETED come
-between the answers. Streams, triggers and spies end with the connection that added them; entities, objects and
-cameras stay. What is not understood has no answer: the server closes the connection.
+Theory of operation ("Simulator Protocol" of the specification). All clients share one world of rigid bodies, which is
+paused until a client sends RUN. A client may send requests at any time, even before earlier ones are answered. Each
+request has exactly one answer, in order: the message of its type, or ERROR. The oldest unanswered request therefore
+determines how an answer is decoded. Messages with type IDs from 128 on are out of band: streams, triggers, spying and
+COMPLETED arrive between the answers. Streams, triggers and spies end with the connection that added them. Entities,
+objects and cameras persist. A request that the server does not support has no answer: the server disconnects.
 
 On the wire:
 
 TCP port 7772, big-endian. A message is a type (uint8), a length (uint32, of the body) and a body. `d` is a float64,
-`f` a float32, vectors are 3 d, quaternions 4 d as w, x, y, z; strings and bytes have their length in front, a uint32,
-or a uint8 where it says *key*.
+`f` a float32, vectors are 3 d, quaternions 4 d as w, x, y, z. Strings and bytes are preceded by their length: a uint32,
+or a uint8 in a *key*.
 
 | request | body | answer |
 | --- | --- | --- |
@@ -56,7 +56,7 @@ Attributes of entities: 0 x, 1 v, 2 a, 3 q, 4 w (d each), 5 corporeal. Of camera
 | 128 TRIGGERED, 131 UNTRIGGERED, 132 PSTART, 133 PFAIL, 134 PEND | trigger |
 | 136 SPIED | added (uint8), type, id (uint8 by the document, uint32 in programs; both are read) |
 
-What is not documented is bytes here: its meaning is up to the two ends.
+Undocumented bodies are bytes here: their meaning is up to the two ends.
 """  # noqa: E501 -- tables
 
 import struct
@@ -170,8 +170,8 @@ __all__ = [
 ]
 
 
-# Requests, responses and strings. These are read as UTF-8; bytes that are none become surrogates (Python's
-# surrogateescape), so that what was read can be written again byte for byte.
+# Requests, responses and strings. Strings are decoded as UTF-8. Invalid bytes become surrogates (Python's
+# surrogateescape), so that a decoded string can be encoded byte for byte.
 
 
 Vector = Annotated[tuple[float, float, float], Numbers("d", 3)]
@@ -183,7 +183,7 @@ Ids = Annotated[tuple[int, ...], ListOf("I", UInt32)]
 
 
 class ItemType(IntEnum):
-    """The types of items with IDs, which are counted per type."""
+    """Types of items with IDs. Each type has its own IDs."""
 
     ENTITY = 0
     OBJECT = 1
@@ -197,13 +197,13 @@ class ItemType(IntEnum):
 
 
 class Response(Message):
-    """A message from the server: an answer if its ID is below 128, otherwise an out-of-band message."""
+    """Message from the server: an answer if its ID is below 128, otherwise an out-of-band message."""
 
     __slots__ = ()
 
     def __init_subclass__(cls, *, id: int | None = None) -> None:
         super().__init_subclass__()
-        if id is not None:  # else it is made again, with slots
+        if id is not None:  # the class is created again for slots
             cls.ID = id
 
     @property
@@ -213,16 +213,16 @@ class Response(Message):
 
 
 class Request(Message):
-    """A message from a client, answered once, in order, with the expected response or an Error."""
+    """Message from a client. It has one answer, in order: the expected response or an Error."""
 
     __slots__ = ()
-    #: What the document calls it.
+    #: Name in the specification.
     NAME: ClassVar[str]
-    #: What answers it.
+    #: Type of its answer.
     ANSWER: ClassVar[type[Response]]
-    #: The type of what it adds, where Added answers it.
+    #: Type of the added item, if its answer is Added.
     ADDS: ClassVar[ItemType | None]
-    #: Whether the CUAUV server knows it at all. It closes the connection on what it does not know.
+    #: Whether the CUAUV server supports it. It closes the connection on unsupported requests.
     IS_IN_CUAUV: ClassVar[bool]
 
     def __init_subclass__(
@@ -235,7 +235,7 @@ class Request(Message):
         is_in_cuauv: bool = True,
     ) -> None:
         super().__init_subclass__()
-        if id is not None:  # else it is made again, with slots
+        if id is not None:  # the class is created again for slots
             cls.ID, cls.NAME, cls.ANSWER, cls.ADDS = id, name, answer, adds
             cls.IS_IN_CUAUV = is_in_cuauv
 
@@ -245,20 +245,20 @@ class Request(Message):
         return ()
 
     def moves(self, entity: int) -> bool:
-        """Return whether it moves or removes an entity, or changes what pushes it along with all others."""
+        """Return whether it moves or removes an entity, or changes forces on all entities."""
         return False
 
     def is_answered_by(self, response: Response) -> bool:
-        """Return whether a response other than Error can be the answer to this request."""
+        """Return whether a response other than Error can answer this request."""
         return isinstance(response, self.ANSWER) and self.ADDS in (None, getattr(response, "type", None))
 
 
-# The world: running it, items, and the answers that many requests share.
+# World: running it, items, and answers shared by many requests.
 
 
 _IS_ADDED = Numbers("?")
 _TYPE = Numbers("B")
-_SPIED_IDS = {1: Numbers("B"), 4: Numbers("I")}  # by the bytes of the ID
+_SPIED_IDS = {1: Numbers("B"), 4: Numbers("I")}  # by the size of the ID, bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class Ok(Response, id=0):
 
 @dataclass(frozen=True, slots=True)
 class Error(Response, id=1):
-    """ERROR (1): a request failed. What a code means depends on the request."""
+    """ERROR (1): a request failed. The meaning of the code depends on the request."""
 
     code: UInt32
     message: Name = ""
@@ -289,12 +289,12 @@ class Completed(Response, id=255):
 
 @dataclass(frozen=True, slots=True)
 class Remove(Request, id=0, name="REMOVE", answer=Ok):
-    """REMOVE (0): remove an item of any type. Error 0: there is none; 1: there is no such type.
+    """REMOVE (0): remove an item of any type. Error 0: no such item; 1: no such type.
 
-    The CUAUV server takes objects for forces, of which 0 is gravity's, and does nothing about other types.
+    The CUAUV server treats objects as forces, of which 0 is gravity, and does nothing about other types.
     """
 
-    #: What the CUAUV server removes. It says OK to everything else, whether it is there or not, and leaves it there.
+    #: Types that the CUAUV server removes. It answers OK to all others, existing or not, without removing them.
     REMOVED_BY_CUAUV: ClassVar[tuple[ItemType, ...]] = (
         ItemType.ENTITY,
         ItemType.OBJECT,
@@ -313,7 +313,8 @@ class Remove(Request, id=0, name="REMOVE", answer=Ok):
 class Spy(Request, id=22, name="SPY", answer=Added, adds=ItemType.SPY, is_in_cuauv=False):
     """SPY (22): notify this client of all added and removed items.
 
-    The document says that REMOVE ends it, so something has been ADDED; it does not say so, and OK is taken as well.
+    The specification implies the answer ADDED, since REMOVE ends the spying, but does not state it. OK is accepted as
+    well.
     """
 
     def is_answered_by(self, response: Response) -> bool:
@@ -322,12 +323,12 @@ class Spy(Request, id=22, name="SPY", answer=Added, adds=ItemType.SPY, is_in_cua
 
 @dataclass(frozen=True, slots=True)
 class Spied(Response, id=136):
-    """SPIED (136): something was added or removed.
+    """SPIED (136): an item was added or removed.
 
-    The document has the ID as a uint8, other programs write a uint32: both are read, and `id_bytes` tells which.
+    The specified ID is a uint8, other programs send a uint32. Both are accepted, and `id_bytes` is the size.
     """
 
-    is_added: bool  # else removed
+    is_added: bool  # False: removed
     type: int  # an ItemType
     id: int
     id_bytes: int = 1  # or 4
@@ -347,7 +348,7 @@ class Spied(Response, id=136):
         id_bytes = reader.remaining - 2
         id_numbers = _SPIED_IDS.get(id_bytes)
         if id_numbers is None:
-            raise MisfitError(f"it has {reader.remaining} bytes, and 3 or 6 are allowed")
+            raise MisfitError(f"it has {reader.remaining} bytes, and must have 3 or 6")
         is_added, kind = _IS_ADDED.read(reader, "is_added"), _TYPE.read(reader, "type")
         return cls(is_added, kind, id_numbers.read(reader, "id"), id_bytes)
 
@@ -356,7 +357,7 @@ class Spied(Response, id=136):
 class Configured(Response, id=8):
     """CONFIGED (8): the configuration. A step lasts speed / frequency simulated seconds.
 
-    With `non_real_time` steps follow each other as fast as they can, and still last that long.
+    With `non_real_time`, steps run as fast as possible, and last the same simulated time.
     """
 
     frequency: Float64  # steps per second of the wall clock
@@ -372,7 +373,7 @@ class GetConfig(Request, id=17, name="CONFIG", answer=Configured):
 
 @dataclass(frozen=True, slots=True)
 class Reassure(Request, id=33, name="REASSURE", answer=Ok):
-    """REASSURE (33): answered with OK, always."""
+    """REASSURE (33): always answered with OK."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +393,7 @@ class Pause(Request, id=255, name="PAUSE", answer=Ok):
 
 @dataclass(frozen=True, slots=True)
 class ExtendedAttribute(Message):
-    """A name and its bytes, whose meaning is up to the clients."""
+    """Name and bytes, whose meaning is up to the clients."""
 
     key: Key  # at most 255 bytes
     data: Data
@@ -454,12 +455,12 @@ class ExtendedData(Response, id=135):
     attributes: ExtendedAttributes  # at most 255
 
 
-# Entities: the rigid bodies of the world, and their attributes. Numbers are as the wire has them: SI units, quaternions
-# as w, x, y, z, the world north-east-down. x, v and a are in the world frame, w in the frame of the model.
+# Entities: the rigid bodies of the world, and their attributes, in the wire's units: SI, quaternions as w, x, y, z, a
+# north-east-down world. x, v and a are in the world frame, w in the model frame.
 
 
 class Attribute(IntEnum):
-    """The built-in attributes of an entity."""
+    """Built-in attributes of an entity."""
 
     POSITION = 0  # x, m, world
     VELOCITY = 1  # v, m/s, world
@@ -469,7 +470,7 @@ class Attribute(IntEnum):
     CORPOREAL = 5
 
 
-#: The attributes that a state is made of, in the order in which they are asked for.
+#: The attributes of a streamed state, in the order of the request.
 STREAMED = (
     Attribute.POSITION,
     Attribute.VELOCITY,
@@ -478,10 +479,10 @@ STREAMED = (
     Attribute.ANGULAR_VELOCITY,
 )
 
-#: A vector or quaternion, a bool for CORPOREAL, and bytes for an attribute that the document does not have.
+#: A vector or quaternion, a bool for CORPOREAL, and bytes for an undocumented attribute.
 AttributeValue = tuple[float, ...] | bool | bytes
 
-#: How the values of the attributes are laid out.
+#: Layouts of the values of attributes.
 VALUES: dict[int, Numbers] = {
     Attribute.POSITION: Numbers("d", 3),
     Attribute.VELOCITY: Numbers("d", 3),
@@ -510,12 +511,12 @@ class AddEntity(Request, id=2, name="EADD", answer=Added, adds=ItemType.ENTITY):
     """EADD (2): add an entity."""
 
     mass: Float64  # kg
-    radius: Float64  # m, of the sphere that triggers and cameras take it for
+    radius: Float64  # m, of the sphere that represents it for triggers and cameras
     inertia: Vector  # kg m², about the axes of the body frame
     body_to_model: Quaternion  # btom_rq, the body frame in the model frame
     position: Vector  # m, world
-    orientation: Quaternion  # of the body frame in the world, as GetEntity gives it and unlike what SetEntity takes
-    corporeal: Flag = True  # else forces don't act on it, and it moves with its velocity alone
+    orientation: Quaternion  # of the body frame in the world, as in GetEntity and unlike in SetEntity
+    corporeal: Flag = True  # False: no forces, it moves with its velocity alone
     attributes: ExtendedAttributes = ()  # at most 255
 
     @property
@@ -525,7 +526,7 @@ class AddEntity(Request, id=2, name="EADD", answer=Added, adds=ItemType.ENTITY):
 
 @dataclass(frozen=True, slots=True)
 class SetEntity(Request, id=3, name="ESET", answer=Ok):
-    """ESET (3): set an attribute. Error 0: there is no such entity; 1: there is no such attribute."""
+    """ESET (3): set an attribute. Error 0: no such entity; 1: no such attribute."""
 
     id: UInt32
     attribute: UInt8  # an Attribute
@@ -545,10 +546,10 @@ class EntityGot(Response, id=4):
 
 @dataclass(frozen=True, slots=True)
 class GetEntity(Request, id=4, name="EGET", answer=EntityGot):
-    """EGET (4): ask for an attribute. Error 0: there is no such entity; 1: there is no such attribute.
+    """EGET (4): get an attribute. Error 0: no such entity; 1: no such attribute.
 
-    The document's struct ends with a `data` that has no meaning in a question. Programs neither send nor accept it,
-    and so do we.
+    The specified struct ends with a `data` field, which has no meaning in a request. Programs neither send nor accept
+    it, nor does this codec.
     """
 
     id: UInt32
@@ -569,7 +570,7 @@ class StreamEntity(Request, id=14, name="ESTREAM", answer=Added, adds=ItemType.E
     """ESTREAM (14): send EntityData after every `period` steps. Error 0: a bad attribute; 1: no such entity."""
 
     id: UInt32
-    period: UInt32  # steps; with 0 nothing is ever sent
+    period: UInt32  # steps; 0: never
     attributes: Annotated[tuple[int, ...], ListOf("B", UInt8)]  # at most 255
 
 
@@ -578,7 +579,7 @@ class EntityData(Response, id=129):
     """EDATA (129): the attributes of an entity after a step, in the order of the request."""
 
     id: int  # of the stream
-    attributes: tuple[int, ...]  # each an Attribute
+    attributes: tuple[int, ...]  # Attribute numbers
     values: tuple[AttributeValue, ...]
 
     def encode(self) -> bytes:
@@ -588,7 +589,7 @@ class EntityData(Response, id=129):
         data = _STREAM.pack(self.id, "id of EntityData") + _ATTRIBUTE.pack(len(attributes), "number of attributes")
         for attribute, value in zip(attributes, values, strict=True):
             if not is_one_of(attribute, tuple(VALUES)):
-                raise LocalProtocolError(f"There is no attribute {attribute!r:.200}, only 0 to {max(VALUES)}.")
+                raise LocalProtocolError(f"Attribute {attribute!r:.200} does not exist: they are 0 to {max(VALUES)}.")
             data += _ATTRIBUTE.pack(attribute, "attribute") + VALUES[attribute].pack(value, f"value of {attribute}")
         return data
 
@@ -598,18 +599,18 @@ class EntityData(Response, id=129):
         for _ in range(_ATTRIBUTE.read(reader, "count of attributes")):
             attribute = _ATTRIBUTE.read(reader, "attribute")
             if attribute not in VALUES:
-                raise MisfitError(f"there is no attribute {attribute}, so its size is unknown")
+                raise MisfitError(f"attribute {attribute} does not exist, so its size is unknown")
             attributes.append(attribute)
             values.append(VALUES[attribute].read(reader, "value"))
         return cls(stream, tuple(attributes), tuple(values))
 
 
-# Cameras: they see where entities appear, not what they look like. The bodies of CLIST, CVIEW and CGOT are not
-# documented, so they are bytes here; CBCAST is what the document describes as CBSTART.
+# Cameras: they report the position of entities in the image, without an image. The bodies of CLIST, CVIEW and CGOT are
+# undocumented, so they are bytes here. CBCAST is described as CBSTART in the specification.
 
 
 class CameraAttribute(IntEnum):
-    """The attributes of a camera."""
+    """Attributes of a camera."""
 
     ORIENTATION = 0  # q
     POSITION = 1  # x, m
@@ -617,7 +618,7 @@ class CameraAttribute(IntEnum):
     ENABLED = 3
 
 
-#: A quaternion or vector, a float for FOCAL_LENGTH, a bool for ENABLED, bytes for attributes that don't exist.
+#: A quaternion or vector, a float for FOCAL_LENGTH, a bool for ENABLED, bytes for undocumented attributes.
 CameraValue = tuple[float, ...] | float | bool | bytes
 
 _VALUES = {
@@ -637,20 +638,20 @@ class ListCameras(Request, id=9, name="CLIST", is_in_cuauv=False):
 
 @dataclass(frozen=True, slots=True)
 class AddCamera(Request, id=10, name="CADD", answer=Added, adds=ItemType.CAMERA):
-    """CADD (10): attach a camera to an entity. Error 0: there is no such entity."""
+    """CADD (10): attach a camera to an entity. Error 0: no such entity."""
 
     entity: UInt32
     orientation: Quaternion  # of the camera in the entity's model frame
     position: Vector  # m, in the entity's model frame
     focal_length: Float64
-    enabled: Flag = True  # else its streams are silent
+    enabled: Flag = True  # False: its streams are silent
 
 
 @dataclass(frozen=True, slots=True)
 class SetCamera(Request, id=11, name="CSET", answer=Ok):
-    """CSET (11): set an attribute of a camera. Error 0: there is no such camera; 1: there is no such attribute.
+    """CSET (11): set an attribute of a camera. Error 0: no such camera; 1: no such attribute.
 
-    The CUAUV server takes an orientation and a position to be in the entity's body frame here, other than in CADD.
+    The CUAUV server interprets orientation and position in the entity's body frame here, unlike in CADD.
     """
 
     id: UInt32
@@ -660,14 +661,14 @@ class SetCamera(Request, id=11, name="CSET", answer=Ok):
 
 @dataclass(frozen=True, slots=True)
 class CameraGot(Response, id=7):
-    """CGOT (7): where an entity appears."""
+    """CGOT (7): an entity's position in the image."""
 
     body: RestOfBody = b""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewCamera(Request, id=12, name="CVIEW", answer=CameraGot, is_in_cuauv=False):
-    """CVIEW (12): get where an entity appears."""
+    """CVIEW (12): get an entity's position in the image."""
 
     body: RestOfBody = b""
 
@@ -676,25 +677,25 @@ class ViewCamera(Request, id=12, name="CVIEW", answer=CameraGot, is_in_cuauv=Fal
 class StreamCamera(Request, id=15, name="CSTREAM", answer=Added, adds=ItemType.CAMERA_STREAM):
     """CSTREAM (15): send CameraData after every `period` steps.
 
-    Error 0: there is no such camera; 1: there is no such target; 2: the camera is on it.
+    Error 0: no such camera; 1: no such target; 2: the camera is on the target.
     """
 
     id: UInt32
-    period: UInt32  # steps; with 0 nothing is ever sent
-    target: UInt32  # the ID of the entity to look for
+    period: UInt32  # steps; 0: never
+    target: UInt32  # ID of the observed entity
 
 
 @dataclass(frozen=True, slots=True)
 class CameraData(Response, id=130):
-    """CDATA (130): where an entity appears on the screen.
+    """CDATA (130): an entity's position in the image.
 
-    (0, 0) is straight ahead, x grows to the right and y downwards.
+    (0, 0) is straight ahead. x grows to the right, y downwards.
     """
 
     id: UInt32  # of the stream
     x: Float32
     y: Float32
-    radius: Float32  # apparent; 0 when it can't be seen
+    radius: Float32  # apparent; 0: not visible
     depth: Float32  # m, along the camera's x axis
 
 
@@ -709,7 +710,7 @@ class BroadcastCamera(Request, id=16, name="CBCAST", answer=Added, adds=ItemType
 
 
 class TriggerType(IntEnum):
-    """The documented types of triggers."""
+    """Documented types of triggers."""
 
     COLLISION = 0
     SWEEP_COLLISION = 1
@@ -719,7 +720,7 @@ class TriggerType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CollisionTrigger(Message):
-    """Two entities are within a distance after a step."""
+    """Collision: two entities are within a distance after a step."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.COLLISION
     a: UInt32
@@ -729,7 +730,7 @@ class CollisionTrigger(Message):
 
 @dataclass(frozen=True, slots=True)
 class SweepCollisionTrigger(Message):
-    """Two entities touch at any time during a step."""
+    """Swept collision: two entities touch at any time during a step."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.SWEEP_COLLISION
     a: UInt32
@@ -738,7 +739,7 @@ class SweepCollisionTrigger(Message):
 
 @dataclass(frozen=True, slots=True)
 class BytecodeTrigger(Message):
-    """A program for an undocumented machine. The CUAUV server's answer to it is of an undefined type."""
+    """Program for an undocumented machine. The CUAUV server's response has an undefined type."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.BYTECODE
     code: Data
@@ -746,24 +747,24 @@ class BytecodeTrigger(Message):
 
 @dataclass(frozen=True, slots=True)
 class PathTrigger(Message):
-    """An entity moves between two points without leaving the line between them."""
+    """Path: an entity moves between two points without leaving the line between them."""
 
     TYPE: ClassVar[TriggerType] = TriggerType.PATH
     entity: UInt32
     start: Vector  # m, world
     end: Vector  # m, world
-    distance: Float64  # m, how close it has to be
+    distance: Float64  # m, maximum
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownTrigger(Message):
-    """A trigger of an undocumented type, whose configuration is the rest of the body."""
+    """Trigger of an undocumented type. Its configuration is the rest of the body."""
 
     type: int
     configuration: RestOfBody
 
 
-#: What the document has.
+#: Documented triggers.
 Trigger = CollisionTrigger | SweepCollisionTrigger | BytecodeTrigger | PathTrigger
 _TRIGGERS: dict[int, type[Trigger]] = {
     kind.TYPE: kind for kind in (CollisionTrigger, SweepCollisionTrigger, BytecodeTrigger, PathTrigger)
@@ -771,7 +772,7 @@ _TRIGGERS: dict[int, type[Trigger]] = {
 
 
 class _TriggerLayout(Layout):
-    """The type of a trigger, then its configuration."""
+    """Layout of a trigger: its type, then its configuration."""
 
     _type = Numbers("B")
 
@@ -779,7 +780,7 @@ class _TriggerLayout(Layout):
         if isinstance(value, Trigger):
             return self._type.pack(value.TYPE, meaning) + value.encode()
         if not isinstance(value, UnknownTrigger) or value.type in tuple(_TRIGGERS):
-            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be a trigger or of an unknown type.")
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and must be a trigger or an UnknownTrigger.")
         return self._type.pack(value.type, f"type of the {meaning}") + value.encode()
 
     def read(self, reader: Reader, meaning: str) -> Any:
@@ -792,8 +793,8 @@ class _TriggerLayout(Layout):
 class AddTrigger(Request, id=13, name="TADD", answer=Added, adds=ItemType.TRIGGER):
     """TADD (13): add a trigger, whose events are sent to this client.
 
-    Error 0: there are no triggers of this type. For collisions 1: an entity with itself; 2, 3: there is no entity a,
-    no entity b. For paths 1: there is no such entity; 2: the distance is not above 0.
+    Error 0: no such type. For collisions 1: an entity with itself; 2, 3: no entity a, no entity b.
+    For paths 1: no such entity; 2: the distance is not above 0.
     """
 
     trigger: Annotated[Trigger | UnknownTrigger, _TriggerLayout()]
@@ -834,18 +835,18 @@ class PathEnded(Response, id=134):
     id: UInt32
 
 
-# Objects: the forces and engines that act on entities. The document gives the body of OADD alone, and no known server
-# implements the others, whose bodies are bytes here.
+# Objects: forces and engines that act on entities. Only the body of OADD is specified, and no known server implements
+# the others, whose bodies are bytes here.
 
 
 @dataclass(frozen=True, slots=True)
 class Turbulence(Message):
-    """What the class `turbulence` takes: a force and a torque in the world frame, on every corporeal entity.
+    """Data of the class `turbulence`: a force and a torque in the world frame, on every corporeal entity.
 
-    Encoded, it is AddObject.data. The document names the numbers and does not explain them. The CUAUV server lets each
-    component walk: it starts at zero, changes in each step at a rate drawn evenly from between two rates, and is kept
-    between its bounds a and b. So equal bounds make it constant, whatever the rates, and rates of one sign drive it to
-    a bound.
+    Encoded, it is AddObject.data. The specification names the numbers without explanation. In the CUAUV server, each
+    component is a random walk: it starts at zero, changes in each step at a rate drawn uniformly between two rates, and
+    is clamped to its bounds a and b. Equal bounds therefore make it constant, at any rates, and rates of one sign drive
+    it to a bound.
     """
 
     CLASS: ClassVar[str] = "turbulence"
@@ -860,11 +861,11 @@ class Turbulence(Message):
 
     @classmethod
     def of(cls, data: bytes) -> "Turbulence":
-        """Return what AddObject.data has. Raises ValueError."""
+        """Decode AddObject.data. Raises ValueError."""
         try:
             return cls.decode(data)
         except MisfitError as error:
-            raise ValueError(f"The data are not a turbulence: {error}.") from error
+            raise ValueError(f"The data are no turbulence: {error}.") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -890,7 +891,7 @@ class ListObjects(Request, id=6, name="OLIST", answer=ObjectsListed, is_in_cuauv
 
 @dataclass(frozen=True, slots=True)
 class AddObject(Request, id=7, name="OADD", answer=Added, adds=ItemType.OBJECT):
-    """OADD (7): add an object of a class. The data extend to the end of the body."""
+    """OADD (7): add an object of a class. The data fill the rest of the body."""
 
     class_name: Name
     data: RestOfBody
@@ -928,14 +929,14 @@ class GetObject(Request, id=18, name="OGET", answer=ObjectGot, is_in_cuauv=False
 
 
 DEFAULT_PORT = 7772
-VEHICLE = 0  # the ID of the entity that is there from the start
-MAX_BODY_BYTES = 16 << 20  # of what is read
-MAX_REQUEST_BYTES = 1024  # of the body of a request: the CUAUV server closes on a longer one
-MAX_OUTSTANDING = 1024  # requests without an answer
+VEHICLE = 0  # ID of the entity that exists from the start
+MAX_BODY_BYTES = 16 << 20  # received
+MAX_REQUEST_BYTES = 1024  # of a request; the CUAUV server disconnects on larger ones
+MAX_OUTSTANDING = 1024  # unanswered requests
 
 
 def _by_id(base: type[Any]) -> dict[int, Any]:
-    """Return all requests or responses above, by type ID."""
+    """Return the request or response classes of this module by type ID."""
     things: list[Any] = [thing for thing in globals().values() if isinstance(thing, type)]
     return {kind.ID: kind for kind in things if issubclass(kind, base) and kind is not base}
 
@@ -943,30 +944,32 @@ def _by_id(base: type[Any]) -> dict[int, Any]:
 REQUESTS: dict[int, type[Request]] = _by_id(Request)
 RESPONSES: dict[int, type[Response]] = _by_id(Response)
 
-_HEADER = struct.Struct(">BI")  # type ID, bytes of the body
+_HEADER = struct.Struct(">BI")  # type ID, length of the body
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The server's answer to a request."""
+    """Answer of the server to a request."""
 
     request: Request
-    response: Response  # of the request's ANSWER, or Error
+    response: Response  # of the request's type ANSWER, or Error
 
 
 def frame(message: Message) -> bytes:
     """Return a message with its header, for any connection. Raises LocalProtocolError if it can't be encoded.
 
-    What a server sends to many clients needs to be framed only once.
+    A message to many clients is framed only once.
     """
     body = message.encode()
     if len(body) > MAX_BODY_BYTES:
-        raise LocalProtocolError(f"{type(message).__name__} has {len(body)} bytes, and {MAX_BODY_BYTES} are allowed.")
+        raise LocalProtocolError(
+            f"{type(message).__name__} has {len(body)} bytes, and must have at most {MAX_BODY_BYTES}."
+        )
     return _HEADER.pack(message.ID, len(body)) + body
 
 
 class _Connection(StreamConnection[EventT]):
-    """The base of both roles."""
+    """Base class for both roles."""
 
     _header = _HEADER
     _kinds: ClassVar[dict[int, Any]]
@@ -979,7 +982,7 @@ class _Connection(StreamConnection[EventT]):
         kind, length = header
         message = self._kinds.get(kind)
         if message is None:
-            raise self._fail(f"sent a message of type {kind}, which it does not have")
+            raise self._fail(f"sent a message of unknown type {kind}")
         if length != message.BODY_BYTES:
             if message.BODY_BYTES is not None:
                 raise self._fail(f"sent {message.__name__} with {length} bytes instead of {message.BODY_BYTES}")
@@ -992,14 +995,13 @@ class _Connection(StreamConnection[EventT]):
 
     @abstractmethod
     def _taken(self, message: Any) -> Any:
-        """Return the event of a message that has arrived. Raises what `_fail` returns."""
+        """Return the event of a received message. Raises the errors of `_fail`."""
 
 
 class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
-    """A client's side. `next_event` returns Answers in the order of the requests, and out-of-band messages.
+    """Connection of a client. `next_event` returns Answers in the order of the requests, and out-of-band messages.
 
-    A server closes the connection instead of answering a request that it rejects, so `outstanding` may be above 0 at
-    the end.
+    A server disconnects instead of answering a rejected request, so `outstanding` may be above 0 at the end.
     """
 
     _peer = "simulator"
@@ -1020,31 +1022,31 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
 
     @property
     def outstanding(self) -> int:
-        """The number of pending requests."""
+        """Number of pending requests."""
         return len(self._requests)
 
     @property
     def oldest(self) -> Request | None:
-        """The request that the next answer is for."""
+        """Oldest pending request, to which the next answer belongs."""
         return self._requests[0] if self._requests else None
 
     def send(self, request: Request) -> bytes:
-        """Return the bytes of a request, to be written at once: the CUAUV server can't read it in pieces.
+        """Return the bytes of a request. Write them at once: the CUAUV server can't read a request in pieces.
 
-        Raises LocalProtocolError for what is not a request or does not fit the wire, for a body that is too long for
-        the server, and when too many requests are pending. Then nothing is to be sent, and no answer is expected.
+        Raises LocalProtocolError if it is not a request, can't be encoded, is too long for the server, or exceeds the
+        limit of pending requests. In that case, nothing must be sent, and no answer is expected.
         """
         if REQUESTS.get(getattr(request, "ID", -1)) is not type(request):
-            raise LocalProtocolError(f"A client does not send {type(request).__name__}.")
+            raise LocalProtocolError(f"A client must not send {type(request).__name__}.")
         if len(self._requests) >= self._max_outstanding:
             raise LocalProtocolError(
-                f"{len(self._requests)} requests wait for an answer; no more than {self._max_outstanding} may."
+                f"{len(self._requests)} requests are pending, and at most {self._max_outstanding} are allowed."
             )
         data = frame(request)
         if len(data) - _HEADER.size > self._max_request_bytes:
             raise LocalProtocolError(
                 f"{type(request).__name__} has {len(data) - _HEADER.size} bytes, "
-                f"and the simulator takes {self._max_request_bytes}."
+                f"and the simulator accepts at most {self._max_request_bytes}."
             )
         self._requests.append(request)
         return data
@@ -1054,7 +1056,7 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
 
     def _answer(self, response: Response) -> Answer:
         if not self._requests:
-            raise self._fail(f"sent {type(response).__name__}, and no request was open")
+            raise self._fail(f"sent {type(response).__name__} without a pending request")
         request = self._requests[0]
         if not isinstance(response, Error) and not request.is_answered_by(response):
             raise self._fail(f"answered {request!r} with {response!r}"[:1000])
@@ -1063,38 +1065,38 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
 
 
 class ServerConnection(_Connection[Request | ConnectionClosed]):
-    """The server's side, for one client. `next_event` returns requests, each to be answered in order.
+    """Connection of the server to one client. `next_event` returns requests, to be answered in order.
 
-    It raises RemoteProtocolError, again at each call, for what the document does not allow, a request that it does not
-    have included. The CUAUV server closes then, without an answer.
+    It raises RemoteProtocolError, again at each call, for data that violate the specification, including unknown
+    requests. The CUAUV server disconnects then, without an answer.
     """
 
     _peer = "client"
     _kinds = REQUESTS
 
     def __init__(self, *, max_body_bytes: int = MAX_BODY_BYTES) -> None:
-        """`max_body_bytes` limits requests, without headers; the CUAUV server's limit is MAX_REQUEST_BYTES."""
+        """`max_body_bytes` limits requests, without headers. The CUAUV server's limit is MAX_REQUEST_BYTES."""
         super().__init__(max_body_bytes)
         self._requests: deque[Request] = deque()
 
     @property
     def outstanding(self) -> int:
-        """The number of requests to answer."""
+        """Number of unanswered requests."""
         return len(self._requests)
 
     def send(self, response: Response) -> bytes:
         """Return the bytes of a response.
 
-        Raises LocalProtocolError for what is not a response or does not fit the wire, and for an answer of the wrong
-        type for the oldest pending request.
+        Raises LocalProtocolError if it is not a response, can't be encoded, or is an answer of the wrong type for the
+        oldest pending request.
         """
         kind = type(response)
         if RESPONSES.get(getattr(response, "ID", -1)) is not kind:
-            raise LocalProtocolError(f"A simulator does not send {kind.__name__}.")
+            raise LocalProtocolError(f"A simulator must not send {kind.__name__}.")
         if not response.is_in_band:
             return frame(response)
         if not self._requests:
-            raise LocalProtocolError(f"{kind.__name__} is an answer, and no request is open.")
+            raise LocalProtocolError(f"{kind.__name__} is an answer, but no request is pending.")
         request = self._requests[0]
         if kind is not Error and not request.is_answered_by(response):
             raise LocalProtocolError(f"{response!r} is not an answer to {request!r}.")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+"""Sample conversation with each message of the protocol, and a reader that recognizes neutral commands."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from drone_bridge.simulator import codec as sim
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 NOWHERE, SOMEWHERE = (0.0, 0.0, 0.0), (2.0, -0.5, 1.25)
 NOTE = sim.ExtendedAttribute("note", b"hello")
-#: Each request with an answer to it.
+#: Requests with one answer each.
 ASKED: tuple[tuple[sim.Request, sim.Response], ...] = (
     (sim.Reassure(), sim.Ok()),
     (sim.GetConfig(), sim.Configured(100.0, 1.0, False, True)),
@@ -53,7 +53,7 @@ ASKED: tuple[tuple[sim.Request, sim.Response], ...] = (
     (sim.Pause(), sim.Ok()),
     (sim.Remove(sim.ItemType.CAMERA, 0), sim.Ok()),
 )
-#: What comes unasked.
+#: Out-of-band messages.
 TOLD: tuple[sim.Response, ...] = (
     sim.EntityData(0, (sim.Attribute.POSITION, sim.Attribute.CORPOREAL), (SOMEWHERE, True)),
     sim.EntityData(1, tuple(sim.Attribute)[:5], (SOMEWHERE, SOMEWHERE, NOWHERE, (0.5, 0.5, -0.5, 0.5), SOMEWHERE)),
@@ -71,7 +71,7 @@ TOLD: tuple[sim.Response, ...] = (
 
 
 def conversation() -> tuple[Sent, ...]:
-    """Return each request with its answer, then what comes unasked."""
+    """Return each request with its answer, then the out-of-band messages."""
     asked = (
         sent
         for request, response in ASKED
@@ -81,7 +81,7 @@ def conversation() -> tuple[Sent, ...]:
 
 
 def commands() -> Callable[[bytes], Iterator[bool]]:
-    """Read velocities of the vehicle."""
+    """Return a reader of the vehicle's velocities."""
     connection = sim.ServerConnection()
 
     def read(data: bytes) -> Iterator[bool]:
@@ -95,7 +95,7 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
 
 
 class RecordedSimulator(Recorded):
-    """A client that may ask for whatever the wire can carry, as the log may be of any."""
+    """Reader of a recording, whose client is limited only by the wire: the log may be of any client."""
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         super().__init__(kind, parameters)

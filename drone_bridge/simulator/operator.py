@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the underwater simulator that follows a plan and reports the streamed state.
+"""Scripted client of the underwater simulator, which follows a plan and prints the streamed state.
 
     drone-bridge operate simulator --plan '4s forward 0.5, 3s turn 0.5'
 
-As clients do, it runs the world first, sets v in the world and w in the vehicle's own frame again and again, and has
-the vehicle's state streamed on a second connection, since real servers mix streams up with answers.
+Like other clients, it first runs the world, then repeatedly sets v in the world frame and w in the vehicle's frame. The
+vehicle's state is streamed on a second connection, since real servers interleave streams and answers wrongly.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ STREAMED = (Attribute.POSITION, Attribute.VELOCITY, Attribute.ORIENTATION, Attri
 
 
 class Client:
-    """One connection: sends requests, waits for answers, and queues other messages."""
+    """Connection that sends requests, waits for answers, and queues other messages."""
 
     def __init__(self, stream: OneStream) -> None:
-        self.news: list[sim.Response] = []  # unsolicited responses
+        self.news: list[sim.Response] = []  # out-of-band messages
         self._stream = stream
         self._connection = sim.ClientConnection()
 
     def ask(self, request: sim.Request) -> sim.Response:
         """Return the answer, which may be an Error. Raises LinkError and RemoteProtocolError."""
-        self._stream.send(self._connection.send(request))  # at once: real servers need that
+        self._stream.send(self._connection.send(request))  # in one piece, as real servers require
         deadline_s = time.monotonic() + ANSWER_TIMEOUT_S
         while not (answers := self._read(deadline_s)):
             continue
@@ -62,7 +62,7 @@ class Client:
     def _read(self, deadline_s: float) -> list[sim.Answer]:
         data = self._stream.receive(max(0.0, deadline_s - time.monotonic()))
         if not data:
-            raise LinkError(f"{self._stream.peer} has closed the connection.")
+            raise LinkError(f"{self._stream.peer} closed the connection.")
         self._connection.receive_data(data)
         answers = []
         while (event := self._connection.next_event()) is not NEED_DATA:
@@ -74,16 +74,16 @@ class Client:
 
 
 class Swimmer(Operator):
-    """Steers the vehicle and tracks its state."""
+    """Operator that steers the vehicle and tracks its state."""
 
     period_s = SEND_PERIOD_S
 
     def __init__(self, requests: Client, streams: Client, vehicle: int, plan: Plan, cancellation: Cancellation) -> None:
         super().__init__(plan, cancellation)
         self._requests, self._streams, self._vehicle = requests, streams, vehicle
-        #: Simulated seconds per second of the wall clock, by which plans go.
+        #: Simulated seconds per second of the wall clock. Plans use simulated time.
         self._speed = 1.0
-        #: The newest orientation of the vehicle; None while it is not known.
+        #: Newest orientation of the vehicle. None while unknown.
         self.attitude: WxyzQuaternion | None = None
 
     @property
@@ -106,11 +106,11 @@ class Swimmer(Operator):
 
     def _note_speed(self, configured: sim.Configured) -> None:
         if configured.non_real_time:
-            print_event("the simulator steps as fast as it can: the plan's seconds are those of the clock on the wall")
+            print_event("the simulator is not real-time: the plan is in wall time")
         elif configured.speed > 0:
             self._speed = configured.speed
             if self._speed != 1.0:
-                print_event(f"the plan's seconds are simulated ones: {self._speed:g} pass in one")
+                print_event(f"the plan is in simulated time: {self._speed:g} s per second")
 
     def listen(self, timeout_s: float) -> None:
         if not self._streams.news:
@@ -125,14 +125,14 @@ class Swimmer(Operator):
         x, v, q, w = data.values
         self.attitude = q  # type: ignore[assignment] # four numbers, as the wire has it
         if self.is_report_due():
-            print_event(f"receives x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
+            print_event(f"received x {_numbers(x)} m, v {_numbers(v)} m/s, q {_numbers(q)}, w {_numbers(w)} rad/s")
 
     def steer(self, leg: Leg) -> str:
         requests = self.requests_for(leg)
         for request in requests:
             answer = self._requests.ask(request)
             if isinstance(answer, sim.Error):
-                print_event(f"was refused {request.NAME}: {answer.message}")
+                print_event(f"{request.NAME} was refused: {answer.message}")
         return ", ".join(f"{name} {_numbers(request.value)}" for name, request in zip("vw", requests, strict=True))
 
     def finish(self) -> None:
@@ -141,11 +141,11 @@ class Swimmer(Operator):
     def leave(self) -> None:
         """Wait for the server to close first, as real servers require."""
         for client, requests in ((self._requests, self.requests_for(REST)), (self._streams, ())):
-            with contextlib.suppress(LinkError):  # where the simulator has gone, that is what is to be reported
+            with contextlib.suppress(LinkError):  # a lost connection is reported by its own error
                 client.leave(*requests)
 
     def requests_for(self, leg: Leg) -> tuple[sim.SetEntity, sim.SetEntity]:
-        """Return the requests that set a leg's velocities: v is in world axes, so it depends on the attitude."""
+        """Return the requests that set a leg's velocities. v is in world axes, so it depends on the attitude."""
         body: Vector = (leg.forward, -leg.left, -leg.up)
         v = rotate(self.attitude, body) if self.attitude else (0.0, 0.0, 0.0)
         w = (0.0, 0.0, -leg.turn)
@@ -194,13 +194,13 @@ def _connected(options: argparse.Namespace, cancellation: Cancellation, stack: c
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; return its exit code."""
+    """Run the program. Return its exit status."""
     return run_program("simulator", operate, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line. Exits with a message when it is wrong."""
-    parser = OperatorParser("simulator", "A client of the underwater simulator.", sim.DEFAULT_PORT, "the simulator")
+    """Parse the command line. Exits with a message on errors."""
+    parser = OperatorParser("simulator", "Scripted client of the simulator.", sim.DEFAULT_PORT, "the simulator")
     return parser.parse_args(arguments)
 
 

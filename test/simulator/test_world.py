@@ -10,10 +10,10 @@ import pytest
 from offline_simulator import LEVEL, OfflineSimulator, RecordingClient, entity
 
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.device.requests import HangUpError, Quirks, ServedClient
+from drone_bridge.simulator.device.requests import Quirks, ServedClient
 from drone_bridge.simulator.device.world import FULL, INVALID, MAX_ITEMS, MAX_SPIES, UNSUPPORTED
 from drone_bridge.simulator.emulator.scene import SCENES
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 
 ZERO = (0.0, 0.0, 0.0)
 VEHICLE, GRAVITY = 0, 0
@@ -372,7 +372,7 @@ def test_a_body_of_more_than_1024_bytes_ends_the_connection():
 def test_what_is_unknown_or_empty_or_in_pieces_ends_the_connection(said):
     served = ServedClient(Quirks.REAL)
     served.receive(said)
-    with pytest.raises(HangUpError):
+    with pytest.raises(DisconnectPeerError):
         served.next_request()
 
 

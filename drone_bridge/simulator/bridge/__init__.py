@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node simulator_bridge."""
+"""The simulator_bridge node."""

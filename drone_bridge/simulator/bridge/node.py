@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """simulator_bridge: a client of the underwater simulator, as a ROS 2 node. See docs/simulator.md.
 
-What is said when is in `session.client`; this node gives it topics, services, parameters, and connections.
+`session.client` decides what to send. This node provides its topics, services, parameters and connections.
 """
 
 from random import Random
@@ -37,9 +37,9 @@ from drone_bridge.simulator.topics import axes, set_velocity, within_maxima
 from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
 from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 
-#: Small chunks: a stream without pause delays no velocity by more than one. And a server that sends header and body in
-#: two packets waits for the acknowledgement of the first. One that is suspended is not closed while its system
-#: acknowledges: the real one dies of SIGPIPE when it continues. It has a minute to continue and to close as well.
+#: Small chunks, so that a continuous stream does not delay a velocity. A quick acknowledgement, since a server that
+#: sends header and body in two packets waits for that of the first one. A suspended server's connection is kept while
+#: its system acknowledges: the real one dies of SIGPIPE when it continues. It has a minute to continue and to close.
 OPTIONS = StreamOptions(
     chunk_bytes=16 * 1024,
     acknowledges_at_once=True,
@@ -47,11 +47,11 @@ OPTIONS = StreamOptions(
     linger_s=60.0,
     max_lingering=8,
 )
-HEADING = "heading"  # of conditions
+HEADING = "heading"  # name of a condition
 
 
 class SimulatorBridge(ProtocolNode):
-    """Publishes the simulator's world, steers its vehicle, and forwards service calls."""
+    """Node that publishes the simulator's world, steers its vehicle, and forwards service calls."""
 
     rates = ("steps", "stream_messages", "requests", "velocities")
     problems = (
@@ -68,7 +68,7 @@ class SimulatorBridge(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_bridge", PARAMETERS, **options)
-        #: What talks to the simulator; None before the node was active.
+        #: The session; None before the first activation.
         self.session: ClientSession | None = None
         self._simulator_services = SimulatorServices(self, lambda: self.session)
 
@@ -78,11 +78,11 @@ class SimulatorBridge(ProtocolNode):
         self._vehicle: int = get("vehicle")
         if any(get("body_to_model")):
             if len(get("body_to_model")) != 4:
-                raise ValueError("body_to_model has to have 4 numbers.")
+                raise ValueError("body_to_model must have 4 numbers.")
             BodyToModel(get("body_to_model"))
         named = read_entities(get("entities"))
         if self._vehicle in named:
-            raise ValueError(f"entities names {self._vehicle}, which is the vehicle.")
+            raise ValueError(f"entities contains {self._vehicle}, which is the vehicle.")
         frames = frame_names(self.parameters, FrameNames)
         entities = Entities(self._vehicle, named, topic_token, frames.own)
         time = SimulatedTime(is_published=get("publish_clock"))
@@ -100,7 +100,7 @@ class SimulatorBridge(ProtocolNode):
         self._commands.take_velocities()
 
     def make_transport(self) -> Link:
-        """Open the connections to the simulator."""
+        """Return a link with the connections to the simulator."""
         get = self.parameters.__getitem__
         host, port, log = get("host"), get("port"), self.wire_log
         return TcpPeer(host, port, self._connecting_failed, connections=CONNECTIONS, options=OPTIONS, wire_log=log)
@@ -115,7 +115,7 @@ class SimulatorBridge(ProtocolNode):
         """Return the items given by parameters. Raises ValueError."""
         get = self.parameters.__getitem__
         period = get("stream_period")
-        # The clock counts the steps in the vehicle's stream.
+        # A stream of every step, which drives the clock.
         items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
         items += [EntityStream(entity, period) for entity in (self._vehicle, *read_entities(get("entities")))]
         for adding in read_cameras(get("cameras")):
@@ -123,7 +123,7 @@ class SimulatorBridge(ProtocolNode):
             items += [camera, *(CameraStream(camera, target, adding.period) for target in adding.targets)]
         return items + [Trigger(adding.name, wire_trigger(adding)) for adding in read_triggers(get("triggers"))]
 
-    # What the executor does.
+    # In the executor.
 
     def _have_steered(self) -> None:
         if self.session:
@@ -135,11 +135,11 @@ class SimulatorBridge(ProtocolNode):
         return within_maxima(velocity, self.parameters["max_linear_speed"], self.parameters["max_angular_speed"])
 
     def _requests(self, velocity: BodyVelocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
-        """Return what sets a velocity; zero needs no attitude."""
+        """Return the requests that set a velocity. Zero needs no attitude."""
         return set_velocity(self._vehicle, velocity, axes.orientation(attitude) if attitude else IDENTITY)
 
     def publish_event(self, message: Any) -> None:
-        """Publish what the simulator says, and what is known of it."""
+        """Publish an event of the session."""
         if handle := self._outputs.handlers.get(type(message)):
             handle(message)
         if isinstance(message, published.RoundTrip):
@@ -151,7 +151,7 @@ class SimulatorBridge(ProtocolNode):
             rotation = " ".join(f"{number:.6g}" for number in message.rotation or ())
             self.report.facts["body_to_model"] = rotation or "not known"
         elif isinstance(message, published.HeadingUnknown):
-            self.report.begin_condition(HEADING, "The vehicle's heading is not known")
+            self.report.begin_condition(HEADING, "The vehicle's heading is unknown")
 
 
 def main() -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatorOutputs: the topics of simulator_bridge by the table of topics, tf, and stamps. For the loop's thread."""
+"""SimulatorOutputs: topics of simulator_bridge from the table of topics, tf, and stamps. For the loop's thread."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,14 +38,14 @@ from drone_bridge.simulator.topics import (
 
 
 class EntityTopics:
-    """The topics of one entity: odom and imu/data of the vehicle, pose and twist of others."""
+    """Topics of one entity: odom and imu/data of the vehicle, pose and twist of others."""
 
     def __init__(self, node: ProtocolNode, translation: Translation, name: str | None) -> None:
         """`name` is None for the vehicle."""
         self._node = node
         self.translation = translation
         self._made: list[Publisher[Any]] = []
-        #: Of states.
+        #: Publishers of states.
         self.publishers = (
             TopicPublishers(node, VEHICLE_STATES, translation)
             if name is None
@@ -58,7 +58,7 @@ class EntityTopics:
         )
 
     def _make_publisher(self, row: Topic) -> "Publisher[Any]":
-        """Create a publisher without QoS override parameters, which would pile up with every name ever given."""
+        """Create a publisher without QoS override parameters, which would accumulate with every name."""
         publisher = self._node.create_publisher(row.message, row.name, row.qos(), event_callbacks=NO_EVENTS)
         self._made.append(publisher)
         return publisher
@@ -71,7 +71,7 @@ class EntityTopics:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The states of a step, with the topics of their entities."""
+    """States of a step, with the topics of their entities."""
 
     of: list[tuple[EntityTopics, EntityState]]
 
@@ -85,21 +85,21 @@ TF = Topic(
     TFMessage,
     of=Moved,
     to_ros=lambda _, moved, stamp: moved.transforms(stamp),
-    qos=lambda: QoSProfile(depth=100),  # listeners may be slow
+    qos=lambda: QoSProfile(depth=100),  # subscribers may be slow
     if_parameter="publish_tf",
 )
 
 
 class SimulatorOutputs:
-    """All topics."""
+    """All topics of the node."""
 
     def __init__(self, node: ProtocolNode, vehicle: int, frames: FrameNames) -> None:
         self._node, self._vehicle, self._frames = node, vehicle, frames
         self.stamps = Stamps(node.parameters, node.now)
-        self._time = Time()  # of the simulation
-        self._newest: tuple[float, Time] | None = None  # the stamp of this step, and when that was
+        self._time = Time()  # simulated
+        self._newest: tuple[float, Time] | None = None  # stamp of this step, and its time
         self._topics = {vehicle: EntityTopics(node, Translation(frames), None)}  # by entity
-        #: What events, too, are made by.
+        #: Translation of events.
         self._translation = self._topics[vehicle].translation
         self._events: dict[type, tuple[Publisher[Any], Any]] = {}
         publishers: dict[str, Publisher[Any]] = {}
@@ -113,7 +113,7 @@ class SimulatorOutputs:
         is_told = node.parameters["publish_clock"]
         self._clock = node.make_publisher(Clock, CLOCK_TOPIC, newest()) if is_told else None
         self._static_transforms: dict[str, TransformStamped] = {}
-        #: What publishes each kind of message of the session.
+        #: Publishing functions by type of event.
         self.handlers: dict[type, Callable[[Any], None]] = {
             published.Time: self._tell_time,
             published.States: self._publish_states,
@@ -125,7 +125,7 @@ class SimulatorOutputs:
         }
 
     def show(self, scene: published.Scene) -> None:
-        """Have topics for these entities, and static transforms of these cameras, and of no others."""
+        """Create topics of these entities and static transforms of these cameras, and remove all others."""
         for gone in self._topics.keys() - scene.entities:
             self._topics.pop(gone).close()
         for entity in scene.entities.keys() - self._topics:
@@ -147,12 +147,12 @@ class SimulatorOutputs:
     def _tell_time(self, time: published.Time) -> None:
         self._newest = None
         seconds, nanoseconds = divmod(time.nanoseconds, NANOSECONDS)
-        self._time = self.stamps.newest = Time(sec=min(seconds, 2**31 - 1), nanosec=nanoseconds)  # it ends in 2038
+        self._time = self.stamps.newest = Time(sec=min(seconds, 2**31 - 1), nanosec=nanoseconds)  # ends in 2038
         if time.is_due and self._clock:
             self._node.publish(self._clock, Clock(clock=self._time))
 
     def _stamp(self) -> Time:
-        """Return the header stamp, the same one for all that has come of a step together."""
+        """Return the header stamp, which is the same for all messages of a step."""
         come_s = self._node.decided_s
         if self._newest is None or self._newest[0] != come_s:
             self._newest = come_s, self.stamps.of(self._time)
@@ -161,7 +161,7 @@ class SimulatorOutputs:
     # States and events.
 
     def _publish_states(self, states: published.States) -> None:
-        """Publish the states of a step, and the transforms of all these entities in one message."""
+        """Publish the states of a step, and the transforms of its entities in one message."""
         stamp, made, moved = self._stamp(), [], Moved([])
         for entity, values in states.of:
             if (topics := self._topics.get(entity)) is None:
@@ -183,13 +183,13 @@ class SimulatorOutputs:
     def _know_heading(self, known: published.BodyToModelKnown) -> None:
         self._translation.is_attitude_known = known.rotation is not None
 
-    # What is latched.
+    # Latched topics.
 
     def _begin(self, begun: published.Begun) -> None:
-        """Say when a simulation was first met, by the clock on the wall, and that map and odom coincide."""
+        """Publish the wall time at which a simulation was first connected, and the transform from map to odom."""
         if begun.is_new:
             self._node.publish(self._simulation_started, time_from_nanoseconds(time_of_day_ms() * 1_000_000))
-        if self._node.parameters["publish_map_to_odom"]:  # as positions do not drift
+        if self._node.parameters["publish_map_to_odom"]:  # positions do not drift
             self._publish_static(transform(self._frames.map, self._frames.odom))
 
     def _place_camera(self, placed: published.CameraPlaced) -> None:

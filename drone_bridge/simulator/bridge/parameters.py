@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of simulator_bridge."""
+"""Parameters of simulator_bridge."""
 
 from drone_bridge.ros.common_parameters import (
     SPEED_LIMITS,
@@ -17,14 +17,14 @@ PARAMETERS = (
     ParameterDeclaration(
         "request_timeout",
         2.0,
-        "Seconds to wait for an answer; then the call fails. The connection is kept: the simulator may be suspended.",
+        "Timeout of an answer, s. The call then fails. The connection is kept, since the simulator may be suspended.",
         range=(0.05, 60.0),
     ),
-    ParameterDeclaration("vehicle", 0, "The ID of the entity that cmd_vel steers.", range=(0, 0x7FFFFFFF)),
+    ParameterDeclaration("vehicle", 0, "ID of the entity that cmd_vel steers.", range=(0, 0x7FFFFFFF)),
     ParameterDeclaration(
         "body_to_model",
         [0.0, 0.0, 0.0, 0.0],
-        "Rotation from principal axes to the vehicle's model: w, x, y, z as on the wire; zeros learn it while paused.",
+        "Rotation from principal axes to the vehicle's model: w, x, y, z as on the wire. Zeros: learned while paused.",
     ),
     ParameterDeclaration("entities", [""], "Additional entities to publish, by ID and name, such as 3:buoy."),
     ParameterDeclaration(
@@ -36,7 +36,7 @@ PARAMETERS = (
         "Triggers to add, such as: near collision a=0 b=3 distance=0.5; touch sweep a=0 b=3; "
         "gate path entity=0 start=0,0,-1 end=5,0,-1 distance=0.5.",
     ),
-    ParameterDeclaration("stream_period", 1, "Simulation steps between two states of an entity.", range=(1, 1_000_000)),
+    ParameterDeclaration("stream_period", 1, "Simulation steps between states of an entity.", range=(1, 1_000_000)),
     ParameterDeclaration(
         "item_events",
         AUTO,
@@ -45,17 +45,15 @@ PARAMETERS = (
         "attempt.",
         choices=(AUTO, SPY, POLL, NONE),
     ),
-    ParameterDeclaration(
-        "poll_period", 1.0, "Seconds between two polls of the list of entities.", range=(0.05, 3600.0)
-    ),
-    ParameterDeclaration("run_on_connect", False, "Unpause the simulation whenever connected."),
+    ParameterDeclaration("poll_period", 1.0, "Polling period of the list of entities, s.", range=(0.05, 3600.0)),
+    ParameterDeclaration("run_on_connect", False, "Unpause the simulation on each connection."),
     ParameterDeclaration(
         "rate", 50.0, "Maximum rate of velocities sent to the vehicle, Hz.", range=(0.1, 1000.0), live=True
     ),
     ParameterDeclaration(
         "release_after",
         5.0,
-        "Seconds at rest without commands after which the vehicle is no longer controlled; 0: never.",
+        "Seconds at rest without commands after which the vehicle is no longer controlled. 0: never.",
         range=(0.0, 3600.0),
         live=True,
     ),

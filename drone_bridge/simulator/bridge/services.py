@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatorServices: the services of simulator_bridge, which ask its session for something."""
+"""SimulatorServices: the services of simulator_bridge, as requests to its session."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -20,28 +20,28 @@ from drone_bridge.simulator.topics import attribute_message, axes, entity_state
 from drone_bridge.simulator.topics import services as translate
 from drone_bridge.simulator.topics.services import SERVICES
 
-#: What a response has beside its outcome, by field.
+#: Fields of a response besides its outcome.
 Fields = Mapping[str, Any]
 
 
-#: A procedure, and what it gets beside the conversation.
+#: A procedure, and its arguments after the conversation.
 Work = tuple[Any, ...]
 
 
 class Service(NamedTuple):
-    """One service."""
+    """A service of the bridge."""
 
     work: Callable[[Any, DeclaredParameters], Work]
-    """What the session does for a request, by the parameters. Raises ValueError."""
+    """Function from a request and the parameters to the session's work. Raises ValueError."""
     fields: Callable[[Any], Fields] = lambda result: {}
-    """Makes the fields of the response of what that returns."""
+    """Function from the procedure's result to the response's fields."""
     is_never_stale: bool = False
-    """Whether it is carried out even if it waited while this process was suspended: it only reads, or pauses."""
+    """Whether a stale request is executed after a stall: it only reads, or pauses."""
 
 
 def _run(request: Any, parameters: DeclaredParameters) -> Work:
     if request.wait and not request.steps:
-        raise ValueError("An endless run can't be waited for: set steps, or wait to false.")
+        raise ValueError("Can't wait for an endless run: set steps, or set wait to false.")
     return requests.run, request.steps, request.wait, parameters["request_timeout"]
 
 
@@ -84,9 +84,9 @@ def _stream_id(number: int) -> Fields:
     return {"stream_id": number}
 
 
-#: By name.
+#: Services by name.
 OFFERED: dict[str, Service] = {
-    # The world.
+    # World.
     "run": Service(_run),
     "pause": Service(lambda q, p: (requests.pause,), is_never_stale=True),
     "reassure": Service(lambda q, p: (requests.ask, sim.Reassure()), is_never_stale=True),
@@ -120,17 +120,17 @@ OFFERED: dict[str, Service] = {
 
 
 class SimulatorServices:
-    """Always available; without a connection to a simulator they return an error."""
+    """Services that are always available, and return an error while no simulator is connected."""
 
     def __init__(self, node: ProtocolNode, session: Callable[[], ClientSession | None]) -> None:
-        """`session` returns that of the node, None before it was active."""
+        """`session` returns the node's session, None before activation."""
         self._node, self._session = node, session
-        group = ReentrantCallbackGroup()  # as callbacks wait
+        group = ReentrantCallbackGroup()  # callbacks wait
         for name, kind in SERVICES.items():
             node.make_service(kind, name, partial(self._serve, name), group)
 
     async def _serve(self, name: str, request: Any, response: Any) -> Any:
-        """Pass a request to the session, wait for its outcome, and fill the response."""
+        """Post a request to the session, wait for its outcome, and fill the response."""
         service = OFFERED[name]
         response.code = NO_ANSWER
         try:
@@ -147,7 +147,7 @@ class SimulatorServices:
         return response
 
     def _ask(self, name: str, request: Any) -> Request:
-        """Ask the session. Raises ValueError with a sentence."""
+        """Post a request to the session. Raises ValueError with a sentence."""
         node, service = self._node, OFFERED[name]
         if not service.is_never_stale:
             node.check_age(name)
@@ -160,6 +160,6 @@ class SimulatorServices:
             asked.asked_s = math.inf
         if not node.post(partial(session.ask, asked, work, tuple(arguments)), is_kept=True):
             raise ValueError(NOT_CONNECTED)
-        if not session.is_open:  # it may have ended before that was posted, with nobody to hear it until the next one
+        if not session.is_open:  # it ended before the request was posted, and won't answer
             asked.finish(False, NOT_CONNECTED, NO_ANSWER)
         return asked

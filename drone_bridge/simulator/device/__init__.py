@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator's side of the simulator protocol, for simulated bodies and vehicles in ROS."""
+"""Simulator's side of its protocol, for simulated bodies and vehicles in ROS."""

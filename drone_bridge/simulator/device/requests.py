@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator's side of the conversation: a client's connection, and the answer to each of its requests.
+"""Simulator's side of the protocol: ServedClient, one client's connection, and the answer to each of its requests.
 
-The CUAUV server deviates from the document. `Quirks.REAL` follows it; docs/simulator.md lists how it differs.
+The CUAUV server deviates from the specification. `Quirks.REAL` follows it. docs/simulator.md lists the differences.
 """
 
 from __future__ import annotations
@@ -33,48 +33,45 @@ from drone_bridge.simulator.device.world import (
     World,
     name_of,
 )
+from drone_bridge.wire.events import DisconnectPeerError
 
 
 class Quirks(str, Enum):
-    """Which deviations from the document to follow."""
+    """Deviations from the specification."""
 
-    NONE = "none"  # as the document says
-    REAL = "real"  # as the CUAUV server, as far as known
+    NONE = "none"  # as specified
+    REAL = "real"  # like the CUAUV server, as far as known
 
 
-def reason_to_hang_up(request: wire.Request) -> str | None:
-    """Return why the CUAUV server closes the connection on a valid request, None if it does not."""
+def disconnect_reason(request: wire.Request) -> str | None:
+    """Return the reason why the CUAUV server disconnects on a valid request, or None."""
     if not request.IS_IN_CUAUV:
-        return f"it has sent {type(request).__name__}, which the CUAUV server does not know"
+        return f"{type(request).__name__} is not supported by the CUAUV server"
     if not all(request.texts):
-        return f"it has sent {type(request).__name__} with an empty string, which the CUAUV server can't read"
+        return f"{type(request).__name__} has an empty string, which the CUAUV server can't read"
     return None
 
 
-# A client's connection: bytes in, requests out, and messages to be written.
+# Connection of a client: received bytes, requests, and messages to write.
 
 
-MAX_UNREAD_BYTES = 4 << 20  # queued for a client, which is dropped beyond that
+MAX_UNREAD_BYTES = 4 << 20  # queued for a client; above it, the client is dropped
 _HEADER_BYTES = 5
 
 
-class HangUpError(Exception):
-    """The connection to this client is closed; the text is the reason."""
-
-
 class ServedClient:
-    """The requests of one client and the messages to it. A Client of the world's items."""
+    """Requests of one client and messages to it. A Client of the world's items."""
 
     def __init__(self, quirks: Quirks = Quirks.NONE) -> None:
         self.is_real = quirks is Quirks.REAL
         self.protocol = (
             wire.ServerConnection(max_body_bytes=wire.MAX_REQUEST_BYTES) if self.is_real else wire.ServerConnection()
         )
-        self.drop_reason: str | None = None  # set when the client is to be dropped
+        self.drop_reason: str | None = None  # set to drop the client
         self._waiting: list[bytes] = []
         self._waiting_bytes = 0
 
-    # Received.
+    # Receiving.
 
     def receive(self, data: bytes | memoryview) -> None:
         self.protocol.receive_data(data)
@@ -83,29 +80,29 @@ class ServedClient:
         self.protocol.receive_eof()
 
     def next_request(self) -> wire.Request | None:
-        """Return the next request, or None until more is received or the client has closed.
+        """Return the next request. None if more data are needed or the client has disconnected.
 
-        Raises RemoteProtocolError, and HangUpError for requests on which the CUAUV server closes the connection.
+        Raises RemoteProtocolError, and DisconnectPeerError for requests on which the CUAUV server disconnects.
         """
         event = self.protocol.next_event()
         if not isinstance(event, wire.Request):
             if self.is_real and self.protocol.inside_message:
-                raise HangUpError("it has sent a request in pieces")
+                raise DisconnectPeerError("request in several pieces")
             return None
-        if self.is_real and (reason := reason_to_hang_up(event)):
-            raise HangUpError(reason)
+        if self.is_real and (reason := disconnect_reason(event)):
+            raise DisconnectPeerError(reason)
         return event
 
-    # Sent.
+    # Sending.
 
     @property
     def unread_bytes(self) -> int:
-        """How much is queued for the client."""
+        """Number of bytes queued for the client."""
         return self._waiting_bytes
 
     def post(self, response: wire.Response) -> None:
         """Queue a message that answers no request."""
-        if not self.drop_reason:  # else do not even encode it
+        if not self.drop_reason:  # not encoded otherwise
             self.queue(wire.frame(response))
 
     def answer(self, response: wire.Response) -> None:
@@ -113,18 +110,18 @@ class ServedClient:
         self.queue(self.protocol.send(response))
 
     def queue(self, message: bytes) -> None:
-        """Queue a message, or mark the client to be dropped if too much is queued already."""
+        """Queue a message, or mark the client to be dropped if the queue is full."""
         if self.drop_reason:
             return
         if self.unread_bytes > MAX_UNREAD_BYTES:
-            self.drop_reason = f"it has left more than {MAX_UNREAD_BYTES} bytes unread"
+            self.drop_reason = f"more than {MAX_UNREAD_BYTES} bytes unread"
             self._waiting.clear()
             return
         self._waiting.append(message)
         self._waiting_bytes += len(message)
 
     def take(self) -> list[bytes]:
-        """Return what is to be written, in pieces as the CUAUV server sends them: headers and bodies separately."""
+        """Return queued messages in pieces like the CUAUV server: headers and bodies separately."""
         messages, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not self.is_real:
             return [b"".join(messages)] if messages else []
@@ -134,21 +131,21 @@ class ServedClient:
         return [piece for piece in pieces if piece]
 
 
-# The answers.
+# Answers.
 
 
-NO_ENTITY = "No entity with given ID."  # as the CUAUV server says
-NO_EXTENDED = "No extended entity attribute with given key."  # as well
+NO_ENTITY = "No entity with given ID."  # text of the CUAUV server
+NO_EXTENDED = "No extended entity attribute with given key."  # likewise
 
 
 @dataclass(slots=True)
 class Context:
-    """What request handlers work on."""
+    """Shared state of request handlers."""
 
     world: World
     control: RunControl
     timing: Timing
-    is_real: bool = False  # follow the CUAUV server where it differs from the document
+    is_real: bool = False  # follow the CUAUV server where it deviates from the specification
     objects_added: int = 0  # by clients
 
 
@@ -158,14 +155,16 @@ Handler = Callable[[Context, Client, Any], wire.Response]
 def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None:
     """Raise RefusedError with this code unless the item exists."""
     if not context.world.has(kind, number):
-        raise RefusedError(code, NO_ENTITY if kind is ItemType.ENTITY else f"There is no {name_of(kind)} {number}.")
+        raise RefusedError(
+            code, NO_ENTITY if kind is ItemType.ENTITY else f"{name_of(kind).capitalize()} {number} does not exist."
+        )
 
 
-# The world.
+# World.
 
 
 def get_config(context: Context, client: Client, request: wire.GetConfig) -> wire.Response:
-    """Return how fast the world runs."""
+    """Return the speed of the world."""
     timing = context.timing
     return wire.Configured(timing.frequency, timing.speed, timing.is_non_real_time, False)
 
@@ -185,7 +184,7 @@ def pause(context: Context, client: Client, request: wire.Pause) -> wire.Respons
 def remove(context: Context, client: Client, request: wire.Remove) -> wire.Response:
     """Remove an item and those that depend on it. Error 0: no such item; 1: no such type."""
     if request.type not in tuple(ItemType):
-        raise RefusedError(1, f"There is no item type {request.type}, only 0 to {max(ItemType)}.")
+        raise RefusedError(1, f"Item type {request.type} does not exist: they are 0 to {max(ItemType)}.")
     key = ItemType(request.type), request.id
     expect(context, *key)
     context.world.remove(key)
@@ -196,7 +195,7 @@ def remove(context: Context, client: Client, request: wire.Remove) -> wire.Respo
 
 
 def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wire.Response:
-    """Add an entity, whose attitude is that of the body frame. Error 0: impossible values."""
+    """Add an entity. Its attitude is that of the body frame. Error 0: invalid values."""
     return wire.Added(ItemType.ENTITY, context.world.add_entity(request))
 
 
@@ -234,18 +233,18 @@ def get_extended(context: Context, client: Client, request: wire.GetExtended) ->
 def expect_attribute(attribute: int, code: int) -> None:
     """Raise RefusedError with this code unless entities have such an attribute."""
     if attribute not in tuple(wire.Attribute):
-        raise RefusedError(code, f"There is no attribute {attribute}, only 0 to {max(wire.Attribute)}.")
+        raise RefusedError(code, f"Attribute {attribute} does not exist: they are 0 to {max(wire.Attribute)}.")
 
 
 # Objects.
 
 
 def add_object(context: Context, client: Client, request: wire.AddObject) -> wire.Response:
-    """Add an object. Error 0: no such class, or impossible data."""
+    """Add an object. Error 0: no such class, or invalid data."""
     classes = context.world.scene.object_classes
     if request.class_name not in classes:
         there = " and ".join(map(repr, classes)) or "none"
-        raise RefusedError(0, f"There is no class of objects {request.class_name[:50]!r}, only {there}.")
+        raise RefusedError(0, f"Class of objects {request.class_name[:50]!r} does not exist. Available: {there}.")
     return wire.Added(ItemType.OBJECT, context.world.add_object(request.class_name, request.data))
 
 
@@ -271,10 +270,10 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
     expect(context, ItemType.CAMERA, request.id)
     if request.attribute not in tuple(wire.CameraAttribute):
         raise RefusedError(
-            1, f"There is no attribute {request.attribute} of cameras, only 0 to {max(wire.CameraAttribute)}."
+            1, f"Camera attribute {request.attribute} does not exist: they are 0 to {max(wire.CameraAttribute)}."
         )
     camera, value = context.world.camera(request.id), request.value
-    # The CUAUV server takes these relative to the body frame, though it takes those of CADD relative to the model's.
+    # In the CUAUV server, these are relative to the body frame, whereas those of CADD are relative to the model frame.
     from_frame = context.world.scene.body_to_model(camera.entity) if context.is_real else IDENTITY
     if request.attribute == wire.CameraAttribute.ORIENTATION:
         camera.q = multiply(from_frame, unit(cast(WxyzQuaternion, value)))
@@ -288,7 +287,7 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
 
 
 def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCamera) -> wire.Response:
-    """Add a broadcast, which has no effect, as there is no shared memory. Error 0: no such camera."""
+    """Add a broadcast, which has no effect without shared memory. Error 0: no such camera."""
     expect(context, ItemType.CAMERA, request.id)
     broadcast = Item(client=client, depends_on=frozenset({(ItemType.CAMERA, request.id)}))
     return wire.Added(ItemType.CAMERA_BROADCAST, context.world.add(ItemType.CAMERA_BROADCAST, broadcast))
@@ -303,7 +302,7 @@ def stream_camera(context: Context, client: Client, request: wire.StreamCamera) 
     expect(context, ItemType.ENTITY, request.target, code=1)
     entity = context.world.camera(request.id).entity
     if entity == request.target:
-        raise RefusedError(2, f"Camera {request.id} is on entity {entity}, and so can't see it.")
+        raise RefusedError(2, f"Camera {request.id} is on entity {entity}, so it can't see it.")
     stream = CameraStream(
         client=client,
         depends_on=frozenset({(ItemType.CAMERA, request.id), (ItemType.ENTITY, request.target)}),
@@ -331,7 +330,7 @@ def stream_entity(context: Context, client: Client, request: wire.StreamEntity) 
 
 
 def stream_extended(context: Context, client: Client, request: wire.StreamExtended) -> wire.Response:
-    """Add a stream of extended attributes. Error 0: the same key twice; 1: no such entity."""
+    """Add a stream of extended attributes. Error 0: duplicate keys; 1: no such entity."""
     if len(set(request.keys)) < len(request.keys):
         raise RefusedError(0, "The keys must be distinct.")
     expect(context, ItemType.ENTITY, request.id, code=1)
@@ -356,9 +355,9 @@ def add_trigger(context: Context, client: Client, request: wire.AddTrigger) -> w
     """
     asked = request.trigger
     if isinstance(asked, wire.UnknownTrigger):
-        raise RefusedError(0, f"There is no type {asked.type} of triggers, only 0 to {max(wire.TriggerType)}.")
+        raise RefusedError(0, f"Trigger type {asked.type} does not exist: they are 0 to {max(wire.TriggerType)}.")
     if isinstance(asked, wire.BytecodeTrigger):
-        raise RefusedError(UNSUPPORTED, f"The {len(asked.code)} bytes of bytecode were read, and are not run here.")
+        raise RefusedError(UNSUPPORTED, f"Bytecode ({len(asked.code)} bytes) is not supported.")
     trigger = (
         _path(context, client, asked) if isinstance(asked, wire.PathTrigger) else _collision(context, client, asked)
     )
@@ -367,7 +366,7 @@ def add_trigger(context: Context, client: Client, request: wire.AddTrigger) -> w
 
 def _collision(context: Context, client: Client, asked: wire.CollisionTrigger | wire.SweepCollisionTrigger) -> Item:
     if asked.a == asked.b:
-        raise RefusedError(1, f"Entity {asked.a} does not collide with itself.")
+        raise RefusedError(1, f"Entity {asked.a} can't collide with itself.")
     expect(context, ItemType.ENTITY, asked.a, code=2)
     expect(context, ItemType.ENTITY, asked.b, code=3)
     scene = context.world.scene
@@ -389,7 +388,7 @@ def _collision(context: Context, client: Client, asked: wire.CollisionTrigger | 
 def _path(context: Context, client: Client, asked: wire.PathTrigger) -> Item:
     expect(context, ItemType.ENTITY, asked.entity, code=1)
     if not asked.distance > 0:
-        raise RefusedError(2, f"The distance has to be above 0, not {asked.distance:g}.")
+        raise RefusedError(2, f"The distance is {asked.distance:g}, and must be above 0.")
     return Path(
         client=client,
         depends_on=frozenset({(ItemType.ENTITY, asked.entity)}),
@@ -405,7 +404,7 @@ def _path(context: Context, client: Client, asked: wire.PathTrigger) -> Item:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"The numbers must be finite, not {value:g}.")
+        raise ValueError(f"The number is {value:g}, and must be finite.")
     return value
 
 
@@ -414,7 +413,7 @@ def _vector(values: Sequence[float]) -> Vector:
     return x, y, z
 
 
-# All of them.
+# All handlers.
 
 
 _HANDLERS: dict[type[wire.Request], Handler] = {
@@ -426,7 +425,7 @@ _HANDLERS: dict[type[wire.Request], Handler] = {
         ItemType.SPY, context.world.add(ItemType.SPY, Item(client=client))
     ),
     wire.Remove: remove,
-    # The newest first, as the CUAUV server does.
+    # Newest first, like the CUAUV server.
     wire.ListEntities: lambda context, client, request: wire.EntitiesListed(
         tuple(reversed(context.world.scene.entities))
     ),
@@ -447,19 +446,19 @@ _HANDLERS: dict[type[wire.Request], Handler] = {
 
 
 def answer(context: Context, client: Client, request: wire.Request) -> wire.Response:
-    """Carry out a request, and return the answer."""
+    """Execute a request, and return the answer."""
     if context.is_real and isinstance(request, wire.Remove) and request.type not in request.REMOVED_BY_CUAUV:
-        return wire.Ok()  # it does nothing about them
+        return wire.Ok()  # without effect
     if (handler := _HANDLERS.get(type(request))) is None:
-        return wire.Error(UNSUPPORTED, f"{request.NAME} is not documented.")
+        return wire.Error(UNSUPPORTED, f"{request.NAME} is not specified.")
     try:
         response = handler(context, client, request)
     except RefusedError as error:
         return error.answer
-    except ValueError as error:  # impossible numbers
+    except ValueError as error:  # invalid numbers
         return wire.Error(0 if isinstance(request, wire.AddEntity | wire.AddObject) else INVALID, str(error))
     if context.is_real and isinstance(request, wire.AddObject):
-        # The CUAUV server returns a separate count, but removes by the IDs of forces, of which gravity is 0.
+        # The CUAUV server returns a separate count, but removes by the IDs of forces, where gravity is 0.
         response = wire.Added(ItemType.OBJECT, context.objects_added)
         context.objects_added += 1
     return response

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The world of a simulator, which all clients share: entities and objects of a scene, and the items that observe them.
+"""World: the world of a simulator, shared by all clients: entities and objects of a scene, and items that observe them.
 
-A scene has the bodies: simulated ones, or vehicles in ROS. Everything else that has an ID, such as a camera, a trigger
-or a stream, is an Item: it may belong to a client and end with it, it is removed with what it depends on, and it is
-checked after each step for something to send.
+A Scene has the bodies: simulated ones, or vehicles in ROS. All else with an ID, such as a camera, trigger or stream, is
+an Item. An item may belong to a client and end with it, is removed with the items that it depends on, and may send a
+message after each step.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from drone_bridge.simulator.codec import (
     Untriggered,
 )
 
-MAX_ITEMS = 1000  # of each type, but for spies
-MAX_SPIES = 32  # as many as clients: each is sent a message for each item that comes or goes
+MAX_ITEMS = 1000  # of each type, except spies
+MAX_SPIES = 32  # one per client: each is sent a message for each added or removed item
 
-# Error codes that the document does not define.
-INVALID = 16  # an impossible number
+# Error codes that the specification does not define.
+INVALID = 16  # invalid number
 FULL = 17
 UNSUPPORTED = 18
 
@@ -51,15 +51,15 @@ Key = tuple[ItemType, int]
 
 
 def name_of(kind: ItemType) -> str:
-    """Return what a type of items is called in sentences."""
+    """Return the name of a type of items for sentences."""
     return kind.name.lower().replace("_", " ")
 
 
 class RefusedError(Exception):
-    """A request is refused."""
+    """Refused request."""
 
     def __init__(self, code: int, message: str) -> None:
-        """`code` is the document's for the request, or one of the above."""
+        """`code` is the one specified for the request, or one of the above."""
         super().__init__(message)
         self.code = code
 
@@ -69,7 +69,7 @@ class RefusedError(Exception):
 
 
 class Client(Protocol):
-    """The owner of streams, triggers and spies, which are removed when it disconnects."""
+    """Owner of streams, triggers and spies, which are removed when it disconnects."""
 
     def post(self, response: Response) -> None:
         """Send a message that answers no request."""
@@ -77,14 +77,14 @@ class Client(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class Item:
-    """An object that clients refer to by ID."""
+    """Object that clients refer to by ID."""
 
-    client: Client | None = None  # None if it outlives its client
-    depends_on: frozenset[Key] = frozenset()  # it is removed with any of these
+    client: Client | None = None  # None: it outlives its client
+    depends_on: frozenset[Key] = frozenset()  # removed with any of these
 
     @property
     def stepped_by(self) -> frozenset[int]:
-        """The entities whose steps count as steps of this item, if entities step separately."""
+        """Entities whose steps count as steps of this item, if entities step separately."""
         return frozenset(number for kind, number in self.depends_on if kind is ItemType.ENTITY)
 
     def after_step(self, number: int, world: World) -> Response | None:
@@ -95,12 +95,12 @@ class Item:
 def check_room(kind: ItemType, count: int) -> None:
     """Raise RefusedError if there are already too many items of a type."""
     if count >= (MAX_SPIES if kind is ItemType.SPY else MAX_ITEMS):
-        raise RefusedError(FULL, f"There are {count} items of the type {name_of(kind)}, and no more are possible.")
+        raise RefusedError(FULL, f"There are already {count} items of type {name_of(kind)}, which is the limit.")
 
 
 @dataclass(slots=True, kw_only=True)
 class Items:
-    """All items except entities and objects, which are in the scene. IDs are counted per type."""
+    """Items other than entities and objects, which are in the scene. Each type has its own IDs."""
 
     _items: dict[ItemType, dict[int, Item]] = field(
         default_factory=lambda: {kind: {} for kind in ItemType if kind not in (ItemType.ENTITY, ItemType.OBJECT)}
@@ -112,7 +112,7 @@ class Items:
         return self._items[kind]
 
     def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
-        """Add an item, with the given ID, which is free, or the next one; return the ID. Raises RefusedError."""
+        """Add an item with the given free ID, or the next one. Return the ID. Raises RefusedError."""
         check_room(kind, len(self._items[kind]))
         if number is None:
             number = self._next[kind]
@@ -125,10 +125,10 @@ class Items:
         del self._items[kind][number]
 
     def dependents(self, key: Key) -> list[Key]:
-        """Return the items that depend on this one, each after what it depends on."""
+        """Return the items that depend on this one, in order of dependency."""
         gone = {key: None}
-        if key[0] in (ItemType.ENTITY, ItemType.CAMERA):  # items of other types have none
-            for kind, items in self._items.items():  # cameras, which others depend on, come first
+        if key[0] in (ItemType.ENTITY, ItemType.CAMERA):  # no items depend on other types
+            for kind, items in self._items.items():  # cameras, on which others depend, come first
                 gone |= {(kind, number): None for number, item in items.items() if item.depends_on & gone.keys()}
         return list(gone)[1:]
 
@@ -141,30 +141,30 @@ class Items:
         ]
 
 
-# The interface of a scene.
+# Interface of a scene.
 
 
 class Scene(Protocol):
     """Entities and objects by ID, in the units and axes of the wire: SI, north-east-down, quaternions w first.
 
-    IDs passed in must exist. Refused requests raise RefusedError with the error to answer, or ValueError with a
-    sentence if the request determines the code.
+    IDs passed in must exist. A refusal raises RefusedError with the error to answer, or ValueError with a sentence if
+    the request determines the code.
     """
 
     # Entities.
 
     @property
     def entities(self) -> Sequence[int]:
-        """The IDs of the entities, oldest first."""
+        """IDs of the entities, oldest first."""
 
     def has_entity(self, entity: int) -> bool:
-        """Return whether there is such an entity."""
+        """Return whether an entity exists."""
 
     def is_current(self, entity: int) -> bool:
-        """Return whether the entity's state is known at present; streams and triggers skip unknown ones."""
+        """Return whether the entity's state is fresh. Streams and triggers skip stale ones."""
 
     def add_entity(self, request: AddEntity) -> int:
-        """Add an entity without its extended attributes; return its ID. Raises RefusedError and ValueError."""
+        """Add an entity without its extended attributes. Return its ID. Raises RefusedError and ValueError."""
 
     def remove_entity(self, entity: int) -> None:
         """Remove an entity. Raises RefusedError."""
@@ -188,42 +188,42 @@ class Scene(Protocol):
         """Return the rotation from the entity's principal axes to its model frame (btom)."""
 
     def radius(self, entity: int) -> float:
-        """Return the radius of the sphere that stands for the entity in cameras and triggers, m."""
+        """Return the radius of the sphere that represents the entity for cameras and triggers, m."""
 
-    # Objects: forces on all entities. A scene that derives from this one has none.
+    # Objects: forces on all entities. By default, a scene has none.
 
     @property
     def object_classes(self) -> Sequence[str]:
-        """The classes of objects that clients can add."""
+        """Classes of objects that clients can add."""
         return ()
 
     @property
     def objects(self) -> Sequence[int]:
-        """The IDs of the objects."""
+        """IDs of the objects."""
         return ()
 
     def has_object(self, number: int) -> bool:
-        """Return whether there is such an object."""
+        """Return whether an object exists."""
         return False
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        """Add an object of an existing class; return its ID. Raises RefusedError."""
-        raise RefusedError(UNSUPPORTED, "There are no objects.")
+        """Add an object of an existing class. Return its ID. Raises RefusedError."""
+        raise RefusedError(UNSUPPORTED, "Objects are not supported.")
 
     def remove_object(self, number: int) -> None:
         """Remove an object. Raises RefusedError."""
-        raise RefusedError(UNSUPPORTED, "There are no objects.")
+        raise RefusedError(UNSUPPORTED, "Objects are not supported.")
 
 
 # Extended attributes.
 
 
-MAX_BYTES = 8 << 20  # of all entities together, so that what a stream says of one fits a message
+MAX_BYTES = 8 << 20  # of all entities together, so that a stream's message for one entity is not too long
 _OVERHEAD_BYTES = 64  # per attribute, besides its name and data
 
 
 class ExtendedAttributes:
-    """The extended attributes of all entities."""
+    """Extended attributes of all entities."""
 
     def __init__(self) -> None:
         self._attributes: dict[int, dict[str, bytes]] = {}  # by entity
@@ -247,9 +247,9 @@ class ExtendedAttributes:
         attributes[key] = data
 
     def _take_room(self, size: int) -> None:
-        """Count so many bytes more. Raises RefusedError if there is no room for them."""
+        """Reserve bytes. Raises RefusedError if the limit is exceeded."""
         if size > 0 and self._bytes + size > MAX_BYTES:
-            raise RefusedError(FULL, f"{MAX_BYTES} bytes of extended attributes are allowed, and {self._bytes} in use.")
+            raise RefusedError(FULL, f"Extended attributes use {self._bytes} of at most {MAX_BYTES} bytes.")
         self._bytes += size
 
 
@@ -265,14 +265,14 @@ def _size(attributes: Mapping[str, bytes]) -> int:
 _LARGEST_FLOAT32 = 3.4028234663852886e38
 
 
-#: Where an entity appears to a camera: x to the right, y down, and its radius, all in units of the focal length's; the
-#: radius is 0 when it is not in front of the camera. And the depth, m along the camera's axis, negative behind it.
+#: Position of an entity in the image: x to the right, y down, radius, all in units of the focal length. The radius is 0
+#: if the entity is not in front of the camera. Depth: m along the camera's axis, negative behind it.
 View = tuple[float, float, float, float]
 
 
 @dataclass(slots=True, kw_only=True)
 class Camera(Item):
-    """A pinhole that looks along its x axis, with y to the right and z down."""
+    """Pinhole camera that looks along its x axis, with y to the right and z down."""
 
     entity: int
     q: WxyzQuaternion  # of the camera in the entity's model frame
@@ -281,7 +281,7 @@ class Camera(Item):
     is_enabled: bool
 
     def view(self, entity_x: Vector, entity_q: WxyzQuaternion, target: Vector, radius: float) -> View:
-        """Return where a sphere appears, with the pose of the model of the camera's entity."""
+        """Return a sphere's position in the image, given the pose of the model of the camera's entity."""
         camera_x = (here + shift for here, shift in zip(entity_x, rotate(entity_q, self.x), strict=True))
         towards = tuple(there - here for there, here in zip(target, camera_x, strict=True))
         depth, right, down = rotate(conjugate(multiply(entity_q, self.q)), towards)
@@ -302,9 +302,9 @@ def _float32(value: float) -> float:
 
 @dataclass(slots=True, kw_only=True)
 class Stream(Item):
-    """The base of streams."""
+    """Base class for streams."""
 
-    period: int  # steps; 0 for never
+    period: int  # steps; 0: never
     _steps: int = 0  # since the last message
 
     def after_step(self, number: int, world: World) -> Response | None:
@@ -320,7 +320,7 @@ class Stream(Item):
 
 @dataclass(slots=True, kw_only=True)
 class EntityStream(Stream):
-    """Attributes of an entity."""
+    """Stream of an entity's attributes."""
 
     entity: int
     attributes: tuple[int, ...]
@@ -332,7 +332,7 @@ class EntityStream(Stream):
 
 @dataclass(slots=True, kw_only=True)
 class ExtendedStream(Stream):
-    """Extended attributes of an entity. One that it lacks is left out."""
+    """Stream of an entity's extended attributes. Missing ones are omitted."""
 
     entity: int
     keys: tuple[str, ...]
@@ -345,7 +345,7 @@ class ExtendedStream(Stream):
 
 @dataclass(slots=True, kw_only=True)
 class CameraStream(Stream):
-    """Where an entity appears in a camera. Steps do not count while the camera is disabled."""
+    """Stream of an entity's position in the image. Steps do not count while the camera is disabled."""
 
     camera: int
     on: int  # the camera's entity
@@ -373,7 +373,7 @@ TriggerEvent = Triggered | Untriggered | PathStarted | PathFailed | PathEnded
 
 @dataclass(slots=True, kw_only=True)
 class Collision(Item):
-    """Compares the distance after each step, so that fast entities can be missed."""
+    """Collision that compares the distance after each step, so that fast entities may be missed."""
 
     a: int
     b: int
@@ -395,7 +395,7 @@ class Collision(Item):
 
 @dataclass(slots=True, kw_only=True)
 class SweepCollision(Collision):
-    """Compares the smallest distance during a step, on straight lines."""
+    """Collision that compares the smallest distance during a step, along straight lines."""
 
     def is_met(self, world: World) -> bool:
         first = _difference(world.scene.previous_position(self.b), world.scene.previous_position(self.a))
@@ -405,7 +405,7 @@ class SweepCollision(Collision):
 
 @dataclass(slots=True, kw_only=True)
 class Path(Item):
-    """A line that an entity should follow from start to end."""
+    """Line that an entity should follow from start to end."""
 
     entity: int
     start: Vector  # m
@@ -454,15 +454,15 @@ def _distance_to_segment(point: Vector, start: Vector, end: Vector) -> float:
     return math.dist(point, _foot(start, end, min(max(_along(point, start, end), 0.0), 1.0)))
 
 
-# All of it.
+# The world.
 
 
-# Items notified of a step, in the CUAUV server's order.
+# Items in the CUAUV server's order of notification.
 _NOTIFIED = (ItemType.CAMERA_STREAM, ItemType.ENTITY_STREAM, ItemType.EXTENDED_STREAM, ItemType.TRIGGER)
 
 
 class World:
-    """Everything that clients share."""
+    """World shared by all clients."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -472,7 +472,7 @@ class World:
     # Time.
 
     def notify_step(self, entities: Collection[int] | None = None) -> None:
-        """Send clients their messages after a step. `entities`: those that have moved, None for all."""
+        """Send clients their messages after a step. `entities`: those that have moved. None: all."""
         for kind in _NOTIFIED:
             for number, item in self.items.of(kind).items():
                 if entities is not None and item.stepped_by.isdisjoint(entities):
@@ -484,13 +484,13 @@ class World:
     # Adding and removing.
 
     def add_entity(self, request: AddEntity) -> int:
-        """Add an entity; return its ID. Raises RefusedError and ValueError."""
+        """Add an entity. Return its ID. Raises RefusedError and ValueError."""
         check_room(ItemType.ENTITY, len(self.scene.entities))
         extended = {attribute.key: attribute.data for attribute in request.attributes}
         number = self.scene.add_entity(request)
         try:
             self.entity_added(number, extended)
-        except RefusedError:  # there is no room for these
+        except RefusedError:  # no room for its attributes
             self.scene.remove_entity(number)
             raise
         return number
@@ -501,16 +501,16 @@ class World:
         self._notify_spies(True, (ItemType.ENTITY, entity))
 
     def add_object(self, class_name: str, data: bytes) -> int:
-        """Add an object; return its ID. Raises RefusedError."""
+        """Add an object. Return its ID. Raises RefusedError."""
         check_room(ItemType.OBJECT, len(self.scene.objects))
         number = self.scene.add_object(class_name, data)
         self._notify_spies(True, (ItemType.OBJECT, number))
         return number
 
     def add(self, kind: ItemType, item: Item, number: int | None = None) -> int:
-        """Add an item of another type, with the given ID or the next one; return the ID. Raises RefusedError.
+        """Add an item of another type, with the given ID or the next one. Return the ID. Raises RefusedError.
 
-        One that has that ID already is removed, with what depends on it.
+        An existing item with that ID is removed first, with its dependents.
         """
         if number is not None and self.has(kind, number):
             self.remove((kind, number))
@@ -526,7 +526,7 @@ class World:
         return number in self.items.of(kind)
 
     def remove(self, key: Key) -> None:
-        """Remove an existing item, after those that depend on it. Raises RefusedError."""
+        """Remove an existing item, after its dependents. Raises RefusedError."""
         kind, number = key
         for other in reversed(self.items.dependents(key)):
             self.items.remove(other)
@@ -541,14 +541,14 @@ class World:
         self._notify_spies(False, key)
 
     def entity_removed(self, entity: int) -> None:
-        """Remove an entity that the scene may have lost already, and the items that depend on it."""
+        """Remove an entity that the scene may have already lost, and its dependents."""
         if self.scene.has_entity(entity):
             self.remove((ItemType.ENTITY, entity))
 
     def leave(self, client: Client) -> None:
         """Remove the items of a client."""
         keys = self.items.of_client(client)
-        for key in sorted(keys, key=lambda key: key[0] is not ItemType.SPY):  # first, so that it is not sent the rest
+        for key in sorted(keys, key=lambda key: key[0] is not ItemType.SPY):  # spies first: not notified of the rest
             self.remove(key)
 
     def _notify_spies(self, is_added: bool, key: Key) -> None:
@@ -571,7 +571,7 @@ class World:
         return camera
 
     def view(self, camera: int, target: int) -> View:
-        """Return where an entity appears."""
+        """Return an entity's position in the image."""
         scene, seeing = self.scene, self.camera(camera)
         pose = scene.position(seeing.entity), scene.model_attitude(seeing.entity)
         return seeing.view(*pose, scene.position(target), scene.radius(target))
@@ -582,11 +582,11 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How fast the world runs, as in CONFIG."""
+    """Speed of the world, as in CONFIG."""
 
     frequency: float = 100.0  # steps per second of the wall clock
     speed: float = 1.0  # simulated seconds per second of the wall clock
-    is_non_real_time: bool = False  # steps follow each other as fast as possible
+    is_non_real_time: bool = False  # steps run as fast as possible
 
     @property
     def step_s(self) -> float:
@@ -598,15 +598,15 @@ class RunControl:
     """Whether the world runs, for a number of steps or forever. It starts paused."""
 
     def __init__(self) -> None:
-        #: Called when the world is unpaused.
+        #: Callback for the start of a run.
         self.on_run: Callable[[], None] = lambda: None
-        #: Steps until it pauses; 0 for unlimited.
+        #: Remaining steps until it pauses; 0: unlimited.
         self.steps_left = 0
-        #: Whether the world is unpaused.
+        #: Whether the world runs.
         self.is_running = False
 
     def run(self, steps: int) -> None:
-        """Run `steps` steps, 0 for unlimited. Raises RefusedError while running."""
+        """Run for `steps` steps; 0: unlimited. Raises RefusedError while running."""
         if self.is_running:
             raise RefusedError(0, "The simulator is not paused.")
         self.steps_left, self.is_running = steps, True
@@ -619,11 +619,11 @@ class RunControl:
         self.is_running = False
 
     def follow(self, *, is_running: bool) -> None:
-        """Do as another world does, which counts its steps itself."""
+        """Follow the state of another world, which counts its own steps."""
         self.steps_left, self.is_running = 0, is_running
 
     def count_step(self) -> bool:
-        """Count a step; return whether it was the last one, which pauses the world."""
+        """Count a step. Return whether it was the last one, which pauses the world."""
         if self.steps_left != 1:
             self.steps_left = max(0, self.steps_left - 1)
             return False

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator's side of its protocol: a world with rigid bodies, served to several clients."""
+"""Emulated underwater simulator: a world of rigid bodies, served to several clients."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An emulated underwater simulator: rigid bodies in water, one world for several clients over TCP.
+"""Emulated underwater simulator: rigid bodies in water, one world for several clients over TCP.
 
     python3 -m drone_bridge.simulator.emulator --scene buoys --running
 
-It starts paused, as the protocol has it. It reports on standard output, a line for each event: where it listens, who
-has connected, why a client has left, where the vehicle was at the end.
+It starts paused, as specified. It prints a line for each event: listening, connections and why they ended, and the
+final position of the vehicle.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BACKLOG = 100
 
 
 def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Serve until the end. Raises OSError, and LinkError where the address can't be listened on."""
+    """Serve until cancelled. Raises OSError, and LinkError if the address is not available."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     asyncio.run(_serve(options, cancellation, trajectory))
     return 0
@@ -75,13 +75,13 @@ def _rotation(text: str) -> WxyzQuaternion:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; return its exit code."""
+    """Run the program. Return its exit status."""
     return run_program("simulator", serve, parse(arguments))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line. Exits with a message when it is wrong."""
-    parser = ProgramParser("emulate", "simulator", "An emulated underwater simulator.", "after --duration")
+    """Parse the command line. Exits with a message on errors."""
+    parser = ProgramParser("emulate", "simulator", "Emulated underwater simulator.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)
     add_choice(link, "--quirks", Quirks.NONE, "none: as documented; real: as the CUAUV server behaves")

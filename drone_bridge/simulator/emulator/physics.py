@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Body: a rigid body in water, and the forces and engines that act on it, in steps of one duration.
+"""Body: a rigid body in water, with forces and engines, in steps of constant duration.
 
-A step is symmetric and of second order: forces over half of it, free motion over all of it, forces over the other half.
-Motion under a constant force is exact.
+A step is symmetric and of second order: forces over the first half, free motion over all of it, forces over the second
+half. Motion under a constant force is exact.
 
-The world frame is inertial, north-east-down. A body frame has the principal axes of inertia; the model frame is the
-one that a model of the body is drawn in. `btom` takes what is given in the body frame to the model frame.
+The world frame is inertial, north-east-down. The axes of a body frame are the principal axes of inertia. The model
+frame is the frame of the body's drawing. `btom` rotates vectors from the body frame to the model frame.
 """
 
 from __future__ import annotations
@@ -36,32 +36,32 @@ ZERO: Vector = (0.0, 0.0, 0.0)
 
 @dataclass(slots=True)
 class Body:
-    """A body's constants and its state, which can be set. Raises ValueError for impossible ones."""
+    """Constants and settable state of a body. Raises ValueError for invalid ones."""
 
     mass: float = 1.0  # kg
     radius: float = 1.0  # m
     inertia: Vector = (1.0, 1.0, 1.0)  # about the axes of the body frame, kg m^2
-    btom: WxyzQuaternion = IDENTITY  # made a unit quaternion, as q is
+    btom: WxyzQuaternion = IDENTITY  # normalized, like q
     x: Vector = ZERO  # world frame, m
     v: Vector = ZERO  # world frame, m/s
     a: Vector = ZERO  # world frame, mean of the last step, m/s^2
     q: WxyzQuaternion = IDENTITY  # of the body frame in the world
     w: Vector = ZERO  # body frame, rad/s
-    is_corporeal: bool = True  # else no force acts on it
-    is_pushed: bool = False  # `a` was set from outside, and acts in the next step, in addition to forces
+    is_corporeal: bool = True  # False: no force acts on it
+    is_pushed: bool = False  # `a` was set from outside, and acts in the next step in addition to forces
     engines: list[Engine] = field(default_factory=list)
     x_before: Vector = field(init=False)  # the last step
 
     def __post_init__(self) -> None:
         for name, value in (("mass", self.mass), ("radius", self.radius)):
             if not 0 < value < math.inf:
-                raise ValueError(f"The {name} has to be finite and above 0, not {value:g}.")
+                raise ValueError(f"The {name} is {value:g}, and must be finite and above 0.")
         if not all(0 < moment < math.inf for moment in self.inertia):
             shown = ", ".join(f"{moment:g}" for moment in self.inertia)
-            raise ValueError(f"The moments of inertia have to be finite and above 0, not {shown}.")
+            raise ValueError(f"The moments of inertia are {shown}, and must be finite and above 0.")
         self.btom, self.q, self.x_before = unit(self.btom), unit(self.q), self.x
         if not self._is_finite:
-            raise ValueError("The state has to be finite.")
+            raise ValueError("The state must be finite.")
 
     @property
     def _is_finite(self) -> bool:
@@ -78,7 +78,7 @@ class Body:
         return self.w if self.btom == IDENTITY else rotate(self.btom, self.w)
 
     def step(self, force: Force, duration: float) -> bool:
-        """Advance, s, under what acts on every body; return False where its numbers end, and it stops where it was."""
+        """Advance by a duration, s, under a force. Return False on numerical overflow, where the body is stopped."""
         v, q, self.x_before = self.v, self.q, self.x
         try:
             if self.is_pushed:
@@ -89,7 +89,7 @@ class Body:
             self.x = _sum(self.x, self.v, duration)
             if any(self.w):
                 self._spin(duration)
-            if self.is_corporeal:  # in the opposite order, which cancels the effect of the order
+            if self.is_corporeal:  # in reverse order, which cancels the effect of the order
                 self._run(reversed(self.engines), duration / 2)
                 self._push(force, duration / 2)
             self.a = _divided(_sum(self.v, v, -1.0), duration)
@@ -119,10 +119,10 @@ class Body:
         return wx + tx / ix, wy + ty / iy, wz + tz / iz
 
     def _spin(self, duration: float) -> None:
-        """Rotate freely: about x, y, z, y, x in turn.
+        """Rotate freely, about x, y, z, y, x in turn.
 
-        Each of these turns is exact and keeps the angular momentum in the world; together they are of second order,
-        and the energy's error stays bounded whatever the duration of the run.
+        Each of these rotations is exact and conserves the angular momentum in the world. Together they are of second
+        order, and the error of the energy stays bounded for runs of any duration.
         """
         q, momentum = self.q, [rate * moment for rate, moment in zip(self.w, self.inertia, strict=True)]
         for axis, part in ((0, 0.5), (1, 0.5), (2, 1.0), (1, 0.5), (0, 0.5)):
@@ -149,7 +149,7 @@ def _divided(a: Vector, divisor: float) -> Vector:
 
 @dataclass(slots=True)
 class Force:
-    """A force, in the world frame."""
+    """Force in the world frame."""
 
     acceleration: Vector = ZERO  # of a body of any mass, m/s^2
     force: Vector = ZERO  # on every body's centre of mass, N
@@ -160,7 +160,7 @@ class Force:
 
 
 def total(forces: Iterable[Force]) -> Force:
-    """Return what acts like all of them together."""
+    """Return the sum of forces."""
     together = Force()
     for each in forces:
         together.acceleration = _sum(together.acceleration, each.acceleration)
@@ -170,21 +170,21 @@ def total(forces: Iterable[Force]) -> Force:
 
 
 def check_turbulence(limits: wire.Turbulence) -> None:
-    """Raise ValueError for impossible limits."""
+    """Raise ValueError for invalid limits."""
     rates = (limits.force_rate_a, limits.torque_rate_a), (limits.force_rate_b, limits.torque_rate_b)
     lowest, highest = (*limits.force_a, *limits.torque_a, *rates[0]), (*limits.force_b, *limits.torque_b, *rates[1])
     if not all(map(math.isfinite, (*lowest, *highest))):
-        raise ValueError("The limits of turbulence have to be finite.")
+        raise ValueError("The limits of turbulence must be finite.")
     for a, b in zip(lowest, highest, strict=True):
         if a > b:
-            raise ValueError(f"The limits a of turbulence must not be above the limits b, and {a:g} is above {b:g}.")
+            raise ValueError(f"The limit a of turbulence is {a:g}, and must not be above limit b, {b:g}.")
 
 
 @dataclass(slots=True, kw_only=True)
 class Turbulence(Force):
-    """A bounded random walk of a wrench on every corporeal body, from zero on, at a rate that is drawn for each step.
+    """Bounded random walk of a wrench on every corporeal body, from zero, at a rate that is drawn for each step.
 
-    Equal limits make a constant wrench, which is one way to steer.
+    Equal limits give a constant wrench, which is one way to steer.
     """
 
     limits: wire.Turbulence
@@ -205,20 +205,19 @@ class Turbulence(Force):
         return x, y, z
 
 
-# Engines act on the body that they are attached to, over a part of a step, so that drag can be solved exactly and stays
-# stable at any speed.
+# Engines act on their body over a part of a step, so that drag can be solved exactly and stays stable at any speed.
 
 
 class Engine(Protocol):
-    """What is attached to a body."""
+    """Device attached to a body."""
 
     def act(self, body: Body, v: Vector, w: Vector, duration: float) -> tuple[Vector, Vector]:
-        """Return impulse, N s, and angular impulse, N m s, over a time, s, at these velocities; in the body frame."""
+        """Return impulse, N s, and angular impulse, N m s, over a time, s, at these velocities. In the body frame."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buoyancy:
-    """Constant buoyancy: there is no surface."""
+    """Constant buoyancy, without a water surface."""
 
     force: float  # N
     centre: Vector  # body frame, m
@@ -230,7 +229,7 @@ class Buoyancy:
 
 @dataclass(frozen=True, slots=True)
 class DragPlane:
-    """Drag along its normal, proportional to the square of the speed."""
+    """Drag along a normal, proportional to the square of the speed."""
 
     centre: Vector  # body frame, m
     normal: Vector  # body frame, unit vector
@@ -239,12 +238,12 @@ class DragPlane:
     density: float = WATER_DENSITY
 
     def act(self, body: Body, v: Vector, w: Vector, duration: float) -> tuple[Vector, Vector]:
-        """See Engine. Exact: it alone slows u along the normal down to u / (1 + k u t)."""
+        """See Engine. Exact: drag alone slows u along the normal down to u / (1 + k u t)."""
         lx, ly, lz = lever = cross(self.centre, self.normal)
         ix, iy, iz = body.inertia
         speed = dot(self.normal, v) + dot(lever, w)
         inverse_mass = 1 / body.mass + lx * lx / ix + ly * ly / iy + lz * lz / iz  # of this point along the normal
         k = self.density * self.coefficient * self.area * inverse_mass / 2  # 1/m
-        lost = 1 - 1 / (1 + k * abs(speed) * duration)  # of the speed
+        lost = 1 - 1 / (1 + k * abs(speed) * duration)  # fraction of the speed
         impulse = -lost * speed / inverse_mass
         return _sum(ZERO, self.normal, impulse), _sum(ZERO, lever, impulse)

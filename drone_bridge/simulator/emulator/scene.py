@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scene of simulated bodies, forces and engines, and what is in it at the start."""
+"""SimulatedScene: simulated bodies, forces and engines, and the initial scenes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from drone_bridge.simulator.emulator.physics import (
     total,
 )
 
-#: What Body calls attributes that it has as they are on the wire.
+#: Attributes that are fields of Body, as on the wire.
 _FIELDS: dict[int, str] = {
     Attribute.POSITION: "x",
     Attribute.VELOCITY: "v",
@@ -36,24 +36,24 @@ _FIELDS: dict[int, str] = {
 
 
 class SimulatedScene:
-    """A simulated Scene."""
+    """Scene of simulated bodies."""
 
     object_classes = (wire.Turbulence.CLASS,)
 
     def __init__(self, step_s: float, report: Callable[[str], None], turbulence: random.Random | None = None) -> None:
-        """Make an empty scene.
+        """Create an empty scene.
 
         Args:
-            step_s: how much time passes in a step, s.
-            report: gets sentences about what went wrong.
-            turbulence: what it is drawn from.
+            step_s: duration of a step, s.
+            report: receives sentences about problems.
+            turbulence: its source of random numbers.
         """
         self.bodies: dict[int, Body] = {}
         self.forces: dict[int, Force] = {}
         self.steps = 0
         self._step_s, self._report, self._random = step_s, report, turbulence or random.Random()
-        self._entities, self._forces = count(), count()  # the next numbers
-        self._stopped: set[int] = set()  # entities that were reported once as having been stopped
+        self._entities, self._forces = count(), count()  # next IDs
+        self._stopped: set[int] = set()  # entities reported as stopped
 
     # Time.
 
@@ -68,7 +68,7 @@ class SimulatedScene:
         together = total(self.forces.values())
         for number, body in self.bodies.items():
             if not body.step(together, self._step_s) and number not in self._stopped:
-                self._report(f"entity {number} left the range of finite numbers, and is stopped whenever it does")
+                self._report(f"entity {number} was stopped, as its state became infinite")
                 self._stopped.add(number)
         self.steps += 1
 
@@ -85,7 +85,7 @@ class SimulatedScene:
         return True
 
     def add_entity(self, request: AddEntity) -> int:
-        """See Scene. Its attitude is that of the body frame."""
+        """See Scene. The attitude is that of the body frame."""
         body = Body(
             request.mass,
             request.radius,
@@ -98,7 +98,7 @@ class SimulatedScene:
         return self.add_body(body)
 
     def add_body(self, body: Body) -> int:
-        """Add a body as an entity; return its ID."""
+        """Add a body as an entity. Return its ID."""
         number = next(self._entities)
         self.bodies[number] = body
         return number
@@ -124,9 +124,9 @@ class SimulatedScene:
             return
         numbers: Any = tuple(map(float, cast(tuple[float, ...], value)))
         if not all(map(math.isfinite, numbers)):
-            raise ValueError(f"The numbers must be finite, not {numbers}.")
+            raise ValueError(f"The numbers are {numbers}, and must be finite.")
         if attribute == Attribute.POSITION:
-            body.x = body.x_before = numbers  # sweeps over the next step start there, too
+            body.x = body.x_before = numbers  # also the start of the next step's sweeps
         elif attribute == Attribute.VELOCITY:
             body.v = numbers
         elif attribute == Attribute.ACCELERATION:
@@ -145,7 +145,7 @@ class SimulatedScene:
     def radius(self, entity: int) -> float:
         return self.bodies[entity].radius
 
-    # Objects: the forces. No message carries the ID of an engine, and REMOVE takes those of forces.
+    # Objects: the forces. No message carries the ID of an engine, and REMOVE refers to forces.
 
     @property
     def objects(self) -> tuple[int, ...]:
@@ -160,7 +160,7 @@ class SimulatedScene:
         return self.add_force(Turbulence(limits=limits, random=self._random))
 
     def add_force(self, force: Force) -> int:
-        """Add a force; return its ID as an object."""
+        """Add a force. Return its ID as an object."""
         number = next(self._forces)
         self.forces[number] = force
         return number
@@ -169,10 +169,10 @@ class SimulatedScene:
         del self.forces[number]
 
 
-# What is there at the start: the vehicle, and example scenes.
+# Initial scenes: the vehicle, and examples.
 
 
-RENDER = "render"  # the attribute that tells visualizers what to draw: tags of the CUAUV simulator's own world
+RENDER = "render"  # attribute with the model for visualizers: tags of the CUAUV simulator's own world
 
 # A small survey vehicle of 0.9 by 0.5 by 0.5 m, neutrally buoyant, x forward, y right, z down. In its model frame:
 _MASS = 30.0  # kg
@@ -197,13 +197,13 @@ _POST_RADIUS = 0.1  # m
 def add_default_environment(world: World, scene: SimulatedScene, btom: WxyzQuaternion = IDENTITY) -> None:
     """Add the vehicle (entity 0), gravity (force 0), and the vehicle's buoyancy and drag.
 
-    `btom`: from the vehicle's body frame to its model frame, which is level at the start and looks north.
+    `btom`: from the vehicle's body frame to its model frame, which is initially level and faces north.
     """
     body = Body(_MASS, _RADIUS, _INERTIA, btom, q=btom)
     number = scene.add_body(body)
     world.entity_added(number, {RENDER: b"vehicle"})
     if number != VEHICLE:
-        raise ValueError("The vehicle has to come before any other entity.")
+        raise ValueError("The vehicle must be added before other entities.")
     to_body = conjugate(body.btom)
     scene.add_force(Force(acceleration=(0.0, 0.0, GRAVITY)))
     body.engines.append(Buoyancy(_MASS * GRAVITY, rotate(to_body, _CENTRE_OF_BUOYANCY)))
@@ -219,7 +219,7 @@ def add_buoys(world: World, scene: SimulatedScene) -> None:
         _add_marker(world, scene, b"gate_post", _POST_RADIUS, (9.0, y, 2.0))
 
 
-#: What there can be beside the vehicle, by name.
+#: Additional entities by name.
 SCENES: dict[str, Callable[[World, SimulatedScene], None]] = {"empty": lambda world, scene: None, "buoys": add_buoys}
 
 

@@ -17,12 +17,12 @@ from drone_bridge.simulator.codec import (
     Response,
     Run,
 )
-from drone_bridge.simulator.device.requests import Context, HangUpError, Quirks, ServedClient, answer
+from drone_bridge.simulator.device.requests import Context, Quirks, ServedClient, answer
 from drone_bridge.simulator.emulator.scene import SimulatedScene
 from drone_bridge.wire.addresses import address_name
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 
-_BEHIND_BYTES = 256 * 1024  # unread, when there is reason to wait for a client if time does not press
+_BEHIND_BYTES = 256 * 1024  # unread; above it, a non-real-time simulation waits for the client
 
 
 class Connection(ServedClient):
@@ -34,7 +34,7 @@ class Connection(ServedClient):
         self._writer = writer
         self._has_ended = False
         connected = writer.get_extra_info("socket")
-        # The CUAUV server leaves Nagle's algorithm on, so that its bodies wait for the client's acknowledgement.
+        # The CUAUV server keeps Nagle's algorithm, so that its bodies wait for the client's acknowledgement.
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not self.is_real)
 
     def __str__(self) -> str:
@@ -42,17 +42,17 @@ class Connection(ServedClient):
 
     @property
     def is_behind(self) -> bool:
-        """Whether the client reads more slowly than it is sent to."""
+        """Whether the client reads more slowly than data are produced."""
         return self.unread_bytes > _BEHIND_BYTES
 
     @property
     def is_lost(self) -> bool:
-        """Whether writing has failed because the client is gone."""
+        """Whether writing has failed because the client has disconnected."""
         return self._writer.transport.is_closing()
 
     @property
     def unread_bytes(self) -> int:
-        """How much is queued for the client."""
+        """Number of bytes queued for the client."""
         return self._writer.transport.get_write_buffer_size() + super().unread_bytes
 
     # Sending.
@@ -74,15 +74,15 @@ class Connection(ServedClient):
             self._writer.write(piece)
 
     def send_goodbye(self) -> None:
-        """Write everything and shut down the sending side."""
+        """Write all data and shut down the sending side."""
         self.flush()
         self._has_ended = True
         if not self._writer.is_closing():
-            with contextlib.suppress(OSError):  # the client may have gone a moment ago
+            with contextlib.suppress(OSError):  # the client may have just disconnected
                 self._writer.write_eof()
 
     def close(self) -> None:
-        """Write everything and close without waiting for the client."""
+        """Write all data and close without waiting for the client."""
         self.flush()
         self._writer.close()
 
@@ -90,18 +90,18 @@ class Connection(ServedClient):
 # All clients, and the time.
 
 
-GOODBYE_S = 0.2  # how long clients get to close as well when the server ends
-LATE_S = 0.1  # how long it may take to notice that a client has closed
-MAX_LAG_S = 0.1  # that is caught up when the machine was busy with something else
+GOODBYE_S = 0.2  # time for clients to close when the server ends
+LATE_S = 0.1  # delay in noticing that a client has closed
+MAX_LAG_S = 0.1  # maximum lag that is caught up after a stall
 COLUMNS = ("time", "x", "y", "z", "qw", "qx", "qy", "qz", "vx", "vy", "vz", "wx", "wy", "wz")
 _RECEIVE_BYTES = 64 * 1024
-_REQUESTS_PER_TURN = 32  # of one client, before the world and others have their turn
-_SLICE_S = 0.002  # of steps in a row when they are as fast as they can be, before clients have their turn
-_CATCH_UP_S = 0.02  # for clients that are behind, after each slice: slower, but nobody stops the world
+_REQUESTS_PER_TURN = 32  # of one client, before the world and other clients get their turn
+_SLICE_S = 0.002  # of consecutive non-real-time steps, before clients get their turn
+_CATCH_UP_S = 0.02  # wait for slow clients after each slice, which never stops the world
 
 
 class Server:
-    """Serves clients and advances the simulation."""
+    """Server of all clients, and clock of the simulation."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Server:
         self._trajectory = trajectory
         self._is_fragile = is_fragile
         if is_fragile:
-            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # which Python ignores, and the CUAUV server does not
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ignored by Python, but not by the CUAUV server
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._is_leaving = False
         self._resumed = asyncio.Event()
@@ -140,7 +140,7 @@ class Server:
             await self._converse(reader, connection)
 
     async def _converse(self, reader: asyncio.StreamReader, connection: Connection) -> None:
-        reason = "it has closed the connection"
+        reason = "connection closed by the client"
         try:
             while data := await reader.read(_RECEIVE_BYTES):
                 if not self._is_leaving:
@@ -150,30 +150,30 @@ class Server:
                 connection.receive_eof()
                 await self._handle(connection)
                 await self._stream_into_closed(connection)
-        except (RemoteProtocolError, HangUpError) as error:
+        except (RemoteProtocolError, DisconnectPeerError) as error:
             reason = str(error)
         except asyncio.CancelledError:
-            reason = "the simulator has ended"
+            reason = "simulator shut down"
             raise
         except OSError as error:
-            reason = f"the connection was lost: {error.strerror or error}"
+            reason = f"connection lost: {error.strerror or error}"
             await self._stream_into_closed(connection)
         finally:
             connection.close()
             del self._connections[connection]
             self._context.world.leave(connection)
-            print_event(f"{connection} is gone: {connection.drop_reason or reason}")
+            print_event(f"{connection} disconnected: {connection.drop_reason or reason}")
 
     async def _stream_into_closed(self, connection: Connection) -> None:
-        """Go on streaming to a client that has closed, as the CUAUV server does until SIGPIPE kills it."""
+        """Keep streaming to a client that has closed, like the CUAUV server until SIGPIPE kills it."""
         if self._is_fragile and self._context.world.items.of_client(connection):
             await asyncio.sleep(LATE_S)
             if connection.is_lost:
-                print_event(f"killed by SIGPIPE: {connection} has closed its connection while it was streamed to")
+                print_event(f"killed by SIGPIPE: {connection} has closed its connection during streaming")
                 signal.raise_signal(signal.SIGPIPE)
 
     async def _handle(self, connection: Connection) -> None:
-        """Answer all received requests, taking turns with other clients."""
+        """Answer all received requests, in turn with other clients."""
         handled = 0
         while not connection.drop_reason and (request := connection.next_request()) is not None:
             connection.answer(self._answer(connection, request))
@@ -186,7 +186,7 @@ class Server:
     def _answer(self, connection: Connection, request: Request) -> Response:
         response = answer(self._context, connection, request)
         if connection.is_real and isinstance(request, Run) and not isinstance(response, Error):
-            self._step()  # the CUAUV server's first step can overtake its answer
+            self._step()  # the CUAUV server's first step may overtake its answer
         return response
 
     def _flush(self) -> None:
@@ -233,7 +233,7 @@ class Server:
     def _step(self) -> None:
         is_last = self._context.control.count_step()
         if is_last and self._context.is_real:
-            self._complete()  # there it overtakes what streams say of the last step
+            self._complete()  # in the CUAUV server, it overtakes the streams of the last step
         self._scene.step()
         self._context.world.notify_step()
         if is_last and not self._context.is_real:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulator_server: stands in for the underwater simulator, with a vehicle in ROS behind it. See docs/simulator.md.
+"""simulator_server: replaces the underwater simulator, with a vehicle in ROS. See docs/simulator.md.
 
-What is said when is in `session.simulator`; this node gives it topics, parameters, a port for clients, and the services
-of a bridge.
+`session.simulator` decides what to send. This node provides its topics, parameters, the port for clients, and the
+services of a bridge.
 """
 
 from collections import deque
@@ -48,17 +48,17 @@ from drone_bridge.simulator.topics.plans import read_entity_plans
 from drone_bridge.simulator.topics.services import SERVICES
 from drone_bridge.wire.addresses import address_name
 
-#: Messages of topics that wait for the session; the oldest are dropped.
+#: Capacity of the queue of topic messages for the session. On overflow, the oldest are dropped.
 MAX_ARRIVED = 1000
-#: Of these, how many it takes before clients have their turn: were it one, states would age while many clients talk.
+#: Messages per turn before clients get theirs. With only one, states would age while many clients are active.
 MAX_PER_TURN = 10
-#: How long a service is listened to for an answer; the session's clients wait for less.
+#: Timeout of a service's response. The timeout of the session's clients is shorter.
 LONGEST_ANSWER_S = 65.0
 _SILENT_VEHICLE = "the vehicle's position is unknown"
 
 
 class SimulatorServer(ProtocolNode):
-    """Serves clients of the simulator's protocol from topics and a bridge's services."""
+    """Node that serves clients of the simulator's protocol from topics and a bridge's services."""
 
     is_server = True
     rates = ("requests", "states", "commands")
@@ -67,11 +67,11 @@ class SimulatorServer(ProtocolNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_server", PARAMETERS, **options)
-        self._session: SimulatorSession | None = None  # until the node is active
+        self._session: SimulatorSession | None = None  # until the first activation
         self._arrived: deque[Work] = deque(maxlen=MAX_ARRIVED)
-        self._is_waiting = False  # for a call of `_hand_over`
+        self._is_waiting = False  # whether a call of `_hand_over` is pending
 
-    # The lifecycle.
+    # Lifecycle.
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
@@ -88,16 +88,16 @@ class SimulatorServer(ProtocolNode):
             self._sources.open_vehicle(vehicle)
         for plan in plans:
             self._sources.open(plan)
-        self._simulation: Time | None = None  # when that of the bridge began
+        self._simulation: Time | None = None  # start of the bridge's simulation
         self.make_subscription(Time, SIMULATION_STARTED, self._take_simulation, latched())
         for row in {row.name: row for row in EVENTS}.values():
             self.make_subscription(row.message, row.name, partial(self._take_event, row), row.requested())
         self.each_second(self._report_clients)
 
     def _make_caller(self, bridge: str) -> None:
-        """Prepare to call the services of a bridge; an empty name is none."""
+        """Prepare to call the services of a bridge. Empty name: none."""
         bridges = {self.resolve_service_name(bridge)} if bridge else set()
-        # As the services of a killed node stay in DDS's graph for much longer.
+        # Services of a killed node stay in the DDS graph for much longer.
         watch = BridgeWatch(self, lambda: bridges)
         self._caller = ServiceCaller(
             self,
@@ -112,12 +112,12 @@ class SimulatorServer(ProtocolNode):
         """Listen for clients. Raises LinkError."""
         host, options = self.parameters["host"], StreamOptions(CHUNK_BYTES, expects_acknowledgements=True)
         port = TcpPort(host, self.parameters["port"], options=options, wire_log=self.wire_log, has_small_buffers=True)
-        self.get_logger().info(f"Listening to clients on {address_name(host, port.port)}.")
+        self.get_logger().info(f"Waiting for clients on {address_name(host, port.port)}.")
         return port
 
     def make_session(self) -> SimulatorSession:
         get = self.parameters.__getitem__
-        self._arrived.clear()  # it is old
+        self._arrived.clear()  # stale
         self._is_waiting = False
         self._session = SimulatorSession(
             self._entities,
@@ -130,12 +130,12 @@ class SimulatorServer(ProtocolNode):
         return self._session
 
     def link_ended(self) -> None:
-        """Wait until the last command has arrived."""
+        """Wait until the last command has been delivered."""
         super().link_ended()
         self._session = None
         wait_for_delivery(self._commands)
 
-    # What clients want, on the loop's thread.
+    # Requests of clients, on the loop's thread.
 
     def publish_event(self, message: VelocityCommand | Follow) -> None:
         """Publish a velocity, or subscribe to an entity."""
@@ -159,7 +159,7 @@ class SimulatorServer(ProtocolNode):
         if session := self._session:
             self.post(partial(session.answered, question, answer), is_kept=True)
 
-    # What the executor does.
+    # In the executor.
 
     def _hold_changed(self) -> None:
         if session := self._session:
@@ -170,7 +170,7 @@ class SimulatorServer(ProtocolNode):
             self._arrive(partial(session.moved, entity, wire_state(state)))
 
     def _take_event(self, row: Topic, message: Any) -> None:
-        """Take what the bridge's simulator reports by itself."""
+        """Handle an event of the bridge's simulator."""
         assert row.from_ros
         event = row.from_ros(self._translation, message)
         if event is not None and (session := self._session):
@@ -182,16 +182,16 @@ class SimulatorServer(ProtocolNode):
             self._arrive(session.begin_anew)
 
     def _arrive(self, work: Work) -> None:
-        """Have the session take what a topic says: in order, some of it per turn of clients, also after a stall."""
+        """Queue a topic message for the session: in order, a few per turn of clients, even after a stall."""
         self.report.counts["dropped_messages"] += len(self._arrived) == MAX_ARRIVED
         self._arrived.append(work)
         if not self._is_waiting:
-            self._is_waiting = True  # before it may be handed over
+            self._is_waiting = True  # set first, since the other thread clears it
             if not self.post(self._hand_over, is_kept=True):
                 self._is_waiting = False
 
     def _hand_over(self, now_s: float) -> Actions:
-        """Hand over some messages, on the loop's thread."""
+        """Pass some messages to the session, on the loop's thread."""
         self._is_waiting = False
         actions: list[Action] = []
         for _ in range(min(len(self._arrived), MAX_PER_TURN)):
@@ -205,7 +205,7 @@ class SimulatorServer(ProtocolNode):
         self.report.facts["clients"] = str(session.client_count if session else 0)
         is_unknown = session is not None and session.is_vehicle_unknown
         self.report.update_condition(
-            "vehicle", _SILENT_VEHICLE if is_unknown else None, "clients get no state; check that odom is published"
+            "vehicle", _SILENT_VEHICLE if is_unknown else None, "clients receive no state; check that odom is published"
         )
 
 

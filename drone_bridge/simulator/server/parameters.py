@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameters of simulator_server."""
+"""Parameters of simulator_server."""
 
 from drone_bridge.ros.common_parameters import NEUTRAL_TIME, SOURCE_TIMEOUT, SPEED_LIMITS, common_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -9,9 +9,9 @@ PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The port to listen on for clients.", ("listen",), 60.0),
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
-    ParameterDeclaration("vehicle", 0, "The ID of the entity whose state is on odom.", range=(0, 0x7FFFFFFF)),
+    ParameterDeclaration("vehicle", 0, "ID of the entity whose state is on odom.", range=(0, 0x7FFFFFFF)),
     ParameterDeclaration(
-        "render", "vehicle", "The vehicle's extended attribute render, from which visualizers choose a model."
+        "render", "vehicle", "Extended attribute render of the vehicle, by which visualizers choose a model."
     ),
     ParameterDeclaration("radius", 0.5, "Radius of the sphere that represents the vehicle, m.", range=(0.001, 1000.0)),
     ParameterDeclaration(
@@ -23,10 +23,10 @@ PARAMETERS = (
     ParameterDeclaration(
         "bridge",
         "simulator_bridge",
-        "The node whose services, if available, serve what topics cannot; empty for none.",
+        "Node whose services, if available, answer requests that topics can't. Empty: none.",
     ),
     ParameterDeclaration(
-        "request_timeout", 2.0, "Seconds to wait for a service before the client gets an error.", range=(0.05, 60.0)
+        "request_timeout", 2.0, "Timeout of a service, s. The client then receives an error.", range=(0.05, 60.0)
     ),
     *SPEED_LIMITS,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources: subscriptions to the states of entities: odometry, poses and twists. For the executor."""
+"""Sources: subscriptions to odometry, poses and twists of entities. For the executor."""
 
 from collections import deque
 from collections.abc import Callable
@@ -26,8 +26,8 @@ from drone_bridge.simulator.topics.plans import EntityPlan
 
 #: Messages queued per subscription.
 _DEPTH = 50
-_MAX_WAITING = 10  # states waiting for their other half
-#: Entities added while the node runs.
+_MAX_WAITING = 10  # states that wait for their other half
+#: Maximum number of entities added while the node runs.
 MAX_FOLLOWED = 256
 #: Compatible with any publisher.
 SENSOR_QOS = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -38,9 +38,9 @@ OnStamped = Callable[[EntityState, Time, bool], None]
 
 
 class PairedSource:
-    """Completes each state from one topic with the message of the same stamp from another one, in any order.
+    """Completes each state from one topic with the message of the same stamp from another topic, in any order.
 
-    States wait, in order, while that other topic is published.
+    While the other topic is published, states wait for it, in order.
     """
 
     def __init__(
@@ -50,23 +50,23 @@ class PairedSource:
         allowed_age_s: Callable[[], float],
         is_offered: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Prepare to pair.
+        """Create an empty queue.
 
         Args:
             complete: combines a state with its other half.
-            on_state: gets each state, its stamp, and whether it is complete.
-            allowed_age_s: how far apart the stamps may be if none is equal.
+            on_state: receives each state, its stamp, and whether it is complete.
+            allowed_age_s: maximum difference of the stamps if none is equal.
             is_offered: returns whether the other half is published, so that the first states wait for it.
         """
         self._complete, self._on_state, self._allowed_age_s = complete, on_state, allowed_age_s
         self._is_offered = is_offered
         self._waiting: deque[tuple[EntityState, Time]] = deque()
         self._others: deque[Any] = deque(maxlen=_DEPTH)
-        self._latest_stamp: Time | None = None  # of the last state passed on
-        self._are_paired: bool | None = None  # None: not known yet
+        self._latest_stamp: Time | None = None  # of the last delivered state
+        self._are_paired: bool | None = None  # None: unknown
 
     def take_state(self, state: EntityState, stamp: Time) -> None:
-        """Take a state, which is passed on once its other half arrives or can no longer arrive."""
+        """Queue a state, which is delivered once its other half arrives or can no longer arrive."""
         self._waiting.append((state, stamp))
         if self._are_paired is None:
             self._are_paired = self._is_offered()
@@ -78,7 +78,7 @@ class PairedSource:
         self._process()
 
     def _other_for(self, stamp: Time) -> Any:
-        """Return the first message of the other topic that is not older, else the last one, None if there is none."""
+        """Return the first message of the other topic that is not older, else the last one, or None."""
         while len(self._others) > 1 and stamp_numbers(self._others[0].header.stamp) < stamp_numbers(stamp):
             self._others.popleft()
         return self._others[0] if self._others else None
@@ -100,20 +100,20 @@ class PairedSource:
 
 
 class Sources:
-    """Subscribes to the states of entities."""
+    """Subscriptions to the states of entities."""
 
     def __init__(self, node: ProtocolNode, translation: Translation, on_state: OnState) -> None:
-        """`on_state` gets each state."""
+        """`on_state` receives each state."""
         self._node, self._translation, self._on_state = node, translation, on_state
         self._before: dict[int, tuple[EntityState, Time]] = {}
-        #: Of entities added while the node runs: their names and subscriptions.
+        #: Names and subscriptions of entities added while the node runs.
         self._followed: dict[int, tuple[str, list[Subscription[Any]]]] = {}
         self._wanted: deque[tuple[int, str | None]] = deque()
         self._guard = node.make_guard_condition(self._follow_wanted)
         node.cleanup.callback(self._close)
 
     def follow(self, entity: int, name: str | None) -> None:
-        """Subscribe to the topics of an entity that was added while the node runs; None ends that. For any thread."""
+        """Subscribe to the topics of an entity added while the node runs. None: unsubscribe. For any thread."""
         self._wanted.append((entity, name))
         self._guard.trigger()
 
@@ -161,7 +161,7 @@ class Sources:
             self._open_pose(entity, plan.pose, plan.twist)
 
     def _open_pose(self, entity: int, pose: str, twist: str, made: "list[Subscription[Any]] | None" = None) -> None:
-        """Subscribe to poses, and to twists if there are any; `made` gets the subscriptions, see `_take`."""
+        """Subscribe to poses, and to twists if configured. `made` collects the subscriptions, see `_take`."""
         read = self._translation.wire_pose
 
         def on_state(state: EntityState, stamp: Time, is_complete: bool) -> None:
@@ -191,7 +191,7 @@ class Sources:
         read: Callable[[Any], Any],
         made: "list[Subscription[Any]] | None" = None,
     ) -> None:
-        """Subscribe to the other halves, of which `read` makes something if they say anything."""
+        """Subscribe to the other halves. `read` converts a message, or returns None if it has no data."""
 
         def take(message: Any) -> None:
             if read(message):
@@ -202,13 +202,13 @@ class Sources:
     def _take(
         self, kind: type, topic: str, take: Callable[[Any], Any], made: "list[Subscription[Any]] | None" = None
     ) -> None:
-        """Subscribe; without QoS override parameters, which would pile up, into `made` if that is given."""
+        """Subscribe, without QoS override parameters, which would accumulate. `made` collects the subscription."""
 
         def receive(message: Any) -> None:
             try:
                 take(message)
             except ValueError as error:
-                self._node.report.count_and_warn("bad_numbers", f"A message on {topic} was refused: {error}")
+                self._node.report.count_and_warn("bad_numbers", f"Refused a message on {topic}: {error}")
 
         if made is None:
             self._node.make_subscription(kind, topic, receive, SENSOR_QOS)
@@ -218,7 +218,7 @@ class Sources:
     def _moved(
         self, entity: int, state: EntityState, stamp: Time, *, has_velocity: bool, has_acceleration: bool = False
     ) -> None:
-        """Pass on a state; what it lacks is what the previous one has changed by."""
+        """Deliver a state. Its missing parts are derived from the previous one."""
         before = self._before.get(entity)
         if before and not has_acceleration and 0.0 < (duration_s := seconds_between(stamp, before[1])) < 1.0:
             state = with_motion(state, before[0], duration_s, has_velocity=has_velocity)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is said when between a simulator and its clients: pure, with the time handed in."""
+"""Sessions of a simulator and of its clients, which decide when to send what. Pure, with the time as an argument."""

@@ -1,28 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClientSession: what a client says to a simulator, and when, over all of its connections, for simulator_bridge. Pure.
+"""ClientSession: a client's messages to a simulator across its connections, for simulator_bridge. Pure.
 
-Theory of operation, by the document and by what real simulators do:
+Theory of operation, from the specification and the behaviour of real simulators:
 
-| state | what is sent | ends |
+| state | sent | ends |
 |---|---|---|
-| WAITING | nothing | when all connections are there |
-| WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when that is answered, or is not sent |
-| CONNECTED | what Conversation and Steering say | WAITING, when a connection ends, or what comes can't be read; \
+| WAITING | nothing | when all connections are open |
+| WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when SPY is answered, or not sent |
+| CONNECTED | see Conversation and Steering | WAITING, when a connection ends, or after undecodable data; \
 SUSPENDED, when a request is unanswered for UNANSWERED_S |
 | SUSPENDED | zero once, if the vehicle is steered; callers get an error after `request_timeout` | CONNECTED, by an \
 answer; WAITING, when a connection ends |
-| CLOSED, by `end` | zero for a vehicle that is being steered | |
+| CLOSED, by `end` | zero, if the vehicle is steered | |
 
-There are two connections, for requests and for streams, which live and die together. Both are closed for writing first,
-as real simulators die of SIGPIPE when they write twice to a connection that is gone; and neither is closed because the
-simulator is silent, as one that was suspended writes to it when it continues. TCP reports a peer that has vanished.
+There are two connections, for requests and for streams, which are opened and closed together. Both are closed for
+writing first, since real simulators die of SIGPIPE on the second write to a closed connection. Neither is closed
+because the simulator is silent, since a suspended one writes to it when it continues. TCP detects a lost peer.
 
-Real ones also close a connection on SPY: where `item_events` leaves that open, one that does so, or answers all but
-SPY, is connected to without SPY the next time. A call has an outcome when the simulator has answered, when it takes too
-long, or when the connections end.
+Real simulators also disconnect on SPY. If `item_events` allows both, one that disconnects, or answers all requests but
+SPY, is connected without SPY the next time. A call ends with the simulator's answer, a timeout, or the end of the
+connections.
 
-A simulator has proved useful when it has answered: one that never does is connected to ever less often. One that has
-closed the connection on SPY alone is connected to again without delay, unless it was of no use without SPY either.
+A connection has proved useful once the simulator has answered. Otherwise, reconnecting backs off. After a disconnect
+on SPY, it reconnects without delay, unless the connection without SPY was useless, too.
 """
 
 import math
@@ -40,14 +40,14 @@ from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, CONNECTED, CLOSED = "waiting for a peer", "connected", "closed"
 SUSPENDED = "connected, waiting for an answer"
-NOT_CONNECTED = "There is no connection to the simulator now."
-ENDED = "The connection to the simulator ended."
-CONNECTIONS = 2  # for requests, and for streams
-_KEPT = "It may be suspended: the connection is kept, and nothing is sent until it answers."
+NOT_CONNECTED = "No simulator is connected."
+ENDED = "The connection to the simulator has ended."
+CONNECTIONS = 2  # for requests and for streams
+_KEPT = "It may be suspended. The connection is kept, and nothing is sent until it answers."
 
 
 class ClientSession(Session):
-    """A client's conversations with one simulator, one after the other."""
+    """Session of a client with one simulator, across its connections."""
 
     def __init__(
         self,
@@ -58,30 +58,30 @@ class ClientSession(Session):
         check_hold: Callable[[str], None],
         source: Random,
     ) -> None:
-        """Begin.
+        """Start without a connection.
 
         Args:
-            simulation: what is known of it.
+            simulation: its known state.
             steering: of the vehicle.
-            parameter: returns the value of `request_timeout`, `poll_period`, s, `item_events`, `run_on_connect` and
-                `body_to_model`.
-            check_hold: raises ValueError if the vehicle is held, for a request of this name that moves it.
-            source: of marks, and of pauses that keep bridges apart.
+            parameter: returns the current value of `request_timeout`, `poll_period`, s, `item_events`, `run_on_connect`
+                and `body_to_model`.
+            check_hold: raises ValueError if the vehicle is on hold, for a request of this name that moves it.
+            source: random numbers for marks, and for pauses that keep bridges apart.
         """
         self.state = WAITING
         self._simulation, self._steering, self._parameter = simulation, steering, parameter
         self._check_hold, self._source = check_hold, source
-        self._peers: list[Any] = []  # until there are all of them
+        self._peers: list[Any] = []  # until all of them are open
         self._conversation: Conversation | None = None
         self._is_overdue = False  # an answer, for longer than `request_timeout`
         self._may_know_spy = True
-        self._was_useful = True  # the last connection that went on after SPY
+        self._was_useful = True  # the last connection, after SPY
         self._out: list[Action] = []
 
     # The link.
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        """Stop the vehicle and begin, once all connections are there."""
+        """Stop the vehicle and start, once all connections are open."""
         self._peers.append(peer)
         if len(self._peers) < CONNECTIONS:
             return []
@@ -105,7 +105,7 @@ class ClientSession(Session):
         return self._turn(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a chunk of what the simulator says."""
+        """Handle a chunk of the simulator's data."""
         assert isinstance(data, bytes)
         if not (conversation := self._conversation):
             return []
@@ -119,7 +119,7 @@ class ClientSession(Session):
         return self._turn(now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Take that the simulator has closed a connection, or that it is lost: all end with one."""
+        """Handle a lost connection, or one that the simulator has closed. All connections end together."""
         self._peers.clear()
         if not (conversation := self._conversation):
             return []
@@ -132,16 +132,16 @@ class ClientSession(Session):
             return self._refused(error, now_s, gone=peer)
         is_expected = isinstance(channel.oldest, sim.Spy) and self._parameter("item_events") == AUTO
         self._out.append(Note("" if is_expected else "lost_connections", sentence, is_expected=is_expected))
-        if is_expected:  # so that it is connected to again at once
+        if is_expected:  # reconnects at once
             self.is_proven = self._was_useful
         return self._ended(sentence, now_s, gone=peer)
 
     def tick(self, now_s: float) -> Actions:
-        """Do what is due."""
+        """Handle timeouts, and send due messages."""
         return self._turn(now_s) if now_s >= self.due_s else []
 
     def resume(self, now_s: float) -> Actions:
-        """Have the vehicle stand, or go on as it is commanded now, and listen before the simulator is judged."""
+        """Stop the vehicle, or send the current command, and receive before judging the simulator."""
         if not (conversation := self._conversation):
             return []
         if self.heard_s is not None:
@@ -152,25 +152,25 @@ class ClientSession(Session):
         return self._turn(now_s)
 
     def lost(self, now_s: float) -> Actions:
-        """Leave the vehicle standing after a fault; nothing is left of connections that have ended."""
+        """Stop the vehicle after a fault. Connections that have ended are skipped."""
         self._peers.clear()
         return self._ended(ENDED, now_s) if self._conversation else []
 
     def end(self, now_s: float) -> Actions:
-        """Leave a vehicle standing that is being steered."""
+        """Stop the vehicle if it is steered."""
         actions = self.lost(now_s)
         self.state, self.is_over = CLOSED, True
         return actions
 
-    # What is asked for.
+    # Requests.
 
     def commanded(self, now_s: float) -> Actions:
-        """Take that there is a new command, or none any more."""
+        """Handle a new command or its timeout."""
         self._steering.due_s = now_s
         return self._turn(now_s)
 
     def ask(self, request: Request, work: Callable[..., Any], arguments: tuple[Any, ...], now_s: float) -> Actions:
-        """Do something for somebody, who waits for the outcome; nothing that was asked for before a stall."""
+        """Execute a request of a caller, who waits for the outcome. Requests from before a stall are refused."""
         if not (conversation := self._conversation):
             return [Outcome(request, False, NOT_CONNECTED, NO_ANSWER)]
         if request.asked_s < self.fresh_since_s:
@@ -180,10 +180,10 @@ class ClientSession(Session):
             conversation.fail_calls(conversation.exchange.overdue())
         return self._turn(now_s)
 
-    # A turn.
+    # A turn of the session.
 
     def _turn(self, now_s: float) -> Actions:
-        """Do what is due, and return all that is to be done."""
+        """Handle all that is due, and return the gathered actions."""
         if not (conversation := self._conversation):
             return []
         exchange = conversation.exchange
@@ -208,18 +208,18 @@ class ClientSession(Session):
         return self._done()
 
     def _lacks_spy(self, conversation: Conversation) -> bool:
-        """Return whether SPY is the one request that the simulator does not answer in time."""
+        """Return whether SPY is the only overdue request."""
         exchange = conversation.exchange
         is_spy_left = isinstance(exchange.streams.oldest, sim.Spy) and not exchange.requests.oldest
         return is_spy_left and exchange.now_s >= exchange.streams.due_s
 
     def _look_for_answers(self, conversation: Conversation) -> None:
-        """Stop the vehicle when the simulator leaves a request unanswered, and let no caller wait for too long."""
+        """Stop the vehicle if an answer is overdue, and time out pending calls."""
         exchange, now_s = conversation.exchange, conversation.exchange.now_s
         if not exchange.is_suspended:
             if self._is_overdue:
                 self._is_overdue = False
-                self._out.append(Note("", "The simulator answers again.", is_expected=True))
+                self._out.append(Note("", "The simulator responds again.", is_expected=True))
             if now_s < exchange.unanswered_due_s:
                 return
             self._steering.stop(exchange)
@@ -235,12 +235,12 @@ class ClientSession(Session):
         return actions
 
     def _refused(self, error: RemoteProtocolError, now_s: float, gone: Any = None) -> Actions:
-        sentence = f"{error} The connection is closed, as its bytes can't be trusted."
+        sentence = f"{error} The connection is closed: its data can't be trusted."
         self._out.append(Note("rejected_input", sentence))
         return self._ended(str(error), now_s, gone=gone)
 
     def _ended(self, reason: str, now_s: float, *, gone: Any = None) -> Actions:
-        """Say zero, as far as there is a connection, close all of them, and answer all who wait."""
+        """Send zero if there is a connection, close all connections, and answer all callers."""
         conversation = self._conversation
         assert conversation
         exchange, self._conversation, self._is_overdue = conversation.exchange, None, False

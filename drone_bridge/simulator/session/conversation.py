@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversation: what a client says over one set of connections, from the first requests on. Pure.
+"""Conversation: a client's requests on one set of connections, from the first one on. Pure.
 
-One thing is asked for at a time, each a Procedure that waits for its answers; steering, streams and timeouts go on
-meanwhile. The first one begins the conversation: it asks for the configuration, for the vehicle's state and for all
-desired items. Then, the first of these that there is:
+One procedure runs at a time, and waits for its answers. Steering, streams and timeouts continue meanwhile. The first
+procedure requests the configuration, the vehicle's state and all desired items. Then, the first of these that is due:
 
-| what | when |
+| procedure | due |
 |---|---|
-| what SPY has reported is noted, and what is missing requested again | it was reported |
-| entities are listed, where SPY closes the connection | every `poll_period` |
-| the simulation is unpaused | with `run_on_connect`, once the heading is settled |
-| the heading is learned | the simulation counts as paused, see Heading |
-| what somebody asks for | in order |
-| REASSURE | nothing was heard for PROBE_AFTER_S |
+| handle an item reported by SPY, and request missing items again | after the report |
+| list the entities, if SPY is not available | every `poll_period` |
+| unpause the simulation | with `run_on_connect`, once the heading is settled |
+| learn the heading | while the simulation counts as paused, see Heading |
+| execute a caller's request | in order |
+| REASSURE | after PROBE_AFTER_S of silence |
 """
 
 import math
@@ -42,50 +41,50 @@ from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
 from drone_bridge.wire.events import RemoteProtocolError
 
-MAX_ENTITIES = 65536  # that are remembered, to tell which have come and gone; and reports that have yet to be noted
+MAX_ENTITIES = 65536  # remembered, to detect added and removed ones; also the limit of unhandled reports
 #: Silence of an idle simulator after which it is probed.
 PROBE_AFTER_S = 1.0
-#: Requests of others without an answer; more are refused.
+#: Maximum number of unanswered calls. More are refused.
 MAX_CALLS = 100
 # Values of item_events.
 AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 
-_GONE = "Commands move nothing until it is added again."
+_GONE = "Commands have no effect until it is added again."
 
-#: An extended attribute of the vehicle: a mark, which tells after a reconnect whether the simulation is the same one.
+#: Extended attribute of the vehicle: a mark that identifies the simulation after a reconnect.
 SIMULATION_KEY = "drone_bridge.world"
 TOKEN_BYTES = 16
 
 
 class Success(NamedTuple):
-    """What a procedure returns that has something to say."""
+    """Result of a procedure, with a sentence."""
 
     result: Any
     sentence: str
 
 
 class Call(NamedTuple):
-    """Something that somebody asks for."""
+    """Request of a caller."""
 
     request: Any
-    """Who waits for the outcome."""
+    """Receiver of the outcome."""
     work: Callable[..., Procedure[Any]]
-    """Does it, and returns the result; gets the conversation first. Raises REFUSALS."""
+    """Procedure that returns the result. Its first argument is the conversation. Raises REFUSALS."""
     arguments: tuple[Any, ...]
 
 
 @dataclass(slots=True, eq=False)
 class _Running:
-    """A procedure that has begun."""
+    """A procedure in progress."""
 
     procedure: Procedure[None]
     call: Call | None = None
-    awaited: Pending | float | None = None  # None: it can go on
+    awaited: Pending | float | None = None  # None: ready to continue
     lets_pass: bool = False
 
 
 class Conversation:
-    """On connections that have just been opened."""
+    """Requests on newly opened connections."""
 
     def __init__(
         self,
@@ -96,18 +95,18 @@ class Conversation:
         *,
         item_events: str,
     ) -> None:
-        """`item_events` says how items that come and go are noticed: SPY, POLL or NONE."""
+        """`item_events`: how added and removed items are detected: SPY, POLL or NONE."""
         self.exchange, self.simulation, self.entities = exchange, simulation, simulation.entities
         self.vehicle = self.entities.vehicle
         self.heading = Heading(exchange, self.entities, source.uniform(0.0, LONGEST_JITTER_S))
         self.keeper = ItemKeeper(exchange, simulation)
         self.streams = Streams(exchange, simulation, self.heading)
-        #: How many runs were completed, and how often the simulation was paused here.
+        #: Number of completed runs, and of pauses requested here.
         self.completed_runs = self.pauses = 0
-        #: Whether it goes on after SPY; and whether the simulator has answered.
+        #: Whether it has passed SPY, and whether the simulator has answered.
         self.has_begun = False
         self.is_proven = False
-        #: When `turn` is wanted.
+        #: Time of the next `turn`.
         self.due_s = exchange.now_s
         self._parameter, self._source, self._item_events = parameter, source, item_events
         self._out: list[Action] = exchange.out
@@ -117,12 +116,12 @@ class Conversation:
         self._known: set[int] = set()  # entities
         self._spied: deque[sim.Spied] = deque()
         self._calls: deque[Call] = deque()
-        self._running = [_Running(self._begin())]  # of which the last may let others pass
+        self._running = [_Running(self._begin())]  # the last one may let others pass
 
-    # What happens. Each is followed by `turn`.
+    # Events. Each is followed by `turn`.
 
     def receive(self, channel: Channel, data: bytes) -> None:
-        """Take a chunk from a connection. Raises RemoteProtocolError after what came before."""
+        """Handle a chunk of a connection's data. Raises RemoteProtocolError after earlier messages."""
         exchange = self.exchange
         self._heard_s = exchange.now_s
         try:
@@ -131,25 +130,25 @@ class Conversation:
                     exchange.answered(event)
                 elif isinstance(event, sim.Spied):
                     if len(self._spied) >= MAX_ENTITIES:
-                        raise RemoteProtocolError(f"The simulator has reported over {MAX_ENTITIES} items at once.")
+                        raise RemoteProtocolError(f"The simulator has reported more than {MAX_ENTITIES} items at once.")
                     self._spied.append(event)
                 elif not isinstance(event, sim.Completed):
                     self.streams.take(event)
-                elif channel is exchange.requests:  # it comes on every connection
+                elif channel is exchange.requests:  # it arrives on every connection
                     self.completed_runs += 1
                     self.streams.report(Reported(event))
         finally:
             self.streams.flush()
 
     def ask(self, call: Call) -> None:
-        """Do something for somebody, in turn."""
+        """Queue a caller's request."""
         if len(self._calls) + len(self._running) >= MAX_CALLS:
-            self._settle(call, False, f"{MAX_CALLS} requests have no answer yet.")
+            self._settle(call, False, f"{MAX_CALLS} requests are pending, which is the limit.")
         else:
             self._calls.append(call)
 
     def resume(self) -> None:
-        """Go on after this process stood still: the silence, of steps as well, was its own."""
+        """Continue after a stall of this process. Its silence, and that of steps, was its own."""
         self._heard_s = self.exchange.now_s
         self.exchange.resume()
 
@@ -158,7 +157,7 @@ class Conversation:
         self._abort(self._running, reason)
 
     def fail_calls(self, reason: str) -> None:
-        """Answer all callers, for whom the simulator takes too long; the bridge's own procedures wait on."""
+        """Time out all callers. The bridge's own procedures continue to wait."""
         self._abort([running for running in self._running if running.call], reason)
 
     def _abort(self, aborted: list[_Running], reason: str) -> None:
@@ -167,9 +166,9 @@ class Conversation:
         self._running = [running for running in self._running if running not in aborted]
         for running in reversed(aborted):
             try:
-                running.procedure.throw(EndedError(reason))  # what it has half done is undone
+                running.procedure.throw(EndedError(reason))  # undoes its unfinished work
             except StopIteration:
-                continue  # what it has done is worth saying
+                continue  # its result is still reported
             except EndedError:
                 if running.call:
                     unanswered.appendleft(running.call)
@@ -177,7 +176,7 @@ class Conversation:
             self._settle(call, False, reason)
 
     def turn(self) -> None:
-        """Do what is due; while the simulator is suspended, nothing that sends."""
+        """Handle all that is due. While the simulator is suspended, send nothing."""
         time = self.simulation.time
         if begun := time.tick(self.exchange.now_s):
             self.exchange.publish(begun)
@@ -191,24 +190,24 @@ class Conversation:
         if self._is_free:
             self.due_s = min(self.due_s, self._poll_due_s, heading_due_s, self._heard_s + PROBE_AFTER_S)
 
-    # One thing after the other.
+    # Procedures, one after another.
 
     def _go_on(self) -> None:
-        """Go on with what is being done, and begin what is next, until something has to be waited for."""
+        """Continue the current procedure, and start the next one, until one has to wait."""
         while True:
             for running in (before := tuple(self._running)):
-                if isinstance(running.awaited, float):  # or for something that has happened, as perhaps just now
+                if isinstance(running.awaited, float):  # a time, or an event that may have just happened
                     running.awaited = None
                 self._advance(running)
             if len(self._running) < len(before):
-                continue  # what one has done another may wait for
+                continue  # another procedure may wait for its effect
             if not self._is_free or not (begun := self._next()):
                 return
             self._running.append(begun)
 
     @property
     def _is_free(self) -> bool:
-        """Whether something else can be done."""
+        """Whether another procedure can start."""
         return all(running.lets_pass for running in self._running)
 
     def _advance(self, running: _Running) -> None:
@@ -219,7 +218,7 @@ class Conversation:
             self._running.remove(running)
 
     def _next(self) -> _Running | None:
-        """Return what is to be done next, if anything."""
+        """Return the next procedure that is due, if any."""
         now_s = self.exchange.now_s
         if self._spied:
             return _Running(self._note_spied(self._spied.popleft()))
@@ -240,7 +239,7 @@ class Conversation:
         return self._runs_on_connect and self.heading.is_settled
 
     def _ask_by_itself(self) -> Procedure[None]:
-        """Unpause the simulation, which an Error says to run already, or else ask for a sign of life."""
+        """Unpause the simulation, which answers with an Error if it already runs, or else probe it."""
         request: sim.Request = sim.Reassure()
         if self._has_to_run:
             request, self._runs_on_connect = sim.Run(), False
@@ -260,7 +259,7 @@ class Conversation:
             else:
                 yield min(due_s, self._heard_s + PROBE_AFTER_S)
 
-    # What others ask for.
+    # Calls.
 
     def _serve(self, call: Call) -> Procedure[None]:
         self.exchange.asked_s = call.request.asked_s
@@ -273,7 +272,7 @@ class Conversation:
             self._settle(call, True, done.sentence, done.result)
 
     def let_pass(self) -> None:
-        """Have others not wait for the procedure that has just begun last. For that procedure."""
+        """Let other procedures run beside the one that has just started. For that procedure."""
         self._running[-1].lets_pass = True
 
     def _settle(self, call: Call, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
@@ -281,12 +280,12 @@ class Conversation:
             self.exchange.note("refused_requests")
         self._out.append(Outcome(call.request, is_success, sentence, result))
 
-    # The beginning.
+    # Start of the connections.
 
     def _begin(self) -> Procedure[None]:
-        """Send the first requests, and ask for all desired items.
+        """Send the first requests, and request all desired items.
 
-        SPY comes before anything that changes the world, as real servers close the connection on it.
+        SPY precedes requests that change the world, since real servers disconnect on it.
         """
         exchange, keeper = self.exchange, self.keeper
         if self._item_events == SPY and isinstance((yield from exchange.ask(sim.Spy()))[0], sim.Error):
@@ -307,7 +306,7 @@ class Conversation:
         sent = keeper.send_missing()
         has_vehicle = isinstance(state[0], sim.EntityGot)
         self.heading.is_settled = self.entities.is_heading_known or not has_vehicle
-        # When this is answered, so is all that streams.
+        # Once this is answered, so are all requests for streams.
         (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))
         self.is_proven = isinstance(answer, sim.Ok)
         self.heading.watched_since_s = exchange.now_s
@@ -317,7 +316,7 @@ class Conversation:
         if isinstance(listed, sim.EntitiesListed):
             self._known = set(listed.ids[:MAX_ENTITIES])
         for entity in sorted(self._known):
-            yield from keeper.restore(entity)  # it may have come after the request for its stream, unreported
+            yield from keeper.restore(entity)  # it may have been added, unreported, after the request
         if self._item_events == POLL:
             self._poll_due_s = exchange.now_s + self._parameter("poll_period")
         exchange.publish(Fact("item_events", self._item_events))
@@ -326,7 +325,7 @@ class Conversation:
         if not isinstance(answer, sim.Configured):
             return
         self.heading.frequency = answer.frequency
-        fast = ", as fast as it can" if answer.non_real_time else ""
+        fast = ", as fast as possible" if answer.non_real_time else ""
         text = f"{answer.frequency:g} steps per second, speed {answer.speed:g}{fast}"
         self.exchange.publish(Fact("configuration", text))
         try:
@@ -335,13 +334,13 @@ class Conversation:
             self.exchange.note("bad_numbers", str(error))
 
     def _recognize(self, answer: sim.Response) -> bool:
-        """Return whether this is another simulation than the last one."""
+        """Return whether this is a different simulation from the last one."""
         simulation = self.simulation
         mark = answer.data if isinstance(answer, sim.ExtendedGot) and len(answer.data) == TOKEN_BYTES else None
         if mark is not None and mark == simulation.mark:
             simulation.items.reconnect()
             return False
-        if mark is None:  # else another bridge has marked it: with two marks each would take it for a new one
+        if mark is None:  # otherwise, another bridge has marked it: with two marks, each would detect a new simulation
             mark = self._source.randbytes(TOKEN_BYTES)
             self.exchange.send(sim.SetExtended(self.vehicle, SIMULATION_KEY, mark))
         simulation.mark = mark
@@ -370,10 +369,10 @@ class Conversation:
             heading.attitude = attitude if self.entities.is_heading_known else None
         except (KeyError, ValueError) as error:
             heading.know(known)
-            reason = str(error) if isinstance(error, ValueError) else f"There is no entity {self.vehicle}."
-            self.exchange.note("missing_vehicle", f"The direction of the vehicle is unknown. {reason}")
+            reason = str(error) if isinstance(error, ValueError) else f"Entity {self.vehicle} does not exist."
+            self.exchange.note("missing_vehicle", f"The orientation of the vehicle is unknown. {reason}")
 
-    # Items that come and go.
+    # Added and removed items.
 
     def _poll(self) -> Procedure[None]:
         (answer,) = yield from self.exchange.ask(sim.ListEntities())
@@ -401,7 +400,7 @@ class Conversation:
             yield from self.keeper.restore(event.id)
 
     def removed(self, kind: int, number: int) -> Procedure[None]:
-        """Note that an item was removed at our request."""
+        """Handle the removal of an item at our request."""
         if kind == ItemType.ENTITY and number in self._known:
             yield from self._note_spied(sim.Spied(False, kind, number))
         else:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DesiredItems: the streams, cameras and triggers of parameters and services that a simulation is to have. Pure.
+"""DesiredItems: streams, cameras and triggers that a simulation should have, from parameters and services. Pure.
 
-What services have added is gone with the simulation; what parameters name is there in every one.
+Items from services end with the simulation. Those from parameters are added to each simulation.
 """
 
 from collections.abc import Iterator
@@ -15,24 +15,24 @@ MAX_DESIRED_ITEMS = 512
 
 
 class DesiredItem:
-    """An item that the simulator is to add for us."""
+    """Item that the simulator should add for this bridge."""
 
     def __init__(self, kind: ItemType, label: str, entities: set[int], request: sim.Request | None = None) -> None:
-        """`label` is for logs; `entities` are those that it depends on."""
+        """`label` is for logs. `entities` are those that it depends on."""
         self.kind, self.label, self.entities, self._request = kind, label, entities, request
-        self.is_configured = False  # by a parameter: in every simulation, whatever was removed
-        self.id: int | None = None  # the simulator's; None while it has not added it
-        self.is_refused = False  # by the simulator, when it was asked last
+        self.is_configured = False  # by a parameter: added to each simulation, even after a removal
+        self.id: int | None = None  # the simulator's ID; None: not added
+        self.is_refused = False  # by the simulator, at the last request
 
     @property
     def request(self) -> sim.Request:
-        """What adds it."""
+        """Request that adds it."""
         assert self._request
         return self._request
 
 
 class EntityStream(DesiredItem):
-    """The states of an entity or, with other attributes, one message per step."""
+    """Stream of an entity's states or, with other attributes, of one message per step."""
 
     def __init__(self, entity: int, period: int, attributes: tuple[Attribute, ...] = STREAMED) -> None:
         label = f"entity {entity}" if attributes == STREAMED else "steps"
@@ -41,7 +41,7 @@ class EntityStream(DesiredItem):
 
 
 class Camera(DesiredItem):
-    """A camera, which belongs to the world and outlives the connection."""
+    """Camera. It belongs to the world, and outlives the connection."""
 
     def __init__(self, name: str, camera: sim.AddCamera) -> None:
         super().__init__(ItemType.CAMERA, f"camera {name}", {camera.entity})
@@ -52,17 +52,17 @@ class Camera(DesiredItem):
         return self.camera
 
     def change(self, change: sim.SetCamera) -> None:
-        """Have it as it is after a request."""
+        """Apply an answered change."""
         changed: dict[str, Any] = {CameraAttribute(change.attribute).name.lower(): change.value}
         self.camera = replace(self.camera, **changed)
 
 
 class CameraStream(DesiredItem):
-    """Where an entity appears in a camera, which may be ours or another client's."""
+    """Stream of an entity's position in the image of a camera of this bridge or of another client."""
 
     def __init__(self, camera: Camera | int, target: int, period: int) -> None:
         own = camera if isinstance(camera, Camera) else None
-        #: The camera's name, empty if it is not ours.
+        #: Name of this bridge's camera. Empty: another client's.
         self.camera_name = own.name if own else ""
         label = f"entity {target} in camera {self.camera_name or camera}"
         super().__init__(ItemType.CAMERA_STREAM, label, {target} | (own.entities if own else set()))
@@ -75,7 +75,7 @@ class CameraStream(DesiredItem):
 
     @property
     def request(self) -> sim.Request:
-        """What adds it, once there is the camera."""
+        """Request that adds it, once the camera exists."""
         assert self.camera_id is not None
         return sim.StreamCamera(self.camera_id, self.period, self.target)
 
@@ -93,14 +93,14 @@ class Trigger(DesiredItem):
 
 
 class DesiredItems:
-    """All desired items in order of creation, and which of them the simulator has added."""
+    """All desired items in order of creation, and those that the simulator has added."""
 
     def __init__(self) -> None:
         self._all: list[DesiredItem] = []
         self._added: dict[tuple[int, int], DesiredItem] = {}  # by the simulator's type and ID
 
     def clear(self) -> None:
-        """Desire nothing."""
+        """Remove all desired items."""
         self._all.clear()
         self._added.clear()
 
@@ -116,7 +116,7 @@ class DesiredItems:
         """Raise ValueError if `count` more would be too many."""
         if len(self._all) + count > MAX_DESIRED_ITEMS:
             raise ValueError(
-                f"{len(self._all)} streams, cameras and triggers are requested, and {count} more would exceed "
+                f"{len(self._all)} streams, cameras and triggers exist, and {count} more would exceed "
                 f"the limit of {MAX_DESIRED_ITEMS}."
             )
 
@@ -125,7 +125,7 @@ class DesiredItems:
         return [item for item in self._all if isinstance(item, Camera)]
 
     def reconnect(self) -> None:
-        """Prepare for a new connection to the same simulation, in which cameras stay."""
+        """Prepare for a new connection to the same simulation. Cameras persist there."""
         self._added.clear()
         for item in self._all:
             item.is_refused = False
@@ -135,27 +135,27 @@ class DesiredItems:
                 item.id = None
 
     def mark_added(self, item: DesiredItem, number: int) -> None:
-        """Note that the simulator has added an item."""
+        """Record that the simulator has added an item."""
         item.id = number
         self._added[item.kind, number] = item
 
     def mark_missing(self, item: DesiredItem) -> None:
-        """Note that the simulator no longer has an item."""
+        """Record that the simulator no longer has an item."""
         if item.id is not None:
             self._added.pop((item.kind, item.id), None)
             item.id = None
 
     def find(self, kind: int, number: int) -> DesiredItem | None:
-        """Return the item that the simulator has added with a type and ID."""
+        """Return the added item with the simulator's type and ID."""
         return self._added.get((kind, number))
 
     def drop(self, item: DesiredItem) -> None:
-        """No longer desire an item."""
+        """Remove a desired item."""
         self.mark_missing(item)
         self._all.remove(item)
 
     def removed(self, kind: int, number: int, *, is_ours: bool = False) -> None:
-        """Note that an item was removed, and what depends on it; `is_ours`: at our request."""
+        """Handle the removal of an item and its dependents. `is_ours`: at our request."""
         item = self.find(kind, number)
         streams = [each for each in self._all if isinstance(each, CameraStream) and kind == ItemType.CAMERA]
         gone = [item] if item else []
@@ -163,4 +163,4 @@ class DesiredItems:
         gone += [other for other in self if kind == ItemType.ENTITY and number in other.entities]
         for other in gone:
             keeps = other.is_configured and (kind == ItemType.ENTITY or not is_ours)
-            (self.mark_missing if keeps else self.drop)(other)  # what is configured may come again
+            (self.mark_missing if keeps else self.drop)(other)  # a configured item may be added again

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forwarder: answers requests of a world made from topics, or has a bridge's services answer them. Pure.
+"""Forwarder: answers clients' requests from topics, or by a bridge's services. Pure.
 
 Theory of operation:
 
-A request is answered here, of what is known from topics, or by a service. `begin` returns an answer, or a generator
-that yields each Question for a service, gets its Answer, and returns what the client is answered; it raises
-RefusedError, and ValueError with a sentence. Whether the vehicle may be moved is looked at right before a service is
-called that may do so, as hold may have begun since the call before.
+A request is answered locally, from topics, or by a service. `begin` returns an answer, or a generator that yields each
+Question for a service, receives its Answer, and returns the answer to the client. It raises RefusedError, and
+ValueError with a sentence. Hold is checked right before each call that may move the vehicle, since it may have begun
+after the previous call.
 
-| request | answered by a service, where that is offered |
+| request | answered by a service, if offered |
 |---|---|
 | CONFIG, RUN, PAUSE, ELIST, EADD, EXGET, EXSET, CADD | always |
-| REMOVE | of entities and objects, of what a service has added, and of unknown cameras |
-| ESET | but v and w of a vehicle whose state is known: those are commands |
-| EGET | of an entity whose state is not known, and of `corporeal` |
-| ESTREAM | of an entity without topics; then its topics are subscribed to |
-| CSET, CSTREAM | of cameras that are not our own |
-| TADD, OADD | of what simulators have |
+| REMOVE | for entities and objects, for items that a service has added, and for unknown cameras |
+| ESET | except v and w of a vehicle whose state is known: those are commands |
+| EGET | for an entity whose state is unknown, and for `corporeal` |
+| ESTREAM | for an entity without topics, which are then subscribed to |
+| CSET, CSTREAM | for cameras that are not local |
+| TADD, OADD | if the types are those of simulators |
 """
 
 import contextlib
@@ -39,19 +39,19 @@ from drone_bridge.simulator.session.mirrored_scene import (
 )
 from drone_bridge.simulator.session.velocity_commands import STEERED, VelocityCommands
 
-HELD = "The vehicle is held."
-MAY_BE_OLD = "The server or its bridge has just stood still, and the request may be old: send it again."
-_NO_ANSWER, _NOT_CALLED = "The service has not answered in time.", "The service could not be called."
-#: In the bridge's simulator, by types of its items that a client adds there.
+HELD = "The vehicle is on hold."
+MAY_BE_OLD = "The request may be stale: the server or its bridge was suspended meanwhile. Please send it again."
+_NO_ANSWER, _NOT_CALLED = "The service timed out.", "The service could not be called."
+#: Types of items that a client adds in the bridge's simulator.
 _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
-#: In the answer to CONFIG until a service has given it, Hz.
+#: Frequency in the answer to CONFIG before a service has reported it, Hz.
 FREQUENCY = 100.0
 # Counters.
 REFUSED_COMMANDS, UNSTEERED = "refused_commands", "unsteered_commands"
 
 
 class Follow(NamedTuple):
-    """An entity of the bridge, and its name there, as whose topics are to be subscribed to; None for no longer."""
+    """Request to subscribe to the topics of an entity of the bridge with this name. None: unsubscribe."""
 
     entity: int
     name: str | None = None
@@ -59,52 +59,52 @@ class Follow(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What a service is to be called with."""
+    """Call of a service."""
 
     service: str
     request: Any
-    """As the service has it."""
+    """Request of the service's type."""
     moves: bool
     """Whether it may move the vehicle."""
     steers: bool = False
-    """Whether it gives the vehicle a velocity, which lasts."""
+    """Whether it sets a velocity of the vehicle, which persists."""
 
 
 Asking = Generator[Question, Answer, Any]
 
 
 class ServiceCalls(Protocol):
-    """Requests as calls of a bridge's services."""
+    """Conversion of requests to calls of a bridge's services."""
 
     def service_of(self, request: Request) -> str | None:
-        """Return the service that answers a request; None for one that no service does."""
+        """Return the service that answers a request, or None."""
 
     def ask(self, request: Request, orientation: WxyzQuaternion | None = None) -> Any:
-        """Return what the service is called with; `orientation` is how the entity is turned whose v is set.
+        """Return the service's request. `orientation` is that of the entity whose v is set.
 
         Raises ValueError.
         """
 
     def answer(self, request: Request, response: Any) -> Response:
-        """Return what the client is answered, an Error too."""
+        """Return the answer to the client, which may be an Error."""
 
 
 @dataclass(slots=True, kw_only=True)
 class ForwardedItem(Item):
-    """A camera, trigger or stream in the bridge's simulator, which has the same ID there."""
+    """Camera, trigger or stream in the bridge's simulator, with the same ID there."""
 
 
 class ServiceError(RefusedError):
-    """A service has failed, or not answered in time."""
+    """Failure or timeout of a service."""
 
     def __init__(self, error: Error, *, is_simulators: bool = False) -> None:
-        """`is_simulators`: the error is the simulator's, and not of what is between."""
+        """`is_simulators`: the error is from the simulator, not from the service."""
         super().__init__(error.code, error.message)
         self.is_simulators = is_simulators
 
 
 class Forwarder:
-    """Answers clients' requests; `scene`, `world` and `control` are what they share."""
+    """Handler of clients' requests. `scene`, `world` and `control` are shared by clients."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class Forwarder:
         admits: Callable[[], bool],
         out: list[Action],
     ) -> None:
-        """Begin with a world that runs; `out` gets actions, the rest is as for SimulatorSession."""
+        """Start with a running world. `out` receives actions. For the others, see SimulatorSession."""
         self._calls, self.offers, self._admits, self._out = calls, offers, admits, out
         self._vehicle: int = parameter("vehicle")
         self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
@@ -126,34 +126,34 @@ class Forwarder:
         for entity in entities:
             self.scene.add(entity.number, MirroredEntity(entity.radius, has_source=True, is_configured=True))
             self.world.entity_added(entity.number, {"render": entity.render.encode()} if entity.render else {})
-        #: What clients want of the vehicle.
+        #: Commands of clients for the vehicle.
         self.commands = VelocityCommands(
             lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), out
         )
-        #: The time, and whether the request may be old: set by the session.
+        #: Time, and whether the request may be stale. Set by the session.
         self.now_s, self.may_be_old = 0.0, False
         #: Whether the entities of the bridge have been listed.
         self.has_listed = False
-        #: Whether clients have run or paused the world without the simulator knowing.
+        #: Whether clients have run or paused the world while the simulator was unavailable.
         self.is_run_pending = False
 
     @property
     def has_bridge(self) -> bool:
-        """Whether there is a bridge, whose simulator runs and pauses, and does not heed our own state."""
+        """Whether there is a bridge. Its simulator runs and pauses independently of our own state."""
         return self.offers("run") and self.offers("pause")
 
     @property
     def is_paused(self) -> bool:
-        """Whether our own world is paused. A simulator behind a bridge takes velocities while paused."""
+        """Whether our own world is paused. A simulator behind a bridge accepts velocities while paused."""
         return not self.control.is_running and not self.has_bridge
 
     def begin(self, client: Client, request: Request) -> Response | Asking:
-        """Return the answer, or the generator that gets it from services."""
-        if numbers := _unreal(request):  # in the client's own axes, as services have others
+        """Return the answer, or a generator that gets it from services."""
+        if numbers := _unreal(request):  # in the client's own axes, unlike those of services
             if self._is_steering(request):
-                self._out.append(Note(REFUSED_COMMANDS, f"A client requested a velocity of {numbers}."))
+                self._out.append(Note(REFUSED_COMMANDS, f"Refused a client's velocity of {numbers}."))
             is_added = isinstance(request, sim.AddEntity | sim.AddObject)
-            return Error(0 if is_added else INVALID, f"The numbers must be finite, not {numbers}.")
+            return Error(0 if is_added else INVALID, f"The numbers are {numbers}, and must be finite.")
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
             return self.answer_here(client, request)
@@ -162,19 +162,19 @@ class Forwarder:
         if isinstance(request, sim.ListEntities):
             return self._known()
         if isinstance(request, sim.GetExtended) and self.scene.is_silent(request.id):
-            return Error(0, NO_EXTENDED)  # which visualizers ask for before they draw
+            return Error(0, NO_EXTENDED)  # requested by visualizers before they draw
         if isinstance(request, sim.Remove):
             is_elsewhere = request.type == ItemType.ENTITY
-        else:  # all that is left about cameras is about those in the simulator
+        else:  # remaining requests about cameras are for those in the simulator
             is_elsewhere = isinstance(request, sim.SetCamera | sim.StreamCamera) and self.world.has(
                 ItemType.CAMERA, request.id
             )
-        return Error(0, f"No node offers the service {service}.") if is_elsewhere else self.answer_here(client, request)
+        return Error(0, f"Service {service} is not available.") if is_elsewhere else self.answer_here(client, request)
 
     # Without services.
 
     def answer_here(self, client: Client, request: Request) -> Response:
-        """Answer of what is known here."""
+        """Answer from local state."""
         if self._is_steering(request) and self.scene.has_entity(self._vehicle):
             try:
                 self._steer(client, cast(sim.SetEntity, request))
@@ -184,12 +184,12 @@ class Forwarder:
         response = answer(self._device, client, request)
         if isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok):
             self.is_run_pending = True
-            self.commands.note_pause(is_paused=self.is_paused)  # it may run again before anything is published
+            self.commands.note_pause(is_paused=self.is_paused)  # it may run again before a velocity is published
         return response
 
     def _is_answered_here(self, request: Request) -> bool:
         """Return whether no service is called, even if there is a bridge."""
-        if isinstance(getattr(request, "value", None), bytes):  # of an attribute that the document does not have
+        if isinstance(getattr(request, "value", None), bytes):  # of an undocumented attribute
             return True
         is_here = False
         if isinstance(request, sim.Remove):
@@ -197,7 +197,7 @@ class Forwarder:
             is_in_scene = request.type in (ItemType.ENTITY, ItemType.OBJECT)
             is_here = not (is_in_scene or is_unknown_camera or self._is_forwarded(request.type, request.id))
         elif isinstance(request, sim.SetEntity):
-            # Without a state v can't be made a command; and w neither, as that would set v to zero again.
+            # Without a state, v can't be converted to a command. Nor can w, as a command would reset v to zero.
             is_here = self._is_steering(request) and self.scene.is_current(self._vehicle)
         elif isinstance(request, sim.GetEntity):
             is_in_topics = self.scene.is_current(request.id) and request.attribute != Attribute.CORPOREAL
@@ -222,16 +222,16 @@ class Forwarder:
         return kind in _FORWARDED_ITEMS and isinstance(self.world.items.of(ItemType(kind)).get(number), ForwardedItem)
 
     def _steer(self, client: Client, request: sim.SetEntity) -> None:
-        """Take a command; zero is published even if the vehicle's state is unknown. Raises RefusedError."""
+        """Handle a command. Zero is published even if the vehicle's state is unknown. Raises RefusedError."""
         is_known = self.scene.is_current(self._vehicle)
         if any(cast(tuple[float, ...], request.value)):
             self._check_moves()
-            if not is_known:  # for w as well, as its client may have set v
-                sentence = "The vehicle can't be steered, as its orientation is unknown."
+            if not is_known:  # also for w, since its client may have set v
+                sentence = "The vehicle can't be steered: its orientation is unknown."
                 self._out.append(Note(UNSTEERED, sentence))
                 raise RefusedError(0, UNKNOWN_STATE)
         self.commands.set(client, request, self.now_s)
-        if not is_known:  # what has moved it may be gone
+        if not is_known:  # the source of its motion may have disconnected
             raise RefusedError(0, UNKNOWN_STATE)
 
     def _check_moves(self) -> None:
@@ -251,7 +251,7 @@ class Forwarder:
         moves = request.moves(self._vehicle)
         steers, value = self._is_steering(request), getattr(request, "value", None)
         question = Question(service, self._calls.ask(request, orientation), moves, steers)
-        if moves and not (steers and value and not any(value)):  # zero may always be set
+        if moves and not (steers and value and not any(value)):  # zero is always allowed
             self._check_moves()
         got = yield question
         if got.response is None:
@@ -266,7 +266,7 @@ class Forwarder:
         return self._calls.answer(request, (yield from self._call(request)))
 
     def _pass_on(self, client: Client, request: Request) -> Asking:
-        """Answer by one call."""
+        """Answer by a single call."""
         answered = yield from self._ask(request)
         if isinstance(request, sim.AddEntity):
             entity = answered.id
@@ -285,31 +285,31 @@ class Forwarder:
         elif isinstance(answered, sim.Configured):
             self._device.timing = Timing(answered.frequency, answered.speed, answered.non_real_time)
         elif isinstance(answered, sim.Added) and answered.type in _FORWARDED_ITEMS:
-            owner = None if answered.type == ItemType.CAMERA else client  # cameras stay when their clients leave
+            owner = None if answered.type == ItemType.CAMERA else client  # cameras outlive their clients
             self.world.add(ItemType(answered.type), ForwardedItem(client=owner), answered.id)
         return answered
 
     def _remember(self, entity: int, key: str, data: bytes) -> None:
-        """Keep an extended attribute, for streams, which the bridge has none of, and while it does not answer."""
+        """Store an extended attribute, for streams, which the bridge lacks, and for times when it does not respond."""
         if self.scene.has_entity(entity):
-            with contextlib.suppress(RefusedError):  # there are too many
+            with contextlib.suppress(RefusedError):  # the limit is reached
                 self.world.extended_attributes.set(entity, key, data)
 
     def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:
-        """Have the simulator run or pause, and follow it."""
-        if self.is_run_pending:  # the client goes by that
+        """Run or pause the simulator, and follow its state."""
+        if self.is_run_pending:  # the client relies on it
             yield from self.pass_on_run()
         try:
             answered = yield from self._ask(request)
         except ServiceError as error:
-            if error.is_simulators:  # it does so already
+            if error.is_simulators:  # already in that state
                 self.control.follow(is_running=isinstance(request, sim.Run))
             raise
         self.control.follow(is_running=isinstance(request, sim.Run))
         return answered
 
     def pass_on_run(self) -> Asking:
-        """Have the simulator run or pause as clients did while there was no bridge."""
+        """Run or pause the simulator as clients did while there was no bridge."""
         self.is_run_pending = False
         wanted = sim.Run(self.control.steps_left) if self.control.is_running else sim.Pause()
         try:
@@ -321,11 +321,11 @@ class Forwarder:
         try:
             return (yield from self._listed())
         except ServiceError:
-            # Visualizers take an error for an empty list, and reconnect without closing, ten times a second.
+            # Visualizers treat an error as an empty list, and reconnect at 10 Hz without closing.
             return self._known()
 
     def list_bridge(self) -> Asking:
-        """List the entities of a bridge before a client does, who may ask when the bridge does not answer."""
+        """List the entities of a bridge in advance, since a client may ask while the bridge does not respond."""
         self.has_listed = True
         try:
             yield from self._listed()
@@ -333,25 +333,25 @@ class Forwarder:
             self.has_listed = False
 
     def _listed(self) -> Asking:
-        """Return the bridge's entities, and of our own those that topics report. Raises ServiceError."""
+        """Return the bridge's entities, and our own with topics. Raises ServiceError."""
         listed = (yield from self._ask(sim.ListEntities())).ids
         self.has_listed = True
         for entity in set(self.scene.entities).difference(listed):
             if not self.scene.is_configured(entity):
                 self.forget_entity(entity)
-        for entity in reversed(listed):  # the newest last, as the scene has them
+        for entity in reversed(listed):  # newest last, as in the scene
             self.add_entity(entity)
         own = [number for number in reversed(self.scene.entities) if number not in listed]
         return sim.EntitiesListed((*(number for number in own if self.scene.is_current(number)), *listed))
 
     def _known(self) -> Response:
-        """Return all entities that are known here, the newest first: those that the bridge had, and our own."""
+        """Return all known entities, newest first: the bridge's last known ones, and our own."""
         return sim.EntitiesListed(tuple(reversed(self.scene.entities)))
 
     def _set_entity(self, client: Client, request: sim.SetEntity) -> Asking:
         is_steering = self._is_steering(request)
         if is_steering:
-            self.commands.hear(client, self.now_s)  # else nobody stops it
+            self.commands.hear(client, self.now_s)  # otherwise, nothing would stop it
         orientation = self.scene.orientation(request.id)
         if orientation is None and request.attribute == Attribute.VELOCITY:
             got = yield from self._ask(sim.GetEntity(request.id, Attribute.ORIENTATION))
@@ -362,14 +362,14 @@ class Forwarder:
         return answered
 
     def _stream_entity(self, client: Client, request: sim.StreamEntity) -> Asking:
-        """Have the bridge publish the entity, subscribe to that, and stream it from here."""
+        """Let the bridge publish the entity, subscribe to it, and stream it from here."""
         entity = request.id
         try:
             yield from self._call(request)
         except ServiceError as error:
             if error.is_simulators:
                 raise
-            refusal = error.answer  # the bridge may publish it already
+            refusal = error.answer  # the bridge may already publish it
         else:
             refusal = Error(1, NO_ENTITY)
         listed = yield from self._call(sim.ListEntities())
@@ -384,21 +384,21 @@ class Forwarder:
         self.scene.expect_source(follow.entity)
         self._out.append(Publish(follow))
 
-    # What the bridge reports, and what nobody needs any more.
+    # Reports of the bridge, and cleanup.
 
     def add_entity(self, entity: int) -> None:
-        """Add an entity that the bridge has, unless it is known."""
+        """Add an entity of the bridge, unless it is known."""
         if not self.scene.has_entity(entity):
             self.scene.add(entity, MirroredEntity())
             self.world.entity_added(entity, {})
 
     def forget_entity(self, entity: int) -> None:
-        """Remove what a bridge has removed, unless that was done already."""
+        """Remove an entity that a bridge has removed, if it still exists."""
         self.world.entity_removed(entity)
         self._out.append(Publish(Follow(entity)))
 
     def begin_anew(self) -> None:
-        """Forget what the bridge's simulation had, as another one began."""
+        """Forget the bridge's simulation, since another one has begun."""
         self.has_listed = False
         for kind in _FORWARDED_ITEMS:
             for number in tuple(self.world.items.of(kind)):
@@ -409,11 +409,11 @@ class Forwarder:
                 self.forget_entity(entity)
 
     def forwarded_of(self, client: Client) -> list[Key]:
-        """Return what a client has added in the bridge's simulator, and ends with it."""
+        """Return the client's items in the bridge's simulator that end with it."""
         return [key for key in self.world.items.of_client(client) if self._is_forwarded(*key)]
 
     def remove_all(self, keys: Collection[Key]) -> Asking:
-        """Remove items in the bridge's simulator that belonged to a client, for as long as it answers."""
+        """Remove items of a client from the bridge's simulator, while it responds."""
         for kind, number in keys:
             if not self.offers("remove"):
                 return
@@ -421,7 +421,7 @@ class Forwarder:
                 yield from self._call(sim.Remove(kind, number))
 
 
-#: How requests are answered for which it takes more than one call, or other things follow.
+#: Handlers of requests that need more than one call, or have side effects.
 _BY_SERVICES: dict[type[Request], Callable[[Forwarder, Client, Any], Asking]] = {
     sim.Run: Forwarder._run,
     sim.Pause: Forwarder._run,
@@ -432,7 +432,7 @@ _BY_SERVICES: dict[type[Request], Callable[[Forwarder, Client, Any], Asking]] = 
 
 
 def _unreal(request: Any) -> str:
-    """Return the first value of a request that is not made of finite numbers, as text; empty without one."""
+    """Return the first value of a request that is not finite, as text. Empty if there is none."""
     for field in fields(request):
         value = getattr(request, field.name)
         numbers = value if isinstance(value, tuple) else (value,)
@@ -441,6 +441,6 @@ def _unreal(request: Any) -> str:
             return f"({text})" if isinstance(value, tuple) else text
     inner = getattr(request, "trigger", None)
     if isinstance(request, sim.AddObject) and request.class_name == sim.Turbulence.CLASS:
-        with contextlib.suppress(ValueError):  # other data than a turbulence has
+        with contextlib.suppress(ValueError):  # other data than a turbulence
             inner = sim.Turbulence.of(request.data)
     return _unreal(inner) if inner else ""

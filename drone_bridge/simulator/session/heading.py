@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Heading: where the vehicle points to, which depends on the rotation from its principal axes to its model. Pure.
+"""Heading: the vehicle's heading, which depends on the rotation from its principal axes to its model. Pure.
 
-No message carries that rotation. But the simulator accepts q of the model and reports q of the principal axes: setting
-it and reading it back shows the difference. That turns the vehicle for a moment, which is harmless while the simulation
-is paused. A late step is no pause, and a vehicle at rest looks the same in a running simulation. So it counts as paused
-after a PAUSE that a person requested here was answered, and when no step has come since the connection for a long time.
-The bridge pauses nothing by itself.
+No message carries that rotation. But the simulator accepts q of the model and reports q of the principal axes, so that
+setting q and reading it back shows the difference. This turns the vehicle for a moment, which is harmless while the
+simulation is paused. A late step does not prove a pause, and a vehicle at rest looks the same in a running simulation.
+The simulation therefore counts as paused after an answered PAUSE of a person here, or after a long time without a step
+since the connection. The bridge never pauses it by itself.
 
 | the rotation is | then |
 |---|---|
 | given by a parameter, or stored in the world | it is known |
 | known from the last connection, and the vehicle is where it was | it is known, and stored |
-| unknown, and the simulation is paused | it is learned, and stored; after a refusal again _RETRY_S later |
-| unknown, and the simulation runs | people are asked to pause it |
+| unknown, and the simulation is paused | it is learned, and stored; retried _RETRY_S after a refusal |
+| unknown, and the simulation runs | a warning asks people to pause it |
 """
 
 import math
@@ -29,37 +29,37 @@ from drone_bridge.simulator.session.exchange import REFUSALS, Exchange, Procedur
 from drone_bridge.simulator.session.published import BodyToModelKnown, HeadingUnknown
 from drone_bridge.wire.layouts import MisfitError
 
-#: The extended attribute of the vehicle that keeps what can be learned only while the simulation is paused.
+#: Extended attribute of the vehicle that stores the rotation, since it can be learned only while paused.
 BODY_TO_MODEL_KEY = "drone_bridge.btom"
-#: So that bridges that connect at the same time do not disturb each other.
+#: Keeps bridges that connect at the same time apart.
 LONGEST_JITTER_S = 0.1
-#: For how long no step comes after the connection to a simulation that is paused: a busy one is slow.
+#: Time without a step after which a simulation counts as paused: a busy one is slow.
 CONNECT_QUIET_S = 3.0
-_QUIET_S = 0.2  # after a PAUSE, and for the time of _QUIET_STEPS steps: others may run it again
+_QUIET_S = 0.2  # after a PAUSE, in addition to _QUIET_STEPS steps: other clients may run it again
 _QUIET_STEPS = 3
 _RETRY_S = 5.0
-#: How much longer than others a RUN may take, as it waits for the heading.
+#: Additional timeout of a RUN, which waits for the heading.
 LONGEST_WAIT_S = CONNECT_QUIET_S + LONGEST_JITTER_S + 1.0
-# How far a vehicle that is where it was may be from there, by itself and by how fast it moves.
+# Tolerances for a vehicle at rest, in addition to its motion.
 _NEAR_M, _FAR_M = 0.1, 5.0
 _NEAR_RAD, _FAR_RAD = 0.1, 1.0
-_LARGEST_TURN = 1e-9  # 1 - cos of half the angle by which a vehicle may seem to have turned
+_LARGEST_TURN = 1e-9  # 1 - cos of half the angle
 _RUNNING = (
-    "The simulation was running already, so the rotation from the vehicle's principal axes to its model can't be "
+    "The simulation is already running, so the rotation from the vehicle's principal axes to its model can't be "
     "learned: its orientation may be wrong, and it is not steered. Pause the simulation for a moment (services pause "
     "and run), or set the parameter body_to_model (1, 0, 0, 0 for none)."
 )
 
 
 class Seen(NamedTuple):
-    """The state of the vehicle at a time."""
+    """State of the vehicle at a time."""
 
     at_s: float
     values: Sequence[Any]
-    """Of STREAMED, on the wire: q is of the principal axes."""
+    """Values of STREAMED as on the wire: q is of the principal axes."""
 
     def continues(self, before: "Seen") -> bool:
-        """Return whether a vehicle may have got here since it was seen before, by its speeds then and now."""
+        """Return whether the vehicle can have moved here since an earlier state, by its speeds then and now."""
         (x, v, _, q, w), (old_x, old_v, _, old_q, old_w) = self.values, before.values
         elapsed_s = self.at_s - before.at_s
         reach_m = _NEAR_M + min(2.0 * max(math.hypot(*v), math.hypot(*old_v)) * elapsed_s, _FAR_M)
@@ -69,36 +69,36 @@ class Seen(NamedTuple):
 
 
 class Heading:
-    """In one conversation."""
+    """Heading on one set of connections."""
 
     def __init__(self, exchange: Exchange, entities: Entities, jitter_s: float) -> None:
         self._exchange, self._entities, self._jitter_s = exchange, entities, jitter_s
-        #: The newest orientation of the vehicle's model, w, x, y, z; None while it is not known.
+        #: Newest orientation of the vehicle's model, w, x, y, z. None while unknown.
         self.attitude: WxyzQuaternion | None = None
         #: Whether it is known, or can't be learned because the simulation runs, or there is no vehicle.
         self.is_settled = False
         #: Steps per second.
         self.frequency = 0.0
-        #: Since when steps would be seen.
+        #: Time since which steps are visible.
         self.watched_since_s = math.inf
-        #: When the last step came.
+        #: Time of the last step.
         self.stepped_s = -math.inf
-        self._paused_s: float | None = None  # when a PAUSE was answered; None while the simulation may run
+        self._paused_s: float | None = None  # time of an answered PAUSE; None while the simulation may run
         self._has_run = False
         self._is_warned = False
         self._learning_not_before_s = -math.inf
 
     def paused(self) -> None:
-        """Note that the simulator has answered a PAUSE: the rotation can be learned, and a RUN waits for that."""
+        """Record an answered PAUSE: the rotation can be learned, and a RUN waits for that."""
         self._paused_s = self._exchange.now_s
         self.is_settled = self._entities.is_heading_known
 
     def ran(self) -> None:
-        """Note that a RUN was sent."""
+        """Record that a RUN was sent."""
         self._paused_s, self._has_run = None, True
 
     def know(self, rotation: BodyToModel | None) -> None:
-        """Take the rotation from the vehicle's principal axes to its model, None if unknown."""
+        """Set the rotation from the vehicle's principal axes to its model. None: unknown."""
         rotations, vehicle = self._entities.body_to_model, self._entities.vehicle
         rotations.pop(vehicle, None)
         if rotation:
@@ -106,14 +106,14 @@ class Heading:
         self._exchange.publish(BodyToModelKnown(rotation.rotation if rotation else None))
 
     def look(self, sees_steps: Callable[[], bool]) -> float:
-        """Note whether it can be learned, and warn if not; return when `learn` is due."""
+        """Determine whether it can be learned, and warn if not. Return the time at which `learn` is due."""
         if self._entities.is_heading_known:
             self.is_settled = True
             return math.inf
         if self.watched_since_s == math.inf:
             return math.inf
         if not sees_steps():
-            self.is_settled = True  # there is no vehicle
+            self.is_settled = True  # no vehicle
             return math.inf
         quiet_s = max(_QUIET_S, _QUIET_STEPS / self.frequency if self.frequency > 0.0 else 0.0)
         if self._paused_s is not None and self.stepped_s <= self._paused_s + quiet_s:  # else others have run it
@@ -126,7 +126,7 @@ class Heading:
                 self._is_warned = True
                 self._warn(_RUNNING)
             return math.inf
-        quiet_since_s = max(since_s, self._exchange.resumed_s)  # no step was seen while this process was suspended
+        quiet_since_s = max(since_s, self._exchange.resumed_s)  # steps during a stall of this process were not seen
         return max(quiet_since_s + quiet_s + self._jitter_s, self._learning_not_before_s)
 
     def learn(self) -> Procedure[None]:
@@ -146,7 +146,7 @@ class Heading:
         self.is_settled = True
 
     def store(self, rotation: BodyToModel) -> None:
-        """Keep the rotation in the world, for later connections."""
+        """Store the rotation in the world, for later connections."""
         data = sim.EntityGot(Attribute.ORIENTATION, rotation.rotation).encode()[1:]
         self._exchange.send(sim.SetExtended(self._entities.vehicle, BODY_TO_MODEL_KEY, data))
 
@@ -166,7 +166,7 @@ class Heading:
         restoring = sim.SetEntity(vehicle, Attribute.ORIENTATION, learned.model(before))
         after = (yield from exchange.answers_to(restoring, ask))[1].value
         if 1.0 - abs(sum(a * b for a, b in zip(before, after, strict=True))) > _LARGEST_TURN:
-            raise ValueError("The vehicle was turned by others meanwhile.")
+            raise ValueError("Another client has turned the vehicle meanwhile.")
         return learned, before
 
     def _warn(self, sentence: str) -> None:
@@ -179,4 +179,4 @@ def decode_rotation(data: bytes) -> BodyToModel:
     try:
         return BodyToModel(sim.EntityGot.decode(bytes([Attribute.ORIENTATION]) + data).value)  # type: ignore[arg-type]
     except (ValueError, MisfitError) as error:
-        raise ValueError(f"What {BODY_TO_MODEL_KEY} of the vehicle is not a rotation.") from error
+        raise ValueError(f"{BODY_TO_MODEL_KEY} of the vehicle is not a rotation.") from error

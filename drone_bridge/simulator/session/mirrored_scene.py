@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MirroredScene: the scene of a simulator made from topics; an entity's state is unknown while its topics are silent.
+"""MirroredScene: a scene from topics. An entity's state is unknown while its topics are silent.
 
-Everything in it is as on the wire.
+All values are in the wire's units and axes.
 """
 
 from collections.abc import Callable
@@ -12,41 +12,41 @@ from drone_bridge.motion.wxyz import IDENTITY, Vector, WxyzQuaternion
 from drone_bridge.simulator.codec import AddEntity, Attribute, AttributeValue
 from drone_bridge.simulator.device.world import RefusedError, Scene
 
-#: Of an entity that is listed, but of which nothing is heard.
-UNKNOWN_STATE = "The state of this entity is not known."
+#: Error for a listed entity without a state.
+UNKNOWN_STATE = "The state of this entity is unknown."
 
-#: The values of x, v, a, q and w, in the order of their attributes' numbers.
+#: Values of x, v, a, q and w, in the order of their attributes' numbers.
 State = tuple[AttributeValue, ...]
 
 
 class ConfiguredEntity(NamedTuple):
-    """An entity that is there from the start, and has topics."""
+    """Entity that exists from the start, and has topics."""
 
     number: int
     radius: float  # m
     render: str = ""
-    """Its extended attribute of this name, from which visualizers choose a model; empty for none."""
+    """Extended attribute of this name, by which visualizers choose a model. Empty: none."""
 
 
 @dataclass(slots=True)
 class MirroredEntity:
-    """One entity; its state is None until a message arrives."""
+    """One entity. Its state is None until a message arrives."""
 
     radius: float = 1.0  # m
     corporeal: bool = True
-    has_source: bool = False  # it is subscribed to
-    is_configured: bool = False  # by our own parameters; the others are known from a bridge
+    has_source: bool = False  # its topics are subscribed
+    is_configured: bool = False  # from our own parameters; others are known from a bridge
     state: State | None = None
     previous_position: Vector = (0.0, 0.0, 0.0)  # m
     updated_s: float = 0.0
 
 
 class MirroredScene(Scene):
-    """A Scene whose states come from topics, without objects."""
+    """Scene whose states come from topics, without objects."""
 
     def __init__(self, timeout_s: Callable[[], float]) -> None:
-        """`timeout_s` returns how long a state stays current."""
-        #: The time by which states grow old, which is set by the session; simulated time may stand still.
+        """`timeout_s` returns the age at which a state is stale."""
+        #: Time for the age of states, set by the session. Simulated time may be paused.
         self.now_s = 0.0
         self._timeout_s = timeout_s
         self._entities: dict[int, MirroredEntity] = {}
@@ -59,15 +59,15 @@ class MirroredScene(Scene):
         return entity in self._entities and self._entities[entity].has_source
 
     def is_silent(self, entity: int) -> bool:
-        """Return whether the entity has topics, and its state is unknown or outdated."""
+        """Return whether the entity has topics, and its state is unknown or stale."""
         return self.has_source(entity) and not self.is_current(entity)
 
     def is_configured(self, entity: int) -> bool:
-        """Return whether the entity is there with or without a bridge."""
+        """Return whether the entity exists without a bridge."""
         return entity in self._entities and self._entities[entity].is_configured
 
     def expect_source(self, entity: int) -> None:
-        """Note that an existing entity has topics."""
+        """Record that an existing entity has topics."""
         self._entities[entity].has_source = True
 
     def update(self, entity: int, state: State) -> None:
@@ -77,7 +77,7 @@ class MirroredScene(Scene):
             mirrored.state, mirrored.updated_s = state, self.now_s
 
     def orientation(self, entity: int) -> WxyzQuaternion | None:
-        """Return how an entity is turned, None if its state is unknown or outdated."""
+        """Return the orientation of an entity. None if its state is unknown or stale."""
         return self.model_attitude(entity) if self.is_current(entity) else None
 
     # Scene.
@@ -96,10 +96,10 @@ class MirroredScene(Scene):
         return self.now_s - mirrored.updated_s <= self._timeout_s()
 
     def add_entity(self, request: AddEntity) -> int:
-        raise RefusedError(0, "Entities can't be added here.")
+        raise RefusedError(0, "Entities can't be added.")
 
     def remove_entity(self, entity: int) -> None:
-        """See Scene. The caller checks whether it may be removed."""
+        """See Scene. The caller checks whether removal is allowed."""
         del self._entities[entity]
 
     def position(self, entity: int) -> Vector:
@@ -115,14 +115,14 @@ class MirroredScene(Scene):
         return mirrored.corporeal if attribute == Attribute.CORPOREAL else mirrored.state[attribute]
 
     def set_attribute(self, entity: int, attribute: int, value: AttributeValue) -> None:
-        """See Scene. v and w of the vehicle are commands, and do not come here."""
-        raise RefusedError(1, f"{Attribute(attribute).name.capitalize()} of entity {entity} can't be set here.")
+        """See Scene. v and w of the vehicle are commands, and are handled elsewhere."""
+        raise RefusedError(1, f"{Attribute(attribute).name.capitalize()} of entity {entity} can't be set.")
 
     def model_attitude(self, entity: int) -> WxyzQuaternion:
         return cast(WxyzQuaternion, self.attribute(entity, Attribute.ORIENTATION))
 
     def body_to_model(self, entity: int) -> WxyzQuaternion:
-        """See Scene. ROS knows of models only."""
+        """See Scene. ROS has only models."""
         return IDENTITY
 
     def radius(self, entity: int) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client's session publishes: the world and what happens in it, in the numbers of the wire."""
+"""Events that a client's session publishes, in the wire's units."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,69 +11,69 @@ class States(NamedTuple):
     """States of entities after the same step."""
 
     of: tuple[tuple[int, tuple[Any, ...]], ...]
-    """The entity, and the values of STREAMED, with q about its model."""
+    """The entity, and the values of STREAMED, with q of its model."""
 
 
 class Time(NamedTuple):
-    """The simulated time, which has just gone on unless it is only repeated."""
+    """Simulated time, after a step or repeated."""
 
     nanoseconds: int
     is_due: bool
-    """Whether it is to be published by itself."""
+    """Whether to publish it on /clock."""
 
 
 class Reported(NamedTuple):
-    """What the simulator has reported by itself, and what the IDs in it stand for."""
+    """Event reported by the simulator, and the names of the IDs in it."""
 
     message: sim.Response
     name: str = ""
-    """Of the entity or trigger that it is about, if that has one."""
+    """Name of its entity or trigger, if any."""
     camera: tuple[int, str, int] = (0, "", 0)
-    """ID and name of the camera, and the ID of what is seen."""
+    """ID and name of the camera, and ID of the observed entity."""
 
 
 class Scene(NamedTuple):
-    """What there is to publish from now on, and nothing else."""
+    """All entities and cameras to publish from now on."""
 
     entities: Mapping[int, str]
-    """The names of those whose states are published."""
+    """Names of the entities whose states are published."""
     cameras: frozenset[str]
-    """The names of ours."""
+    """Names of this bridge's cameras."""
 
 
 class CameraPlaced(NamedTuple):
-    """Where a camera is on its entity."""
+    """Pose of a camera on its entity."""
 
     name: str
     camera: sim.AddCamera
 
 
 class Begun(NamedTuple):
-    """A conversation has begun."""
+    """Start of a connection to a simulation."""
 
     is_new: bool
-    """Whether it is about another simulation than the last one."""
+    """Whether the simulation differs from the last one."""
 
 
 class BodyToModelKnown(NamedTuple):
     """The rotation from the vehicle's principal axes to its model."""
 
     rotation: tuple[float, float, float, float] | None
-    """w, x, y, z; None while it is not known."""
+    """w, x, y, z. None while unknown."""
 
 
 class HeadingUnknown(NamedTuple):
-    """It can't be learned now where the vehicle points to."""
+    """The vehicle's heading can't be learned now."""
 
 
 class Fact(NamedTuple):
-    """Something for /diagnostics."""
+    """Value for /diagnostics."""
 
     name: str
     text: str
 
 
 class RoundTrip(NamedTuple):
-    """How long an answer took, s."""
+    """Round trip of a request, s."""
 
     duration_s: float

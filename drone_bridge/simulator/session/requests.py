@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client can be asked for, each a Procedure of its conversation. Pure.
+"""Requests of callers, each a Procedure of a client's conversation. Pure.
 
-What refuses one is raised as one of REFUSALS. All numbers are those of the wire, about models and not principal axes.
+A refusal is raised as one of REFUSALS. All numbers are in the wire's units, about models instead of principal axes.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ from drone_bridge.simulator.session.desired_items import Camera, CameraStream, D
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
 from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, RefusedError
 
-#: The code of the Error to a PAUSE while the simulation is paused.
+#: Code of the Error to a PAUSE while paused.
 PAUSED_ALREADY = 0
 
 
@@ -29,7 +29,7 @@ def ask(talk: Conversation, request: sim.Request) -> Procedure[Any]:
 
 
 def run(talk: Conversation, steps: int, is_awaited: bool, timeout_s: float) -> Procedure[None]:
-    """Unpause, and perhaps wait for the steps, of which one has to come within `timeout_s`. Others can pass then."""
+    """Unpause, and optionally wait for the steps, each within `timeout_s`. Other procedures run meanwhile."""
     yield from talk.settle_heading()
     completed, pauses = talk.completed_runs, talk.pauses
     talk.heading.ran()
@@ -39,9 +39,9 @@ def run(talk: Conversation, steps: int, is_awaited: bool, timeout_s: float) -> P
     talk.let_pass()
     is_silent = not talk.streams.sees_steps() and talk.heading.frequency > 0.0
     expected_s = talk.exchange.now_s + (steps / talk.heading.frequency if is_silent else 0.0)
-    while talk.completed_runs == completed:  # COMPLETED may even have come before the answer to RUN
+    while talk.completed_runs == completed:  # COMPLETED may precede the answer to RUN
         if talk.pauses != pauses:
-            raise ValueError("The simulation was paused before the steps were done.")
+            raise ValueError("The simulation was paused before all steps were done.")
         due_s = max(expected_s, talk.heading.stepped_s, talk.exchange.resumed_s) + timeout_s
         if talk.exchange.now_s >= due_s:
             raise ValueError(f"The simulation has made no step for {timeout_s:g} s.")
@@ -49,7 +49,7 @@ def run(talk: Conversation, steps: int, is_awaited: bool, timeout_s: float) -> P
 
 
 def pause(talk: Conversation) -> Procedure[None]:
-    """Pause, and fail those that wait for steps."""
+    """Pause, and fail callers that wait for steps."""
     try:
         yield from talk.exchange.request(sim.Pause())
     except RefusedError as error:
@@ -70,12 +70,12 @@ def remove(talk: Conversation, request: sim.Remove) -> Procedure[None]:
 
 
 def add(talk: Conversation, item: DesiredItem) -> Procedure[int]:
-    """Add an item that is desired from now on; return its ID."""
+    """Add a desired item. Return its ID."""
     return (yield from talk.keeper.add(item)).id
 
 
 def list_entities(talk: Conversation) -> Procedure[tuple[tuple[int, ...], list[str]]]:
-    """Return the IDs of all entities, and their names."""
+    """Return the IDs and names of all entities."""
     listed = yield from talk.exchange.request(sim.ListEntities())
     return listed.ids, [talk.entities.names.get(entity, "") for entity in listed.ids]
 
@@ -86,7 +86,7 @@ def list_entities(talk: Conversation) -> Procedure[tuple[tuple[int, ...], list[s
 def spawn(
     talk: Conversation, request: sim.AddEntity, name: str, is_streamed: bool, period: int
 ) -> Procedure[int | Success]:
-    """Add an entity, and perhaps publish its states; return its ID."""
+    """Add an entity, and optionally publish its states. Return its ID."""
     entity = (yield from talk.exchange.request(request)).id
     body_to_model = BodyToModel(request.body_to_model)
     if not body_to_model.is_identity:
@@ -94,16 +94,16 @@ def spawn(
     if name or is_streamed:
         talk.simulation.name(entity, name)
     try:
-        yield from talk.keeper.restore(entity)  # what parameters, or others before it was there, desire of it
+        yield from talk.keeper.restore(entity)  # items from parameters, or from other callers before the entity existed
         if is_streamed and not _stream_of(talk, entity):
             yield from _publish(talk, entity, period)
     except (*REFUSALS, EndedError) as error:
-        return Success(entity, f"It was added, but is not published: {error}")
+        return Success(entity, f"The entity was added, but is not published: {error}")
     return int(entity)
 
 
 def stream_entity(talk: Conversation, entity: int, name: str, period: int) -> Procedure[int]:
-    """Publish the states of an entity; return the stream's ID."""
+    """Publish the states of an entity. Return the stream's ID."""
     was_named = entity in talk.entities.names
     talk.simulation.name(entity, name)
     try:
@@ -118,7 +118,7 @@ def stream_entity(talk: Conversation, entity: int, name: str, period: int) -> Pr
 def _publish(talk: Conversation, entity: int, period: int) -> Procedure[int]:
     """Publish the states of a named entity."""
     if _stream_of(talk, entity):
-        raise ValueError(f"The states of entity {entity} are published already.")
+        raise ValueError(f"The states of entity {entity} are already published.")
     talk.entities.publish(entity)
     talk.exchange.publish(talk.simulation.scene)
     return (yield from talk.keeper.add(EntityStream(entity, period))).id
@@ -131,7 +131,7 @@ def _stream_of(talk: Conversation, entity: int) -> EntityStream | None:
 
 
 def get_state(talk: Conversation, entity: int) -> Procedure[Success]:
-    """Return the values of STREAMED, with q about the model, and of CORPOREAL."""
+    """Return the values of STREAMED, with q of the model, and CORPOREAL."""
     attributes = (*STREAMED, Attribute.CORPOREAL)
     answers = yield from talk.exchange.request_all(*(sim.GetEntity(entity, attribute) for attribute in attributes))
     *values, corporeal = (got.value for got in answers)
@@ -146,7 +146,7 @@ def set_state(
     changes: Callable[[WxyzQuaternion | None], Iterable[sim.SetEntity]],
     needs_orientation: bool,
 ) -> Procedure[None]:
-    """Set attributes, of which `changes` makes the requests for the model's orientation, where that is needed."""
+    """Set attributes. `changes` returns the requests, given the model's orientation if needed."""
     orientation = None
     if needs_orientation:
         got = yield from talk.exchange.request(sim.GetEntity(entity, Attribute.ORIENTATION))
@@ -155,7 +155,7 @@ def set_state(
 
 
 def _some(changes: Iterable[Any]) -> list[Any]:
-    """Return changes. Raises ValueError without any."""
+    """Return changes as a list. Raises ValueError if there are none."""
     if not (made := list(changes)):
         raise ValueError("The request sets nothing.")
     return made
@@ -167,7 +167,7 @@ def _some(changes: Iterable[Any]) -> list[Any]:
 def add_object(talk: Conversation, request: sim.AddObject) -> Procedure[int]:
     """Add an object.
 
-    Its ID is the one by which it is removed: the CUAUV server returns a count from 0, and its force 0 is gravity.
+    The returned ID is that for its removal. The CUAUV server returns a count from 0, and its force 0 is gravity.
     """
     number: int = (yield from talk.exchange.request(request)).id
     return number + 1 if (yield from talk.exchange.is_cuauv_server()) else number
@@ -179,7 +179,7 @@ def add_object(talk: Conversation, request: sim.AddObject) -> Procedure[int]:
 def add_camera(
     talk: Conversation, name: str, request: sim.AddCamera, targets: tuple[int, ...], period: int
 ) -> Procedure[int]:
-    """Add a camera and streams of its targets; return its ID."""
+    """Add a camera and streams of its targets. Return its ID."""
     items = talk.keeper.items
     items.check_room(1 + len(targets))
     camera = Camera(talk.simulation.camera_name(name), request)
@@ -191,12 +191,12 @@ def add_camera(
 
 
 def set_camera(talk: Conversation, camera: int, changes: Iterable[sim.SetCamera]) -> Procedure[None]:
-    """Set attributes of a camera that was added here: the CUAUV server crashes on CSET of one that is not there."""
+    """Set attributes of a camera that was added here: the CUAUV server crashes on CSET of a nonexistent one."""
     made = _some(changes)
     ours = talk.keeper.items.find(ItemType.CAMERA, camera)
     if not isinstance(ours, Camera):
-        raise ValueError(f"Camera {camera} was not added by this bridge, which sets its own cameras only.")
-    # That server takes a pose about the principal axes, though CADD takes it about the model.
+        raise ValueError(f"Camera {camera} was not added by this bridge, which can change only its own cameras.")
+    # That server interprets the pose about the principal axes, although that of CADD is about the model.
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)
     if is_moved and (yield from talk.exchange.is_cuauv_server()):
@@ -208,7 +208,7 @@ def set_camera(talk: Conversation, camera: int, changes: Iterable[sim.SetCamera]
 
 
 def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
-    """Return a change about the principal axes instead of the model."""
+    """Return a change converted from the model to the principal axes."""
     value: Any = change.value
     if change.attribute == CameraAttribute.ORIENTATION:
         value = body_to_model.rotation_in_body(value)
@@ -218,7 +218,7 @@ def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
 
 
 def stream_camera(talk: Conversation, camera: int, target: int, period: int) -> Procedure[int]:
-    """Publish where an entity appears; return the stream's ID."""
+    """Publish an entity's position in the image. Return the stream's ID."""
     ours = talk.keeper.items.find(ItemType.CAMERA, camera)
     stream = CameraStream(ours if isinstance(ours, Camera) else camera, target, period)
     return (yield from talk.keeper.add(stream)).id

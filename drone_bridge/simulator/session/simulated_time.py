@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatedTime: counts steps from the first one seen. Pure, with the time of day handed in."""
+"""SimulatedTime: counts steps from the first one. Pure, with the wall time as an argument."""
 
 import math
 
@@ -7,22 +7,22 @@ from drone_bridge.simulator.codec import Configured
 from drone_bridge.simulator.session.published import Time
 
 NANOSECONDS = 1_000_000_000
-#: How often the time is repeated while the simulation stands still, for those who have come meanwhile.
+#: Repeat period of the time while the simulation is paused, for new subscribers.
 IDLE_PERIOD_S = 0.2
-#: How often it is published at most, Hz.
+#: Maximum rate of publication, Hz.
 RATE = 100.0
 
 
 class SimulatedTime:
-    """Never runs back, even if the simulator is restarted, and is published at a limited rate."""
+    """Simulated time that never decreases, even after a restart of the simulator. Published at a limited rate."""
 
     def __init__(self, *, is_published: bool) -> None:
         self._is_published = is_published
-        self._step_ns = 0.0  # 0: not known
+        self._step_ns = 0.0  # 0: unknown
         self._base_ns = 0
         self._steps = 0  # since the base
         self._published_s = -math.inf
-        self._next_s = -math.inf  # when the next one would be on time, if there are as many as there may be
+        self._next_s = -math.inf  # scheduled time of the next one, at the maximum rate
         self._is_pending = False
 
     @property
@@ -32,7 +32,7 @@ class SimulatedTime:
     def configure(self, configured: Configured) -> None:
         """Set the duration of a step: `frequency` steps and `speed` simulated seconds per second of the wall clock.
 
-        Raises ValueError when that makes no sense.
+        Raises ValueError for invalid values.
         """
         frequency, speed = configured.frequency, configured.speed
         step_ns = speed / frequency * NANOSECONDS if frequency > 0.0 and speed > 0.0 else math.nan
@@ -51,12 +51,12 @@ class SimulatedTime:
 
     @property
     def due_s(self) -> float:
-        """When `tick` is due."""
+        """Time of the next `tick`."""
         if not self._is_published or not self._step_ns:
             return math.inf
         if self._is_pending:
-            # Steps that come about as often come now early, now late. To wait for the early ones would be one more
-            # turn of the link's thread each.
+            # Steps at about this rate arrive early or late. Waiting for early ones would cost an additional turn of the
+            # link's thread each.
             return self._next_s - 0.5 / RATE
         return self._published_s + IDLE_PERIOD_S
 

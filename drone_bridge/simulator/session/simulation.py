@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulation: what a client knows of the simulation that it is connected to, over its connections. Pure."""
+"""Simulation: a client's knowledge of the connected simulation, across connections. Pure."""
 
 from collections.abc import Callable, Iterable
 from itertools import count
@@ -12,25 +12,25 @@ from drone_bridge.simulator.session.simulated_time import SimulatedTime
 
 
 class Simulation:
-    """Begins as parameters describe it, and begins anew when it proves to be another one."""
+    """Entities and items from parameters and services. It is reset when another simulation is detected."""
 
     def __init__(
         self, entities: Entities, configured: Callable[[], Iterable[DesiredItem]], time: SimulatedTime
     ) -> None:
-        """`configured` returns the items that parameters name.
+        """`configured` returns the items from parameters.
 
-        Raises ValueError for a camera whose frame there is already, and for too many items.
+        Raises ValueError for a camera whose frame is in use, and for too many items.
         """
         self.entities, self.time, self._configured = entities, time, configured
         self.items = DesiredItems()
-        #: The vehicle, as it was last reported; None before that.
+        #: Last reported state of the vehicle. None before the first one.
         self.seen: Seen | None = None
-        #: By which it is recognized after a reconnect; None before the first one.
+        #: Mark that identifies it after a reconnect. None before the first connection.
         self.mark: bytes | None = None
         self._begin_items()
 
     def begin_anew(self) -> None:
-        """Forget what services have added."""
+        """Remove entities and items from services."""
         self.entities.begin_anew()
         self._begin_items()
 
@@ -44,7 +44,7 @@ class Simulation:
 
     @property
     def scene(self) -> Scene:
-        """What is published of it."""
+        """Entities and cameras to publish."""
         entities = {entity: self.entities.names[entity] for entity in sorted(self.entities.open)}
         return Scene(entities, frozenset(camera.name for camera in self.items.cameras()))
 
@@ -53,14 +53,14 @@ class Simulation:
         return {self.entities.camera_frame(camera.name) for camera in self.items.cameras()}
 
     def camera_name(self, name: str) -> str:
-        """Return a new camera's name, an unused one by default. Raises ValueError if there is its frame already."""
+        """Return a new camera's name. Default: an unused one. Raises ValueError if its frame is in use."""
         taken, frame_of = self.entities.frames() | self.camera_frames(), self.entities.camera_frame
         if not name:
             return next(each for number in count() if frame_of(each := f"camera_{number}") not in taken)
         if (frame := frame_of(name)) in taken:
-            raise ValueError(f"There is a frame {frame!r} already, so no camera can be called {name!r}.")
+            raise ValueError(f"Frame {frame!r} already exists, so a camera can't be named {name!r}.")
         return name
 
     def name(self, entity: int, name: str) -> None:
-        """Give an entity a name, by which no camera is called, unless it has one."""
+        """Assign a name to an entity without one. It differs from those of cameras."""
         self.entities.name(entity, name or f"entity_{entity}", self.camera_frames())

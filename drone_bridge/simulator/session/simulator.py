@@ -1,30 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatorSession: what a simulator says to its clients, and what of theirs is followed, for simulator_server. Pure.
+"""SimulatorSession: a simulator's messages to its clients, and the commands that it accepts, for simulator_server.
+Pure.
 
-Theory of operation, by "Simulator Protocol" of the document:
+Theory of operation, from "Simulator Protocol" of the specification:
 
-Clients come and go, MAX_CLIENTS at once, and share one world, which is made from topics; a bridge's services do what
-topics can't (`session.forwarding`). Each client is answered in order. While a service answers one, what it sends is
-kept, up to MAX_AHEAD_BYTES; so is what it sends in more than one turn.
+Up to MAX_CLIENTS are connected at once. They share one world, which is built from topics. A bridge's services answer
+requests that topics can't (`session.forwarding`). Each client is answered in order. While a service answers one, its
+further data are queued, up to MAX_AHEAD_BYTES, as are data for more than one turn.
 
-| a client | what is done | ends |
+| a client | action | ends |
 |---|---|---|
-| connects | nothing is sent until it makes a request | by its first request; closed after FIRST_MESSAGE_S without one |
-| makes a request | it is answered at once, or waits for a service | by the answer, or after `request_timeout` |
-| steers: it sets v or w of the vehicle | that is commanded once | for `command_timeout` after it did so last, or \
-until it is gone: then zero is commanded, and it does not steer |
-| is gone: it closes, sends nonsense, does not read, or loses its place | its streams, triggers and spies end | |
+| connects | nothing is sent before its first request | by that; closed after FIRST_MESSAGE_S without one |
+| sends a request | it is answered at once, or waits for a service | by the answer, or after `request_timeout` |
+| steers: it sets v or w of the vehicle | the command is published once | `command_timeout` after its last command, or \
+when it disconnects: zero is published, and it no longer steers |
+| disconnects: it closes, sends malformed data, does not read, or loses its place | its streams, triggers and spies \
+end | |
 
 | the world | | ends |
 |---|---|---|
-| runs | each state of an entity is a step of it, and streamed | by PAUSE, or the last step of a RUN |
-| is paused | nothing is streamed or commanded; where there is a bridge, its simulator decides that | by RUN |
+| runs | each state of an entity is a step of it, and is streamed | by PAUSE, or the last step of a RUN |
+| is paused | nothing is streamed or commanded; a bridge's simulator decides if there is one | by RUN |
 
-A service has `request_timeout` to answer, `run` some seconds more, and is not called once its bridge is known to have
-gone. A velocity that one has given the vehicle too late is ended at once.
+A service has a timeout of `request_timeout`, `run` of some seconds more. It is not called once its bridge is known to
+be gone. A velocity that a service sets after the timeout is stopped at once.
 
-What was received before this process stood still, or right after that, as it may have waited meanwhile, moves the
-vehicle no more, unless it is zero, whenever its turn comes. Nor does what has waited for a service in vain.
+Requests received before a stall of this process, or right after it, may be stale. They do not move the vehicle unless
+they set zero. Nor do requests that have waited for a service in vain.
 """
 
 import math
@@ -36,37 +38,37 @@ from drone_bridge.session.clients import LOST, Clients
 from drone_bridge.session.session import SETTLING_S, Action, Actions, Answer, Call, Close, Note, Send, Session, encode
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.device.requests import HangUpError, ServedClient
+from drone_bridge.simulator.device.requests import ServedClient
 from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.session.forwarding import Asking, ForwardedItem, Forwarder, Question, ServiceCalls
 from drone_bridge.simulator.session.heading import LONGEST_WAIT_S
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, State
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 
 WAITING, LISTENING, CLOSED = "waiting for a peer", "listening", "closed"
-#: What is read of a client at a time: little, so that others have their turn soon.
+#: Bytes read from a client at a time: few, so that other clients get their turn soon.
 CHUNK_BYTES = 256
-#: One more takes the place of who has been silent for longest.
+#: A further client replaces the one that has been silent for longest.
 MAX_CLIENTS = 32
-#: What a client may send before it is its turn, as a service answers it, or as it has sent much.
+#: Maximum data of a client ahead of its turn, during a service call or after many requests.
 MAX_AHEAD_BYTES = 1 << 20
-#: Requests of one client that are answered before others have their turn.
+#: Requests of one client that are answered before other clients get their turn.
 MAX_PER_TURN = 50
-#: How often to look whether the vehicle's state is known, and for a bridge whose simulator has to run or pause.
+#: Polling period of the vehicle's state, and of a bridge whose simulator must run or pause.
 WATCH_PERIOD_S = 0.5
 _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
 
 
 class _Served(ServedClient):
-    """A client's requests and what it is sent, by its own connection."""
+    """A client's requests and messages, on its own connection."""
 
     def __init__(self, peer: Any, out: list[Action]) -> None:
-        """`out` gets notes about messages that the wire can't carry."""
+        """`out` receives notes about messages that can't be encoded."""
         super().__init__()
         self.peer, self._out = peer, out
-        #: Whether a service is answering it; has it more requests than one turn is for; and is it gone.
+        #: Whether a service is answering it, it has more requests than fit one turn, and it has disconnected.
         self.is_waiting = self.is_behind = self.has_left = False
-        #: Whether the request that is being answered may have waited while this process, or a service, stood still.
+        #: Whether the current request may have waited during a stall of this process or a service.
         self.is_old = False
         self._new_bytes = 0  # received since
 
@@ -76,7 +78,7 @@ class _Served(ServedClient):
         self._new_bytes = 0 if may_be_old else self._new_bytes + len(data)
 
     def age(self) -> None:
-        """Note that whatever has been received so far is old."""
+        """Mark all received data as stale."""
         self.is_old, self._new_bytes = True, 0
 
     def next_request(self) -> sim.Request | None:
@@ -90,21 +92,21 @@ class _Served(ServedClient):
             self.queue(message)
 
     def answer(self, response: sim.Response) -> None:
-        """Queue the answer to the oldest request; an error in place of one that the wire can't carry."""
+        """Queue the answer to the oldest request. An answer that can't be encoded is replaced by an error."""
         if message := encode(self.protocol.send, response, _UNENCODABLE, self._out):
             self.queue(message)
 
 
 class _Waiting(NamedTuple):
-    """What waits for the answer to a question, and until when."""
+    """Procedure that waits for the answer to a question, and its timeout."""
 
     asking: Asking
-    served: _Served | None  # None for nobody
+    served: _Served | None  # None: no client
     until_s: float
 
 
 class SimulatorSession(Session):
-    """A simulator's conversations with all of its clients."""
+    """Session of a simulator with all of its clients."""
 
     def __init__(
         self,
@@ -116,19 +118,19 @@ class SimulatorSession(Session):
         admits: Callable[[], bool] = lambda: True,
         simulated_s: Callable[[], float | None] = lambda: None,
     ) -> None:
-        """Begin.
+        """Start without clients.
 
         Args:
-            entities: those that are there from the start.
-            parameter: returns the present value of `vehicle`, the ID of the entity that is steered, and of
-                `command_timeout`, `source_timeout` and `request_timeout`, s.
-            calls: makes calls of services of requests.
-            offers: returns whether a service is there.
-            admits: returns whether the vehicle may be moved, which hold does not admit.
-            simulated_s: returns the simulated time, which may stand still; None where time is the session's own.
+            entities: those that exist from the start.
+            parameter: returns the current value of `vehicle`, the ID of the steered entity, and of `command_timeout`,
+                `source_timeout` and `request_timeout`, s.
+            calls: converts requests to calls of services.
+            offers: returns whether a service is available.
+            admits: returns whether the vehicle may be moved, which is False on hold.
+            simulated_s: returns the simulated time, which may be paused. None: the session's own time.
         """
         self.state = WAITING
-        #: Whether clients are connected, and neither a topic nor a service says where the vehicle is.
+        #: Whether clients are connected, and neither a topic nor a service reports the vehicle's position.
         self.is_vehicle_unknown = False
         self._parameter, self._simulated_s = parameter, simulated_s
         self._out: list[Action] = []
@@ -146,7 +148,7 @@ class SimulatorSession(Session):
         self._clients: Clients[_Served] = Clients(MAX_CLIENTS)
         self._waiting: dict[Question, _Waiting] = {}
         self._watch_s = -math.inf
-        self._behind: deque[Any] = deque()  # peers that are due for another turn, or were
+        self._behind: deque[Any] = deque()  # peers that may be due for another turn
 
     @property
     def client_count(self) -> int:
@@ -159,7 +161,7 @@ class SimulatorSession(Session):
     # Clients.
 
     def connected(self, peer: Any, now_s: float) -> Actions:
-        """Give a client a place, if need be that of one that says nothing."""
+        """Accept a client, if necessary in place of a silent one."""
         self._begin(now_s)
         refusal, loser, reason = self._clients.admit(peer, now_s)
         if refusal:
@@ -173,7 +175,7 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a chunk of a client's stream."""
+        """Handle a chunk of a client's stream."""
         assert isinstance(data, bytes)
         if source not in self._clients:
             return []
@@ -184,26 +186,26 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def left(self, peer: Any, sentence: str, now_s: float) -> Actions:
-        """Take that a client has ended its stream."""
+        """Handle the end of a client's stream."""
         return self._gone(peer, Note("", sentence, is_expected=True), now_s)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         return self._gone(peer, Note(LOST, sentence), now_s)
 
     def tick(self, now_s: float) -> Actions:
-        """Stop a vehicle whose clients are silent, go on with requests, and end what takes too long."""
+        """Stop the vehicle if its clients are silent, continue with requests, and handle timeouts."""
         if now_s < self.due_s:
             return []
         self._begin(now_s)
         for client, lateness in self._clients.overdue(now_s):
             self._drop(client.peer, f"it {lateness}")
-        if self._behind:  # one of them, as others may have said something since it was due
+        if self._behind:  # one at a time, since other clients may have sent data meanwhile
             self._serve(self._behind.popleft())
         for question, (asking, served, until_s) in tuple(self._waiting.items()):
             if now_s >= until_s:
                 del self._waiting[question]
                 if served:
-                    served.age()  # what it has sent meanwhile
+                    served.age()  # data received meanwhile
                 self._go_on(asking, served, Answer(False, "", has_come=False))
         if now_s >= self._watch_s and self._forwarder.is_run_pending and self._forwarder.has_bridge:
             self._go_on(self._forwarder.pass_on_run())
@@ -212,21 +214,21 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
-        """Follow no command until what waited is read, and stop what has got too old."""
+        """Accept no commands until pending data are read, and apply timeouts."""
         self._settled_s = now_s + SETTLING_S
         self._commands.end_silent(now_s, stood_still=True)
         self._begin(now_s)
         self._clients.resume(now_s)
         for client in self._clients.all():
             client.handler.age()
-        until_s = now_s + self._parameter("request_timeout")  # as answers may have come
+        until_s = now_s + self._parameter("request_timeout")  # answers may have arrived
         self._waiting = {question: waiting._replace(until_s=until_s) for question, waiting in self._waiting.items()}
         if self.since_s is not None:
             self.since_s, self.heard_s = now_s, None if self.heard_s is None else now_s
         return self._done(now_s)
 
     def lost(self, now_s: float) -> Actions:
-        """Stop the vehicle, and close all clients, after a fault."""
+        """Stop the vehicle, and disconnect all clients, after a fault."""
         self._begin(now_s)
         self._commands.stop()
         for client in self._clients.all():
@@ -240,28 +242,28 @@ class SimulatorSession(Session):
         self._begin(now_s)
         self._commands.stop()
         self._behind.clear()
-        self._waiting.clear()  # as what comes now must lead to no other call
+        self._waiting.clear()  # answers must not cause further calls
         self._complete()
         actions = [*self._done(now_s), *(Close(client.peer) for client in self._clients.all())]
         self._clients = Clients(MAX_CLIENTS)
         self.state, self.peer, self.is_open, self.is_over, self.due_s = CLOSED, "", False, True, math.inf
         return actions
 
-    # The bridge's services.
+    # Services of the bridge.
 
     def answered(self, question: Question, answer: Answer, now_s: float) -> Actions:
-        """Take what came of a Call, perhaps too late."""
+        """Handle the result of a call, which may be late."""
         self._begin(now_s)
         if waiting := self._waiting.pop(question, None):
             self._go_on(waiting.asking, waiting.served, answer)
-        elif question.steers and answer.is_success:  # nobody ends that, as its client has got an error
+        elif question.steers and answer.is_success:  # its client got an error, and won't stop it
             self._commands.stop_anyway()
         return self._done(now_s)
 
     # Topics.
 
     def moved(self, entity: int, state: State, now_s: float) -> Actions:
-        """Take a state of an entity, each of which is a step of it."""
+        """Handle a state of an entity. Each state is a step of it."""
         self._begin(now_s)
         self._out.append(Note("states"))
         self._scene.update(entity, state)
@@ -273,7 +275,7 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def reported(self, event: sim.Response, now_s: float) -> Actions:
-        """Take what the bridge's simulator reports by itself."""
+        """Handle an event of the bridge's simulator."""
         self._begin(now_s)
         if isinstance(event, sim.Completed):
             self._control.follow(is_running=False)
@@ -290,21 +292,21 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def begin_anew(self, now_s: float) -> Actions:
-        """Take that another simulation has begun behind the bridge."""
+        """Handle the start of another simulation behind the bridge."""
         self._begin(now_s)
         self._forwarder.begin_anew()
         return self._done(now_s)
 
     def hold_changed(self, now_s: float) -> Actions:
-        """Take that hold has begun or ended: what was set before is not commanded again."""
+        """Handle the start or end of hold: earlier velocities are not published again."""
         self._begin(now_s)
         self._commands.stop()
         return self._done(now_s)
 
-    # Parts of these.
+    # Helpers.
 
     def _begin(self, now_s: float) -> None:
-        """Note the time, so that no state grows old in the middle of a step or a request."""
+        """Set the time, so that no state becomes stale during a step or a request."""
         self._now_s = now_s
         world_s = self._simulated_s()
         self._scene.now_s = now_s if world_s is None else world_s
@@ -312,7 +314,7 @@ class SimulatorSession(Session):
         self._commands.end_silent(now_s)
 
     def _done(self, now_s: float) -> Actions:
-        """Publish what has changed, send all clients what is queued for them, and return all that is to be done."""
+        """Publish changes, send all queued data to clients, and return the gathered actions."""
         while dropped := [client for client in self._clients.all() if client.handler.drop_reason]:
             for client in dropped:
                 self._drop(client.peer, str(client.handler.drop_reason))
@@ -343,7 +345,7 @@ class SimulatorSession(Session):
         )
 
     def _serve(self, peer: Any) -> None:
-        """Answer a client's requests, until its turn is over or it has to wait for a service."""
+        """Answer a client's requests, until its turn ends or it has to wait for a service."""
         if peer not in self._clients:
             return
         client = self._clients[peer]
@@ -368,18 +370,18 @@ class SimulatorSession(Session):
                     served.is_waiting = True
                     self._go_on(answering, served)
             if (served.is_waiting or served.is_behind) and served.protocol.unread_bytes > MAX_AHEAD_BYTES:
-                raise HangUpError(f"it has sent more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
-        except (RemoteProtocolError, HangUpError) as error:
+                raise DisconnectPeerError(f"more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
+        except (RemoteProtocolError, DisconnectPeerError) as error:
             self._drop(peer, str(error))
             return
         has_begun = served.protocol.inside_message and not (served.is_waiting or served.is_behind)
         self._clients.heard(client, self._now_s, is_inside_message=has_begun, has_spoken=count > 0)
 
     def _go_on(self, asking: Asking, served: _Served | None = None, answer: Answer | None = None) -> None:
-        """Go on with what has got an answer, or begins, up to its next question or its end."""
+        """Start or continue a procedure, up to its next question or its end."""
         self._forwarder.may_be_old = served is not None and served.is_old
         try:
-            question = asking.send(answer)  # type: ignore[arg-type] # None begins
+            question = asking.send(answer)  # None starts it
         except StopIteration as stop:
             response = stop.value
         except RefusedError as error:
@@ -387,7 +389,7 @@ class SimulatorSession(Session):
         except ValueError as error:
             response = sim.Error(0, str(error))
         else:
-            if not (served and served.has_left and question.moves):  # who is gone moves nothing
+            if not (served and served.has_left and question.moves):  # a disconnected client can't move the vehicle
                 until_s = self._now_s + self._parameter("request_timeout")
                 if question.service == "run":  # the bridge may have to learn the vehicle's heading first
                     until_s += LONGEST_WAIT_S
@@ -395,7 +397,7 @@ class SimulatorSession(Session):
                 self._out.append(Call(question.service, question))
                 return
         if served and served.has_left:
-            self._end_items(served)  # one may have been added just now
+            self._end_items(served)  # one may have just been added
         elif served:
             served.is_waiting = False
             served.answer(response)
@@ -414,14 +416,14 @@ class SimulatorSession(Session):
         return self._done(now_s)
 
     def _drop(self, peer: Any, reason: str) -> None:
-        """Close a client that is here, once it has its answers so far, for a reason that is half a sentence."""
-        self._out.append(Note(LOST, f"{peer} is gone: {reason.rstrip('.')}."))
+        """Disconnect a client after its pending answers. `reason`: the end of a sentence."""
+        self._out.append(Note(LOST, f"{peer} disconnected: {reason.rstrip('.')}."))
         self._out += [Send(piece, peer) for piece in self._clients[peer].handler.take()]
         self._leave(peer)
         self._out.append(Close(peer))
 
     def _leave(self, peer: Any) -> None:
-        """Stop the vehicle if a client steers that is gone, and end what belongs to it."""
+        """Stop the vehicle if a disconnected client steers it, and remove its items."""
         client = self._clients.remove(peer)
         assert client
         client.handler.has_left = True

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams: what the simulator tells unasked becomes what is published. Pure.
+"""Streams: converts the simulator's out-of-band messages to published events. Pure.
 
-States that come together are published together, and those of each step by themselves: a step begins with a message of
-the vehicle's stream of every step, or with a second state of the same entity. Nothing overtakes anything.
+States received together are published together, separately for each step. A step starts with a message of the vehicle's
+stream of every step, or with a second state of the same entity. Order is preserved.
 """
 
 from typing import Any
@@ -20,15 +20,15 @@ _MESSAGE = Note("stream_messages")
 
 
 class Streams:
-    """In one conversation."""
+    """Streams on one set of connections."""
 
     def __init__(self, exchange: Exchange, simulation: Simulation, heading: Heading) -> None:
         self._exchange, self._entities, self._items = exchange, simulation.entities, simulation.items
         self._simulation, self._time, self._heading = simulation, simulation.time, heading
-        self._states: dict[int, tuple[Any, ...]] = {}  # of this step, which have yet to be published
+        self._states: dict[int, tuple[Any, ...]] = {}  # of this step, not yet published
 
     def take(self, event: sim.Response) -> None:
-        """Take what has come; `flush` is next, when no more has."""
+        """Handle a message. Call `flush` after the last received one."""
         if isinstance(event, sim.EntityData):
             self._take_state(event)
         elif isinstance(event, sim.CameraData):
@@ -40,12 +40,12 @@ class Streams:
             self.report(Reported(event, trigger.name if isinstance(trigger, Trigger) else ""))
 
     def report(self, reported: Reported) -> None:
-        """Publish what the simulator has reported, after the states that came before."""
+        """Publish an event of the simulator, after earlier states."""
         self.flush()
         self._exchange.publish(reported)
 
     def flush(self) -> None:
-        """Publish the states that have come."""
+        """Publish the received states."""
         if self._states:
             self._exchange.publish(States(tuple(self._states.items())))
             self._states.clear()
@@ -92,6 +92,6 @@ class Streams:
         self.report(Reported(data, self._entities.names.get(stream.target, ""), camera))
 
     def _count_unknown(self) -> None:
-        """Count a message of a stream that nobody asked for."""
+        """Count a message of a stream that was not requested."""
         self._exchange.out.append(_MESSAGE)
         self._exchange.note("unknown_streams")

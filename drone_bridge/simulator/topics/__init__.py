@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: the simulator's messages to those on topics, and back; the table of topics.
+"""Translation: conversion between the simulator's messages and ROS messages, and the table of topics.
 
-The wire's world is north-east-down, its bodies are forward-right-down, its quaternions w, x, y, z; `axes` turns them
-into REP 103's and back. q on the wire is about an entity's principal axes when it is sent (EGOT, EDATA), and about its
-model when it is set: `BodyToModel` is between the two. ROS knows models only. What a message does not tell is 0.
+On the wire, the world is north-east-down, bodies are forward-right-down, and quaternions are w, x, y, z. `axes`
+converts them to REP 103 and back. q is about an entity's principal axes when received (EGOT, EDATA), and about its
+model when it is set. `BodyToModel` converts between the two. ROS has only models. Fields without data on the wire are
+0.
 
-From ROS everything raises ValueError, with a sentence, for numbers that are not finite, or an orientation that is none.
+All conversions from ROS raise ValueError, with a sentence, for non-finite numbers and invalid orientations.
 """
 
 import math
@@ -35,9 +36,9 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
 from drone_bridge.simulator.topics import axes
 
-#: What an IMU at rest reads, m/s², in the world's axes of ROS.
+#: Reading of an IMU at rest, m/s², in the world's axes of ROS.
 AGAINST_GRAVITY: Vector = (0.0, 0.0, 9.81)
-_NOT_MEASURED = -1.0  # the covariance that says so
+_NOT_MEASURED = -1.0  # covariance of a missing measurement
 EXACT_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES)
 _ZERO: Vector = (0.0, 0.0, 0.0)
 
@@ -49,12 +50,12 @@ def vector(message: Any) -> Vector:
     """Return a geometry_msgs/Vector3 or Point."""
     values = (message.x, message.y, message.z)
     if not all(map(math.isfinite, values)):
-        raise ValueError(f"The vector {values} has to be made of finite numbers.")
+        raise ValueError(f"The vector is {values}, and must be finite.")
     return values
 
 
 def quaternion(message: Any) -> Quaternion:
-    """Return a geometry_msgs/Quaternion, of length 1. All zeros stand for no rotation."""
+    """Return a geometry_msgs/Quaternion, normalized. All zeros are no rotation."""
     if not any((message.x, message.y, message.z, message.w)):
         return IDENTITY
     w, x, y, z = unit_rotation((message.w, message.x, message.y, message.z))
@@ -62,14 +63,14 @@ def quaternion(message: Any) -> Quaternion:
 
 
 def attribute_message(key: str, data: bytes) -> ExtendedAttribute:
-    """Return an extended attribute with its data, also as text if it is any."""
+    """Return an extended attribute with its data, and as text if it is valid UTF-8."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
         text = ""
     if "\0" in text:
         text = ""
-    # Invalid UTF-8 has become surrogates, which a ROS string can't hold.
+    # Invalid UTF-8 was decoded to surrogates, which a ROS string can't contain.
     return ExtendedAttribute(key=key.encode(errors="surrogateescape").decode(errors="replace"), text=text, data=data)
 
 
@@ -87,7 +88,7 @@ class EntityState(NamedTuple):
 
     @property
     def own_velocity(self) -> Vector:
-        """m/s, in the entity's own frame."""
+        """Velocity in the entity's own frame, m/s."""
         return rotated_back(self.orientation, *self.velocity)
 
 
@@ -97,39 +98,39 @@ def _fill_pose(message: Pose, state: EntityState) -> None:
 
 
 def _fill_twist(message: Twist, state: EntityState) -> None:
-    """Write the velocities into a message, in the entity's own frame."""
+    """Set the velocities of a message, in the entity's own frame."""
     set_vector(message.linear, state.own_velocity)
     set_vector(message.angular, state.angular_velocity)
 
 
 def entity_state(values: Sequence[Any]) -> EntityState:
-    """Return the state for values of STREAMED, of which q is about the model."""
+    """Return the state for values of STREAMED, with q of the model."""
     x, v, a, q, w = values
     return EntityState(axes.world(*x), axes.world(*v), axes.world(*a), axes.orientation(q), axes.body(*w))
 
 
 def wire_state(state: EntityState) -> tuple[AttributeValue, ...]:
-    """Return the values of STREAMED as on the wire, with identical body and model frames."""
+    """Return the values of STREAMED on the wire, with identical body and model frames."""
     w, x, y, z = axes.wire_orientation(state.orientation)
-    # Clients compute the angle as 2 acos(w): of the two that mean the same, the smaller one, and never above 1.
+    # Clients compute the angle as 2 acos(w). Of the two equivalent quaternions, send the one with 0 <= w <= 1.
     q = (min(w, 1.0), x, y, z) if w >= 0.0 else (min(-w, 1.0), -x, -y, -z)
     motion = axes.world(*state.velocity), axes.world(*state.acceleration)
     return axes.world(*state.position), *motion, q, axes.body(*state.angular_velocity)
 
 
 def state_at(position: Vector, orientation: Quaternion) -> EntityState:
-    """Return the state at rest."""
+    """Return a state at rest."""
     return EntityState(position, _ZERO, _ZERO, orientation, _ZERO)
 
 
 def with_twist(state: EntityState, twist: Twist) -> EntityState:
-    """Return the state with velocities that are in the entity's own frame."""
+    """Return the state with velocities given in the entity's own frame."""
     velocity = rotated(state.orientation, *vector(twist.linear))
     return state._replace(velocity=velocity, angular_velocity=vector(twist.angular))
 
 
 def with_specific_force(state: EntityState, force: Vector) -> EntityState:
-    """Return the state with the acceleration of the motion, of what an IMU on the entity reads."""
+    """Return the state with the acceleration of the motion, from the reading of an IMU on the entity."""
     (ax, ay, az), (gx, gy, gz) = rotated(state.orientation, *force), AGAINST_GRAVITY
     return state._replace(acceleration=(ax - gx, ay - gy, az - gz))
 
@@ -138,7 +139,7 @@ def with_motion(state: EntityState, before: EntityState, duration_s: float, *, h
     """Return the state with the mean acceleration since the previous one, and the mean velocity if it has none."""
     if not has_velocity:
         state = state._replace(velocity=_rate(state.position, before.position, duration_s))
-        if before.velocity == _ZERO:  # perhaps just because nothing was known yet
+        if before.velocity == _ZERO:  # possibly unknown
             return state
     return state._replace(acceleration=_rate(state.velocity, before.velocity, duration_s))
 
@@ -148,16 +149,16 @@ def _rate(after: Vector, before: Vector, duration_s: float) -> Vector:
     return x, y, z
 
 
-# Commands: cmd_vel is in the vehicle's own frame; on the wire v is in the world's axes, and w in the model's.
+# Commands: cmd_vel is in the vehicle's own frame. On the wire, v is in the world's axes, and w in the model's.
 
 
 def within_maxima(velocity: BodyVelocity, max_linear: float, max_angular: float) -> BodyVelocity:
-    """Return a velocity in the same direction, at most as fast as allowed, m/s and rad/s."""
+    """Return a velocity limited to the maxima, m/s and rad/s, in the same direction."""
     return BodyVelocity(*shortened(velocity.linear, max_linear), *shortened(velocity.angular, max_angular))
 
 
 def set_velocity(entity: int, velocity: BodyVelocity, orientation: Quaternion) -> tuple[sim.SetEntity, sim.SetEntity]:
-    """Return the requests that set the velocity of an entity of this orientation."""
+    """Return the requests that set the velocity of an entity with this orientation."""
     linear = axes.world(*rotated(orientation, *velocity.linear))
     return (
         sim.SetEntity(entity, Attribute.VELOCITY, linear),
@@ -166,7 +167,7 @@ def set_velocity(entity: int, velocity: BodyVelocity, orientation: Quaternion) -
 
 
 def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion) -> BodyVelocity:
-    """Return the velocity for v and w of an entity of this orientation."""
+    """Return the velocity for v and w of an entity with this orientation."""
     return BodyVelocity(*rotated(inverse(orientation), *axes.world(*v)), *axes.body(*w))
 
 
@@ -174,29 +175,29 @@ def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion) -> BodyVel
 
 
 class Labels(NamedTuple):
-    """What the IDs of the next message stand for. Nobody knows more than that but the bridge."""
+    """Names of the IDs in the next message, which only the bridge knows."""
 
     name: str = ""
-    """Of the entity or trigger, if it has one."""
+    """Name of the entity or trigger, if any."""
     camera: tuple[int, str, int] = (0, "", 0)
-    """The ID and name of the camera, and the ID of the target."""
+    """ID and name of the camera, and ID of the target."""
 
 
 class Translation:
-    """The simulator's messages about one entity, or of any other kind, to messages of ROS and back.
+    """Conversion of the simulator's messages about one entity, or of any other kind, to ROS and back.
 
-    A message about a state is valid until the next one of its kind is made.
+    A message for a state is valid until the next one of its kind is created.
     """
 
     def __init__(self, names: FrameNames, frame: str = "") -> None:
-        """`names` are the vehicle's frames; `frame` is that of the entity, if it is not the vehicle."""
+        """`names` are the vehicle's frames. `frame` is that of the entity, if it is not the vehicle."""
         self.names, self.frame = names, frame or names.base_link
-        #: What the IDs in the next message stand for.
+        #: Names of the IDs in the next message.
         self.labels = Labels()
-        #: Whether the entity's heading is known, and with it what depends on that.
+        #: Whether the entity's heading is known.
         self.is_attitude_known = True
 
-    # States: what is streamed a hundred times a second is written into messages that were made once.
+    # States: messages are reused, since there are about 100 per second.
 
     @cached_property
     def _odometry(self) -> Odometry:
@@ -228,7 +229,7 @@ class Translation:
         return message
 
     def imu(self, state: EntityState, stamp: Time) -> Imu:
-        """Return an Imu, with what an accelerometer in the body would read: + gravity upwards at rest."""
+        """Return an Imu with the reading of an accelerometer in the body: + gravity upwards at rest."""
         (ax, ay, az), (gx, gy, gz) = state.acceleration, AGAINST_GRAVITY
         message = self._imu
         message.header.stamp = stamp
@@ -252,7 +253,7 @@ class Translation:
         return message
 
     def transform(self, state: EntityState, stamp: Time) -> TransformStamped:
-        """Return odom to the entity."""
+        """Return the transform from odom to the entity."""
         message = self._transform
         message.header.stamp = stamp
         set_vector(message.transform.translation, state.position)
@@ -260,11 +261,11 @@ class Translation:
         return message
 
     def wire_odometry(self, message: Odometry) -> EntityState:
-        """Return the state; velocities are in the body's own frame there."""
+        """Return the state. The message's velocities are in the body's own frame."""
         return with_twist(self._state(message.pose.pose), message.twist.twist)
 
     def wire_imu(self, message: Imu) -> Vector | None:
-        """Return the specific force, None if it is not measured."""
+        """Return the specific force. None if it is not measured."""
         is_measured = message.linear_acceleration_covariance[0] != _NOT_MEASURED
         return vector(message.linear_acceleration) if is_measured else None
 
@@ -280,10 +281,10 @@ class Translation:
     def _state(self, pose: Pose) -> EntityState:
         return state_at(vector(pose.position), quaternion(pose.orientation))
 
-    # What else the simulator reports by itself.
+    # Other events of the simulator.
 
     def camera_view(self, view: sim.CameraData, stamp: Time) -> CameraView:
-        """Return where an entity appears."""
+        """Return an entity's position in the image."""
         camera, name, target = self.labels.camera
         message = CameraView(camera=name, camera_id=camera, target=self.labels.name)
         message.target_id, message.stream_id = target, view.id
@@ -321,7 +322,7 @@ class Translation:
     def wire_completed(self, message: Empty) -> sim.Completed:
         return sim.Completed()
 
-    # Several topics of one message.
+    # Messages with several topics.
 
     def parts(self, wire: Any) -> Iterator[tuple[str, Any]]:
         """Yield the topics of a streamed state."""
@@ -331,7 +332,7 @@ class Translation:
                 yield row.name.format(name="buoy"), state
 
     def assemble(self, value: Callable[[str], Any], stamp: Time) -> sim.EntityData | None:
-        """Return the vehicle's state of odom and imu/data, None without them."""
+        """Return the vehicle's state from odom and imu/data. None without them."""
         state, force = value("odom"), value("imu/data")
         if state is None or force is None:
             return None
@@ -347,7 +348,7 @@ def _events() -> QoSProfile:
     return QoSProfile(depth=100)
 
 
-#: Of the vehicle, and of each other entity.
+#: Topics of the vehicle, and of each other entity.
 VEHICLE_STATES = (
     Topic(
         "odom",
@@ -356,7 +357,7 @@ VEHICLE_STATES = (
         to_ros=Translation.odometry,
         from_ros=Translation.wire_odometry,
         meaning="the vehicle's pose and velocities",
-        needed="its state is not known, and it can't be steered",
+        needed="its state is unknown, and it can't be steered",
     ),
     Topic(
         "imu/data",
@@ -364,7 +365,7 @@ VEHICLE_STATES = (
         of=EntityState,
         to_ros=Translation.imu,
         from_ros=Translation.wire_imu,
-        meaning="what an IMU on the vehicle would read; -1 in a covariance while its heading is not known",
+        meaning="reading of a simulated IMU on the vehicle; -1 in a covariance while its heading is unknown",
     ),
 )
 ENTITY_STATES = (
@@ -374,7 +375,7 @@ ENTITY_STATES = (
         of=EntityState,
         to_ros=Translation.pose,
         from_ros=Translation.wire_pose,
-        meaning="of each further entity",
+        meaning="pose of each further entity",
     ),
     Topic(
         "entities/{name}/twist",
@@ -382,13 +383,13 @@ ENTITY_STATES = (
         of=EntityState,
         to_ros=Translation.twist,
         from_ros=Translation.wire_twist,
-        meaning="the same, in its own frame",
+        meaning="twist of each further entity, in its own frame",
     ),
 )
 STATES = (*VEHICLE_STATES, *ENTITY_STATES)
-#: The topic on which the bridge says, latched, when it first met the simulation: a new time says that a new one began.
+#: Latched topic with the time at which the bridge first connected to the simulation. A new time means a new simulation.
 SIMULATION_STARTED = "simulation_started"
-#: What the simulator reports by itself, each message of which counts.
+#: Events of the simulator. None may be lost.
 EVENTS = (
     Topic(
         "camera_view",
@@ -397,7 +398,7 @@ EVENTS = (
         to_ros=Translation.camera_view,
         from_ros=Translation.wire_camera_data,
         requested=_events,
-        meaning="where an entity appears in a camera",
+        meaning="an entity's position in the image of a camera",
     ),
     *(
         Topic(
@@ -408,7 +409,7 @@ EVENTS = (
             from_ros=Translation.wire_trigger_event,
             qos=_events,
             requested=_events,
-            meaning="what triggers report",
+            meaning="events of triggers",
         )
         for event in _TRIGGER_EVENTS.values()
     ),
@@ -420,7 +421,7 @@ EVENTS = (
         from_ros=Translation.wire_item_event,
         qos=_events,
         requested=_events,
-        meaning="what was added and removed, by whomever",
+        meaning="items added or removed by any client",
     ),
     Topic(
         "completed",
@@ -429,13 +430,13 @@ EVENTS = (
         to_ros=Translation.completed,
         from_ros=Translation.wire_completed,
         requested=_events,
-        meaning="the steps of a run are done",
+        meaning="completion of a run",
     ),
 )
 
 
 def _reported_on(topic: str) -> Callable[[Translation, Callable[[str], Any], Time], Any]:
-    """Return what makes a message that is on one topic."""
+    """Return a function that converts the message on one topic."""
     return lambda translation, value, stamp: value(topic)
 
 

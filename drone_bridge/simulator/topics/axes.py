@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The axes of the simulator, north-east-down and forward-right-down, and those of REP 103: each as the other."""
+"""Conversion between the simulator's axes, north-east-down and forward-right-down, and those of REP 103."""
 
 import math
 from collections.abc import Sequence
@@ -10,12 +10,12 @@ from drone_bridge.ros import frames
 
 _HALF_ROOT = math.sqrt(0.5)
 
-#: Turn a point or vector of the world, or a vector of a body. What is turned again is what it was.
+#: Converts a point or vector of the world, or a vector of a body. Each is its own inverse.
 world, body = frames.enu_from_ned, frames.flu_from_frd
 
 
 def orientation(q: Sequence[float]) -> Quaternion:
-    """Return an orientation (w, x, y, z) in ROS's axes: facing north is a yaw of 90 degrees."""
+    """Return an orientation (w, x, y, z) in ROS axes. Facing north is a yaw of 90 degrees."""
     w, x, y, z = q
     return Quaternion(_HALF_ROOT * (x + y), _HALF_ROOT * (x - y), _HALF_ROOT * (w - z), _HALF_ROOT * (w + z))
 
@@ -31,7 +31,7 @@ def wire_orientation(q: Quaternion) -> WxyzQuaternion:
 
 
 def rotation(q: Sequence[float]) -> Quaternion:
-    """Return a rotation (w, x, y, z) between two frames of a body, of a camera on it say, in ROS's axes."""
+    """Return a rotation (w, x, y, z) between two frames of a body, such as of its camera, in ROS axes."""
     w, x, y, z = q
     return Quaternion(x, -y, -z, w)
 

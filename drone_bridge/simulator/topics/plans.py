@@ -8,7 +8,7 @@
     gate path entity=0 start=0,0,-1 end=5,0,-1 distance=0.5
     3:buoy pose=/buoy/pose twist=/buoy/twist render=red_buoy radius=0.15
 
-All of it is in ROS's axes. Everything raises ValueError with a sentence about the line.
+All values are in ROS axes. All functions raise ValueError with a sentence about the line.
 """
 
 import math
@@ -29,7 +29,7 @@ PlanT = TypeVar("PlanT")
 
 @dataclass(frozen=True, slots=True)
 class EntityPlan:
-    """An entity of the server, and its topics."""
+    """Entity of the server, and its topics."""
 
     number: int
     name: str
@@ -41,12 +41,12 @@ class EntityPlan:
 
 
 def read_entities(lines: Iterable[str]) -> dict[int, str]:
-    """Return the names of the bridge's entities, by ID; just 3 gets the name entity_3."""
+    """Return the names of the bridge's entities by ID. Without a name, 3 is named entity_3."""
     entities: dict[int, str] = {}
     for line in filter(None, map(str.strip, lines)):
         entity, name = _numbered(line, line)
         if entity in entities:
-            raise ValueError(f"{printable(line)!r} names an entity a second time.")
+            raise ValueError(f"{printable(line)!r} repeats an entity.")
         entities[entity] = name
     return entities
 
@@ -61,12 +61,12 @@ def read_entity_plans(lines: Iterable[str]) -> list[EntityPlan]:
 
 
 def read_cameras(lines: Iterable[str]) -> list[AddCamera.Request]:
-    """Return the cameras that lines describe, as requests of the service add_camera."""
+    """Return the cameras in lines, as requests of the service add_camera."""
     return [_read_camera(line, *line.split()) for line in lines if line.strip()]
 
 
 def read_triggers(lines: Iterable[str]) -> list[AddTrigger.Request]:
-    """Return the triggers that lines describe, as requests of the service add_trigger."""
+    """Return the triggers in lines, as requests of the service add_trigger."""
     return [_read_trigger(line, *line.split()) for line in lines if line.strip()]
 
 
@@ -110,7 +110,7 @@ def _read_trigger(line: str, name: str, kind: str = "", *rest: str) -> AddTrigge
         request.start, request.end = point_message(values["start"]), point_message(values["end"])
     else:
         raise ValueError(
-            f"{printable(line)!r} is not a trigger: its name has to be followed by collision, sweep or path."
+            f"{printable(line)!r} is not a trigger: its name must be followed by collision, sweep or path."
         )
     request.distance = values.get("distance", request.distance)
     return _checked(line, request, wire_trigger)
@@ -119,13 +119,13 @@ def _read_trigger(line: str, name: str, kind: str = "", *rest: str) -> AddTrigge
 def _values(
     line: str, words: Iterable[str], readers: Mapping[str, Callable[[str], Any]], needed: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Return what words such as key=value say."""
+    """Parse words such as key=value."""
     values: dict[str, Any] = {}
     for word in words:
         key, equals, text = word.partition("=")
         if key not in readers or not equals:
             raise ValueError(
-                f"{printable(line)!r} has {printable(word)!r}; allowed are {', '.join(readers)}, each followed by =."
+                f"{printable(line)!r} has {printable(word)!r}; allowed: {', '.join(readers)}, each followed by =."
             )
         values[key] = _read(line, key, text, readers[key])
     if missing := [key for key in needed if key not in values]:
@@ -137,10 +137,10 @@ def _read(line: str, key: str, text: str, reader: Callable[[str], PlanT]) -> Pla
     try:
         return reader(text)
     except ValueError as error:
-        raise ValueError(f"{printable(line)!r} has {printable(text)!r} for {key}, which has to be {error}.") from error
+        raise ValueError(f"{printable(line)!r} has {printable(text)!r} for {key}, which must be {error}.") from error
 
 
-# What reads a value. Raises ValueError that says what it has to be.
+# Parsers of values. Each raises ValueError with a description of allowed values.
 
 
 def _whole(text: str) -> int:
@@ -184,9 +184,9 @@ def _truth(text: str) -> bool:
 
 
 def _checked(line: str, request: PlanT, convert: Callable[[PlanT], Any]) -> PlanT:
-    """Return a request that can be converted; else the error names the line."""
+    """Return a request if it can be converted. Otherwise, the error names the line."""
     try:
         convert(request)
     except ValueError as error:
-        raise ValueError(f"{error} This is about {printable(line)!r}.") from error
+        raise ValueError(f"{error} In {printable(line)!r}.") from error
     return request

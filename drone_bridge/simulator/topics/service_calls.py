@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clients of the server request, as calls of the services of simulator_bridge; and the responses, as answers.
+"""Conversion of the server's requests to calls of simulator_bridge's services, and of responses to answers.
 
-A row of the table has the service, what makes its request of the wire's, and what makes the wire's answer of its
-response. The wire's axes become ROS's, and the other way round. A quaternion may have any length on the wire, but 0.
+A row of the table has the service, the function from the wire's request to the service's, and the function from the
+service's response to the wire's answer. They convert between the wire's and ROS's axes. A quaternion on the wire may
+have any length except 0.
 """
 
 from collections.abc import Callable
@@ -27,21 +28,21 @@ from drone_bridge.simulator.topics.services import (
     vector3_message,
 )
 
-#: Bytes of an error's text that visualizers have room for: they read 90 of an answer, and take the rest for the next.
+#: Limit of an error's text, bytes: visualizers read 90 bytes of an answer, and treat the rest as the next one.
 LONGEST_TEXT = 77
 
 
-# The services' requests.
+# Requests of services.
 
 
 def remove(request: sim.Remove) -> srv.RemoveItem.Request:
-    """REMOVE of any item."""
+    """Convert REMOVE of any item."""
     is_gravity = request.type == sim.ItemType.OBJECT and request.id == GRAVITY_ID
     return srv.RemoveItem.Request(type=request.type, id=request.id, name=GRAVITY if is_gravity else "")
 
 
 def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
-    """EADD, without a name: one that a server before this one has given would be of another entity."""
+    """Convert EADD, without a name: one given by an earlier server could be that of another entity."""
     btom = BodyToModel(unit(request.body_to_model))
     call = srv.Spawn.Request(
         mass=request.mass,
@@ -53,13 +54,13 @@ def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
         stream=True,
     )
     for attribute in call.attributes:
-        attribute.text = ""  # a call has text or data, and data hold anything
+        attribute.text = ""  # a call has text or data, and data are not restricted
     call.pose = pose_message(axes.world(*request.position), axes.orientation(btom.model(unit(request.orientation))))
     return call
 
 
 def set_state(request: sim.SetEntity, orientation: Quaternion | None = None) -> srv.SetState.Request:
-    """ESET. `orientation` is what the entity has now, for v. Raises ValueError when it is needed and not known."""
+    """Convert ESET. `orientation` is the entity's current one, for v. Raises ValueError if it is needed and unknown."""
     call, value = srv.SetState.Request(id=request.id), request.value
     if request.attribute == Attribute.CORPOREAL:
         call.set_corporeal, call.corporeal = True, bool(value)
@@ -74,7 +75,7 @@ def set_state(request: sim.SetEntity, orientation: Quaternion | None = None) -> 
         call.set_position, call.pose.position = True, point_message(axes.world(x, y, z))
     elif request.attribute == Attribute.VELOCITY:
         if orientation is None:
-            raise ValueError("Where the entity points to is not known.")
+            raise ValueError("The entity's orientation is unknown.")
         call.set_velocity = True
         call.twist.linear = vector3_message(rotated(inverse(orientation), *axes.world(x, y, z)))
     elif request.attribute == Attribute.ACCELERATION:
@@ -95,14 +96,14 @@ def state_from_response(response: srv.GetState.Response) -> EntityState:
 
 
 def set_attribute(request: sim.SetExtended) -> srv.SetAttribute.Request:
-    """EXSET."""
+    """Convert EXSET."""
     attribute = attribute_message(request.key, request.data)
     attribute.text = ""
     return srv.SetAttribute.Request(id=request.id, attribute=attribute)
 
 
 def add_camera(request: sim.AddCamera) -> srv.AddCamera.Request:
-    """CADD; the bridge picks an unused name."""
+    """Convert CADD. The bridge chooses an unused name."""
     return srv.AddCamera.Request(
         entity_id=request.entity,
         pose=pose_message(axes.body(*request.position), axes.rotation(unit(request.orientation))),
@@ -112,7 +113,7 @@ def add_camera(request: sim.AddCamera) -> srv.AddCamera.Request:
 
 
 def set_camera(request: sim.SetCamera) -> srv.SetCamera.Request:
-    """CSET."""
+    """Convert CSET."""
     call, value = srv.SetCamera.Request(id=request.id), request.value
     if request.attribute == CameraAttribute.FOCAL_LENGTH:
         call.set_focal_length, call.focal_length = True, float(value)  # type: ignore[arg-type] # as the wire has it
@@ -129,7 +130,7 @@ def set_camera(request: sim.SetCamera) -> srv.SetCamera.Request:
 
 
 def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
-    """TADD of what simulators have."""
+    """Convert TADD of a type that simulators support."""
     trigger = request.trigger
     assert not isinstance(trigger, sim.UnknownTrigger | sim.BytecodeTrigger)
     call = srv.AddTrigger.Request(name="operator_trigger", type=trigger.TYPE)
@@ -143,7 +144,7 @@ def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
 
 
 def add_turbulence(request: sim.AddObject) -> srv.AddTurbulence.Request:
-    """OADD of turbulence. Raises ValueError for data that are none."""
+    """Convert OADD of turbulence. Raises ValueError for invalid data."""
     turbulence = sim.Turbulence.of(request.data)
     call = srv.AddTurbulence.Request()
     call.minimum.force, call.maximum.force = _ros_bounds(turbulence.force_a, turbulence.force_b)
@@ -154,13 +155,13 @@ def add_turbulence(request: sim.AddObject) -> srv.AddTurbulence.Request:
 
 
 def _ros_bounds(lowest: sim.Vector, highest: sim.Vector) -> tuple[Vector3, Vector3]:
-    """Exchange the bounds of what points the other way in ROS; those that are in no order stay so."""
+    """Exchange the bounds of components with opposite signs in ROS. Unordered bounds stay unordered."""
     low, high, signs = axes.world(*lowest), axes.world(*highest), axes.world(1.0, 1.0, 1.0)
     pairs = [(a, b) if sign > 0 else (b, a) for a, b, sign in zip(low, high, signs, strict=True)]
     return vector3_message([low for low, _ in pairs]), vector3_message([high for _, high in pairs])
 
 
-# The wire's answers.
+# Answers of the wire.
 
 
 def _ok(request: sim.Request, response: Any) -> sim.Response:
@@ -181,7 +182,7 @@ def _entity_got(request: sim.GetEntity, response: srv.GetState.Response) -> sim.
 
 
 def refusal(response: Any) -> sim.Error:
-    """Return the error of a response without success: the simulator's own, or the bridge's, which is for people."""
+    """Return the error for a response without success: the simulator's own, or the bridge's sentence."""
     if response.code >= 0:
         return sim.Error(response.code, response.message)
     text = shorten(response.message, LONGEST_TEXT, placeholder=" ...").encode()[:LONGEST_TEXT]
@@ -189,7 +190,7 @@ def refusal(response: Any) -> sim.Error:
 
 
 class Row(NamedTuple):
-    """One kind of request, and the service that answers it."""
+    """Row of the table: a kind of request, and the service that answers it."""
 
     service: str
     ask: Callable[[Any], Any]
@@ -231,13 +232,13 @@ ROWS: dict[type[sim.Request], Row] = {
 
 
 def service_of(request: sim.Request) -> str | None:
-    """Return the service that answers a request; None for one that no service does."""
+    """Return the service that answers a request, or None."""
     row = ROWS.get(type(request))
     return row and row.service
 
 
 def ask(request: sim.Request, orientation: WxyzQuaternion | None = None) -> Any:
-    """Return what the service is called with; `orientation` is how the entity is turned whose v is set.
+    """Return the service's request. `orientation` is that of the entity whose v is set.
 
     Raises ValueError.
     """
@@ -247,5 +248,5 @@ def ask(request: sim.Request, orientation: WxyzQuaternion | None = None) -> Any:
 
 
 def answer(request: sim.Request, response: Any) -> sim.Response:
-    """Return what the client is answered, an Error too."""
+    """Return the answer to the client, which may be an Error."""
     return ROWS[type(request)].answer(request, response) if response.success else refusal(response)

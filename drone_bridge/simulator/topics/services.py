@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of simulator_bridge and the requests of the simulator's protocol, each made of the other.
+"""Conversion between requests of simulator_bridge's services and requests of the simulator's protocol.
 
-The bridge makes requests of calls of its services: the functions `wire_*`. The server makes calls of services of what
-its clients request: `service_calls`. ROS's axes become the wire's, and the other way round. All raise ValueError, with
-a sentence, for numbers that make no sense.
+The bridge converts calls of its services to the wire: functions `wire_*`. The server converts its clients' requests to
+calls of services: `service_calls`. Both convert between ROS's and the wire's axes. All raise ValueError, with a
+sentence, for invalid numbers.
 """
 
 import math
@@ -22,12 +22,12 @@ from drone_bridge.simulator.codec import Attribute, CameraAttribute
 from drone_bridge.simulator.topics import EntityState, axes, quaternion, vector
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
 
-SPHERE = 0.4  # the moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
-GRAVITY_ID = 0  # among objects
-GRAVITY = "gravity"  # has to be given as the name to remove it
+SPHERE = 0.4  # moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
+GRAVITY_ID = 0  # object ID
+GRAVITY = "gravity"  # name required to remove it
 
 
-#: The services of simulator_bridge, by their names below its own. Two names are longer than the others because every
+#: Services of simulator_bridge, by their names below its own. Two names are longer than the others, because every
 #: lifecycle node has its own ~/get_state.
 SERVICES = {
     "run": srv.Run,
@@ -50,13 +50,13 @@ SERVICES = {
 }
 
 
-# What the bridge asks the simulator for.
+# Requests to the simulator.
 
 
 def wire_remove(request: srv.RemoveItem.Request) -> sim.Remove:
     """Return the request to remove any item."""
     if request.type == sim.ItemType.OBJECT and request.id == GRAVITY_ID and request.name != GRAVITY:
-        raise ValueError(f"Object {GRAVITY_ID} is gravity: it is removed only if the request's name is {GRAVITY!r}.")
+        raise ValueError(f"Object {GRAVITY_ID} is gravity: its removal needs the name {GRAVITY!r} in the request.")
     return sim.Remove(request.type, request.id)
 
 
@@ -65,12 +65,12 @@ def wire_add_entity(request: Spawn.Request) -> sim.AddEntity:
     btom = BodyToModel(axes.wire_rotation(quaternion(request.body_to_model)))
     for name, value in (("mass", request.mass), ("radius", request.radius)):
         if not 0.0 < value < math.inf:
-            raise ValueError(f"The {name} is {value:g}, and has to be finite and more than 0.")
+            raise ValueError(f"The {name} is {value:g}, and must be finite and above 0.")
     inertia = vector(request.inertia)
     if not any(inertia):
         inertia = (SPHERE * request.mass * request.radius**2,) * 3
     if not all(moment > 0.0 for moment in inertia):
-        raise ValueError(f"The moments of inertia are {inertia}, and each has to be more than 0.")
+        raise ValueError(f"The moments of inertia are {inertia}, and must be above 0.")
     model = axes.wire_orientation(quaternion(request.pose.orientation))
     return sim.AddEntity(
         request.mass,
@@ -85,7 +85,7 @@ def wire_add_entity(request: Spawn.Request) -> sim.AddEntity:
 
 
 def wire_set_entity(request: SetState.Request, orientation: Quaternion | None) -> Iterator[sim.SetEntity]:
-    """Yield a request per attribute that is chosen; `orientation` is what the entity has now, if that is needed."""
+    """Yield a request for each chosen attribute. `orientation` is the entity's current one, if needed."""
 
     def change(attribute: Attribute, value: sim.AttributeValue) -> sim.SetEntity:
         return sim.SetEntity(request.id, attribute, value)
@@ -97,7 +97,7 @@ def wire_set_entity(request: SetState.Request, orientation: Quaternion | None) -
         yield change(Attribute.ORIENTATION, axes.wire_orientation(orientation))
     if request.set_velocity:
         if orientation is None:
-            raise ValueError("The entity's orientation is not known, so its own frame is not either.")
+            raise ValueError("The entity's orientation is unknown, and so is its own frame.")
         yield change(Attribute.VELOCITY, axes.world(*rotated(orientation, *vector(request.twist.linear))))
     if request.set_acceleration:
         yield change(Attribute.ACCELERATION, axes.world(*vector(request.acceleration)))
@@ -126,9 +126,9 @@ def wire_set_attribute(request: SetAttribute.Request) -> sim.SetExtended:
 
 
 def attribute_data(message: ExtendedAttribute) -> bytes:
-    """Return what an attribute holds: its text or its data."""
+    """Return the value of an attribute: its text or its data."""
     if message.text and len(message.data):
-        raise ValueError(f"The attribute {message.key!r} has both text and data; it can have one of them.")
+        raise ValueError(f"The attribute {message.key!r} has both text and data, and must have only one of them.")
     return message.text.encode() or bytes(message.data)
 
 
@@ -136,7 +136,7 @@ def attribute_data(message: ExtendedAttribute) -> bytes:
 
 
 def wire_add_camera(request: AddCamera.Request) -> sim.AddCamera:
-    """Return the request for a camera, which looks along its x axis."""
+    """Return the request for a camera that looks along its x axis."""
     rotation = axes.wire_rotation(quaternion(request.pose.orientation))
     position = axes.body(*vector(request.pose.position))
     return sim.AddCamera(request.entity_id, rotation, position, _checked_focal_length(request), request.enabled)
@@ -144,12 +144,12 @@ def wire_add_camera(request: AddCamera.Request) -> sim.AddCamera:
 
 def _checked_focal_length(request: AddCamera.Request | SetCamera.Request) -> float:
     if not 0.0 < request.focal_length < math.inf:
-        raise ValueError(f"The focal length is {request.focal_length:g}, and has to be finite and more than 0.")
+        raise ValueError(f"The focal length is {request.focal_length:g}, and must be finite and above 0.")
     return float(request.focal_length)
 
 
 def wire_set_camera(request: SetCamera.Request) -> Iterator[sim.SetCamera]:
-    """Yield a request per attribute that is chosen."""
+    """Yield a request for each chosen attribute."""
     if request.set_orientation:
         rotation = axes.wire_rotation(quaternion(request.pose.orientation))
         yield sim.SetCamera(request.id, CameraAttribute.ORIENTATION, rotation)
@@ -165,11 +165,11 @@ def wire_set_camera(request: SetCamera.Request) -> Iterator[sim.SetCamera]:
 
 
 def wire_trigger(request: AddTrigger.Request) -> sim.Trigger:
-    """Return the trigger that add_trigger is to add."""
+    """Return the trigger of an add_trigger request."""
     a, b, distance = request.entity_a, request.entity_b, request.distance
     if request.type == request.COLLISION:
         if not math.isfinite(distance):
-            raise ValueError(f"The distance is {distance}, and has to be a finite number.")
+            raise ValueError(f"The distance is {distance}, and must be finite.")
         return sim.CollisionTrigger(a, b, distance)
     if request.type == request.SWEEP_COLLISION:
         return sim.SweepCollisionTrigger(a, b)
@@ -177,13 +177,13 @@ def wire_trigger(request: AddTrigger.Request) -> sim.Trigger:
         raise ValueError("No known simulator runs bytecode.")
     if request.type == request.PATH:
         if not 0.0 < distance < math.inf:
-            raise ValueError(f"The distance is {distance:g}, and has to be finite and more than 0.")
+            raise ValueError(f"The distance is {distance:g}, and must be finite and above 0.")
         return sim.PathTrigger(a, axes.world(*vector(request.start)), axes.world(*vector(request.end)), distance)
-    raise ValueError(f"There is no type {request.type} of triggers; there are 0 to 3.")
+    raise ValueError(f"Trigger type {request.type} does not exist: they are 0 to 3.")
 
 
 def wire_add_turbulence(request: AddTurbulence.Request) -> sim.AddObject:
-    """Return the request for turbulence; a component that points the other way on the wire has its bounds exchanged."""
+    """Return the request for turbulence. The bounds of components with opposite signs on the wire are exchanged."""
     force_rates = _rates(request.minimum_force_rate, request.maximum_force_rate)
     torque_rates = _rates(request.minimum_torque_rate, request.maximum_torque_rate)
     force_a, force_b = _bounds(request.minimum.force, request.maximum.force)
@@ -194,14 +194,14 @@ def wire_add_turbulence(request: AddTurbulence.Request) -> sim.AddObject:
 
 def _rates(minimum: float, maximum: float) -> tuple[float, float]:
     if not -math.inf < minimum <= maximum < math.inf:
-        raise ValueError(f"The rates {minimum:g} and {maximum:g} have to be finite and in this order.")
+        raise ValueError(f"The rates are {minimum:g} and {maximum:g}, and must be finite and in ascending order.")
     return minimum, maximum
 
 
 def _bounds(minimum: Any, maximum: Any) -> tuple[Any, Any]:
     low, high = vector(minimum), vector(maximum)
     if any(a > b for a, b in zip(low, high, strict=True)):
-        raise ValueError(f"The minimum {low} has to be nowhere above the maximum {high}.")
+        raise ValueError(f"No component of the minimum {low} may be above the maximum {high}.")
     pairs: Sequence[tuple[float, float]] = list(zip(axes.world(*low), axes.world(*high), strict=True))
     return tuple(min(pair) for pair in pairs), tuple(max(pair) for pair in pairs)
 
