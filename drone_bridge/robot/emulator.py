@@ -302,7 +302,7 @@ class RobotEmulator:
             driver.leave(reason)
         self.port.disconnect(peer)
 
-    def hang_up(self) -> None:
+    def disconnect_all(self) -> None:
         """Close all connections, and the port."""
         for peer in tuple(self._drivers):
             self._end(peer, "connection closed by the robot")
@@ -372,7 +372,7 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
     )
     loop = asyncio.get_running_loop()
     with contextlib.ExitStack() as stack:
-        stack.callback(server.hang_up)
+        stack.callback(server.disconnect_all)
         for selectable in server.port.files():
             loop.add_reader(selectable.fileno(), server.receive)
             stack.callback(loop.remove_reader, selectable.fileno())

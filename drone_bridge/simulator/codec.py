@@ -991,10 +991,10 @@ class _Connection(StreamConnection[EventT]):
         return message.__name__, length
 
     def _read_message(self, header: tuple[int, ...], body: bytes) -> Any:
-        return self._taken(self._kinds[header[0]].decode(body))
+        return self._event_of(self._kinds[header[0]].decode(body))
 
     @abstractmethod
-    def _taken(self, message: Any) -> Any:
+    def _event_of(self, message: Any) -> Any:
         """Return the event of a received message. Raises the errors of `_fail`."""
 
 
@@ -1051,7 +1051,7 @@ class ClientConnection(_Connection[Answer | Response | ConnectionClosed]):
         self._requests.append(request)
         return data
 
-    def _taken(self, message: Response) -> Answer | Response:
+    def _event_of(self, message: Response) -> Answer | Response:
         return self._answer(message) if message.is_in_band else message
 
     def _answer(self, response: Response) -> Answer:
@@ -1104,6 +1104,6 @@ class ServerConnection(_Connection[Request | ConnectionClosed]):
         self._requests.popleft()
         return data
 
-    def _taken(self, message: Request) -> Request:
+    def _event_of(self, message: Request) -> Request:
         self._requests.append(message)
         return message

@@ -73,7 +73,7 @@ class Client:
         return answers
 
 
-class Swimmer(Operator):
+class ScriptedClient(Operator):
     """Operator that steers the vehicle and tracks its state."""
 
     period_s = SEND_PERIOD_S
@@ -94,12 +94,12 @@ class Swimmer(Operator):
         """Run the world, and wait for the stream of the vehicle's state. Raises LinkError."""
         for request in (sim.GetConfig(), sim.ListEntities(), sim.Run()):
             answer = self._requests.ask(request)
-            print_event(f"{request.NAME}: {described(answer)}")
+            print_event(f"{request.NAME}: {describe(answer)}")
             if isinstance(answer, sim.Configured):
                 self._note_speed(answer)
         stream = sim.StreamEntity(self._vehicle, 1, STREAMED)
         answer = self._streams.ask(stream)
-        print_event(f"{stream.NAME}: {described(answer)}")
+        print_event(f"{stream.NAME}: {describe(answer)}")
         if isinstance(answer, sim.Error):
             raise LinkError(f"The simulator does not stream entity {self._vehicle}: {answer.message}")
         self.wait(math.inf, until=lambda: self.attitude is not None)
@@ -155,7 +155,7 @@ class Swimmer(Operator):
         )
 
 
-def described(answer: sim.Response) -> str:
+def describe(answer: sim.Response) -> str:
     """Return an answer as text."""
     if isinstance(answer, sim.Error):
         return f"error {answer.code}, {answer.message}"
@@ -175,7 +175,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
     with contextlib.suppress(LinkCancelledError):
         requests, streams = (Client(_connected(options, cancellation, stack)) for _ in range(2))
         print_event(f"connected to {address_name(options.host, options.port)}")
-        Swimmer(requests, streams, VEHICLE, options.plan, cancellation).run()
+        ScriptedClient(requests, streams, VEHICLE, options.plan, cancellation).run()
     return 0
 
 

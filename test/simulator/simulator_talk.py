@@ -77,7 +77,7 @@ class SimulatorTalk(SessionTalk):
             )
         )
         self.world, self.is_silent = World(), False
-        self.world.begin_anew(entities={VEHICLE: dict(STILL), BUOY: dict(STILL)})
+        self.world.reset(entities={VEHICLE: dict(STILL), BUOY: dict(STILL)})
         self.wires, self.asked, self.closed, self.actions = {}, {}, [], []
 
     def check_hold(self, name):
@@ -125,7 +125,7 @@ class SimulatorTalk(SessionTalk):
                 if self.is_silent or name in self.closed:
                     continue
                 if type(request) in self.world.closes_on:
-                    done += self.hang_up(name)
+                    done += self.disconnect(name)
                     break
                 answer = self.world.answers.get(type(request), self.world.usual_answer)
                 answer = answer(request) if callable(answer) else answer
@@ -145,7 +145,7 @@ class SimulatorTalk(SessionTalk):
                 self.say(name, self.world.usual_answer(requests.popleft()))
         self.is_silent = False
 
-    def hang_up(self, *names):
+    def disconnect(self, *names):
         """Have the simulator close connections, by default all of them; each ends the others here."""
         done = []
         for name in names or tuple(self.wires):
@@ -155,7 +155,7 @@ class SimulatorTalk(SessionTalk):
 
     def reconnect(self):
         """Have the simulator close all connections, and be there again."""
-        done = self.hang_up()
+        done = self.disconnect()
         return done + self.take(self.session.lost(self.now_s)) + self.connect()
 
     # Time and steps.

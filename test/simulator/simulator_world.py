@@ -20,7 +20,7 @@ STREAMED = (0, 1, 2, 3, 4)
 class World:
     """What is simulated, and the answers that all simulators give."""
 
-    def begin_anew(self, **behaviour):
+    def reset(self, **behaviour):
         """Begin a new world, in which everything is as it was at first."""
         self.entities = {0: dict(STILL)}
         self.extended = {}

@@ -17,9 +17,9 @@ from drone_bridge.wire.outgoing import UNENCODABLE
 
 BUOY, MISSING = 3, 99
 LEVEL = (1.0, 0.0, 0.0, 0.0)
-NO_SIMULATOR = {"success": False, "code": -1, "message": "There is no connection to the simulator now."}
+NO_SIMULATOR = {"success": False, "code": -1, "message": "No simulator is connected."}
 NO_SUCH_ENTITY = {"success": False, "code": 1, "message": "No entity with given ID."}
-PUBLISHED = {"success": False, "code": -1, "message": "The states of entity 3 are published already."}
+PUBLISHED = {"success": False, "code": -1, "message": "The states of entity 3 are already published."}
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_what_is_listed_is_there_and_what_is_gone_is_listed_no_longer(server):
     # The bridge is killed: its simulator may still be there.
     server.bridge.responses = {}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
-    assert server.ask(sim.GetEntity(VEHICLE, 0)) == sim.Error(0, "The state of this entity is not known.")
+    assert server.ask(sim.GetEntity(VEHICLE, 0)) == sim.Error(0, UNKNOWN_STATE)
     assert server.ask(sim.GetEntity(BUOY, 0)).code == 0
 
 
@@ -183,10 +183,10 @@ def test_whether_an_entity_is_corporeal_the_bridge_says(server):
     assert [service for service, _ in server.bridge.asked] == ["get_entity_state"]
 
 
-@pytest.mark.parametrize("end", ["that it does not know or like.", "ü" * 60])
+@pytest.mark.parametrize("end", ["to unsupported requests.", "ü" * 60])
 def test_an_error_of_the_bridge_is_no_longer_than_what_visualizers_read(server, end):
     """They would take the rest for the answer to their next request."""
-    closed = f"The simulator closed the connection instead of answering EXGET, as the CUAUV server does with a {end}"
+    closed = f"The simulator closed the connection instead of answering EXGET, as the CUAUV server does {end}"
     server.bridge.responses = {"get_attribute": {"success": False, "message": closed}}
     error = server.ask(sim.GetExtended(VEHICLE, "render"))
     assert error.message.startswith("The simulator closed the connection")
@@ -214,7 +214,7 @@ def test_what_clients_added_is_gone_with_the_simulation_and_what_is_the_servers_
     ]
     assert not any(isinstance(server.ask(request), sim.Error) for request in requests)
     own = server.ask(sim.StreamEntity(VEHICLE, 1, (Attribute.POSITION,)))
-    server.do(server.session.begin_anew)
+    server.do(server.session.reset)
     server.bridge.responses = {"remove": {"success": True}}
     assert server.entities == [VEHICLE]
     gone = ((sim.ItemType.TRIGGER, 5), (sim.ItemType.CAMERA_STREAM, 6))

@@ -12,9 +12,10 @@ from vanishing import kill, vanish
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
+from drone_bridge.simulator.session.mirrored_scene import UNKNOWN_STATE
 
 VEHICLE, BUOY, POST = 0, 2, 5
-UNKNOWN = sim.Error(0, "The state of this entity is not known.")
+UNKNOWN = sim.Error(0, UNKNOWN_STATE)
 ALL = tuple(Attribute)
 CAPTURE = CAPTURES / "client_to_simulator.bin"
 KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model: else it is learned, which turns the vehicle for a moment
@@ -41,7 +42,7 @@ class Relay:
             remap=self.remap,
             **{"source_timeout": 30.0, "request_timeout": 30.0, "command_timeout": 30.0, **server_options},
         )
-        self.port = int(self.server.wait_for_line(r"Listening to clients on .*:(\d+)")[1])
+        self.port = int(self.server.wait_for_line(r"clients on .*:(\d+)")[1])
         self.clients = []
 
     def start_bridge(self):
@@ -170,7 +171,7 @@ def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back(ros):
 
         wait_until(lambda: is_fast(first), "the vehicle to move")
         vanish(first.socket)
-        wait_until(is_still, "the vehicle to stand still")
+        wait_until(is_still, "the vehicle to stop")
         # The bridge is killed: the stream ends, nothing old is told, and what its services would do gets an error.
         operator = relay.operator()
         stream = operator.add(sim.StreamEntity(VEHICLE, 1, (Attribute.VELOCITY,)))
@@ -188,6 +189,6 @@ def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back(ros):
         wait_until(lambda: is_fast(operator), "the vehicle to move again")
         kill(relay.server)
         operator.wait_until_closed()
-        wait_until(is_still, "the vehicle to stand still again")
+        wait_until(is_still, "the vehicle to stop again")
     finally:
         relay.close()

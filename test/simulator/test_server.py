@@ -22,7 +22,7 @@ STATES = {VEHICLE: (0.0, 1.0, 0.0), BUOY: (2.0, 0.0, 0.0)}  # north, east, down
 @contextlib.contextmanager
 def server(**parameters):
     with Process.node("simulator_server", port=0, bridge="", command_timeout=30.0, **parameters) as process:
-        client = SimulatorClient(int(process.wait_for_line(r"Listening to clients on .*:(\d+)")[1]))
+        client = SimulatorClient(int(process.wait_for_line(r"clients on .*:(\d+)")[1]))
         yield process, client
         client.close()
 
@@ -64,4 +64,4 @@ def test_states_grow_old_by_the_time_on_clock(ros):
         with repeating(lambda number: clock.publish(Clock(clock=time_from_seconds(100.0)))):
             wait_until(lambda: odometry.publish(Odometry()) or place(client, VEHICLE), "a state", period_s=0.02)
         with repeating(lambda number: clock.publish(Clock(clock=time_from_seconds(200.0 + 100.0 * number)))):
-            wait_until(lambda: place(client, VEHICLE) is None, "that the state is old")
+            wait_until(lambda: place(client, VEHICLE) is None, "a stale state")

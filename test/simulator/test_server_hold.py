@@ -10,11 +10,12 @@ from simulator_requests import requests_of
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, ItemType
+from drone_bridge.simulator.session.forwarding import HELD
 
 NOWHERE, AHEAD, PUSH = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (5.0, 0.0, 0.0)
 TURNED = (0.5, 0.5, 0.5, 0.5)
 CURRENT = sim.Turbulence(PUSH, PUSH, 1.0, 1.0, NOWHERE, NOWHERE, 1.0, 1.0)
-HELD = sim.Error(0, "The vehicle is held.")
+ON_HOLD = sim.Error(0, HELD)
 EACH_KIND = pytest.mark.parametrize("kind", sim.REQUESTS.values(), ids=lambda kind: kind.NAME)
 
 #: One request of each way by which a client moves the vehicle of a simulator.
@@ -110,7 +111,7 @@ def test_a_client_may_set_a_held_vehicle_to_zero(attribute):
 @pytest.mark.parametrize("request_", MOVING, ids=repr)
 def test_a_client_learns_that_the_vehicle_is_held(request_, is_heard):
     held = Server(is_held=True, is_heard=is_heard)
-    assert held.ask(request_) == HELD
+    assert held.ask(request_) == ON_HOLD
     assert held.refused == 1
     held.hold(False)
     assert not isinstance(held.ask(request_), sim.Error)
@@ -123,6 +124,6 @@ def test_a_call_that_waits_when_hold_begins_is_not_made():
     server.client.send(sim.SetEntity(VEHICLE, Attribute.VELOCITY, AHEAD))
     server.hold(True)
     server.answer()
-    assert [event.response for event in server.client.news()] == [HELD]
+    assert [event.response for event in server.client.news()] == [ON_HOLD]
     assert not server.calls
     assert [name for name, _ in server.bridge.asked] == ["get_entity_state"]

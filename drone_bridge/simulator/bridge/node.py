@@ -22,11 +22,11 @@ from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
 from drone_bridge.simulator.bridge.parameters import PARAMETERS
 from drone_bridge.simulator.bridge.services import SimulatorServices
+from drone_bridge.simulator.bridge.simulator_topics import SimulatorTopics
 from drone_bridge.simulator.codec import Attribute
-from drone_bridge.simulator.session import published
+from drone_bridge.simulator.session import events
 from drone_bridge.simulator.session.client import CONNECTIONS, ClientSession
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream, Trigger
 from drone_bridge.simulator.session.entities import Entities
@@ -34,7 +34,7 @@ from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
 from drone_bridge.simulator.topics import axes, set_velocity, within_maxima
-from drone_bridge.simulator.topics.plans import read_cameras, read_entities, read_triggers
+from drone_bridge.simulator.topics.parameter_lines import read_cameras, read_entities, read_triggers
 from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 
 #: Small chunks, so that a continuous stream does not delay a velocity. A quick acknowledgement, since a server that
@@ -87,13 +87,13 @@ class SimulatorBridge(ProtocolNode):
         entities = Entities(self._vehicle, named, topic_token, frames.own)
         time = SimulatedTime(is_published=get("publish_clock"))
         self._simulation = Simulation(entities, self._read_items, time)
-        self._outputs = SimulatorOutputs(self, self._vehicle, frames)
+        self._outputs = SimulatorTopics(self, self._vehicle, frames)
         self.cleanup.callback(self._outputs.close)
-        self._outputs.show(self._simulation.scene)
+        self._outputs.set_scene(self._simulation.scene)
         self._commands: CommandTopics[NoReturn] = CommandTopics(
             self,
             self._outputs.stamps.command_clock,
-            self._have_steered,
+            self._post_command,
             period_s=PROMPT_PERIOD_S,
             within_maxima=self._within_maxima,
         )
@@ -125,7 +125,7 @@ class SimulatorBridge(ProtocolNode):
 
     # In the executor.
 
-    def _have_steered(self) -> None:
+    def _post_command(self) -> None:
         if self.session:
             self.post(self.session.commanded)
 
@@ -142,15 +142,15 @@ class SimulatorBridge(ProtocolNode):
         """Publish an event of the session."""
         if handle := self._outputs.handlers.get(type(message)):
             handle(message)
-        if isinstance(message, published.RoundTrip):
+        if isinstance(message, events.RoundTrip):
             self.report.record_duration("request_round_trip", message.duration_s)
-        elif isinstance(message, published.Fact):
+        elif isinstance(message, events.DiagnosticValue):
             self.report.facts[message.name] = message.text
-        elif isinstance(message, published.BodyToModelKnown):
+        elif isinstance(message, events.BodyToModelKnown):
             self.report.end_condition(HEADING)
             rotation = " ".join(f"{number:.6g}" for number in message.rotation or ())
             self.report.facts["body_to_model"] = rotation or "not known"
-        elif isinstance(message, published.HeadingUnknown):
+        elif isinstance(message, events.HeadingUnknown):
             self.report.begin_condition(HEADING, "The vehicle's heading is unknown")
 
 

@@ -10,7 +10,7 @@ from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.simulated_time import time_parameters
 from drone_bridge.simulator.codec import DEFAULT_PORT
-from drone_bridge.simulator.session.conversation import AUTO, NONE, POLL, SPY
+from drone_bridge.simulator.session.connected_client import AUTO, NONE, POLL, SPY
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The simulator's port.", roles=("connect",), silence_warning_s=2.5),

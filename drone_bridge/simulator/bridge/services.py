@@ -12,7 +12,7 @@ from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import Request
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session import requests
+from drone_bridge.simulator.session import procedures
 from drone_bridge.simulator.session.client import NOT_CONNECTED, ClientSession
 from drone_bridge.simulator.session.desired_items import Trigger
 from drone_bridge.simulator.session.exchange import NO_ANSWER
@@ -42,24 +42,24 @@ class Service(NamedTuple):
 def _run(request: Any, parameters: DeclaredParameters) -> Work:
     if request.wait and not request.steps:
         raise ValueError("Can't wait for an endless run: set steps, or set wait to false.")
-    return requests.run, request.steps, request.wait, parameters["request_timeout"]
+    return procedures.run, request.steps, request.wait, parameters["request_timeout"]
 
 
 def _spawn(request: Any, parameters: DeclaredParameters) -> Work:
     entity = translate.wire_add_entity(request)
-    return requests.spawn, entity, request.name, request.stream, parameters["stream_period"]
+    return procedures.spawn, entity, request.name, request.stream, parameters["stream_period"]
 
 
 def _set_state(request: Any, _: DeclaredParameters) -> Work:
     def changes(orientation: Any) -> Any:
         return translate.wire_set_entity(request, axes.orientation(orientation) if orientation else None)
 
-    return requests.set_state, request.id, changes, request.set_velocity and not request.set_orientation
+    return procedures.set_state, request.id, changes, request.set_velocity and not request.set_orientation
 
 
 def _add_camera(request: Any, _: DeclaredParameters) -> Work:
     camera = translate.wire_add_camera(request)
-    return requests.add_camera, request.name, camera, tuple(request.targets), request.period
+    return procedures.add_camera, request.name, camera, tuple(request.targets), request.period
 
 
 def _configuration(got: sim.Configured) -> Fields:
@@ -88,34 +88,34 @@ def _stream_id(number: int) -> Fields:
 OFFERED: dict[str, Service] = {
     # World.
     "run": Service(_run),
-    "pause": Service(lambda q, p: (requests.pause,), is_never_stale=True),
-    "reassure": Service(lambda q, p: (requests.ask, sim.Reassure()), is_never_stale=True),
-    "get_configuration": Service(lambda q, p: (requests.ask, sim.GetConfig()), _configuration, is_never_stale=True),
-    "remove": Service(lambda q, p: (requests.remove, translate.wire_remove(q))),
+    "pause": Service(lambda q, p: (procedures.pause,), is_never_stale=True),
+    "reassure": Service(lambda q, p: (procedures.ask, sim.Reassure()), is_never_stale=True),
+    "get_configuration": Service(lambda q, p: (procedures.ask, sim.GetConfig()), _configuration, is_never_stale=True),
+    "remove": Service(lambda q, p: (procedures.remove, translate.wire_remove(q))),
     # Entities and their extended attributes.
     "list_entities": Service(
-        lambda q, p: (requests.list_entities,), lambda got: {"ids": got[0], "names": got[1]}, is_never_stale=True
+        lambda q, p: (procedures.list_entities,), lambda got: {"ids": got[0], "names": got[1]}, is_never_stale=True
     ),
     "spawn": Service(_spawn, _id),
-    "get_entity_state": Service(lambda q, p: (requests.get_state, q.id), _state, is_never_stale=True),
+    "get_entity_state": Service(lambda q, p: (procedures.get_state, q.id), _state, is_never_stale=True),
     "set_entity_state": Service(_set_state),
     "stream_entity": Service(
-        lambda q, p: (requests.stream_entity, q.id, q.name, q.period or p["stream_period"]), _stream_id
+        lambda q, p: (procedures.stream_entity, q.id, q.name, q.period or p["stream_period"]), _stream_id
     ),
     "get_attribute": Service(
-        lambda q, p: (requests.ask, sim.GetExtended(q.id, q.key)),
+        lambda q, p: (procedures.ask, sim.GetExtended(q.id, q.key)),
         lambda got: {"attribute": attribute_message(got.key, got.data)},
         is_never_stale=True,
     ),
-    "set_attribute": Service(lambda q, p: (requests.ask, translate.wire_set_attribute(q))),
+    "set_attribute": Service(lambda q, p: (procedures.ask, translate.wire_set_attribute(q))),
     # Cameras and triggers.
     "add_camera": Service(_add_camera, _id),
-    "set_camera": Service(lambda q, p: (requests.set_camera, q.id, list(translate.wire_set_camera(q)))),
+    "set_camera": Service(lambda q, p: (procedures.set_camera, q.id, list(translate.wire_set_camera(q)))),
     "stream_camera": Service(
-        lambda q, p: (requests.stream_camera, q.camera_id, q.target_id, q.period or 1), _stream_id
+        lambda q, p: (procedures.stream_camera, q.camera_id, q.target_id, q.period or 1), _stream_id
     ),
-    "add_trigger": Service(lambda q, p: (requests.add, Trigger(q.name, translate.wire_trigger(q))), _id),
-    "add_turbulence": Service(lambda q, p: (requests.add_object, translate.wire_add_turbulence(q)), _id),
+    "add_trigger": Service(lambda q, p: (procedures.add, Trigger(q.name, translate.wire_trigger(q))), _id),
+    "add_turbulence": Service(lambda q, p: (procedures.add_object, translate.wire_add_turbulence(q)), _id),
 }
 
 

@@ -58,11 +58,11 @@ async def _serve(options: argparse.Namespace, cancellation: Cancellation, trajec
         await cancelled_or_after(cancellation, options.duration)
         time.cancel()
         await asyncio.gather(time, return_exceptions=True)
-        await server.hang_up()
-    print_event(f"ended: {scene.steps} steps, {scene.time:.2f} simulated s{_whereabouts(scene)}")
+        await server.disconnect_all()
+    print_event(f"ended: {scene.steps} steps, {scene.time:.2f} simulated s{_final_position(scene)}")
 
 
-def _whereabouts(scene: SimulatedScene) -> str:
+def _final_position(scene: SimulatedScene) -> str:
     if not scene.has_entity(VEHICLE):
         return ""
     x, y, z = scene.position(VEHICLE)

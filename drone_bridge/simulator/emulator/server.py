@@ -136,7 +136,7 @@ class Server:
         connection = Connection(peer, writer, Quirks.REAL if self._context.is_real else Quirks.NONE)
         self._connections[connection] = task
         print_event(f"connected to {peer}")
-        with contextlib.suppress(asyncio.CancelledError):  # by hang_up
+        with contextlib.suppress(asyncio.CancelledError):  # by disconnect_all
             await self._converse(reader, connection)
 
     async def _converse(self, reader: asyncio.StreamReader, connection: Connection) -> None:
@@ -193,7 +193,7 @@ class Server:
         for connection in self._connections:
             connection.flush()
 
-    async def hang_up(self) -> None:
+    async def disconnect_all(self) -> None:
         self._is_leaving = True
         self._complete()
         for connection in self._connections:

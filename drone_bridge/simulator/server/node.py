@@ -44,7 +44,7 @@ from drone_bridge.simulator.topics import (
     wire_state,
     within_maxima,
 )
-from drone_bridge.simulator.topics.plans import read_entity_plans
+from drone_bridge.simulator.topics.parameter_lines import read_entity_lines
 from drone_bridge.simulator.topics.services import SERVICES
 from drone_bridge.wire.addresses import address_name
 
@@ -68,8 +68,8 @@ class SimulatorServer(ProtocolNode):
     def __init__(self, **options: Any) -> None:
         super().__init__("simulator_server", PARAMETERS, **options)
         self._session: SimulatorSession | None = None  # until the first activation
-        self._arrived: deque[Work] = deque(maxlen=MAX_ARRIVED)
-        self._is_waiting = False  # whether a call of `_hand_over` is pending
+        self._queued: deque[Work] = deque(maxlen=MAX_ARRIVED)
+        self._is_posted = False  # whether a call of `_deliver_queued` is pending
 
     # Lifecycle.
 
@@ -81,7 +81,7 @@ class SimulatorServer(ProtocolNode):
         self.hold.when_set(self._hold_changed)
         self._make_caller(get("bridge"))
         self._sources = Sources(self, self._translation, self._take_state)
-        plans, vehicle = read_entity_plans(get("entities")), get("vehicle")
+        plans, vehicle = read_entity_lines(get("entities")), get("vehicle")
         self._entities = [ConfiguredEntity(plan.number, plan.radius, plan.render) for plan in plans]
         if vehicle not in (plan.number for plan in plans):
             self._entities.insert(0, ConfiguredEntity(vehicle, get("radius"), get("render")))
@@ -117,8 +117,8 @@ class SimulatorServer(ProtocolNode):
 
     def make_session(self) -> SimulatorSession:
         get = self.parameters.__getitem__
-        self._arrived.clear()  # stale
-        self._is_waiting = False
+        self._queued.clear()  # stale
+        self._is_posted = False
         self._session = SimulatorSession(
             self._entities,
             get,
@@ -167,37 +167,37 @@ class SimulatorServer(ProtocolNode):
 
     def _take_state(self, entity: int, state: EntityState) -> None:
         if session := self._session:
-            self._arrive(partial(session.moved, entity, wire_state(state)))
+            self._queue_work(partial(session.moved, entity, wire_state(state)))
 
     def _take_event(self, row: Topic, message: Any) -> None:
         """Handle an event of the bridge's simulator."""
         assert row.from_ros
         event = row.from_ros(self._translation, message)
         if event is not None and (session := self._session):
-            self._arrive(partial(session.reported, event))
+            self._queue_work(partial(session.reported, event))
 
     def _take_simulation(self, began: Time) -> None:
         before, self._simulation = self._simulation, began
         if before not in (None, began) and (session := self._session):
-            self._arrive(session.begin_anew)
+            self._queue_work(session.reset)
 
-    def _arrive(self, work: Work) -> None:
+    def _queue_work(self, work: Work) -> None:
         """Queue a topic message for the session: in order, a few per turn of clients, even after a stall."""
-        self.report.counts["dropped_messages"] += len(self._arrived) == MAX_ARRIVED
-        self._arrived.append(work)
-        if not self._is_waiting:
-            self._is_waiting = True  # set first, since the other thread clears it
-            if not self.post(self._hand_over, is_kept=True):
-                self._is_waiting = False
+        self.report.counts["dropped_messages"] += len(self._queued) == MAX_ARRIVED
+        self._queued.append(work)
+        if not self._is_posted:
+            self._is_posted = True  # set first, since the other thread clears it
+            if not self.post(self._deliver_queued, is_kept=True):
+                self._is_posted = False
 
-    def _hand_over(self, now_s: float) -> Actions:
+    def _deliver_queued(self, now_s: float) -> Actions:
         """Pass some messages to the session, on the loop's thread."""
-        self._is_waiting = False
+        self._is_posted = False
         actions: list[Action] = []
-        for _ in range(min(len(self._arrived), MAX_PER_TURN)):
-            actions += self._arrived.popleft()(now_s)
-        if self._arrived:
-            self._is_waiting = self.post(self._hand_over, is_kept=True)
+        for _ in range(min(len(self._queued), MAX_PER_TURN)):
+            actions += self._queued.popleft()(now_s)
+        if self._queued:
+            self._is_posted = self.post(self._deliver_queued, is_kept=True)
         return actions
 
     def _report_clients(self) -> None:

@@ -22,7 +22,7 @@ from drone_bridge.simulator.topics import (
     with_specific_force,
     with_twist,
 )
-from drone_bridge.simulator.topics.plans import EntityPlan
+from drone_bridge.simulator.topics.parameter_lines import EntityLine
 
 #: Messages queued per subscription.
 _DEPTH = 50
@@ -151,7 +151,7 @@ class Sources:
         self._take(Odometry, "odom", lambda m: source.take_state(translation.wire_odometry(m), m.header.stamp))
         self._take_other(source, Imu, "imu/data", translation.wire_imu)
 
-    def open(self, plan: EntityPlan) -> None:
+    def open(self, plan: EntityLine) -> None:
         """Subscribe to another entity."""
         entity = plan.number
         if plan.odom:

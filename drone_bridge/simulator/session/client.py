@@ -7,7 +7,7 @@ Theory of operation, from the specification and the behaviour of real simulators
 |---|---|---|
 | WAITING | nothing | when all connections are open |
 | WAITING, with these | zero for the vehicle, and SPY | CONNECTED, when SPY is answered, or not sent |
-| CONNECTED | see Conversation and Steering | WAITING, when a connection ends, or after undecodable data; \
+| CONNECTED | see ConnectedClient and Steering | WAITING, when a connection ends, or after undecodable data; \
 SUSPENDED, when a request is unanswered for UNANSWERED_S |
 | SUSPENDED | zero once, if the vehicle is steered; callers get an error after `request_timeout` | CONNECTED, by an \
 answer; WAITING, when a connection ends |
@@ -32,7 +32,7 @@ from typing import Any
 
 from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Request, Send, Session
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.session.conversation import AUTO, POLL, SPY, Call, Conversation
+from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, Call, ConnectedClient
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
@@ -43,7 +43,7 @@ SUSPENDED = "connected, waiting for an answer"
 NOT_CONNECTED = "No simulator is connected."
 ENDED = "The connection to the simulator has ended."
 CONNECTIONS = 2  # for requests and for streams
-_KEPT = "It may be suspended. The connection is kept, and nothing is sent until it answers."
+_CONNECTION_KEPT = "It may be suspended. The connection is kept, and nothing is sent until it answers."
 
 
 class ClientSession(Session):
@@ -72,7 +72,7 @@ class ClientSession(Session):
         self._simulation, self._steering, self._parameter = simulation, steering, parameter
         self._check_hold, self._source = check_hold, source
         self._peers: list[Any] = []  # until all of them are open
-        self._conversation: Conversation | None = None
+        self._client: ConnectedClient | None = None
         self._is_overdue = False  # an answer, for longer than `request_timeout`
         self._may_know_spy = True
         self._was_useful = True  # the last connection, after SPY
@@ -97,7 +97,7 @@ class ClientSession(Session):
         item_events = self._parameter("item_events")
         if item_events == AUTO:
             item_events = SPY if self._may_know_spy else POLL
-        self._conversation = Conversation(
+        self._client = ConnectedClient(
             exchange, self._simulation, self._parameter, self._source, item_events=item_events
         )
         self.peer, self.is_proven, self.heard_s, self.since_s = str(peers[0]), False, None, now_s
@@ -107,13 +107,13 @@ class ClientSession(Session):
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
         """Handle a chunk of the simulator's data."""
         assert isinstance(data, bytes)
-        if not (conversation := self._conversation):
+        if not (client := self._client):
             return []
-        conversation.exchange.now_s = self.heard_s = now_s
+        client.exchange.now_s = self.heard_s = now_s
         try:
-            for channel in conversation.exchange.channels:
+            for channel in client.exchange.channels:
                 if channel.peer is source:
-                    conversation.receive(channel, data)
+                    client.receive(channel, data)
         except RemoteProtocolError as error:
             return self._refused(error, now_s)
         return self._turn(now_s)
@@ -121,9 +121,9 @@ class ClientSession(Session):
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         """Handle a lost connection, or one that the simulator has closed. All connections end together."""
         self._peers.clear()
-        if not (conversation := self._conversation):
+        if not (client := self._client):
             return []
-        exchange = conversation.exchange
+        exchange = client.exchange
         exchange.now_s = now_s
         channel = exchange.requests if exchange.requests.peer is peer else exchange.streams
         try:
@@ -142,19 +142,19 @@ class ClientSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Stop the vehicle, or send the current command, and receive before judging the simulator."""
-        if not (conversation := self._conversation):
+        if not (client := self._client):
             return []
         if self.heard_s is not None:
             self.heard_s = now_s
-        conversation.exchange.now_s = now_s
-        conversation.resume()
+        client.exchange.now_s = now_s
+        client.resume()
         self._steering.resume()
         return self._turn(now_s)
 
     def lost(self, now_s: float) -> Actions:
         """Stop the vehicle after a fault. Connections that have ended are skipped."""
         self._peers.clear()
-        return self._ended(ENDED, now_s) if self._conversation else []
+        return self._ended(ENDED, now_s) if self._client else []
 
     def end(self, now_s: float) -> Actions:
         """Stop the vehicle if it is steered."""
@@ -171,51 +171,51 @@ class ClientSession(Session):
 
     def ask(self, request: Request, work: Callable[..., Any], arguments: tuple[Any, ...], now_s: float) -> Actions:
         """Execute a request of a caller, who waits for the outcome. Requests from before a stall are refused."""
-        if not (conversation := self._conversation):
+        if not (client := self._client):
             return [Outcome(request, False, NOT_CONNECTED, NO_ANSWER)]
         if request.asked_s < self.fresh_since_s:
             return [Outcome(request, False, f"{MAY_HAVE_WAITED} Please call it again.", NO_ANSWER)]
-        conversation.ask(Call(request, work, arguments))
+        client.ask(Call(request, work, arguments))
         if self._is_overdue:
-            conversation.fail_calls(conversation.exchange.overdue())
+            client.fail_calls(client.exchange.overdue())
         return self._turn(now_s)
 
     # A turn of the session.
 
     def _turn(self, now_s: float) -> Actions:
         """Handle all that is due, and return the gathered actions."""
-        if not (conversation := self._conversation):
+        if not (client := self._client):
             return []
-        exchange = conversation.exchange
+        exchange = client.exchange
         exchange.now_s = now_s
-        if self._lacks_spy(conversation):
+        if self._lacks_spy(client):
             self._out.append(Note("lost_connections", exchange.overdue()))
             return self._ended(exchange.overdue(), now_s)
-        self._look_for_answers(conversation)
+        self._check_answers(client)
         if not exchange.is_suspended:
-            self._steering.turn(exchange, conversation.heading.attitude)
-        conversation.turn()
-        if conversation.has_begun and not self.is_open:
+            self._steering.turn(exchange, client.heading.attitude)
+        client.turn()
+        if client.has_begun and not self.is_open:
             self.is_open = True
             self._out.append(Note("connections", f"Connected to {self.peer}.", is_expected=True))
         if self.is_open:
             self.state = SUSPENDED if exchange.is_suspended else CONNECTED
-        self.is_proven = conversation.is_proven
+        self.is_proven = client.is_proven
         if not exchange.is_suspended:
-            self.due_s = min(self._steering.due_s, conversation.due_s, exchange.unanswered_due_s)
+            self.due_s = min(self._steering.due_s, client.due_s, exchange.unanswered_due_s)
         else:
-            self.due_s = min(conversation.due_s, math.inf if self._is_overdue else exchange.overdue_s)
+            self.due_s = min(client.due_s, math.inf if self._is_overdue else exchange.overdue_s)
         return self._done()
 
-    def _lacks_spy(self, conversation: Conversation) -> bool:
+    def _lacks_spy(self, client: ConnectedClient) -> bool:
         """Return whether SPY is the only overdue request."""
-        exchange = conversation.exchange
+        exchange = client.exchange
         is_spy_left = isinstance(exchange.streams.oldest, sim.Spy) and not exchange.requests.oldest
         return is_spy_left and exchange.now_s >= exchange.streams.due_s
 
-    def _look_for_answers(self, conversation: Conversation) -> None:
+    def _check_answers(self, client: ConnectedClient) -> None:
         """Stop the vehicle if an answer is overdue, and time out pending calls."""
-        exchange, now_s = conversation.exchange, conversation.exchange.now_s
+        exchange, now_s = client.exchange, client.exchange.now_s
         if not exchange.is_suspended:
             if self._is_overdue:
                 self._is_overdue = False
@@ -226,8 +226,8 @@ class ClientSession(Session):
             exchange.is_suspended = True
         if now_s >= exchange.overdue_s and not self._is_overdue:
             self._is_overdue = True
-            self._out.append(Note("unanswered_requests", f"{exchange.overdue()} {_KEPT}"))
-            conversation.fail_calls(exchange.overdue())
+            self._out.append(Note("unanswered_requests", f"{exchange.overdue()} {_CONNECTION_KEPT}"))
+            client.fail_calls(exchange.overdue())
 
     def _done(self) -> Actions:
         actions = list(self._out)
@@ -241,17 +241,17 @@ class ClientSession(Session):
 
     def _ended(self, reason: str, now_s: float, *, gone: Any = None) -> Actions:
         """Send zero if there is a connection, close all connections, and answer all callers."""
-        conversation = self._conversation
-        assert conversation
-        exchange, self._conversation, self._is_overdue = conversation.exchange, None, False
+        client = self._client
+        assert client
+        exchange, self._client, self._is_overdue = client.exchange, None, False
         self._may_know_spy = not isinstance(exchange.streams.oldest, sim.Spy)
-        if conversation.has_begun:
-            self._was_useful = conversation.is_proven
+        if client.has_begun:
+            self._was_useful = client.is_proven
         exchange.now_s = now_s
         if exchange.requests.peer is not gone:
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]
         self._out += [Close(channel.peer) for channel in exchange.channels if channel.peer is not gone]
-        conversation.end(reason)
+        client.end(reason)
         self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
         self.due_s = math.inf
         return self._done()

@@ -32,9 +32,9 @@ class Entities:
         #: Known rotations from principal axes to models.
         self.body_to_model: dict[int, BodyToModel] = {}
         self._configured, self._token, self._own_frames = configured, token, frozenset(own_frames)
-        self.begin_anew()
+        self.reset()
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Reset to the entities from parameters."""
         for entity in self.names.keys() - {self.vehicle, *self._configured}:
             self.forget(entity)

@@ -8,7 +8,7 @@ A simulator that leaves a request unanswered for UNANSWERED_S counts as suspende
 continues, it executes all requests in its buffers, in order. Nothing more is therefore sent until it answers.
 
 A Procedure is a generator that sends several requests in sequence. It yields a Pending request, or the time until which
-to wait for an event. `Conversation` continues it once that has arrived.
+to wait for an event. `ConnectedClient` continues it once that has arrived.
 """
 
 import math
@@ -30,7 +30,7 @@ from drone_bridge.simulator.codec import (
     Request,
     Response,
 )
-from drone_bridge.simulator.session.published import RoundTrip
+from drone_bridge.simulator.session.events import RoundTrip
 from drone_bridge.wire.events import LocalProtocolError
 from drone_bridge.wire.printable import printable
 
@@ -41,7 +41,7 @@ MAX_SENT_BYTES = 64 * 1024
 NO_ANSWER = -1  # code of a refusal without an Error of the simulator
 _STREAMS_ITEMS = (ItemType.ENTITY_STREAM, ItemType.CAMERA_STREAM, ItemType.TRIGGER, ItemType.SPY)
 _STREAMS_REQUESTS = (sim.StreamEntity, sim.StreamCamera, sim.AddTrigger, sim.Spy)
-OUTDATED = "The request is stale: the bridge was suspended meanwhile. Please call again."
+STALE_REQUEST = "The request is stale: the bridge was suspended meanwhile. Please call again."
 _LAST_ID = 0xFFFFFFFF  # ID that no item has
 _UNUSUAL = f"The CUAUV server disconnects on empty keys and values, and on more than {MAX_REQUEST_BYTES} bytes."
 
@@ -159,7 +159,7 @@ class Channel:
 
 
 class Exchange:
-    """Connections of one conversation. Its actions are gathered in `out`."""
+    """Connections of one client. Its actions are gathered in `out`."""
 
     def __init__(
         self,
@@ -253,7 +253,7 @@ class Exchange:
         if request.moves(self._vehicle):
             self._check_hold(request.NAME)
             if self.asked_s < self.resumed_s:
-                raise ValueError(OUTDATED)
+                raise ValueError(STALE_REQUEST)
 
     # Procedures.
 

@@ -40,7 +40,7 @@ from drone_bridge.simulator.session.mirrored_scene import (
 from drone_bridge.simulator.session.velocity_commands import STEERED, VelocityCommands
 
 HELD = "The vehicle is on hold."
-MAY_BE_OLD = "The request may be stale: the server or its bridge was suspended meanwhile. Please send it again."
+MAY_BE_STALE = "The request may be stale: the server or its bridge was suspended meanwhile. Please send it again."
 _NO_ANSWER, _NOT_CALLED = "The service timed out.", "The service could not be called."
 #: Types of items that a client adds in the bridge's simulator.
 _FORWARDED_ITEMS = (ItemType.CAMERA, ItemType.CAMERA_STREAM, ItemType.TRIGGER)
@@ -70,7 +70,7 @@ class Question:
     """Whether it sets a velocity of the vehicle, which persists."""
 
 
-Asking = Generator[Question, Answer, Any]
+ServiceProcedure = Generator[Question, Answer, Any]
 
 
 class ServiceCalls(Protocol):
@@ -131,7 +131,7 @@ class Forwarder:
             lambda: float(parameter("command_timeout")), lambda: self.scene.orientation(self._vehicle), out
         )
         #: Time, and whether the request may be stale. Set by the session.
-        self.now_s, self.may_be_old = 0.0, False
+        self.now_s, self.may_be_stale = 0.0, False
         #: Whether the entities of the bridge have been listed.
         self.has_listed = False
         #: Whether clients have run or paused the world while the simulator was unavailable.
@@ -147,9 +147,9 @@ class Forwarder:
         """Whether our own world is paused. A simulator behind a bridge accepts velocities while paused."""
         return not self.control.is_running and not self.has_bridge
 
-    def begin(self, client: Client, request: Request) -> Response | Asking:
+    def begin(self, client: Client, request: Request) -> Response | ServiceProcedure:
         """Return the answer, or a generator that gets it from services."""
-        if numbers := _unreal(request):  # in the client's own axes, unlike those of services
+        if numbers := _first_nonfinite(request):  # in the client's own axes, unlike those of services
             if self._is_steering(request):
                 self._out.append(Note(REFUSED_COMMANDS, f"Refused a client's velocity of {numbers}."))
             is_added = isinstance(request, sim.AddEntity | sim.AddObject)
@@ -238,13 +238,13 @@ class Forwarder:
         """Raise RefusedError unless the vehicle may be moved now."""
         if not self._admits():
             raise RefusedError(0, HELD)
-        if self.may_be_old:
+        if self.may_be_stale:
             self._out.append(Note(AFTER_STALLS))
-            raise RefusedError(INVALID, MAY_BE_OLD)
+            raise RefusedError(INVALID, MAY_BE_STALE)
 
     # By services.
 
-    def _call(self, request: Request, orientation: WxyzQuaternion | None = None) -> Asking:
+    def _call(self, request: Request, orientation: WxyzQuaternion | None = None) -> ServiceProcedure:
         """Return the response of the service. Raises RefusedError."""
         service = self._calls.service_of(request)
         assert service
@@ -261,11 +261,11 @@ class Forwarder:
             raise ServiceError(error, is_simulators=got.response.code >= 0)
         return got.response
 
-    def _ask(self, request: Request) -> Asking:
+    def _ask(self, request: Request) -> ServiceProcedure:
         """Return the answer of the service. Raises RefusedError."""
         return self._calls.answer(request, (yield from self._call(request)))
 
-    def _pass_on(self, client: Client, request: Request) -> Asking:
+    def _pass_on(self, client: Client, request: Request) -> ServiceProcedure:
         """Answer by a single call."""
         answered = yield from self._ask(request)
         if isinstance(request, sim.AddEntity):
@@ -295,7 +295,7 @@ class Forwarder:
             with contextlib.suppress(RefusedError):  # the limit is reached
                 self.world.extended_attributes.set(entity, key, data)
 
-    def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> Asking:
+    def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> ServiceProcedure:
         """Run or pause the simulator, and follow its state."""
         if self.is_run_pending:  # the client relies on it
             yield from self.pass_on_run()
@@ -308,7 +308,7 @@ class Forwarder:
         self.control.follow(is_running=isinstance(request, sim.Run))
         return answered
 
-    def pass_on_run(self) -> Asking:
+    def pass_on_run(self) -> ServiceProcedure:
         """Run or pause the simulator as clients did while there was no bridge."""
         self.is_run_pending = False
         wanted = sim.Run(self.control.steps_left) if self.control.is_running else sim.Pause()
@@ -317,14 +317,14 @@ class Forwarder:
         except ServiceError as error:
             self.is_run_pending = not error.is_simulators
 
-    def _list_entities(self, client: Client, request: sim.ListEntities) -> Asking:
+    def _list_entities(self, client: Client, request: sim.ListEntities) -> ServiceProcedure:
         try:
             return (yield from self._listed())
         except ServiceError:
             # Visualizers treat an error as an empty list, and reconnect at 10 Hz without closing.
             return self._known()
 
-    def list_bridge(self) -> Asking:
+    def list_bridge(self) -> ServiceProcedure:
         """List the entities of a bridge in advance, since a client may ask while the bridge does not respond."""
         self.has_listed = True
         try:
@@ -332,7 +332,7 @@ class Forwarder:
         except ServiceError:
             self.has_listed = False
 
-    def _listed(self) -> Asking:
+    def _listed(self) -> ServiceProcedure:
         """Return the bridge's entities, and our own with topics. Raises ServiceError."""
         listed = (yield from self._ask(sim.ListEntities())).ids
         self.has_listed = True
@@ -348,7 +348,7 @@ class Forwarder:
         """Return all known entities, newest first: the bridge's last known ones, and our own."""
         return sim.EntitiesListed(tuple(reversed(self.scene.entities)))
 
-    def _set_entity(self, client: Client, request: sim.SetEntity) -> Asking:
+    def _set_entity(self, client: Client, request: sim.SetEntity) -> ServiceProcedure:
         is_steering = self._is_steering(request)
         if is_steering:
             self.commands.hear(client, self.now_s)  # otherwise, nothing would stop it
@@ -361,7 +361,7 @@ class Forwarder:
             self.commands.note(client, request, self.now_s)
         return answered
 
-    def _stream_entity(self, client: Client, request: sim.StreamEntity) -> Asking:
+    def _stream_entity(self, client: Client, request: sim.StreamEntity) -> ServiceProcedure:
         """Let the bridge publish the entity, subscribe to it, and stream it from here."""
         entity = request.id
         try:
@@ -397,7 +397,7 @@ class Forwarder:
         self.world.entity_removed(entity)
         self._out.append(Publish(Follow(entity)))
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Forget the bridge's simulation, since another one has begun."""
         self.has_listed = False
         for kind in _FORWARDED_ITEMS:
@@ -412,7 +412,7 @@ class Forwarder:
         """Return the client's items in the bridge's simulator that end with it."""
         return [key for key in self.world.items.of_client(client) if self._is_forwarded(*key)]
 
-    def remove_all(self, keys: Collection[Key]) -> Asking:
+    def remove_all(self, keys: Collection[Key]) -> ServiceProcedure:
         """Remove items of a client from the bridge's simulator, while it responds."""
         for kind, number in keys:
             if not self.offers("remove"):
@@ -422,7 +422,7 @@ class Forwarder:
 
 
 #: Handlers of requests that need more than one call, or have side effects.
-_BY_SERVICES: dict[type[Request], Callable[[Forwarder, Client, Any], Asking]] = {
+_BY_SERVICES: dict[type[Request], Callable[[Forwarder, Client, Any], ServiceProcedure]] = {
     sim.Run: Forwarder._run,
     sim.Pause: Forwarder._run,
     sim.ListEntities: Forwarder._list_entities,
@@ -431,7 +431,7 @@ _BY_SERVICES: dict[type[Request], Callable[[Forwarder, Client, Any], Asking]] = 
 }
 
 
-def _unreal(request: Any) -> str:
+def _first_nonfinite(request: Any) -> str:
     """Return the first value of a request that is not finite, as text. Empty if there is none."""
     for field in fields(request):
         value = getattr(request, field.name)
@@ -443,4 +443,4 @@ def _unreal(request: Any) -> str:
     if isinstance(request, sim.AddObject) and request.class_name == sim.Turbulence.CLASS:
         with contextlib.suppress(ValueError):  # other data than a turbulence
             inner = sim.Turbulence.of(request.data)
-    return _unreal(inner) if inner else ""
+    return _first_nonfinite(inner) if inner else ""

@@ -25,8 +25,8 @@ from drone_bridge.session.session import Note
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session.entities import Entities
+from drone_bridge.simulator.session.events import BodyToModelKnown, HeadingUnknown
 from drone_bridge.simulator.session.exchange import REFUSALS, Exchange, Procedure
-from drone_bridge.simulator.session.published import BodyToModelKnown, HeadingUnknown
 from drone_bridge.wire.layouts import MisfitError
 
 #: Extended attribute of the vehicle that stores the rotation, since it can be learned only while paused.
@@ -51,14 +51,14 @@ _RUNNING = (
 )
 
 
-class Seen(NamedTuple):
+class VehicleState(NamedTuple):
     """State of the vehicle at a time."""
 
     at_s: float
     values: Sequence[Any]
     """Values of STREAMED as on the wire: q is of the principal axes."""
 
-    def continues(self, before: "Seen") -> bool:
+    def continues(self, before: "VehicleState") -> bool:
         """Return whether the vehicle can have moved here since an earlier state, by its speeds then and now."""
         (x, v, _, q, w), (old_x, old_v, _, old_q, old_w) = self.values, before.values
         elapsed_s = self.at_s - before.at_s
@@ -105,7 +105,7 @@ class Heading:
             rotations[vehicle] = rotation
         self._exchange.publish(BodyToModelKnown(rotation.rotation if rotation else None))
 
-    def look(self, sees_steps: Callable[[], bool]) -> float:
+    def update(self, sees_steps: Callable[[], bool]) -> float:
         """Determine whether it can be learned, and warn if not. Return the time at which `learn` is due."""
         if self._entities.is_heading_known:
             self.is_settled = True

@@ -14,8 +14,8 @@ dangling pointers: they repeat the last position, or send garbage.
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem
+from drone_bridge.simulator.session.events import CameraPlaced
 from drone_bridge.simulator.session.exchange import Exchange, Pending, Procedure, refusal
-from drone_bridge.simulator.session.published import CameraPlaced
 from drone_bridge.simulator.session.simulation import Simulation
 
 

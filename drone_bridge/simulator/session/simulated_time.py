@@ -4,7 +4,7 @@
 import math
 
 from drone_bridge.simulator.codec import Configured
-from drone_bridge.simulator.session.published import Time
+from drone_bridge.simulator.session.events import ClockTime
 
 NANOSECONDS = 1_000_000_000
 #: Repeat period of the time while the simulation is paused, for new subscribers.
@@ -43,7 +43,7 @@ class SimulatedTime:
         self._base_ns, self._steps = self.nanoseconds, 0
         self._step_ns = step_ns
 
-    def step(self, now_s: float) -> Time:
+    def step(self, now_s: float) -> ClockTime:
         """Count a step, and return the time."""
         self._steps += 1
         self._is_pending = True
@@ -51,7 +51,7 @@ class SimulatedTime:
 
     @property
     def due_s(self) -> float:
-        """Time of the next `tick`."""
+        """ClockTime of the next `tick`."""
         if not self._is_published or not self._step_ns:
             return math.inf
         if self._is_pending:
@@ -60,14 +60,14 @@ class SimulatedTime:
             return self._next_s - 0.5 / RATE
         return self._published_s + IDLE_PERIOD_S
 
-    def tick(self, now_s: float) -> Time | None:
+    def tick(self, now_s: float) -> ClockTime | None:
         """Return the time if it is due."""
         return self._time(now_s) if now_s >= self.due_s else None
 
-    def _time(self, now_s: float) -> Time:
+    def _time(self, now_s: float) -> ClockTime:
         is_due = now_s >= self.due_s
         if is_due:
             self._published_s = now_s
             self._next_s = max(self._next_s, now_s) + 1 / RATE
             self._is_pending = False
-        return Time(self.nanoseconds, is_due)
+        return ClockTime(self.nanoseconds, is_due)

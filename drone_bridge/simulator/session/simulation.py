@@ -6,8 +6,8 @@ from itertools import count
 
 from drone_bridge.simulator.session.desired_items import Camera, DesiredItem, DesiredItems
 from drone_bridge.simulator.session.entities import Entities
-from drone_bridge.simulator.session.heading import Seen
-from drone_bridge.simulator.session.published import Scene
+from drone_bridge.simulator.session.events import PublishedScene
+from drone_bridge.simulator.session.heading import VehicleState
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 
 
@@ -24,14 +24,14 @@ class Simulation:
         self.entities, self.time, self._configured = entities, time, configured
         self.items = DesiredItems()
         #: Last reported state of the vehicle. None before the first one.
-        self.seen: Seen | None = None
+        self.seen: VehicleState | None = None
         #: Mark that identifies it after a reconnect. None before the first connection.
         self.mark: bytes | None = None
         self._begin_items()
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Remove entities and items from services."""
-        self.entities.begin_anew()
+        self.entities.reset()
         self._begin_items()
 
     def _begin_items(self) -> None:
@@ -43,10 +43,10 @@ class Simulation:
             self.items.add(item)
 
     @property
-    def scene(self) -> Scene:
+    def scene(self) -> PublishedScene:
         """Entities and cameras to publish."""
         entities = {entity: self.entities.names[entity] for entity in sorted(self.entities.open)}
-        return Scene(entities, frozenset(camera.name for camera in self.items.cameras()))
+        return PublishedScene(entities, frozenset(camera.name for camera in self.items.cameras()))
 
     def camera_frames(self) -> set[str]:
         """Return the tf frames of cameras, without prefix."""

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatorSession: a simulator's messages to its clients, and the commands that it accepts, for simulator_server.
-Pure.
+"""SimulatorSession: a simulator's messages to its clients, and their commands, for simulator_server. Pure.
 
 Theory of operation, from "Simulator Protocol" of the specification:
 
@@ -40,7 +39,7 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import ServedClient
 from drone_bridge.simulator.device.world import RefusedError
-from drone_bridge.simulator.session.forwarding import Asking, ForwardedItem, Forwarder, Question, ServiceCalls
+from drone_bridge.simulator.session.forwarding import ForwardedItem, Forwarder, Question, ServiceCalls, ServiceProcedure
 from drone_bridge.simulator.session.heading import LONGEST_WAIT_S
 from drone_bridge.simulator.session.mirrored_scene import ConfiguredEntity, State
 from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
@@ -59,7 +58,7 @@ WATCH_PERIOD_S = 0.5
 _UNENCODABLE = sim.Error(0, "The answer can't be encoded.")
 
 
-class _Served(ServedClient):
+class _SessionClient(ServedClient):
     """A client's requests and messages, on its own connection."""
 
     def __init__(self, peer: Any, out: list[Action]) -> None:
@@ -72,10 +71,10 @@ class _Served(ServedClient):
         self.is_old = False
         self._new_bytes = 0  # received since
 
-    def take_chunk(self, data: bytes, *, may_be_old: bool) -> None:
+    def take_chunk(self, data: bytes, *, may_be_stale: bool) -> None:
         """Receive the next chunk."""
         self.receive(data)
-        self._new_bytes = 0 if may_be_old else self._new_bytes + len(data)
+        self._new_bytes = 0 if may_be_stale else self._new_bytes + len(data)
 
     def age(self) -> None:
         """Mark all received data as stale."""
@@ -97,11 +96,11 @@ class _Served(ServedClient):
             self.queue(message)
 
 
-class _Waiting(NamedTuple):
+class _PendingQuestion(NamedTuple):
     """Procedure that waits for the answer to a question, and its timeout."""
 
-    asking: Asking
-    served: _Served | None  # None: no client
+    asking: ServiceProcedure
+    served: _SessionClient | None  # None: no client
     until_s: float
 
 
@@ -145,8 +144,8 @@ class SimulatorSession(Session):
         )
         self._scene, self._world = self._forwarder.scene, self._forwarder.world
         self._control, self._commands = self._forwarder.control, self._forwarder.commands
-        self._clients: Clients[_Served] = Clients(MAX_CLIENTS)
-        self._waiting: dict[Question, _Waiting] = {}
+        self._clients: Clients[_SessionClient] = Clients(MAX_CLIENTS)
+        self._waiting: dict[Question, _PendingQuestion] = {}
         self._watch_s = -math.inf
         self._behind: deque[Any] = deque()  # peers that may be due for another turn
 
@@ -170,7 +169,7 @@ class SimulatorSession(Session):
             self._drop(loser, f"it {reason}")
         if not self._clients:
             self.since_s, self.heard_s = now_s, None
-        self._clients.add(peer, _Served(peer, self._out), now_s)
+        self._clients.add(peer, _SessionClient(peer, self._out), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
 
@@ -181,7 +180,7 @@ class SimulatorSession(Session):
             return []
         self._begin(now_s)
         self.heard_s = now_s
-        self._clients[source].handler.take_chunk(data, may_be_old=now_s < self._settled_s)
+        self._clients[source].handler.take_chunk(data, may_be_stale=now_s < self._settled_s)
         self._serve(source)
         return self._done(now_s)
 
@@ -206,17 +205,17 @@ class SimulatorSession(Session):
                 del self._waiting[question]
                 if served:
                     served.age()  # data received meanwhile
-                self._go_on(asking, served, Answer(False, "", has_come=False))
+                self._continue(asking, served, Answer(False, "", has_come=False))
         if now_s >= self._watch_s and self._forwarder.is_run_pending and self._forwarder.has_bridge:
-            self._go_on(self._forwarder.pass_on_run())
+            self._continue(self._forwarder.pass_on_run())
         if now_s >= self._watch_s and not self._forwarder.has_listed and self._forwarder.offers("list_entities"):
-            self._go_on(self._forwarder.list_bridge())
+            self._continue(self._forwarder.list_bridge())
         return self._done(now_s)
 
     def resume(self, now_s: float) -> Actions:
         """Accept no commands until pending data are read, and apply timeouts."""
         self._settled_s = now_s + SETTLING_S
-        self._commands.end_silent(now_s, stood_still=True)
+        self._commands.end_silent(now_s, after_stall=True)
         self._begin(now_s)
         self._clients.resume(now_s)
         for client in self._clients.all():
@@ -255,7 +254,7 @@ class SimulatorSession(Session):
         """Handle the result of a call, which may be late."""
         self._begin(now_s)
         if waiting := self._waiting.pop(question, None):
-            self._go_on(waiting.asking, waiting.served, answer)
+            self._continue(waiting.asking, waiting.served, answer)
         elif question.steers and answer.is_success:  # its client got an error, and won't stop it
             self._commands.stop_anyway()
         return self._done(now_s)
@@ -291,10 +290,10 @@ class SimulatorSession(Session):
                 item.client.post(event)
         return self._done(now_s)
 
-    def begin_anew(self, now_s: float) -> Actions:
+    def reset(self, now_s: float) -> Actions:
         """Handle the start of another simulation behind the bridge."""
         self._begin(now_s)
-        self._forwarder.begin_anew()
+        self._forwarder.reset()
         return self._done(now_s)
 
     def hold_changed(self, now_s: float) -> Actions:
@@ -362,13 +361,13 @@ class SimulatorSession(Session):
                     break
                 count += 1
                 self._out.append(Note("requests"))
-                self._forwarder.may_be_old = served.is_old
+                self._forwarder.may_be_stale = served.is_old
                 answering = self._forwarder.begin(served, request)
                 if isinstance(answering, sim.Response):
                     served.answer(answering)
                 else:
                     served.is_waiting = True
-                    self._go_on(answering, served)
+                    self._continue(answering, served)
             if (served.is_waiting or served.is_behind) and served.protocol.unread_bytes > MAX_AHEAD_BYTES:
                 raise DisconnectPeerError(f"more than {MAX_AHEAD_BYTES} bytes ahead of an answer")
         except (RemoteProtocolError, DisconnectPeerError) as error:
@@ -377,11 +376,13 @@ class SimulatorSession(Session):
         has_begun = served.protocol.inside_message and not (served.is_waiting or served.is_behind)
         self._clients.heard(client, self._now_s, is_inside_message=has_begun, has_spoken=count > 0)
 
-    def _go_on(self, asking: Asking, served: _Served | None = None, answer: Answer | None = None) -> None:
+    def _continue(
+        self, asking: ServiceProcedure, served: _SessionClient | None = None, answer: Answer | None = None
+    ) -> None:
         """Start or continue a procedure, up to its next question or its end."""
-        self._forwarder.may_be_old = served is not None and served.is_old
+        self._forwarder.may_be_stale = served is not None and served.is_old
         try:
-            question = asking.send(answer)  # None starts it
+            question = asking.send(answer)  # type: ignore[arg-type] # None starts it
         except StopIteration as stop:
             response = stop.value
         except RefusedError as error:
@@ -393,7 +394,7 @@ class SimulatorSession(Session):
                 until_s = self._now_s + self._parameter("request_timeout")
                 if question.service == "run":  # the bridge may have to learn the vehicle's heading first
                     until_s += LONGEST_WAIT_S
-                self._waiting[question] = _Waiting(asking, served, until_s)
+                self._waiting[question] = _PendingQuestion(asking, served, until_s)
                 self._out.append(Call(question.service, question))
                 return
         if served and served.has_left:
@@ -429,9 +430,9 @@ class SimulatorSession(Session):
         client.handler.has_left = True
         self._end_items(client.handler)
 
-    def _end_items(self, served: _Served) -> None:
+    def _end_items(self, served: _SessionClient) -> None:
         self._commands.leave(served)
         forwarded = self._forwarder.forwarded_of(served)
         self._world.leave(served)
         if forwarded:
-            self._go_on(self._forwarder.remove_all(forwarded))
+            self._continue(self._forwarder.remove_all(forwarded))

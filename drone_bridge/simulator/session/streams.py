@@ -11,9 +11,9 @@ from drone_bridge.session.session import Note
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
 from drone_bridge.simulator.session.desired_items import CameraStream, DesiredItem, EntityStream, Trigger
+from drone_bridge.simulator.session.events import SimulatorEvent, States
 from drone_bridge.simulator.session.exchange import Exchange
-from drone_bridge.simulator.session.heading import Heading, Seen
-from drone_bridge.simulator.session.published import Reported, States
+from drone_bridge.simulator.session.heading import Heading, VehicleState
 from drone_bridge.simulator.session.simulation import Simulation
 
 _MESSAGE = Note("stream_messages")
@@ -37,9 +37,9 @@ class Streams:
             self._count_unknown()
         else:
             trigger = self._items.find(ItemType.TRIGGER, getattr(event, "id", -1))
-            self.report(Reported(event, trigger.name if isinstance(trigger, Trigger) else ""))
+            self.report(SimulatorEvent(event, trigger.name if isinstance(trigger, Trigger) else ""))
 
-    def report(self, reported: Reported) -> None:
+    def report(self, reported: SimulatorEvent) -> None:
         """Publish an event of the simulator, after earlier states."""
         self.flush()
         self._exchange.publish(reported)
@@ -76,7 +76,7 @@ class Streams:
             exchange.note("bad_numbers", f"Entity {stream.entity}: {error}")
             return
         if stream.entity == self._entities.vehicle:
-            self._simulation.seen = Seen(exchange.now_s, data.values)
+            self._simulation.seen = VehicleState(exchange.now_s, data.values)
             self._heading.attitude = state[3] if self._entities.is_heading_known else None
         if stream.entity in self._states:
             self.flush()
@@ -89,7 +89,7 @@ class Streams:
             return
         self._exchange.out.append(_MESSAGE)
         camera = (stream.camera_id or 0, stream.camera_name, stream.target)
-        self.report(Reported(data, self._entities.names.get(stream.target, ""), camera))
+        self.report(SimulatorEvent(data, self._entities.names.get(stream.target, ""), camera))
 
     def _count_unknown(self) -> None:
         """Count a message of a stream that was not requested."""

@@ -97,11 +97,11 @@ class VelocityCommands:
             self.stop()
         self._was_paused = is_paused
 
-    def end_silent(self, now_s: float, *, stood_still: bool = False) -> None:
+    def end_silent(self, now_s: float, *, after_stall: bool = False) -> None:
         """Stop the vehicle if a steering client has been silent, possibly during a stall of this process."""
         if now_s < self.due_s:
             return
-        if stood_still:
+        if after_stall:
             self._out.append(Note(AFTER_STALLS, "This process was stalled: the vehicle is stopped."))
         else:
             sentence = "A steering client timed out: the vehicle is stopped."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversation: a client's requests on one set of connections, from the first one on. Pure.
+"""ConnectedClient: a client's requests on one set of connections, from the first one on. Pure.
 
 One procedure runs at a time, and waits for its answers. Steering, streams and timeouts continue meanwhile. The first
 procedure requests the configuration, the vehicle's state and all desired items. Then, the first of these that is due:
@@ -25,6 +25,7 @@ from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.session.session import Action, Outcome
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
+from drone_bridge.simulator.session.events import ConnectionStarted, DiagnosticValue, SimulatorEvent
 from drone_bridge.simulator.session.exchange import (
     NO_ANSWER,
     REFUSALS,
@@ -34,9 +35,14 @@ from drone_bridge.simulator.session.exchange import (
     Pending,
     Procedure,
 )
-from drone_bridge.simulator.session.heading import BODY_TO_MODEL_KEY, LONGEST_JITTER_S, Heading, Seen, decode_rotation
+from drone_bridge.simulator.session.heading import (
+    BODY_TO_MODEL_KEY,
+    LONGEST_JITTER_S,
+    Heading,
+    VehicleState,
+    decode_rotation,
+)
 from drone_bridge.simulator.session.item_keeper import ItemKeeper
-from drone_bridge.simulator.session.published import Begun, Fact, Reported
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.streams import Streams
 from drone_bridge.wire.events import RemoteProtocolError
@@ -49,7 +55,7 @@ MAX_CALLS = 100
 # Values of item_events.
 AUTO, SPY, POLL, NONE = "auto", "spy", "poll", "none"
 
-_GONE = "Commands have no effect until it is added again."
+_NO_EFFECT = "Commands have no effect until it is added again."
 
 #: Extended attribute of the vehicle: a mark that identifies the simulation after a reconnect.
 SIMULATION_KEY = "drone_bridge.world"
@@ -69,12 +75,12 @@ class Call(NamedTuple):
     request: Any
     """Receiver of the outcome."""
     work: Callable[..., Procedure[Any]]
-    """Procedure that returns the result. Its first argument is the conversation. Raises REFUSALS."""
+    """Procedure that returns the result. Its first argument is the client. Raises REFUSALS."""
     arguments: tuple[Any, ...]
 
 
 @dataclass(slots=True, eq=False)
-class _Running:
+class _ActiveProcedure:
     """A procedure in progress."""
 
     procedure: Procedure[None]
@@ -83,7 +89,7 @@ class _Running:
     lets_pass: bool = False
 
 
-class Conversation:
+class ConnectedClient:
     """Requests on newly opened connections."""
 
     def __init__(
@@ -116,7 +122,7 @@ class Conversation:
         self._known: set[int] = set()  # entities
         self._spied: deque[sim.Spied] = deque()
         self._calls: deque[Call] = deque()
-        self._running = [_Running(self._begin())]  # the last one may let others pass
+        self._running = [_ActiveProcedure(self._begin())]  # the last one may let others pass
 
     # Events. Each is followed by `turn`.
 
@@ -136,7 +142,7 @@ class Conversation:
                     self.streams.take(event)
                 elif channel is exchange.requests:  # it arrives on every connection
                     self.completed_runs += 1
-                    self.streams.report(Reported(event))
+                    self.streams.report(SimulatorEvent(event))
         finally:
             self.streams.flush()
 
@@ -160,7 +166,7 @@ class Conversation:
         """Time out all callers. The bridge's own procedures continue to wait."""
         self._abort([running for running in self._running if running.call], reason)
 
-    def _abort(self, aborted: list[_Running], reason: str) -> None:
+    def _abort(self, aborted: list[_ActiveProcedure], reason: str) -> None:
         unanswered = deque(self._calls)
         self._calls.clear()
         self._running = [running for running in self._running if running not in aborted]
@@ -183,8 +189,8 @@ class Conversation:
         self.due_s = time.due_s
         if self.exchange.is_suspended:
             return
-        self._go_on()
-        heading_due_s = self.heading.look(self.streams.sees_steps)
+        self._continue()
+        heading_due_s = self.heading.update(self.streams.sees_steps)
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
         self.due_s = min(time.due_s, *times, math.inf)
         if self._is_free:
@@ -192,7 +198,7 @@ class Conversation:
 
     # Procedures, one after another.
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         """Continue the current procedure, and start the next one, until one has to wait."""
         while True:
             for running in (before := tuple(self._running)):
@@ -210,35 +216,35 @@ class Conversation:
         """Whether another procedure can start."""
         return all(running.lets_pass for running in self._running)
 
-    def _advance(self, running: _Running) -> None:
+    def _advance(self, running: _ActiveProcedure) -> None:
         try:
             while running.awaited is None or (isinstance(running.awaited, Pending) and running.awaited.answer):
                 running.awaited = next(running.procedure)
         except StopIteration:
             self._running.remove(running)
 
-    def _next(self) -> _Running | None:
+    def _next(self) -> _ActiveProcedure | None:
         """Return the next procedure that is due, if any."""
         now_s = self.exchange.now_s
         if self._spied:
-            return _Running(self._note_spied(self._spied.popleft()))
+            return _ActiveProcedure(self._note_spied(self._spied.popleft()))
         if now_s >= self._poll_due_s:
-            return _Running(self._poll())
-        learning_due_s = self.heading.look(self.streams.sees_steps)
+            return _ActiveProcedure(self._poll())
+        learning_due_s = self.heading.update(self.streams.sees_steps)
         if now_s >= learning_due_s:
-            return _Running(self.heading.learn())
+            return _ActiveProcedure(self.heading.learn())
         if self._calls:
             call = self._calls.popleft()
-            return _Running(self._serve(call), call)
+            return _ActiveProcedure(self._serve(call), call)
         if self._has_to_run or now_s >= self._heard_s + PROBE_AFTER_S:
-            return _Running(self._ask_by_itself())
+            return _ActiveProcedure(self._start_or_probe())
         return None
 
     @property
     def _has_to_run(self) -> bool:
         return self._runs_on_connect and self.heading.is_settled
 
-    def _ask_by_itself(self) -> Procedure[None]:
+    def _start_or_probe(self) -> Procedure[None]:
         """Unpause the simulation, which answers with an Error if it already runs, or else probe it."""
         request: sim.Request = sim.Reassure()
         if self._has_to_run:
@@ -249,7 +255,7 @@ class Conversation:
     def settle_heading(self) -> Procedure[None]:
         """Wait until the vehicle's heading is known, or can't be learned because the simulation runs."""
         while not self.heading.is_settled:
-            due_s = self.heading.look(self.streams.sees_steps)
+            due_s = self.heading.update(self.streams.sees_steps)
             if self.heading.is_settled:
                 return
             if self.exchange.now_s >= due_s:
@@ -271,7 +277,7 @@ class Conversation:
             done = result if isinstance(result, Success) else Success(result, "")
             self._settle(call, True, done.sentence, done.result)
 
-    def let_pass(self) -> None:
+    def let_others_run(self) -> None:
         """Let other procedures run beside the one that has just started. For that procedure."""
         self._running[-1].lets_pass = True
 
@@ -302,7 +308,7 @@ class Conversation:
         self._take_configuration(configured)
         is_new = self._recognize(mark)
         self._take_vehicle(rotation, state)
-        exchange.publish(Begun(is_new))
+        exchange.publish(ConnectionStarted(is_new))
         sent = keeper.send_missing()
         has_vehicle = isinstance(state[0], sim.EntityGot)
         self.heading.is_settled = self.entities.is_heading_known or not has_vehicle
@@ -319,7 +325,7 @@ class Conversation:
             yield from keeper.restore(entity)  # it may have been added, unreported, after the request
         if self._item_events == POLL:
             self._poll_due_s = exchange.now_s + self._parameter("poll_period")
-        exchange.publish(Fact("item_events", self._item_events))
+        exchange.publish(DiagnosticValue("item_events", self._item_events))
 
     def _take_configuration(self, answer: sim.Response) -> None:
         if not isinstance(answer, sim.Configured):
@@ -327,7 +333,7 @@ class Conversation:
         self.heading.frequency = answer.frequency
         fast = ", as fast as possible" if answer.non_real_time else ""
         text = f"{answer.frequency:g} steps per second, speed {answer.speed:g}{fast}"
-        self.exchange.publish(Fact("configuration", text))
+        self.exchange.publish(DiagnosticValue("configuration", text))
         try:
             self.simulation.time.configure(answer)
         except ValueError as error:
@@ -344,7 +350,7 @@ class Conversation:
             mark = self._source.randbytes(TOKEN_BYTES)
             self.exchange.send(sim.SetExtended(self.vehicle, SIMULATION_KEY, mark))
         simulation.mark = mark
-        simulation.begin_anew()
+        simulation.reset()
         self.exchange.publish(simulation.scene)
         return True
 
@@ -359,7 +365,10 @@ class Conversation:
         known = BodyToModel(given) if any(given) else stored
         values = {got.attribute: got.value for got in state if isinstance(got, sim.EntityGot)}
         try:
-            seen, before = Seen(self.exchange.now_s, [values[attribute] for attribute in STREAMED]), simulation.seen
+            seen, before = (
+                VehicleState(self.exchange.now_s, [values[attribute] for attribute in STREAMED]),
+                simulation.seen,
+            )
             kept = self.entities.body_to_model.get(self.vehicle) if before and seen.continues(before) else None
             heading.know(known or kept)
             if kept and not known:
@@ -386,13 +395,13 @@ class Conversation:
         is_entity = event.type == ItemType.ENTITY
         if is_entity and not event.is_added and event.id not in self._known:
             return  # it was removed here
-        self.streams.report(Reported(event, self.entities.names.get(event.id, "") if is_entity else ""))
+        self.streams.report(SimulatorEvent(event, self.entities.names.get(event.id, "") if is_entity else ""))
         if not event.is_added:
             if is_entity:
                 self._known.discard(event.id)
                 if event.id == self.vehicle:
                     self.heading.attitude = None
-                    self.exchange.note("missing_vehicle", f"Entity {event.id}, the vehicle, was removed. {_GONE}")
+                    self.exchange.note("missing_vehicle", f"Entity {event.id}, the vehicle, was removed. {_NO_EFFECT}")
             yield from self.keeper.forget(event.type, event.id)
         elif is_entity:
             if len(self._known) < MAX_ENTITIES:

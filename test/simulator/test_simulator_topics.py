@@ -9,9 +9,15 @@ from builtin_interfaces.msg import Time
 
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator.bridge.outputs import SimulatorOutputs
-from drone_bridge.simulator.session.published import Begun, CameraPlaced, Reported, Scene, States
-from drone_bridge.simulator.session.published import Time as SimulatedTime
+from drone_bridge.simulator.bridge.simulator_topics import SimulatorTopics
+from drone_bridge.simulator.session.events import (
+    CameraPlaced,
+    ClockTime,
+    ConnectionStarted,
+    PublishedScene,
+    SimulatorEvent,
+    States,
+)
 
 VEHICLE, BUOY = 0, 1
 PARAMETERS = {
@@ -58,8 +64,8 @@ class Node:
 
 
 def made(node, frames=None):
-    outputs = SimulatorOutputs(node, VEHICLE, frames or FrameNames())
-    do(outputs, Scene({VEHICLE: "vehicle", BUOY: "buoy"}, frozenset({"front"})))
+    outputs = SimulatorTopics(node, VEHICLE, frames or FrameNames())
+    do(outputs, PublishedScene({VEHICLE: "vehicle", BUOY: "buoy"}, frozenset({"front"})))
     return outputs
 
 
@@ -91,9 +97,9 @@ def test_steps_that_are_read_together_are_published_one_by_one(tf):
 def test_what_comes_of_a_step_together_has_one_stamp():
     node = Node(["odom"])
     outputs = made(node)
-    view = Reported(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY))
+    view = SimulatorEvent(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY))
     for step in (1, 2):
-        do(outputs, SimulatedTime(step * 10_000_000, False))
+        do(outputs, ClockTime(step * 10_000_000, False))
         do(outputs, States(((VEHICLE, state(0.0)),)))
         do(outputs, view)
     node.decided_s = 1.0
@@ -114,20 +120,20 @@ def placed(node):
 def test_frames_of_cameras_are_where_these_are_until_they_are_gone():
     node = Node([])
     outputs = made(node)
-    do(outputs, Begun(True))
+    do(outputs, ConnectionStarted(True))
     do(outputs, CameraPlaced("front", sim.AddCamera(VEHICLE, (1.0, 0.0, 0.0, 0.0), (0.3, 0.0, 1.0), 1.0)))
     assert placed(node) == {"odom": ("map", 0.0, 0.0), "front": ("base_link", 0.3, -1.0)}
     do(outputs, CameraPlaced("front", sim.AddCamera(BUOY, (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 1.0)))
     assert placed(node)["front"] == ("buoy", 0.0, 0.0)
-    do(outputs, Scene({VEHICLE: "vehicle"}, frozenset()))
-    do(outputs, Begun(False))
+    do(outputs, PublishedScene({VEHICLE: "vehicle"}, frozenset()))
+    do(outputs, ConnectionStarted(False))
     assert placed(node) == {"odom": ("map", 0.0, 0.0)}
 
 
 def test_who_is_gone_has_no_topics_and_who_comes_has():
     node = Node(["entities/buoy/pose", "entities/gate/pose"])
     outputs = made(node)
-    do(outputs, Scene({VEHICLE: "vehicle", 7: "gate"}, frozenset()))
+    do(outputs, PublishedScene({VEHICLE: "vehicle", 7: "gate"}, frozenset()))
     assert node.destroyed == ["entities/buoy/pose", "entities/buoy/twist"]
     node.published.clear()
     do(outputs, States(((BUOY, state(1.0)), (7, state(2.0)))))
@@ -137,15 +143,15 @@ def test_who_is_gone_has_no_topics_and_who_comes_has():
 def test_what_the_simulator_reports_says_what_its_numbers_stand_for():
     node = Node([])
     outputs = made(node, FrameNames(prefix="s1/"))
-    do(outputs, Reported(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY)))
+    do(outputs, SimulatorEvent(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY)))
     view = node.last("camera_view")
     assert (view.camera, view.camera_id, view.target, view.target_id) == ("front", 0, "buoy", BUOY)
     assert (view.x, view.y, view.radius, view.depth, view.visible) == (0.25, -0.5, 0.125, 4.0, True)
     assert view.header.frame_id == "s1/front"
-    do(outputs, Reported(sim.PathFailed(3), "near"))
+    do(outputs, SimulatorEvent(sim.PathFailed(3), "near"))
     event = node.last("trigger_events")
     assert (event.name, event.trigger_id, event.event) == ("near", 3, sim.PathFailed.ID)
-    do(outputs, Reported(sim.Spied(True, sim.ItemType.ENTITY, 7), "gate"))
+    do(outputs, SimulatorEvent(sim.Spied(True, sim.ItemType.ENTITY, 7), "gate"))
     event = node.last("item_events")
     assert (event.added, event.type, event.id, event.name) == (True, event.ENTITY, 7, "gate")
 
@@ -163,8 +169,8 @@ def test_frames_of_entities_have_the_prefix():
 def test_the_simulated_time_is_published_when_it_is_due_and_stamps_with_it():
     node = Node(["odom"], publish_clock=True)
     outputs = made(node)
-    do(outputs, SimulatedTime(1_250_000_000, True))
-    do(outputs, SimulatedTime(2_500_000_000, False))
+    do(outputs, ClockTime(1_250_000_000, True))
+    do(outputs, ClockTime(2_500_000_000, False))
     do(outputs, States(((VEHICLE, state(0.0)),)))
     assert node.last("/clock").clock == Time(sec=1, nanosec=250_000_000)
     assert node.last("odom").header.stamp == Time(sec=2, nanosec=500_000_000)
@@ -174,7 +180,7 @@ def test_a_new_simulation_is_announced_and_one_that_goes_on_is_not():
     node = Node([])
     outputs = made(node)
     for is_new in (True, False):
-        do(outputs, Begun(is_new))
+        do(outputs, ConnectionStarted(is_new))
     topics = [topic for together in node.published for topic, _ in together]
     assert topics.count("simulation_started") == 1
     assert node.last("simulation_started").sec > 0

@@ -14,7 +14,7 @@ class States(NamedTuple):
     """The entity, and the values of STREAMED, with q of its model."""
 
 
-class Time(NamedTuple):
+class ClockTime(NamedTuple):
     """Simulated time, after a step or repeated."""
 
     nanoseconds: int
@@ -22,7 +22,7 @@ class Time(NamedTuple):
     """Whether to publish it on /clock."""
 
 
-class Reported(NamedTuple):
+class SimulatorEvent(NamedTuple):
     """Event reported by the simulator, and the names of the IDs in it."""
 
     message: sim.Response
@@ -32,7 +32,7 @@ class Reported(NamedTuple):
     """ID and name of the camera, and ID of the observed entity."""
 
 
-class Scene(NamedTuple):
+class PublishedScene(NamedTuple):
     """All entities and cameras to publish from now on."""
 
     entities: Mapping[int, str]
@@ -48,7 +48,7 @@ class CameraPlaced(NamedTuple):
     camera: sim.AddCamera
 
 
-class Begun(NamedTuple):
+class ConnectionStarted(NamedTuple):
     """Start of a connection to a simulation."""
 
     is_new: bool
@@ -66,7 +66,7 @@ class HeadingUnknown(NamedTuple):
     """The vehicle's heading can't be learned now."""
 
 
-class Fact(NamedTuple):
+class DiagnosticValue(NamedTuple):
     """Value for /diagnostics."""
 
     name: str

@@ -24,11 +24,11 @@ from drone_bridge.srv import AddCamera, AddTrigger
 from drone_bridge.wire.printable import printable
 
 _LARGEST_ID = 0xFFFFFFFF
-PlanT = TypeVar("PlanT")
+ItemT = TypeVar("ItemT")
 
 
 @dataclass(frozen=True, slots=True)
-class EntityPlan:
+class EntityLine:
     """Entity of the server, and its topics."""
 
     number: int
@@ -51,7 +51,7 @@ def read_entities(lines: Iterable[str]) -> dict[int, str]:
     return entities
 
 
-def read_entity_plans(lines: Iterable[str]) -> list[EntityPlan]:
+def read_entity_lines(lines: Iterable[str]) -> list[EntityLine]:
     """Return the server's entities."""
     plans = [_read_entity(line, *line.split()) for line in lines if line.strip()]
     numbers = [plan.number for plan in plans]
@@ -75,7 +75,7 @@ def _numbered(line: str, text: str) -> tuple[int, str]:
     return _read(line, "the ID", number.strip(), _whole), name.strip() or f"entity_{number}"
 
 
-def _read_entity(line: str, first: str, *rest: str) -> EntityPlan:
+def _read_entity(line: str, first: str, *rest: str) -> EntityLine:
     readers: dict[str, Callable[[str], Any]] = dict.fromkeys(("pose", "twist", "odom", "render"), str)
     number, name = _numbered(line, first)
     values = _values(line, rest, {**readers, "radius": _radius})
@@ -84,7 +84,7 @@ def _read_entity(line: str, first: str, *rest: str) -> EntityPlan:
     if not values.keys() & {"odom", "pose"}:
         topic = f"entities/{topic_token(name, 'entity')}"
         values = {"pose": f"{topic}/pose", "twist": f"{topic}/twist", **values}
-    return EntityPlan(number, name, **values)
+    return EntityLine(number, name, **values)
 
 
 def _read_camera(line: str, name: str, *rest: str) -> AddCamera.Request:
@@ -133,7 +133,7 @@ def _values(
     return values
 
 
-def _read(line: str, key: str, text: str, reader: Callable[[str], PlanT]) -> PlanT:
+def _read(line: str, key: str, text: str, reader: Callable[[str], ItemT]) -> ItemT:
     try:
         return reader(text)
     except ValueError as error:
@@ -183,7 +183,7 @@ def _truth(text: str) -> bool:
     return text == "true"
 
 
-def _checked(line: str, request: PlanT, convert: Callable[[PlanT], Any]) -> PlanT:
+def _checked(line: str, request: ItemT, convert: Callable[[ItemT], Any]) -> ItemT:
     """Return a request if it can be converted. Otherwise, the error names the line."""
     try:
         convert(request)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatorOutputs: topics of simulator_bridge from the table of topics, tf, and stamps. For the loop's thread."""
+"""SimulatorTopics: topics of simulator_bridge from the table of topics, tf, and stamps. For the loop's thread."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ from drone_bridge.ros.time import NANOSECONDS, time_from_nanoseconds
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.transforms import transform
-from drone_bridge.simulator.session import published
+from drone_bridge.simulator.session import events
 from drone_bridge.simulator.topics import (
     ENTITY_STATES,
     EVENTS,
@@ -70,7 +70,7 @@ class EntityTopics:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class StepStates:
     """States of a step, with the topics of their entities."""
 
     of: list[tuple[EntityTopics, EntityState]]
@@ -83,14 +83,14 @@ class Moved:
 TF = Topic(
     "/tf",
     TFMessage,
-    of=Moved,
+    of=StepStates,
     to_ros=lambda _, moved, stamp: moved.transforms(stamp),
     qos=lambda: QoSProfile(depth=100),  # subscribers may be slow
     if_parameter="publish_tf",
 )
 
 
-class SimulatorOutputs:
+class SimulatorTopics:
     """All topics of the node."""
 
     def __init__(self, node: ProtocolNode, vehicle: int, frames: FrameNames) -> None:
@@ -115,16 +115,16 @@ class SimulatorOutputs:
         self._static_transforms: dict[str, TransformStamped] = {}
         #: Publishing functions by type of event.
         self.handlers: dict[type, Callable[[Any], None]] = {
-            published.Time: self._tell_time,
-            published.States: self._publish_states,
-            published.Reported: self._publish_event,
-            published.Scene: self.show,
-            published.Begun: self._begin,
-            published.CameraPlaced: self._place_camera,
-            published.BodyToModelKnown: self._know_heading,
+            events.ClockTime: self._publish_time,
+            events.States: self._publish_states,
+            events.SimulatorEvent: self._publish_event,
+            events.PublishedScene: self.set_scene,
+            events.ConnectionStarted: self._begin,
+            events.CameraPlaced: self._place_camera,
+            events.BodyToModelKnown: self._set_heading,
         }
 
-    def show(self, scene: published.Scene) -> None:
+    def set_scene(self, scene: events.PublishedScene) -> None:
         """Create topics of these entities and static transforms of these cameras, and remove all others."""
         for gone in self._topics.keys() - scene.entities:
             self._topics.pop(gone).close()
@@ -144,7 +144,7 @@ class SimulatorOutputs:
 
     # Time.
 
-    def _tell_time(self, time: published.Time) -> None:
+    def _publish_time(self, time: events.ClockTime) -> None:
         self._newest = None
         seconds, nanoseconds = divmod(time.nanoseconds, NANOSECONDS)
         self._time = self.stamps.newest = Time(sec=min(seconds, 2**31 - 1), nanosec=nanoseconds)  # ends in 2038
@@ -160,9 +160,9 @@ class SimulatorOutputs:
 
     # States and events.
 
-    def _publish_states(self, states: published.States) -> None:
+    def _publish_states(self, states: events.States) -> None:
         """Publish the states of a step, and the transforms of its entities in one message."""
-        stamp, made, moved = self._stamp(), [], Moved([])
+        stamp, made, moved = self._stamp(), [], StepStates([])
         for entity, values in states.of:
             if (topics := self._topics.get(entity)) is None:
                 continue
@@ -175,24 +175,24 @@ class SimulatorOutputs:
             moved.of.append((topics, state))
         self._node.publish_all((*made, *self._tf.made(moved, stamp)))
 
-    def _publish_event(self, reported: published.Reported) -> None:
+    def _publish_event(self, reported: events.SimulatorEvent) -> None:
         publisher, to_ros = self._events[type(reported.message)]
         self._translation.labels = Labels(reported.name, reported.camera)
         self._node.publish(publisher, to_ros(self._translation, reported.message, self._stamp()))
 
-    def _know_heading(self, known: published.BodyToModelKnown) -> None:
+    def _set_heading(self, known: events.BodyToModelKnown) -> None:
         self._translation.is_attitude_known = known.rotation is not None
 
     # Latched topics.
 
-    def _begin(self, begun: published.Begun) -> None:
+    def _begin(self, begun: events.ConnectionStarted) -> None:
         """Publish the wall time at which a simulation was first connected, and the transform from map to odom."""
         if begun.is_new:
             self._node.publish(self._simulation_started, time_from_nanoseconds(time_of_day_ms() * 1_000_000))
         if self._node.parameters["publish_map_to_odom"]:  # positions do not drift
             self._publish_static(transform(self._frames.map, self._frames.odom))
 
-    def _place_camera(self, placed: published.CameraPlaced) -> None:
+    def _place_camera(self, placed: events.CameraPlaced) -> None:
         camera = placed.camera
         if topics := self._topics.get(camera.entity):
             position, rotation = axes.body(*camera.position), axes.rotation(camera.orientation)
