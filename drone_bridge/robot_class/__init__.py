@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot of your own in one class: see Robot, and docs/new_protocol.md. Importing this needs no ROS."""
+"""Your own robot in one class: see Robot, and docs/new_protocol.md. Importing this does not need ROS."""
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.robot import Answer, Picture, Request, Robot, Step, Telemetry

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Body: a simulated robot that follows a velocity, on the ground or in the air. Its actuators lag, nothing else."""
+"""Body: a simulated robot that follows a velocity, on the ground or in the air. Only its actuators lag."""
 
 import math
 from dataclasses import astuple
@@ -7,21 +7,21 @@ from dataclasses import astuple
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.robot import Robot, Telemetry
 
-#: How long most of a change of velocity takes.
+#: Time constant of a change of velocity.
 RESPONSE_S = 0.3
-#: Below it the body stands, m/s or rad/s.
+#: Speed below which the body counts as at rest, m/s or rad/s.
 STANDING = 0.01
-HOVER_HEIGHT, CLIMB = 1.0, 0.8  # of a take-off: m, m/s
+HOVER_HEIGHT, CLIMB = 1.0, 0.8  # of a takeoff: m, m/s
 BATTERY_S = 3600.0
 FULL_V, EMPTY_V = 12.6, 9.6
 STANDS, RISES, FOLLOWS, LANDS = "standing", "rising", "following", "landing"
 
 
 class Body:
-    """One robot. x east, y north, z up, m; heading from east to the left, rad."""
+    """State of one robot. x east, y north, z up, m. Heading from east to the left, rad."""
 
     def __init__(self, robot: type[Robot]) -> None:
-        """Begin on the ground; a robot that can take off stays there until it does."""
+        """Start on the ground. A robot with takeoff stays there until it takes off."""
         self.time_s = self.x = self.y = self.z = self.heading = 0.0
         self.velocity = BodyVelocity()
         self.wanted = BodyVelocity()
@@ -33,11 +33,11 @@ class Body:
         return any(abs(part) > STANDING for part in astuple(self.velocity))
 
     def begin_in_the_air(self) -> None:
-        """Hover, as after a take-off."""
+        """Hover, as after a takeoff."""
         self.z, self.phase = HOVER_HEIGHT, FOLLOWS
 
     def request(self, name: str) -> str:
-        """Take off or land; other requests have no effect on a body. Return why it can't, empty if it can."""
+        """Take off or land. Other requests have no effect on a body. Return the reason of a refusal, or ""."""
         allowed, during = {"takeoff": (STANDS, RISES), "land": (FOLLOWS, LANDS)}.get(name, (self.phase, self.phase))
         if self._takes_off and self.phase != allowed:
             return f"it is {self.phase}"
@@ -45,7 +45,7 @@ class Body:
         return ""
 
     def step(self, seconds: float) -> None:
-        """Move on."""
+        """Advance the time."""
         self.time_s += seconds
         wanted = self.wanted if self.phase == FOLLOWS else BodyVelocity()
         if self.phase in (RISES, LANDS):
@@ -64,7 +64,7 @@ class Body:
             self.phase, self.velocity = STANDS, BodyVelocity()
 
     def telemetry(self) -> Telemetry:
-        """Return what its sensors measure."""
+        """Return the measurements of its sensors."""
         charge = max(0.0, 1.0 - self.time_s / BATTERY_S)
         voltage = EMPTY_V + charge * (FULL_V - EMPTY_V)
         return Telemetry((self.x, self.y, self.z), self.heading, self.velocity, voltage, charge, self.z)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotBridge: the node by which ROS drives a Robot."""
+"""RobotBridge: the bridge node of a Robot."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from drone_bridge.wire.addresses import address_name
 
 
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
-    """Return the declarations of a robot's bridge."""
+    """Return the parameter declarations of a robot's bridge."""
     state_port: tuple[ParameterDeclaration, ...] = ()
     serial: tuple[ParameterDeclaration, ...] = ()
     if robot.state_port:
         state_port = (
-            ParameterDeclaration("state_port", robot.state_port, "Our port for the robot's state.", range=(1, 65535)),
+            ParameterDeclaration("state_port", robot.state_port, "Local port for the robot's state.", range=(1, 65535)),
         )
     if robot.transport == "tcp":
         serial = (
             ParameterDeclaration(
                 "serial",
                 "",
-                "The serial line to the robot, such as /dev/ttyUSB0; empty: host and port.",
+                "Serial line to the robot, such as /dev/ttyUSB0. Empty: host and port.",
             ),
             ParameterDeclaration("baud", robot.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
         )
@@ -48,11 +48,11 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         *common_parameters(robot.port, "The robot's port.", roles=("connect",), silence_warning_s=robot.silence_s),
         *state_port,
         *serial,
-        ParameterDeclaration("rate", robot.rate, "How often the robot is driven, Hz.", range=(1.0, 200.0), live=True),
+        ParameterDeclaration("rate", robot.rate, "Rate of commands to the robot, Hz.", range=(1.0, 200.0), live=True),
         ParameterDeclaration(
             "link_timeout",
             robot.silence_s,
-            "Seconds without telemetry after which the connection is made anew.",
+            "Timeout of telemetry, s. The bridge then reconnects.",
             range=(0.2, 600.0),
             live=True,
         ),
@@ -89,7 +89,7 @@ class RobotBridge(ProtocolNode):
         RequestServices(self, robot.requests, self._ask)
         if robot.watchdog_s is None:
             self.get_logger().warning(
-                f"{robot.summary} has no watchdog: if this bridge is killed, it keeps moving until a bridge is there "
+                f"{robot.summary} has no watchdog: if this bridge is killed, it keeps moving until a bridge is running "
                 "again."
             )
 

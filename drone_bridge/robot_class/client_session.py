@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClientSession: what a client of a Robot sends when. Pure.
+"""ClientSession: the session of a client with a Robot. Pure.
 
 | state | begins | sends |
 |---|---|---|
-| waiting for a peer | at first; when the connection or the robot was lost | nothing |
-| greeting | with the connection, or a link for datagrams | the greeting, a step that is answered again after AGAIN_S, \
-and over datagrams neutral, as a robot may follow any sender |
-| connected | with the last answer | neutral, then at `rate` what the arbiter decides, or neutral |
-| closed | at the end | neutral and `leave`; datagrams FINAL_REPEATS times, as they get lost |
+| waiting for a peer | at the start; after the loss of the connection or the robot | nothing |
+| greeting | on a connection, or when a datagram link opens | the greeting; an unanswered step again after AGAIN_S; \
+over datagrams also neutral, as a robot may obey any sender |
+| connected | with the last answer | neutral, then at `rate` the arbiter's command, or neutral |
+| closed | at the end | neutral and `leave`; datagrams FINAL_REPEATS times, as they may be lost |
 
-Telemetry and answers are signs of life. Without one for `link_timeout` the connection is closed and made anew; over
-datagrams the robot is greeted anew. A robot whose description does not `hear` is never silent.
+Telemetry and answers are signs of life. Without one for `link_timeout`, a stream is closed and reconnected, and a robot
+on datagrams is greeted again. A robot whose description has no `hear` is never silent.
 
 Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent.
 """
@@ -45,14 +45,14 @@ from drone_bridge.wire.outgoing import UNENCODABLE
 
 WAITING, GREETING, CONNECTED, CLOSED = "waiting for a peer", "greeting", "connected", "closed"
 AGAIN_S = 0.5
-#: How often a robot that has to land is told to.
+#: Period of the request to land.
 LAND_S = 1.0
-#: Names of counters.
+#: Counters.
 SENT, REPORTS, UNSENT = "sent_commands", "reports", "unsent_packets"
 
 
 class Decides(Protocol):
-    """An arbiter, as far as a client needs one."""
+    """Interface of an arbiter for a client."""
 
     def decide(self, now_s: float) -> Decision[NoReturn]:
         """Return the command to send now."""
@@ -62,19 +62,19 @@ class Decides(Protocol):
 
 
 class RequestLike(Protocol):
-    """A request for one of the robot's `requests`; its Outcome comes later."""
+    """Request for one of the robot's `requests`. Its Outcome follows later."""
 
     name: str
     asked_s: float
 
 
 class ClientSession(Session):
-    """A client's conversation with one robot."""
+    """Session of a client with one robot."""
 
     def __init__(
         self, robot: type[Robot], arbiter: Decides, parameter: Callable[[str], float], peer: str, *, is_stream: bool
     ) -> None:
-        """`parameter` returns `rate`, Hz, and `link_timeout`, s, which may change; `peer` is its name for logs."""
+        """`parameter` returns `rate`, Hz, and `link_timeout`, s, which may change. `peer` is its name for logs."""
         self.state, self.peer = WAITING, peer
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
         self._hears = robot.hear is not Robot.hear or robot.hear_state is not Robot.hear_state
@@ -83,7 +83,7 @@ class ClientSession(Session):
         self._greeting: Iterator[Step] = iter(())
         self._step: bytes = b""
         self._test: Callable[[bytes], bool] | None = None
-        self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: what waits for an answer, and until when
+        self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: pending request, and its timeout
         self._began_s = self._land_s = -math.inf
         self._final_left = 0
 
@@ -110,7 +110,7 @@ class ClientSession(Session):
         self._end.receive_data(data, is_state=source is STATE)
         try:
             while (packet := self._end.next_event()) is not NEED_DATA:
-                assert not isinstance(packet, ConnectionClosed)  # no end of the stream was handed on
+                assert not isinstance(packet, ConnectionClosed)  # the stream has not ended
                 if self._answers(packet.data):
                     self.heard_s = now_s
                     actions += self._greet(now_s)
@@ -148,7 +148,7 @@ class ClientSession(Session):
             return [*self._neutral_of_datagrams(), *self._sent(self._step)]
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
         decision = self._arbiter.decide(now_s)
-        actions = [*self._drive(decision.command), *self._unanswered("There was no answer.", now_s)]
+        actions = [*self._drive(decision.command), *self._unanswered("The robot did not answer.", now_s)]
         if decision.rank is Rank.LANDING and "land" in self._robot.requests and now_s >= self._land_s:
             self._land_s = now_s + LAND_S
             actions += self._sent(self._robot.requests["land"])
@@ -157,11 +157,11 @@ class ClientSession(Session):
     def ask(self, request: RequestLike, now_s: float) -> Actions:
         """Send one of the robot's `requests`."""
         if not self.is_open:
-            return [Outcome(request, False, "There is no link.")]
+            return [Outcome(request, False, "No robot is connected.")]
         if request.asked_s < self.fresh_since_s and request.name != "land":
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
         if request.name in self._asked:
-            return [Outcome(request, False, f"{request.name} waits for its answer already.")]
+            return [Outcome(request, False, f"{request.name} is already pending.")]
         sent = self._sent(self._robot.requests[request.name])
         if not self._robot.answer_s:
             return [*sent, Outcome(request, True, "sent")]
@@ -179,7 +179,7 @@ class ClientSession(Session):
         return self._ended() if self._end else []
 
     def end(self, now_s: float) -> Actions:
-        unanswered = self._unanswered("The link has ended before the answer.")
+        unanswered = self._unanswered("The link was closed before the answer.")
         if self._is_stream or self._end is None:
             ended = self._ended() if self._end else []
             self.state, self.is_over = CLOSED, True
@@ -194,7 +194,7 @@ class ClientSession(Session):
         return [*self._drive(None), *(self._left() if self.is_over else [])]
 
     def _greet(self, now_s: float) -> Actions:
-        """Go on with the greeting to the next step that is answered, or to its end, which is neutral."""
+        """Continue the greeting to the next step with an answer, or to its end, which is neutral."""
         actions: list[Action] = []
         try:
             for step in self._greeting:
@@ -204,20 +204,20 @@ class ClientSession(Session):
                     self.due_s = now_s + AGAIN_S
                     return actions
         except SENSELESS as error:
-            actions.append(Note(UNENCODABLE, f"The rest of the greeting can't be sent: {error}"))
+            actions.append(Note(UNENCODABLE, f"The rest of the greeting can't be encoded: {error}"))
         self._test, self.state, self.is_open = None, CONNECTED, True
         self.due_s = now_s + 1 / self._parameter("rate")
         return [*actions, *self._drive(None)]
 
     def _answers(self, data: bytes) -> bool:
-        """Return whether a packet answers the step of the greeting that waits for that."""
+        """Return whether a packet answers the pending step of the greeting."""
         try:
             return self._test is not None and self._test(data)
         except SENSELESS:
             return False
 
     def _ended(self, *, is_gone: bool = False) -> Actions:
-        """End the conversation, with neutral first unless nobody is there to get it."""
+        """End the connection, with a final neutral unless the peer has disconnected."""
         actions: list[Action] = []
         if not is_gone and self.state == CONNECTED:
             actions += [*self._drive(None), *self._left()]
@@ -230,7 +230,7 @@ class ClientSession(Session):
     def _answered(self, answer: Answer) -> Actions:
         name = answer.name or next(iter(self._asked), "")
         request, _ = self._asked.pop(name, (None, None))
-        sentence = answer.reason or ("ok" if answer.is_success else "It was refused.")
+        sentence = answer.reason or ("ok" if answer.is_success else "The robot refused the request.")
         return [Outcome(request, answer.is_success, sentence)] if request else []
 
     def _unanswered(self, sentence: str, now_s: float = math.inf) -> Actions:
@@ -241,7 +241,7 @@ class ClientSession(Session):
         return [] if self._is_stream else self._drive(None)
 
     def _drive(self, velocity: BodyVelocity | None) -> Actions:
-        """Send a velocity, or neutral, which also replaces one that the description can't pack."""
+        """Send a velocity. Neutral replaces one that the description can't encode."""
         assert self._end
         faults: list[Action] = []
         for each in (velocity, BodyVelocity()):
@@ -250,7 +250,7 @@ class ClientSession(Session):
             try:
                 return [*self._sent(self._end.robot.drive(clamped(self._robot, each)), (SENT,)), *faults]
             except SENSELESS as error:
-                faults.append(Note(UNENCODABLE, f"{each} can't be sent: {error}"))
+                faults.append(Note(UNENCODABLE, f"{each} can't be encoded: {error}"))
         return faults
 
     def _left(self) -> Actions:
@@ -264,5 +264,5 @@ class ClientSession(Session):
         return [Send(data, self._to, UNSENT, counters)] if data else []
 
 
-#: The source of datagrams that come to the state port.
+#: Source of datagrams to the state port.
 STATE = "state port"

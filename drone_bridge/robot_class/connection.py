@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection: one end of a conversation with a Robot, as a codec has it: packets in, packets out.
+"""Connection: codec of one end of a connection with a Robot.
 
-A stream is cut by the description's `split`; a datagram is a packet as it is. `hear` and `obey` give a packet its
-meaning. Any bytes give packets or RemoteProtocolError, whatever a description raises about them: of a stream nothing is
-read after that, of datagrams the next one is.
+A stream is split into packets by the description's `split`. A datagram is one packet. `hear` and `obey` decode a
+packet. Any bytes give packets or RemoteProtocolError, whatever a description raises about them. After an error, nothing
+more is read from a stream, but the next datagram is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from drone_bridge.wire.events import EventQueue
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """One packet, and what it means to the end that reads it."""
+    """One packet, and its meaning for the end that reads it."""
 
     data: bytes
     meaning: Any = field(default=None, compare=False)
@@ -45,44 +45,44 @@ class Packet:
 
 @dataclass(frozen=True, slots=True)
 class Told(Packet):
-    """A packet that reports telemetry: what topics are made of."""
+    """Packet with telemetry, the source of topics."""
 
 
 def is_neutral(packets: Iterable[Packet | ConnectionClosed]) -> Iterator[bool]:
-    """Yield for each command among packets that a robot has read whether it is neutral."""
+    """Yield for each command among a robot's received packets whether it is neutral."""
     for packet in packets:
         if isinstance(packet, Packet) and isinstance(packet.meaning, BodyVelocity):
             yield packet.meaning == BodyVelocity()
 
 
 class Connection(EventSource[Packet | ConnectionClosed]):
-    """One end. `robot` is the description's instance, for what else is said at this end."""
+    """One end of a connection. `robot` is an instance of the description, for its other methods at this end."""
 
     def __init__(self, robot: type[Robot], side: Side) -> None:
         self.robot, self._side = robot(), side
         self._is_stream = robot.transport == "tcp"
         self._buffer, self._queue = bytearray(), EventQueue[Packet]()
-        self._wanted = 1  # bytes in the buffer without which no packet is whole
+        self._wanted = 1  # bytes needed in the buffer for the next packet
         self._failure, self._has_ended = "", False
 
     @property
     def inside_message(self) -> bool:
-        """Whether a packet of a stream has begun and is not whole."""
+        """Whether the stream is inside an incomplete packet."""
         return bool(self._buffer)
 
     def receive_data(self, data: bytes, *, is_state: bool | None = None) -> None:
-        """Take a piece of a stream, or a datagram; `is_state`: whether that came to the state port, if it is known."""
+        """Receive a piece of a stream, or a datagram. `is_state`: whether it came to the state port, if known."""
         if not self._is_stream:
             self._queue.put(self._outcome(bytes(data), is_state))
         elif not (self._failure or self._has_ended):
             self._buffer += data
 
     def receive_eof(self) -> None:
-        """Take the end of the stream."""
+        """Receive the end of the stream."""
         self._has_ended = True
 
     def next_event(self) -> Packet | ConnectionClosed | NeedData:
-        """See EventSource. Of a stream an error is raised again at each call."""
+        """See EventSource. An error of a stream is raised again at each call."""
         if not self._is_stream:
             return self._queue.next_event()
         if self._failure:
@@ -102,7 +102,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
         return outcome
 
     def send(self, packet: Packet) -> bytes:
-        """Return the bytes of one packet. Raises LocalProtocolError for what the other end would not read as one."""
+        """Return the bytes of one packet. Raises LocalProtocolError if the other end would decode it differently."""
         try:
             data = packet.data
             is_one = type(data) is bytes and len(data) > 0 and isinstance(packet, Packet)
@@ -115,16 +115,16 @@ class Connection(EventSource[Packet | ConnectionClosed]):
         except SENSELESS:
             is_one = False
         if not is_one:
-            raise LocalProtocolError(f"{packet!r:.100} is no packet.")
+            raise LocalProtocolError(f"{packet!r:.100} is not a packet.")
         return data
 
     def _next_size(self) -> int:
-        """Return the size of the packet that the buffer begins with, 0 if none is whole. Raises RemoteProtocolError."""
+        """Return the size of the first packet in the buffer, 0 if incomplete. Raises RemoteProtocolError."""
         while len(self._buffer) >= self._wanted:
             try:
                 size = self.robot.split(bytes(self._buffer))
             except SENSELESS as error:
-                raise self._failed(f"What was received is no packet: {_sentence(error)}") from None
+                raise self._failed(f"Received data are not a packet: {_sentence(error)}") from None
             self._wanted = 1
             if 0 < size <= min(len(self._buffer), self.robot.longest):
                 return size
@@ -148,7 +148,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
             if isinstance(meaning, Telemetry):
                 return Told(data, finite_telemetry(meaning))
         except SENSELESS as error:
-            return RemoteProtocolError(f"A packet makes no sense: {_sentence(error)}")
+            return RemoteProtocolError(f"Invalid packet: {_sentence(error)}")
         return Packet(data, meaning)
 
     def _failed(self, sentence: str) -> RemoteProtocolError:
@@ -163,7 +163,7 @@ def _sentence(error: Exception) -> str:
 
 
 def as_read(robot: type[Robot], data: bytes) -> Packet:
-    """Return a packet of a robot as a new client reads it."""
+    """Return a packet of a robot as decoded by a new client."""
     end = robot()
     for hear in (end.hear, end.hear_state):
         try:
@@ -176,17 +176,17 @@ def as_read(robot: type[Robot], data: bytes) -> Packet:
 
 
 def packets(robot: Robot, data: bytes) -> Iterator[bytes]:
-    """Yield the packets of bytes of our own. Raises SENSELESS."""
+    """Yield the packets in bytes of this end. Raises SENSELESS."""
     while data:
         size = robot.split(data) if robot.transport == "tcp" else len(data)
         if size <= 0:
-            raise ValueError(f"what it sends is cut into no packets: {data[:40]!r}")
+            raise ValueError(f"its own data are not split into packets: {data[:40]!r}")
         yield data[:size]
         data = data[size:]
 
 
 def conversation(robot: type[Robot]) -> Sequence[Sent]:
-    """Return the greeting, a command, telemetry and each request, as both ends of a description have them."""
+    """Return the greeting, a command, telemetry and each request, as sent by both ends of a description."""
     client, its_end = robot(), robot()
     said: list[Sent] = []
 
@@ -209,5 +209,5 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
     return said
 
 
-#: What a robot may report.
+#: Meanings of a robot's packet.
 SAMPLE = Telemetry((1.0, -2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.5, 0.5, 1.0)

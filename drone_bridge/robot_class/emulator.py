@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated Robot behind its own description: `drone-bridge emulate <name>`.
+"""Simulated Robot behind its own description: `drone-bridge emulate <name>`.
 
-Two threads: the session runs in that of a LinkLoop and replaces the body's wanted velocity; this program's own steps
-the body.
+There are two threads. The thread of a LinkLoop runs the session, and sets the body's wanted velocity. The main thread
+advances the body.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from drone_bridge.wire.addresses import address_name
 
 STEP_S = 0.02
 COLUMNS = ("time", "x", "y", "z", "heading", "forward")
-#: Of a client that may lose its place to the next one.
+#: Silence after which a client may lose its place to the next one.
 SILENCE_S = 5.0
 
 
 class _World(SessionOutput):
-    """The body, as its session sees it."""
+    """Body as used by its session."""
 
     def __init__(self, robot: type[Robot]) -> None:
         self.body, self._robot = Body(robot), robot
@@ -93,28 +93,26 @@ def emulate(
 
 
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
-    """Run the program; return its exit code."""
-    parser = ProgramParser("emulate", robot.name, f"A simulation of {robot.summary}.", "after --duration")
+    """Run the program. Return its exit status."""
+    parser = ProgramParser("emulate", robot.name, f"Simulation of {robot.summary}.", "after --duration")
     link = parser.add_argument_group("link")
-    link.add_argument("--host", default="127.0.0.1", help="to listen on (%(default)s)")
-    # A launch file has an empty port, unless it was given one.
-    link.add_argument(
-        "--port", type=lambda text: port(text) if text else None, help=f"0 picks a free one ({robot.port})"
-    )
+    link.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    # A launch file passes an empty port by default.
+    link.add_argument("--port", type=lambda text: port(text) if text else None, help=f"0: a free one ({robot.port})")
     if robot.state_port:
-        link.add_argument("--state-port", type=port, default=robot.state_port, help="of the client (%(default)s)")
+        link.add_argument("--state-port", type=port, default=robot.state_port, help="port of the client (%(default)s)")
     if "takeoff" in robot.requests:
-        parser.add_argument("--in-the-air", action="store_true", help="begin in the air")
+        parser.add_argument("--in-the-air", action="store_true", help="start in the air")
     add_run(parser, duration="seconds")
     return run_program(robot.name, partial(emulate, robot), parser.parse_args(arguments))
 
 
 def named() -> int:
-    """Run the emulator of the robot that the command line names first, as the executable of launch files."""
+    """Run the emulator of the robot that the first argument names, as the executable of launch files."""
     name, *arguments = sys.argv[1:] or [""]
     kind = kinds().get(name)
     if kind is None or kind.emulator is None:
-        print(f"There is no emulated robot {name!r}.", file=sys.stderr)
+        print(f"No emulator of robot {name!r} is installed.", file=sys.stderr)
         return CANNOT_START
     status: int = load(kind.emulator.main)(arguments)
     return status

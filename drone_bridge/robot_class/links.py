@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of both ends of a Robot: TCP, a serial line, and UDP, perhaps with a port of its own for the state."""
+"""Links of both ends of a Robot: TCP, a serial line, and UDP, optionally with a separate port for the state."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,7 +20,7 @@ STREAM = StreamOptions(chunk_bytes=4096)
 
 
 class PeerWithStatePort(DatagramPeer):
-    """A peer that answers where commands come from, and sends its state to a port of its own at our address."""
+    """UDP peer that replies to the source of commands, and sends its state to a separate local port."""
 
     def __init__(
         self,
@@ -32,13 +32,13 @@ class PeerWithStatePort(DatagramPeer):
         wire_log: MakeTap | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """See DatagramPeer; `state_port` is ours."""
+        """See DatagramPeer. `state_port` is local."""
         super().__init__(host, port, on_failure, wire_log, cancellation=cancellation)
         self._state_port = state_port
         self._state: DatagramPort | None = None
 
     def open(self) -> None:
-        """See Link: both ports are retried until they can be had."""
+        """See Link. Opening both ports is retried until it succeeds."""
         super().open()
         if self._state:
             self._state.close()
@@ -48,7 +48,7 @@ class PeerWithStatePort(DatagramPeer):
         return (*super().files(), *(self._state.files() if self._state else ()))
 
     def receive(self) -> Received | None:
-        """See Link; the source of the state is STATE. Of another host nothing is taken."""
+        """See Link. The source of the state is STATE. Datagrams of other hosts are dropped."""
         if (received := super().receive()) or self._state is None:
             return received
         while received := self._state.receive():
@@ -74,13 +74,13 @@ def client_link(
     wire_log: MakeTap | None = None,
     cancellation: Cancellation | None = None,
 ) -> Link:
-    """Return the link to a robot; `serial` is the path of a serial line, used instead of host and port if given.
+    """Return the link to a robot. `serial` is the path of a serial line, which replaces host and port if given.
 
-    Raises ValueError for a serial line to a robot that speaks datagrams, and a baud rate that there is not.
+    Raises ValueError for a serial line to a robot on datagrams, and for an unsupported baud rate.
     """
     if serial:
         if robot.transport != "tcp":
-            raise ValueError(f"serial is {serial}, and {robot.name} speaks datagrams: leave it empty.")
+            raise ValueError(f"serial is {serial}, and must be empty: {robot.name} uses datagrams.")
         return SerialLine(serial, baud or robot.baud, on_failure, wire_log=wire_log, cancellation=cancellation)
     if robot.transport == "tcp":
         return TcpPeer(host, port, on_failure, options=STREAM, wire_log=wire_log, cancellation=cancellation)
@@ -90,7 +90,7 @@ def client_link(
 
 
 def robots_link(robot: type[Robot], host: str, port: int, wire_log: MakeTap | None = None) -> TcpPort | DatagramPort:
-    """Return the link of a robot to its clients. Raises LinkError where the port is taken."""
+    """Return the link of a robot to its clients. Raises LinkError if the port is in use."""
     if robot.transport == "tcp":
         return TcpPort(host, port, options=STREAM, wire_log=wire_log, has_small_buffers=True)
     return DatagramPort(host, port, wire_log)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executables of the nodes of any Robot: robot_class_bridge and robot_class_server, see USAGE.
+"""Executables of the nodes of any Robot: robot_class_bridge and robot_class_server, see USAGE.
 
-A parameter with an empty value has its default, so that a launch file can pass on arguments that nobody has given.
+An empty parameter value means the default, so that a launch file can pass on arguments that were not given.
 """
 
 import sys
@@ -10,16 +10,16 @@ from drone_bridge.kind import NodeKind, kinds
 from drone_bridge.ros.program import run
 
 USAGE = "usage: {} <robot> [parameter:=value ...] [--ros-args ...]"
-REFUSED = 2  # as argparse has it
+REFUSED = 2  # like argparse
 
 
 def bridge() -> int:
-    """Run the bridge of the robot that the command line names; return the exit status."""
+    """Run the bridge of the robot that the command line names. Return the exit status."""
     return _run({name: kind.bridge for name, kind in kinds().items()})
 
 
 def server() -> int:
-    """Run the server of the robot that the command line names; return the exit status."""
+    """Run the server of the robot that the command line names. Return the exit status."""
     return _run({name: kind.server for name, kind in kinds().items() if kind.server})
 
 
@@ -27,7 +27,7 @@ def _run(nodes: dict[str, NodeKind]) -> int:
     program, *words = sys.argv
     name, *others = words or [""]
     if name not in nodes:
-        print(f"There is no robot {name!r}. Installed: {', '.join(nodes)}.", file=sys.stderr)
+        print(f"Robot {name!r} is not installed. Available: {', '.join(nodes)}.", file=sys.stderr)
         print(USAGE.format(program.rpartition("/")[2]), file=sys.stderr)
         return REFUSED
     at = others.index("--ros-args") if "--ros-args" in others else len(others)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of any Robot that follows a plan: `drone-bridge operate <name> --plan '4s forward 0.5'`.
+"""Client of any Robot that follows a plan: `drone-bridge operate <name> --plan '4s forward 0.5'`.
 
-Two threads: the bridge's own session runs in that of a LinkLoop, and takes the plan's velocity where the bridge's takes
-the arbiter's; this program's own prints the legs and waits.
+There are two threads. The thread of a LinkLoop runs the session of the bridge, with the plan's velocity in place of the
+arbiter's. The main thread prints the legs and waits.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ from drone_bridge.session.session import Outcome
 from drone_bridge.wire.addresses import address_name
 
 LOOK_S = 0.05
-#: How long to wait for telemetry before the plan begins: some robots report nothing.
+#: Timeout of the first telemetry before the plan starts: some robots report nothing.
 TELEMETRY_S = 3.0
 
 
 @dataclass(slots=True)
 class _Request:
-    """A request that waits for its outcome."""
+    """Request with its outcome."""
 
     name: str
     asked_s: float
 
 
 class _Wish(SessionOutput):
-    """What the session sends, as its arbiter, and what it receives."""
+    """Arbiter of the session with the plan's velocity, and receiver of its events."""
 
     def __init__(self) -> None:
         self.velocity = BodyVelocity()
@@ -57,7 +57,7 @@ class _Wish(SessionOutput):
         return Decision(Rank.COMMAND, self.velocity)
 
     def forget(self) -> None:
-        """Do nothing: a plan goes on."""
+        """Do nothing: the plan continues."""
 
     def publish_event(self, message: Told) -> None:
         self.newest = message.meaning
@@ -67,10 +67,10 @@ class _Wish(SessionOutput):
 
 
 class Client(Operator):
-    """Follows a plan by the session of a client."""
+    """Operator that follows a plan by a client's session."""
 
     def __init__(self, robot: type[Robot], link: Link, options: argparse.Namespace, cancellation: Cancellation) -> None:
-        """Begin to greet the robot."""
+        """Start to greet the robot."""
         super().__init__(options.plan, cancellation)
         self._wish = _Wish()
         parameters = {"rate": robot.rate, "link_timeout": robot.silence_s}
@@ -83,7 +83,7 @@ class Client(Operator):
         self._requests = robot.requests
 
     def prepare(self) -> None:
-        """Wait for the end of the greeting, and take off if the robot does. Raises LinkError where it refuses."""
+        """Wait for the end of the greeting, and take off if supported. Raises LinkError on a refusal."""
         while not self._session.is_open:
             self.listen(LOOK_S)
         self.wait(TELEMETRY_S, until=lambda: self._wish.newest is not None)
@@ -149,12 +149,12 @@ def operate(
 
 
 def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
-    """Run the program; return its exit code."""
-    parser = OperatorParser(robot.name, f"A client of {robot.summary} that follows a plan.", robot.port, "the robot")
+    """Run the program. Return its exit status."""
+    parser = OperatorParser(robot.name, f"Client of {robot.summary} that follows a plan.", robot.port, "the robot")
     if robot.state_port:
         parser.link.add_argument("--state-port", type=port, default=robot.state_port, help="ours (%(default)s)")
     if robot.transport == "tcp":
-        parser.link.add_argument("--serial", default="", help="path of the serial line to the robot, in place of both")
+        parser.link.add_argument("--serial", default="", help="serial line to the robot, instead of host and port")
     if "takeoff" in robot.requests:
-        parser.add_argument("--in-the-air", action="store_true", help="steer from the start: no take-off, no landing")
+        parser.add_argument("--in-the-air", action="store_true", help="steer from the start, without takeoff or land")
     return run_program(f"{robot.name} operator", partial(operate, robot), parser.parse_args(arguments))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts: what the registry names of a Robot as text, each imported when it is asked for."""
+"""Parts: import paths of a Robot's parts in the registry, each imported on first use."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LAUNCH_FILE = "vehicle.launch.xml"
 
 
 class Parts:
-    """The parts of one Robot."""
+    """Parts of one Robot."""
 
     def __init__(self, robot: type[Robot]) -> None:
         self._robot = robot
 
     def kind(self, *, has_robots_end: bool) -> ProtocolKind:
-        """Return what the registry has; a robot whose end is not described has only a bridge and an operator."""
+        """Return the KIND. A robot without the robot's end has only a bridge and an operator."""
         robot, at = self._robot, f"{self._robot.__module__}:{self._robot.__qualname__}.parts"
         agreed = {"host": "host", "port": "port"}
         ports: tuple[Port, ...] = (Port("port", robot.port, Side.VEHICLE),)
@@ -57,28 +57,28 @@ class Parts:
             watchdog_s=robot.watchdog_s,
         )
 
-    # Connections, and what tests and relays need.
+    # Connections, for tests and relays.
 
     def client(self) -> Connection:
-        """Return the client's end of a connection."""
+        """Return a client's connection."""
         from drone_bridge.robot_class.connection import Connection
 
         return Connection(self._robot, Side.OPERATOR)
 
     def robots_end(self) -> Connection:
-        """Return the robot's end of a connection."""
+        """Return a robot's connection."""
         from drone_bridge.robot_class.connection import Connection
 
         return Connection(self._robot, Side.VEHICLE)
 
     def conversation(self) -> Sequence[Sent]:
-        """Return a conversation of both ends of the description."""
+        """Return a sample conversation of both ends of the description."""
         from drone_bridge.robot_class.connection import conversation
 
         return conversation(self._robot)
 
     def commands(self) -> Any:
-        """Return the reader of a client's commands, which yields for each whether it is neutral."""
+        """Return a reader of a client's commands, which yields for each whether it is neutral."""
         from drone_bridge.robot_class.connection import is_neutral
 
         end = self.robots_end()
@@ -89,7 +89,7 @@ class Parts:
 
         return read
 
-    # Nodes; they need ROS.
+    # Nodes, which need ROS.
 
     @cached_property
     def bridge(self) -> type[Any]:

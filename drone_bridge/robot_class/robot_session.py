@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotSession: a Robot's end of the conversation: what its clients command, and what it reports to them. Pure.
+"""RobotSession: session of a Robot's end with its client. Pure.
 
-One client has a place. Over TCP another one is refused, unless the first was silent for `silence_warning`; over
-datagrams whoever sends is one. A velocity is published at once and repeated while it is in force, for
-`command_timeout`; then, or when its client has gone, neutral is. A request is called as a service, and its answer goes
-back to the client that sent it. Telemetry goes out every TELL_S once the description wants it.
+There is a place for one client. Over TCP, another one is refused, unless the first has been silent for
+`silence_warning`. Over datagrams, any sender is the client. A velocity is published at once, and repeated for
+`command_timeout`. After that, or when its client disconnects, neutral is published. A request is called as a service,
+and its answer is sent to the client that requested it. Telemetry is sent every TELL_S once the description provides it.
 
-The emulator uses it, too. A simulated robot does not know that a connection has ended: with `is_body` only the
-time-out, its watchdog, ends a command.
+The emulator uses it, too. A simulated robot does not detect that a connection has ended: with `is_body`, only the
+timeout, its watchdog, ends a command.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REPORTS = "reports"
 
 
 class RobotSession(Session):
-    """A robot's conversation with its client."""
+    """Session of a robot with its client."""
 
     def __init__(
         self,
@@ -59,15 +59,15 @@ class RobotSession(Session):
         allowed_peers: AllowedPeers | None = None,
         is_body: bool = False,
     ) -> None:
-        """Begin without a client.
+        """Start without a client.
 
         Args:
             robot: the description.
             parameter: returns `command_timeout` and `silence_warning`, s, which may change.
-            telemetry: returns what there is to report now, None for nothing.
-            state_port: of the client, where telemetry goes over datagrams; 0 where commands come from.
-            allowed_peers: whose datagrams are taken; everybody's by default.
-            is_body: whether this is a simulated robot, and not the server of one.
+            telemetry: returns the telemetry to report now, or None.
+            state_port: of the client, for telemetry over datagrams; 0: the source of commands.
+            allowed_peers: hosts whose datagrams are accepted; default: all.
+            is_body: whether this is a simulated robot instead of a server.
         """
         self.state = WAITING
         self._robot, self._telemetry, self._state_port = robot, telemetry, state_port
@@ -93,7 +93,7 @@ class RobotSession(Session):
         actions: list[Action] = []
         if source not in self._clients and not self._is_stream:
             if self._allowed and not self._allowed.allows(source[0]):
-                return [Note(REFUSED, f"{_name(source)} was refused: it is not in allowed_peers.")]
+                return [Note(REFUSED, f"Refused a datagram of {_name(source)}, which is not in allowed_peers.")]
             actions += self.connected(source, now_s)
         if source not in self._clients:
             return actions
@@ -116,7 +116,7 @@ class RobotSession(Session):
         return actions
 
     def answered(self, tag: Any, is_success: bool, reason: str, now_s: float) -> Actions:
-        """Send the outcome of a request that was called with this tag, to the client it came from."""
+        """Send the outcome of a request that was called with this tag, to its client."""
         peer, name = tag
         if peer not in self._clients:
             return []
@@ -168,15 +168,15 @@ class RobotSession(Session):
         return []
 
     def _packed(self, pack: Callable[[], bytes | None], to: Any, counters: tuple[str, ...] = ()) -> Actions:
-        """Send what a description packs, if it does."""
+        """Send the bytes that a description encodes, if any."""
         try:
             data = pack()
         except SENSELESS as error:
-            return [Note(UNENCODABLE, f"A packet can't be sent: {error}")]
+            return [Note(UNENCODABLE, f"A packet can't be encoded: {error}")]
         return [Send(data, to, if_sent=counters)] if data else []
 
     def _left(self, peer: Any, sentence: str = "", *, is_gone: bool = False) -> Actions:
-        """End the conversation with a client; neutral comes first."""
+        """End the connection with a client, after a final neutral."""
         self._clients.remove(peer)
         self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
         ended = [] if self._is_body else self._command.end()
@@ -190,5 +190,5 @@ class RobotSession(Session):
 
 
 def _name(peer: Any) -> str:
-    """Return a client's name: an address of sockets, or a stream's peer."""
+    """Return a client's name: a socket address, or a stream's peer."""
     return peer_name(peer) if isinstance(peer, tuple) else str(peer)

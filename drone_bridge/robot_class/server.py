@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RobotServer: the node by which a client of a Robot drives a ROS vehicle."""
+"""RobotServer: the server node by which a client of a Robot drives a ROS vehicle."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ ANSWER_TIMEOUT_S = 15.0
 
 
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
-    """Return the declarations of a robot's server."""
+    """Return the parameter declarations of a robot's server."""
     datagrams: tuple[ParameterDeclaration, ...] = ()
     if robot.transport == "udp":
         datagrams = (ALLOWED_PEERS,)
     if robot.state_port:
-        meaning = "The client's port for the robot's state."
+        meaning = "Port of the client for the robot's state."
         datagrams += (ParameterDeclaration("state_port", robot.state_port, meaning, range=(1, 65535)),)
     return (
         *common_parameters(
             robot.port,
-            "The port for clients; 0 picks a free one.",
+            "Port for clients. 0: a free one.",
             roles=("listen",),
             command_timeout_s=robot.watchdog_s or 0.5,
         ),
@@ -54,14 +54,14 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
         NEUTRAL_TIME,
         *datagrams,
         *(
-            ParameterDeclaration(f"target.{name}", f"{robot.name}_bridge/{name}", f"The service for {name}.")
+            ParameterDeclaration(f"target.{name}", f"{robot.name}_bridge/{name}", f"Service for {name}.")
             for name in robot.requests
         ),
     )
 
 
 class RobotServer(ProtocolNode):
-    """One Robot, as its clients see it."""
+    """Server of one Robot."""
 
     robot: ClassVar[type[Robot]]
     is_server = True
@@ -115,6 +115,6 @@ class RobotServer(ProtocolNode):
         try:
             telemetry = assemble(self.robot, self._translation, self._sources.value, self.now()).meaning
         except MissingTopicError as error:
-            missing = f"no topic gives {error}, so no telemetry is sent"
-        self.report.update_condition("sources", missing, "outdated values are not sent")
+            missing = f"no telemetry is sent: missing {error}"
+        self.report.update_condition("sources", missing, "stale values are not sent")
         return telemetry

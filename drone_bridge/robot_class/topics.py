@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of a Robot: standard ones that its telemetry fills, its camera's, and its own."""
+"""Topics of a Robot: standard ones with its telemetry, its camera's, and its own."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ REFUSED_IMAGES = "refused_images"
 
 
 class Translation:
-    """Telemetry to messages, and back to the fields of telemetry. For one thread."""
+    """Conversion of telemetry to messages, and back to fields of telemetry. For one thread."""
 
     def __init__(
         self, names: DroneFrameNames, image: str, *, refuse_image: Callable[[str], None] = lambda sentence: None
     ) -> None:
-        """`image` is the description's; `refuse_image` gets a sentence about each image that can't be converted."""
+        """`image` is that of the description. `refuse_image` receives a sentence about each unconvertible image."""
         self.names, self._refuse_image = names, refuse_image
         self._decoder = JpegDecoder(names.optical) if image == "jpeg" else None
         self._pixels: Rgb8Image | None = None
@@ -130,7 +130,7 @@ class Translation:
 
 
 def _own(name: str, type_name: str) -> Topic:
-    """Return the row of an own topic. Raises ImportError and AttributeError for a type that is not installed."""
+    """Return the row of an own topic. Raises ImportError and AttributeError if its type is not installed."""
     package, _, message_type = type_name.partition("/")
 
     def make(translation: Translation, told: Told, stamp: Time) -> Any:
@@ -147,23 +147,23 @@ def _own(name: str, type_name: str) -> Topic:
     return Topic(name, kind, Told, make, take, meaning="its own")
 
 
-#: By name in `Robot.tells`.
+#: Rows by name in `Robot.tells`.
 _STANDARD = {
     "odom": Topic(
-        "odom", Odometry, Told, Translation.odometry, Translation.wire_odometry, meaning="where it is and how it moves"
+        "odom", Odometry, Told, Translation.odometry, Translation.wire_odometry, meaning="its pose and velocity"
     ),
     "battery_state": Topic(
-        "battery_state", BatteryState, Told, Translation.battery, Translation.wire_battery, meaning="of its battery"
+        "battery_state", BatteryState, Told, Translation.battery, Translation.wire_battery, meaning="its battery"
     ),
     "height": Topic(
-        "height", PointStamped, Told, Translation.height, Translation.wire_height, meaning="above the ground"
+        "height", PointStamped, Told, Translation.height, Translation.wire_height, meaning="its height above the ground"
     ),
 }
 _TF = Topic("/tf", TFMessage, Told, Translation.transform, if_parameter="publish_tf")
-#: By `Robot.image`. The decoded image of a JPEG is for its subscribers only, and made last.
+#: Rows by `Robot.image`. The decoded image of a JPEG is only for its subscribers, and created last.
 _IMAGES = {
     "": (),
-    "rgb8": (Topic(RAW, Image, Told, Translation.raw, Translation.wire_raw, newest, meaning="of its camera"),),
+    "rgb8": (Topic(RAW, Image, Told, Translation.raw, Translation.wire_raw, newest, meaning="images of its camera"),),
     "jpeg": (
         Topic(
             COMPRESSED, CompressedImage, Told, Translation.compressed, Translation.wire_compressed, meaning="as sent"
@@ -174,7 +174,7 @@ _IMAGES = {
 
 
 def make_rows(robot: type[Robot]) -> tuple[Topic, ...]:
-    """Return the rows of a robot's topics. Raises ImportError and AttributeError for a type that is not installed."""
+    """Return the rows of a robot's topics. Raises ImportError and AttributeError if a type is not installed."""
     standard = [_STANDARD[name] for name in robot.tells]
     if "odom" in robot.tells:
         standard.append(_TF)
@@ -182,7 +182,7 @@ def make_rows(robot: type[Robot]) -> tuple[Topic, ...]:
 
 
 def assemble(robot: type[Robot], translation: Translation, value: Callable[[str], Any], stamp: Time) -> Told:
-    """Return what topics say, as telemetry. Raises MissingTopicError without odometry, and if nothing is known."""
+    """Return the values of topics as telemetry. Raises MissingTopicError without odometry, or without any value."""
     fields: dict[str, Any] = {}
     for row in make_rows(robot):
         if row.from_ros and row.name not in robot.topics:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up robot with two wheels, which `drone-bridge new` copies: lines of text over TCP.
+"""Fictitious robot with two wheels, copied by `drone-bridge new`: lines of text over TCP.
 
 hello                      answered by: hello
-drive <left> <right>       speeds of the wheels, mm/s; the robot stops by itself 1 s after the last one
+drive <left> <right>       speeds of the wheels, mm/s; without one for 1 s, the robot stops by itself
 at <x> <y> <yaw> <left> <right> <battery>      ten times per second: mm, 0.001 rad, mm/s, mV
 """
 
@@ -10,33 +10,33 @@ from collections.abc import Iterator
 
 from drone_bridge.robot_class import BodyVelocity, Robot, Step, Telemetry
 
-AXLE_M = 0.3  # between the wheels
+AXLE_M = 0.3  # distance of the wheels
 
 
 class TwoWheels(Robot):
-    """The robot: how it is driven, and the robot's end of the same lines, for its emulator and its server."""
+    """The robot: its commands, and the robot's end of the same lines, for its emulator and its server."""
 
-    name, summary, port = "two_wheels", "a made-up robot with two wheels", 7700
+    name, summary, port = "two_wheels", "a fictitious robot with two wheels", 7700
     axes, fastest, watchdog_s = ("x", "yaw"), BodyVelocity(forward=1.0, turn=3.0), 1.0
 
     def __init__(self) -> None:
-        self.is_greeted = False  # of the robot's end
+        self.is_greeted = False  # at the robot's end
 
     def split(self, data: bytes) -> int:
         """Return the size of the first line."""
         return data.find(b"\n") + 1
 
     def greet(self) -> Iterator[Step]:
-        """Yield what is sent on a new connection, with the test of what answers it."""
+        """Yield the steps on a new connection, with the test of the answer."""
         yield b"hello\n", lambda line: line == b"hello\n"
 
     def drive(self, velocity: BodyVelocity) -> bytes:
-        """Return the line for a velocity; the right wheel is the faster one in a turn to the left."""
+        """Return the line for a velocity. The right wheel is faster in a left turn."""
         sides = (velocity.forward + sign * velocity.turn * AXLE_M / 2 for sign in (-1, 1))
         return "drive {} {}\n".format(*(round(1000 * side) for side in sides)).encode()
 
     def hear(self, packet: bytes) -> Telemetry | None:
-        """Return what a line of the robot reports. What raises ValueError is counted as rejected input."""
+        """Decode a line of the robot. Lines that raise ValueError count as rejected input."""
         word, *numbers = packet.decode("ascii").split()
         if word != "at":
             return None
@@ -45,18 +45,18 @@ class TwoWheels(Robot):
         return Telemetry((x / 1000, y / 1000, 0.0), yaw / 1000, velocity, battery / 1000)
 
     def obey(self, packet: bytes) -> BodyVelocity | bytes | None:
-        """Return the velocity that a line commands, or the line that answers it."""
+        """Decode a line to a velocity, or to the line that answers it."""
         word, *numbers = packet.decode("ascii").split()
         if word == "hello":
             self.is_greeted = True
             return packet
         left, right = map(int, numbers)
         if word != "drive":
-            raise ValueError(f"{word!r} is no command")
+            raise ValueError(f"unknown command {word!r}")
         return BodyVelocity((left + right) / 2000, turn=(right - left) / 1000 / AXLE_M)
 
     def tell(self, telemetry: Telemetry) -> bytes | None:
-        """Return the line that reports, once a client has said hello."""
+        """Return the line with telemetry, once a client has sent hello."""
         if not self.is_greeted or not telemetry.position:
             return None
         velocity = telemetry.velocity or BodyVelocity()

@@ -48,7 +48,7 @@ README = """# {name} for ROS 2, by drone_bridge
     drone-bridge check {name}            # does it stop, whatever happens?
     drone-bridge launch vehicle.launch.xml robot:={name} robot_host:=192.168.1.5 view:=true
 
-`{name}.py` is a made-up robot. Replace its methods one by one by what yours speaks.
+`{name}.py` is a fictitious robot. Replace its methods one by one by those of your robot.
 """
 
 

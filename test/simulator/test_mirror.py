@@ -151,14 +151,14 @@ def test_a_silent_entity_exists_without_a_state():
     scene = MirroredScene(lambda: 1.0)
     scene.add(0, MirroredEntity(has_source=True))
     assert scene.entities == [0]
-    with pytest.raises(RefusedError, match="not known"):
+    with pytest.raises(RefusedError, match="unknown"):
         scene.attribute(0, Attribute.POSITION)
     at_rest = wire_state(entity_state(random_values(1)))
     scene.update(0, at_rest)
     assert scene.attribute(0, Attribute.POSITION) == at_rest[0]
     scene.now_s = 1.1
     assert not scene.is_current(0)
-    with pytest.raises(RefusedError, match="not known"):
+    with pytest.raises(RefusedError, match="unknown"):
         scene.position(0)
     scene.update(7, at_rest)  # it has gone meanwhile
     assert not scene.has_entity(7)

@@ -140,7 +140,7 @@ def test_turbulence_walks_within_its_limits_and_alike_for_the_same_seed():
 
 @pytest.mark.parametrize("broken", [{"force_a": (1, 0, 0)}, {"torque_rate_a": 1}, {"force_b": (math.nan, 1, 1)}])
 def test_invalid_limits_of_turbulence_are_refused(broken):
-    with pytest.raises(ValueError, match="limits"):
+    with pytest.raises(ValueError, match="limit"):
         check_turbulence(replace(limits(), **broken))
 
 
