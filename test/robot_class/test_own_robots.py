@@ -195,4 +195,4 @@ def test_a_robot_that_there_is_not_is_refused_with_a_sentence(start, role):
     for words in (("nobody",), ()):
         refused = start(executable(f"robot_class_{role}"), *words)
         assert refused.wait() == 2
-        refused.wait_for_line("There is no .*robot '(nobody)?'")
+        refused.wait_for_line(r"[Rr]obot '(nobody)?'")

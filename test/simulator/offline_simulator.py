@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated simulator without sockets and clock: requests are answered at once, steps are made by the test."""
+"""Emulated simulator without sockets and clock: immediate answers, and steps made by the test."""
 
 import random
 
@@ -12,12 +12,12 @@ LEVEL = (1.0, 0.0, 0.0, 0.0)
 
 
 def entity(position=(0, 0, 0), mass=1.0, radius=0.2, inertia=(1, 1, 1), btom=LEVEL, q=LEVEL, corporeal=False, **more):
-    """An entity that nothing moves but its own velocity, unless told otherwise."""
+    """Return a request for an entity that by default is moved only by its own velocity."""
     return AddEntity(mass, radius, inertia, btom, position, q, corporeal, **more)
 
 
 class RecordingClient:
-    """Somebody who keeps streams, triggers and spies; `events` is what came to it."""
+    """Owner of streams, triggers and spies, with its received `events`."""
 
     def __init__(self):
         self.events = []
@@ -32,7 +32,7 @@ class RecordingClient:
 
 
 class OfflineSimulator:
-    """A world with the default environment, and one client by default."""
+    """World with the default environment, and a default client."""
 
     def __init__(self, rate=100.0, speed=1.0, seed=0, btom=LEVEL):
         timing = Timing(rate, speed)
@@ -44,7 +44,7 @@ class OfflineSimulator:
         self.client = RecordingClient()
 
     def ask(self, request, client=None):
-        """Return the answer, an Error too."""
+        """Return the answer, which may be an Error."""
         response = answer(self.context, client or self.client, request)
         if isinstance(response, Error):
             return response
@@ -54,24 +54,24 @@ class OfflineSimulator:
         return response
 
     def get(self, request, client=None):
-        """Return the answer, which must be no Error."""
+        """Return the answer, which must not be an Error."""
         response = self.ask(request, client)
         assert not isinstance(response, Error), f"{request!r} was answered with {response!r}"
         return response
 
     def add(self, request, client=None):
-        """Return the ID of what was added."""
+        """Return the ID of the added item."""
         return self.get(request, client).id
 
     def code(self, request):
-        """Return the code of the Error that answers this, which must be a sentence."""
+        """Return the code of the Error that answers this. Its text must be a sentence."""
         response = self.ask(request)
         assert isinstance(response, Error), f"{request!r} was answered with {response!r}"
         assert response.message.endswith(".")
         return response.code
 
     def step(self, count=1):
-        """Make steps; return what came to the client."""
+        """Make steps. Return the events of the client."""
         for _ in range(count):
             self.scene.step()
             self.world.notify_step()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ServedWorld: a session of simulator_server with its clients and the bridge behind it, in no time."""
+"""ServedWorld: a session of simulator_server with its clients and a bridge, with a fake clock."""
 
 from types import SimpleNamespace
 
@@ -21,7 +21,7 @@ STATE = (NOWHERE, NOWHERE, NOWHERE, IDENTITY, NOWHERE)  # at rest, looking north
 
 
 class PlainBridge:
-    """Its services: each gives the response that is set for it, as those of a bridge are; None is no response."""
+    """Services of a bridge, with configured responses. None: no response."""
 
     def __init__(self):
         self.responses = {}
@@ -43,7 +43,7 @@ class PlainBridge:
 
 
 class Client:
-    """A client's side of the wire."""
+    """Client's side of the wire."""
 
     def __init__(self, world, peer):
         self._world, self.peer = world, peer
@@ -76,13 +76,13 @@ class Client:
         return self._world.do(self._world.session.left, self.peer, f"{self.peer} has closed the connection.")
 
     def news(self):
-        """Return what has come, and forget it."""
+        """Return and clear the received messages."""
         events, self.events = self.events, []
         return events
 
 
 class ServedWorld(SessionTalk):
-    """A session, its clients, and the bridge behind it, whose services answer at once unless `answers_later`."""
+    """Session, its clients, and a bridge whose services respond at once unless `answers_later`."""
 
     def __init__(self, others=(), bridge=None, **options):
         self.parameters = {
@@ -113,7 +113,7 @@ class ServedWorld(SessionTalk):
         return not self.is_held
 
     def do(self, step, *arguments):
-        """Have the session do something, and do what it returns; return all of that."""
+        """Call the session and execute its actions. Return all actions."""
         return self.take(step(*arguments, self.now_s))
 
     def take(self, actions):
@@ -147,7 +147,7 @@ class ServedWorld(SessionTalk):
         return self.client.ask(request)
 
     def move(self, state=STATE, entity=VEHICLE):
-        """Have a topic say where an entity is."""
+        """Deliver a pose of an entity."""
         return self.do(self.session.moved, entity, state)
 
     def hold(self, is_held):
@@ -163,7 +163,7 @@ class ServedWorld(SessionTalk):
 
     @property
     def is_known(self):
-        """Whether the vehicle's state is."""
+        """Whether the vehicle's state is known."""
         return self.session._scene.is_current(VEHICLE)
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the simulator protocol for tests: asks and waits for the answer, and keeps what comes in between."""
+"""Client of the simulator protocol for tests: waits for answers, and keeps out-of-band messages."""
 
 import contextlib
 import socket
@@ -22,7 +22,7 @@ REPEAT_PERIOD_S = 0.1
 
 
 class RefusedError(AssertionError):
-    """The simulator answered with an Error, where the test expected none."""
+    """Unexpected Error as an answer."""
 
     def __init__(self, request, error):
         super().__init__(f"{request!r} was answered with {error!r}")
@@ -30,7 +30,7 @@ class RefusedError(AssertionError):
 
 
 class SimulatorClient:
-    """One connection to a simulator."""
+    """Connection to a simulator."""
 
     def __init__(self, port, receive_buffer=None, **limits):
         self.socket = socket.socket()
@@ -45,7 +45,7 @@ class SimulatorClient:
     # One request after the other.
 
     def ask(self, request):
-        """Return the answer, an Error too."""
+        """Return the answer, which may be an Error."""
         self.socket.sendall(self.prepare(request))
         while not isinstance(event := self.next_event(), Answer):
             pass
@@ -66,7 +66,7 @@ class SimulatorClient:
         return response
 
     def add(self, request):
-        """Return the ID of what was added."""
+        """Return the ID of the added item."""
         response = self.get(request)
         assert isinstance(response, Added)
         return response.id
@@ -79,13 +79,13 @@ class SimulatorClient:
         return response.code
 
     def settle(self):
-        """Wait until everything sent so far has been dealt with."""
+        """Wait until all messages sent so far are handled."""
         self.get(Reassure())
 
     # What comes by itself.
 
     def wait_for(self, kind, wanted=lambda event: True):
-        """Return the first event of a kind that is wanted, and forget it and what came before it."""
+        """Return the first event of a wanted kind. Drop it and earlier events."""
         deadline = time.monotonic() + TIMEOUT_S
         seen = 0
         while time.monotonic() < deadline:
@@ -99,24 +99,24 @@ class SimulatorClient:
         raise AssertionError(f"no {kind.__name__} in {self.events}")
 
     def collect_until(self, kind):
-        """Wait for an event of a kind; keep it, and all before it."""
+        """Wait for an event of a kind. Keep it and earlier events."""
         while not (self.events and isinstance(self.events[-1], kind)):
             self.next_event()
 
     def wait_until_closed(self):
-        """Read to the end. Raises RemoteProtocolError when it comes inside a message."""
+        """Read to the end. Raises RemoteProtocolError if it is inside a message."""
         with contextlib.suppress(ConnectionResetError):
             while not isinstance(self.next_event(), ConnectionClosed):
                 pass
 
     def take(self, kind):
-        """Return all events of a kind that have come, and forget them."""
+        """Return and drop all received events of a kind."""
         taken = [event for event in self.events if isinstance(event, kind)]
         self.events = [event for event in self.events if not isinstance(event, kind)]
         return taken
 
     def next_event(self):
-        """Return the next Answer, or what comes out of band, which is kept as well."""
+        """Return the next Answer, or an out-of-band message, which is also kept."""
         while (event := self._connection.next_event()) is NEED_DATA:
             data = self.socket.recv(65536)
             if data:
@@ -130,14 +130,14 @@ class SimulatorClient:
     # Bytes.
 
     def prepare(self, request):
-        """Return a request's bytes, to be sent by the caller; its answer is expected."""
+        """Return a request's bytes for the caller to send, and expect its answer."""
         return self._connection.send(request)
 
     def send_bytes(self, data):
         self.socket.sendall(data)
 
     def send_bytes_until_closed(self, data):
-        """Send again and again, and read nothing, until the simulator has had enough."""
+        """Send repeatedly without reading, until the simulator disconnects."""
         with contextlib.suppress(ConnectionError):
             while True:
                 self.socket.sendall(data)

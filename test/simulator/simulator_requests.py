@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Any request of the simulator's protocol, for hypothesis."""
+"""Hypothesis strategies for requests of the simulator's protocol."""
 
 from dataclasses import fields
 
@@ -50,7 +50,7 @@ EXTENDED = st.lists(st.builds(wire.ExtendedAttribute, KEYS, BYTES), max_size=3).
 
 
 def requests_of(kind):
-    """Requests of a kind, each with values that the wire can carry."""
+    """Return a strategy for requests of a kind that can be encoded."""
     if kind in (wire.SetEntity, wire.SetCamera):
         values = ATTRIBUTES if kind is wire.SetEntity else CAMERA_ATTRIBUTES
         return st.sampled_from(sorted(values)).flatmap(

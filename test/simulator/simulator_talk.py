@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SimulatorTalk: the session of simulator_bridge and a simulator, with a clock of the test's own."""
+"""SimulatorTalk: the session of simulator_bridge and a simulator, with a fake clock."""
 
 from collections import deque
 from random import Random
@@ -34,7 +34,7 @@ NAMES = ("requests", "streams")
 
 
 class Arbiter:
-    """Has one command, for COMMAND_TIMEOUT_S, or holds."""
+    """Arbiter with one command, which times out after COMMAND_TIMEOUT_S, or on hold."""
 
     def __init__(self):
         self.command, self.arrived_s, self.is_held = None, None, False
@@ -51,14 +51,14 @@ class Arbiter:
 
 
 def desired():
-    """Return what parameters name: streams, a camera that looks for the buoy, and a trigger."""
+    """Return the configured items: streams, a camera with the buoy as its target, and a trigger."""
     camera = Camera("front", FRONT)
     streams = [EntityStream(entity, 1) for entity in (VEHICLE, BUOY)]
     return [*streams, camera, CameraStream(camera, BUOY, 2), Trigger("near", sim.CollisionTrigger(0, 1, 0.5))]
 
 
 class SimulatorTalk(SessionTalk):
-    """A client's session, and a simulator that answers on each connection at once unless it `is_silent`."""
+    """Session of a client, and a simulator that answers at once unless it `is_silent`."""
 
     def __init__(self, **parameters):
         self.parameters = {**PARAMETERS, **parameters}
@@ -85,7 +85,7 @@ class SimulatorTalk(SessionTalk):
             raise ValueError(f"{name} is refused while the vehicle is held.")
 
     def requests_of(self, command, attitude):
-        """Return v by the command, and w of zero."""
+        """Return the commanded v, and zero w."""
         self.attitudes.append(attitude)
         return tuple(
             sim.SetEntity(VEHICLE, attribute, value)
@@ -95,12 +95,12 @@ class SimulatorTalk(SessionTalk):
     # The link.
 
     def connect(self):
-        """Have the simulator there, again if it closes on SPY; return all that was done."""
+        """Connect, again if the simulator disconnects on SPY. Return all actions."""
         done = self.open()
         return done if "streams" in self.wires else done + self.open()
 
     def open(self):
-        """Open both connections; return all that was done."""
+        """Open both connections. Return all actions."""
         self.wires = {name: sim.ServerConnection() for name in NAMES}
         self.asked = {name: [] for name in NAMES}
         self.unanswered = {name: deque() for name in NAMES}  # by a silent simulator
@@ -108,7 +108,7 @@ class SimulatorTalk(SessionTalk):
         return [action for name in NAMES for action in self.take(self.session.connected(name, self.now_s))]
 
     def take(self, actions):
-        """Do what the session wants, and have the simulator answer; return all of it."""
+        """Execute actions, and let the simulator answer. Return all actions."""
         done = list(actions)
         self.actions += done
         for action in actions:
@@ -134,19 +134,19 @@ class SimulatorTalk(SessionTalk):
         return done
 
     def say(self, name, *messages):
-        """Have the simulator say something on a connection."""
+        """Deliver a message of the simulator on a connection."""
         data = b"".join(map(self.wires[name].send, messages))
         return self.take(self.session.receive(data, name, self.now_s))
 
     def go_on(self):
-        """Have a silent simulator continue: it answers in order, and is silent no longer."""
+        """Resume a silent simulator, which answers in order."""
         for name, requests in self.unanswered.items():
             while requests:
                 self.say(name, self.world.usual_answer(requests.popleft()))
         self.is_silent = False
 
     def disconnect(self, *names):
-        """Have the simulator close connections, by default all of them; each ends the others here."""
+        """Close connections by the simulator, by default all. Each ends the others in the session."""
         done = []
         for name in names or tuple(self.wires):
             if self.wires.pop(name, None) and name not in self.closed:
@@ -154,20 +154,20 @@ class SimulatorTalk(SessionTalk):
         return done
 
     def reconnect(self):
-        """Have the simulator close all connections, and be there again."""
+        """Close all connections by the simulator, and connect again."""
         done = self.disconnect()
         return done + self.take(self.session.lost(self.now_s)) + self.connect()
 
     # Time and steps.
 
     def stall(self, seconds):
-        """Have this process stand still, and go on."""
+        """Stall this process, and resume it."""
         self.now_s += seconds
         self.session.fresh_since_s = self.now_s
         return self.take(self.session.resume(self.now_s))
 
     def step(self, values=None, stream=VEHICLE):
-        """Tell the state of an entity after a step."""
+        """Deliver the state of an entity after a step."""
         state = STILL | (values or {})
         data = sim.EntityData(stream, STREAMED, tuple(state[attribute] for attribute in STREAMED))
         return self.say("streams", data)
@@ -179,19 +179,19 @@ class SimulatorTalk(SessionTalk):
         return self.take(self.session.commanded(self.now_s))
 
     def ask(self, work, *arguments, asked_s=None):
-        """Ask for something; the request has its outcome in `outcome`, once there is one."""
+        """Post a request. `outcome` returns its outcome."""
         request = SimpleNamespace(asked_s=self.now_s if asked_s is None else asked_s)
         self.take(self.session.ask(request, work, arguments, self.now_s))
         return request
 
     def outcome(self, request):
-        """Return what came of something that was asked for, None if nothing has."""
+        """Return the outcome of a request. None: pending."""
         outcomes = [each for each in self.outcomes() if each.request is request]
         assert len(outcomes) <= 1
         return outcomes[0] if outcomes else None
 
     def outcomes(self):
-        """Return what came of everything that was asked for."""
+        """Return the outcomes of all requests."""
         return [each for each in self.actions if isinstance(each, Outcome)]
 
     # What was said.
@@ -201,12 +201,12 @@ class SimulatorTalk(SessionTalk):
         return [request for request in self.asked[name] if isinstance(request, kind)]
 
     def velocities(self):
-        """Return the velocities that the vehicle was given, in order."""
+        """Return the velocities sent to the vehicle, in order."""
         return [each.value for each in self.of(sim.SetEntity) if each.attribute == Attribute.VELOCITY]
 
     def published(self, kind):
         return [each.message for each in self.actions if isinstance(each, Publish) and isinstance(each.message, kind)]
 
     def noted(self, counter):
-        """Return the sentences about what is counted so."""
+        """Return the sentences of notes with this counter."""
         return [each.sentence for each in self.actions if isinstance(each, Note) and each.counter == counter]

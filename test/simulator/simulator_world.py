@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""World: what is simulated for tests, which decide on every message but the answers that all simulators give."""
+"""World: simulated world for tests, which control all messages except the standard answers."""
 
 from drone_bridge.motion.wxyz import multiply
 from drone_bridge.simulator import codec as sim
@@ -18,10 +18,10 @@ STREAMED = (0, 1, 2, 3, 4)
 
 
 class World:
-    """What is simulated, and the answers that all simulators give."""
+    """Simulated world, and the standard answers."""
 
     def reset(self, **behaviour):
-        """Begin a new world, in which everything is as it was at first."""
+        """Reset the world."""
         self.entities = {0: dict(STILL)}
         self.extended = {}
         self.btom = UPRIGHT  # of entity 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulator_bridge as a process, and an emulator that behaves as the CUAUV server."""
+"""Process tests of simulator_bridge, with an emulator that behaves like the CUAUV server."""
 
 import math
 import signal
@@ -65,7 +65,7 @@ def near(*values):
     return pytest.approx(values, abs=1e-3)
 
 
-def test_a_vehicle_that_was_turned_while_paused_is_known_to_look_where_it_does_and_steered(ros, emulate, connect):
+def test_a_vehicle_turned_while_paused_has_a_known_heading_and_is_steered(ros, emulate, connect):
     emulator = emulate("--quirks", "real", "--btom", BODY_TO_MODEL)
     client = connect(emulator)
     client.get(sim.SetEntity(VEHICLE, Attribute.ORIENTATION, EAST))
@@ -115,7 +115,7 @@ def test_a_server_that_dies_of_closed_connections_survives_its_own_suspension(ro
     assert emulator.is_running
 
 
-def test_a_server_that_dies_of_clients_that_just_close_survives_the_bridge(ros, emulate, connect):
+def test_a_server_that_dies_of_abrupt_closes_survives_the_bridge(ros, emulate, connect):
     emulator = emulate("--quirks", "real", "--fragile", "--running")
     odom = ros.subscribe(Odometry, "odom")
     for _ in range(3):

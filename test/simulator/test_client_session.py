@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_bridge says to a simulator over all of its connections: the session alone, in no time."""
+"""ClientSession of simulator_bridge across connections, in isolation, with a fake clock."""
 
 import math
 from dataclasses import replace
@@ -42,7 +42,7 @@ NO_VEHICLE = sim.Error(0, "No entity with given ID.")
 
 @pytest.fixture
 def talk():
-    """A session whose simulator is there, and has answered all that it was asked at first."""
+    """Return a talk whose simulator is connected and has answered the first requests."""
     talk = SimulatorTalk()
     talk.connect()
     return talk
@@ -56,10 +56,10 @@ def spying(**parameters):
     return talk
 
 
-# What it asks for at first.
+# First requests.
 
 
-def test_zero_comes_first_and_requests_and_streams_have_connections_of_their_own(talk):
+def test_zero_is_sent_first_and_requests_and_streams_have_separate_connections(talk):
     kinds = [type(each) for each in talk.asked["requests"][:10]]
     assert talk.asked["requests"][:2] == NEUTRAL
     assert kinds[2:] == [sim.GetConfig, *[sim.GetExtended] * 2, *[sim.GetEntity] * 5]
@@ -75,7 +75,7 @@ def test_zero_comes_first_and_requests_and_streams_have_connections_of_their_own
     assert talk.noted("connections") == ["Connected to requests."]
 
 
-def test_nothing_is_said_before_all_connections_are_there():
+def test_nothing_is_sent_before_all_connections_are_open():
     talk = SimulatorTalk()
     assert talk.session.connected("requests", talk.now_s) == []
     assert not talk.session.is_open
@@ -98,10 +98,10 @@ def test_a_simulator_without_a_vehicle_is_useful_too():
     assert talk.outcome(talk.ask(procedures.run, 0, False, TIMEOUT_S)).is_success
 
 
-# What is published.
+# Published events.
 
 
-def test_states_of_a_step_are_published_together_and_each_step_by_itself(talk):
+def test_states_of_a_step_are_published_together_and_steps_separately(talk):
     wire, north = talk.wires["streams"], lambda number: (number, 0.0, 0.0)
     data = b""
     for number in (1.0, 2.0):
@@ -116,7 +116,7 @@ def test_states_of_a_step_are_published_together_and_each_step_by_itself(talk):
     assert [each.nanoseconds for each in told[::2]] == [10_000_000, 20_000_000]
 
 
-def test_nothing_overtakes_the_states_before_it(talk):
+def test_events_are_published_after_earlier_states(talk):
     data = talk.wires["streams"].send(sim.EntityData(VEHICLE, STREAMED, tuple(STILL[each] for each in STREAMED)))
     data += talk.wires["streams"].send(sim.Triggered(0))
     kinds = [type(each) for each in published(talk.take(talk.session.receive(data, "streams", talk.now_s)))]
@@ -124,13 +124,13 @@ def test_nothing_overtakes_the_states_before_it(talk):
     assert talk.published(SimulatorEvent)[-1] == SimulatorEvent(sim.Triggered(0), "near")
 
 
-def test_a_view_says_by_which_camera_whom_it_shows(talk):
+def test_a_camera_view_names_its_camera_and_target(talk):
     view = sim.CameraData(0, 0.25, -0.5, 0.125, 4.0)
     talk.say("streams", view)
     assert talk.published(SimulatorEvent)[-1] == SimulatorEvent(view, "buoy", (0, "front", BUOY))
 
 
-def test_states_that_make_no_sense_and_unknown_streams_are_counted_and_not_published(talk):
+def test_invalid_states_and_unknown_streams_are_counted_and_not_published(talk):
     for bad in ({Attribute.POSITION: (math.nan, 0.0, 0.0)}, {Attribute.ORIENTATION: (0.0,) * 4}):
         talk.step(bad)
     assert [sentence.split(":")[0] for sentence in talk.noted("bad_numbers")] == ["Entity 0"] * 2
@@ -141,7 +141,7 @@ def test_states_that_make_no_sense_and_unknown_streams_are_counted_and_not_publi
     assert talk.session.is_open
 
 
-def test_the_time_does_not_run_back_when_the_simulator_starts_again(talk):
+def test_the_time_does_not_decrease_when_the_simulator_restarts(talk):
     for _ in range(10):
         talk.step()
     talk.world.reset(answers={sim.GetConfig: sim.Configured(50.0, 2.0, False, False)})
@@ -152,10 +152,10 @@ def test_the_time_does_not_run_back_when_the_simulator_starts_again(talk):
     assert told[-1] == 10 * 10_000_000 + 40_000_000
 
 
-# Entities that come and go.
+# Added and removed entities.
 
 
-def test_where_spying_closes_the_connection_entities_are_listed(talk):
+def test_entities_are_polled_if_spy_disconnects(talk):
     assert len(talk.noted("connections")) == 1
     assert not talk.noted("lost_connections")
     assert not talk.of(sim.Spy, "streams")
@@ -167,7 +167,7 @@ def test_where_spying_closes_the_connection_entities_are_listed(talk):
     assert told == [sim.Spied(True, ItemType.ENTITY, 9), sim.Spied(False, ItemType.ENTITY, 9)]
 
 
-def test_a_simulator_that_closes_the_connection_on_spying_has_been_asked_for_nothing_else():
+def test_spy_precedes_requests_that_change_the_world():
     talk = SimulatorTalk(item_events="spy")
     talk.connect()
     assert not talk.session.is_open
@@ -177,7 +177,7 @@ def test_a_simulator_that_closes_the_connection_on_spying_has_been_asked_for_not
 
 
 @pytest.mark.parametrize("is_refused", [False, True])
-def test_where_spying_is_supported_it_is_used_on_the_streams_connection(is_refused):
+def test_supported_spy_is_used_on_the_streams_connection(is_refused):
     talk = SimulatorTalk()
     talk.world.closes_on = set()
     if is_refused:
@@ -192,7 +192,7 @@ def test_where_spying_is_supported_it_is_used_on_the_streams_connection(is_refus
     assert (len(talk.of(sim.ListEntities)) > lists) is is_refused
 
 
-def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch):
+def test_unhandled_reports_of_items_are_bounded(monkeypatch):
     monkeypatch.setattr(connected_client, "MAX_ENTITIES", 20)
     talk = spying()
     talk.is_silent = True
@@ -204,7 +204,7 @@ def test_a_simulator_that_reports_items_without_end_fills_no_memory(monkeypatch)
     assert "20 items" in talk.noted("rejected_input")[0]
 
 
-def test_who_does_not_answer_spying_is_not_asked_the_next_time_and_again_after_that():
+def test_an_unanswered_spy_is_omitted_on_the_next_connection_only():
     talk = SimulatorTalk()
     talk.world.closes_on, talk.world.answers = set(), {sim.Spy: lambda request: None}
     talk.connect()
@@ -217,7 +217,7 @@ def test_who_does_not_answer_spying_is_not_asked_the_next_time_and_again_after_t
     assert talk.published(DiagnosticValue)[-1] == DiagnosticValue("item_events", "spy")
 
 
-def test_a_simulator_that_closes_on_spying_is_connected_to_again_at_once_unless_it_never_answers():
+def test_a_disconnect_on_spy_reconnects_at_once_unless_the_simulator_never_answers():
     talk = SimulatorTalk()
     is_proven = []
     for is_silent in (False, True, False):
@@ -232,7 +232,7 @@ def test_a_simulator_that_closes_on_spying_is_connected_to_again_at_once_unless_
     assert is_proven == [True, True, True, False, False, True]
 
 
-def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes():
+def test_a_missing_entity_is_streamed_once_it_is_added():
     talk = SimulatorTalk()
     del talk.world.entities[BUOY]
     talk.connect()
@@ -242,7 +242,7 @@ def test_an_entity_that_was_missing_is_streamed_as_soon_as_it_comes():
     assert [each.id for each in talk.of(sim.StreamEntity, "streams")[asked:]] == [BUOY]
 
 
-def test_an_entity_that_comes_before_the_first_list_is_streamed_too():
+def test_an_entity_added_before_the_first_list_is_streamed():
     talk = SimulatorTalk()
     del talk.world.entities[BUOY]
     talk.world.answers[sim.ListEntities] = sim.EntitiesListed((VEHICLE, BUOY))
@@ -252,7 +252,7 @@ def test_an_entity_that_comes_before_the_first_list_is_streamed_too():
 
 
 @pytest.mark.parametrize("talk", [SimulatorTalk(), SimulatorTalk(item_events="spy")], ids=["poll", "spy"])
-def test_an_entity_that_is_removed_here_is_announced_once_and_by_its_name(talk):
+def test_an_entity_removed_here_is_announced_once_with_its_name(talk):
     talk.world.closes_on -= {sim.Spy} if talk.parameters["item_events"] == "spy" else set()
     talk.connect()
     number = talk.outcome(talk.ask(procedures.spawn, ball(), "float", True, 1)).result
@@ -269,7 +269,7 @@ def test_an_entity_that_is_removed_here_is_announced_once_and_by_its_name(talk):
     assert [each for each in talk.published(SimulatorEvent) if not each.message.is_added] == [gone]
 
 
-def test_a_simulator_that_is_slow_is_not_asked_again_before_it_has_answered(talk):
+def test_a_slow_simulator_is_not_polled_before_it_has_answered(talk):
     talk.world.answers[sim.ListEntities] = lambda request: None
     talk.run(1.5)
     lists = len(talk.of(sim.ListEntities))
@@ -293,7 +293,7 @@ def test_a_command_is_sent_at_once_and_then_the_newest_at_the_rate(talk):
     assert talk.velocities()[2:] == [SET[EAST]]
 
 
-def test_without_a_command_the_vehicle_gets_zero_and_is_then_left_alone(talk):
+def test_without_a_command_the_vehicle_gets_zero_and_is_then_released(talk):
     talk.command(NORTH)
     talk.run(COMMAND_TIMEOUT_S + 2 * PERIOD_S)
     assert set(talk.velocities()[-1:]) == {SET[STOPPED]}
@@ -304,12 +304,12 @@ def test_without_a_command_the_vehicle_gets_zero_and_is_then_left_alone(talk):
     assert len(talk.velocities()) == count
 
 
-def test_a_vehicle_that_nobody_commands_is_left_alone(talk):
+def test_a_vehicle_without_commands_is_not_steered(talk):
     talk.run(5.0)
     assert talk.velocities() == [SET[STOPPED]]
 
 
-def test_a_stop_does_not_wait_for_answers_but_other_velocities_do(talk):
+def test_a_stop_is_immediate_and_other_velocities_wait_for_answers(talk):
     talk.command(NORTH)
     talk.run(PERIOD_S)
     talk.is_silent = True
@@ -325,7 +325,7 @@ def test_a_stop_does_not_wait_for_answers_but_other_velocities_do(talk):
     assert talk.velocities()[count:] == [SET[STOPPED]]
 
 
-def test_velocities_go_while_an_answer_is_outstanding(talk):
+def test_velocities_are_sent_while_an_answer_is_pending(talk):
     talk.is_silent = True
     pending = talk.ask(procedures.spawn, ball(), "", True, 1)
     talk.command(NORTH)
@@ -333,7 +333,7 @@ def test_velocities_go_while_an_answer_is_outstanding(talk):
     assert talk.outcome(pending) is None
 
 
-def test_velocities_are_for_where_the_vehicle_points_to_now(talk):
+def test_velocities_use_the_current_attitude(talk):
     talk.step({Attribute.ORIENTATION: TURNED})
     talk.command(NORTH)
     assert talk.attitudes[-1] == pytest.approx(TURNED)
@@ -345,7 +345,7 @@ def test_a_refused_velocity_is_counted(talk):
     assert "entity 0 (code 0)" in talk.noted("refused_velocities")[0]
 
 
-def test_that_the_vehicle_was_removed_is_said_once(talk):
+def test_the_removal_of_the_vehicle_is_reported_once(talk):
     talk.step()
     vehicle = talk.world.entities.pop(VEHICLE)
     talk.world.answers[sim.SetEntity] = NO_VEHICLE
@@ -364,7 +364,7 @@ def test_that_the_vehicle_was_removed_is_said_once(talk):
     assert talk.velocities()[-1] == SET[EAST]
 
 
-def test_on_hold_the_vehicle_is_kept_still_for_as_long_as_that_lasts(talk):
+def test_on_hold_zero_is_repeated(talk):
     talk.command(NORTH)
     talk.arbiter.is_held = True
     talk.take(talk.session.commanded(talk.now_s))
@@ -375,7 +375,7 @@ def test_on_hold_the_vehicle_is_kept_still_for_as_long_as_that_lasts(talk):
     assert len(talk.velocities()) > count
 
 
-def test_on_hold_the_vehicle_is_kept_still_on_the_next_connection_as_well(talk):
+def test_on_hold_zero_is_repeated_on_the_next_connection(talk):
     talk.run(1.0)
     talk.disconnect("requests")
     talk.arbiter.is_held = True  # which nobody hears of, as there is no link
@@ -386,7 +386,7 @@ def test_on_hold_the_vehicle_is_kept_still_on_the_next_connection_as_well(talk):
     assert len(talk.velocities()) > count
 
 
-def test_on_hold_the_vehicle_is_kept_still_right_after_a_stall(talk):
+def test_on_hold_zero_is_sent_right_after_a_stall(talk):
     talk.run(1.0)
     count = len(talk.velocities())
     talk.arbiter.is_held = True  # which was posted, and dropped by the stall
@@ -394,7 +394,7 @@ def test_on_hold_the_vehicle_is_kept_still_right_after_a_stall(talk):
     assert talk.velocities()[count:] == [SET[STOPPED]]
 
 
-def test_a_vehicle_of_unknown_attitude_gets_nothing_but_zero():
+def test_a_vehicle_with_unknown_attitude_gets_only_zero():
     talk = SimulatorTalk(body_to_model=ZEROS)
     talk.connect()
     talk.step()  # it runs
@@ -407,7 +407,7 @@ def test_a_vehicle_of_unknown_attitude_gets_nothing_but_zero():
     assert len(talk.velocities()) > 1
 
 
-def test_the_end_leaves_a_vehicle_standing_that_is_being_steered(talk):
+def test_the_end_stops_a_steered_vehicle(talk):
     talk.command(NORTH)
     talk.arbiter.command = None
     actions = talk.take(talk.session.end(talk.now_s))
@@ -417,13 +417,13 @@ def test_the_end_leaves_a_vehicle_standing_that_is_being_steered(talk):
     assert talk.session.is_over
 
 
-def test_the_end_says_nothing_to_a_vehicle_that_is_left_alone(talk):
+def test_the_end_sends_nothing_to_a_released_vehicle(talk):
     actions = talk.take(talk.session.end(talk.now_s))
     assert not [each for each in actions if isinstance(each, Send)]
     assert sorted(talk.closed) == ["requests", "streams"]
 
 
-def test_each_connection_begins_with_zero_and_without_what_was_commanded_before(talk):
+def test_each_connection_starts_with_zero_and_without_earlier_commands(talk):
     talk.command(NORTH)
     talk.reconnect()
     assert talk.asked["requests"][:2] == NEUTRAL
@@ -434,13 +434,13 @@ def test_each_connection_begins_with_zero_and_without_what_was_commanded_before(
 # Stalls.
 
 
-def test_after_a_stall_zero_is_sent_at_once_instead_of_a_command_that_is_old(talk):
+def test_after_a_stall_zero_replaces_a_stale_command_at_once(talk):
     talk.command(NORTH)
     talk.stall(0.6)
     assert talk.velocities()[-1] == SET[STOPPED]
 
 
-def test_after_a_stall_zero_does_not_wait_for_the_rate():
+def test_after_a_stall_zero_is_not_rate_limited():
     talk = SimulatorTalk(rate=0.5)
     talk.connect()
     talk.run(3.0)
@@ -449,14 +449,14 @@ def test_after_a_stall_zero_does_not_wait_for_the_rate():
     assert talk.velocities()[-2:] == [SET[NORTH], SET[STOPPED]]
 
 
-def test_after_a_stall_what_may_be_on_its_way_is_followed_by_what_is_commanded_now(talk):
+def test_after_a_stall_a_current_command_is_sent_again(talk):
     talk.command(NORTH)
     talk.arbiter.command, talk.arbiter.arrived_s = EAST, talk.now_s + 0.4
     talk.stall(0.5)
     assert talk.velocities()[-1] == SET[EAST]
 
 
-def test_while_this_process_stood_still_nobody_was_silent(talk):
+def test_a_stall_of_this_process_does_not_count_as_silence(talk):
     talk.is_silent = True
     asked = talk.ask(procedures.ask, sim.Reassure())
     talk.stall(10.0)
@@ -466,7 +466,7 @@ def test_while_this_process_stood_still_nobody_was_silent(talk):
     assert not talk.outcome(asked).is_success
 
 
-def test_what_was_asked_for_before_a_stall_is_refused(talk):
+def test_requests_from_before_a_stall_are_refused(talk):
     talk.stall(1.0)
     refused = talk.outcome(talk.ask(procedures.run, 0, False, TIMEOUT_S, asked_s=talk.now_s - 0.5))
     assert (refused.is_success, refused.result) == (False, -1)
@@ -474,7 +474,7 @@ def test_what_was_asked_for_before_a_stall_is_refused(talk):
     assert not talk.of(sim.Run)
 
 
-def test_what_was_accepted_before_a_stall_does_not_move_the_vehicle_after_it(talk):
+def test_procedures_from_before_a_stall_do_not_move_the_vehicle(talk):
     talk.is_silent = True
 
     def forward(orientation):
@@ -490,7 +490,7 @@ def test_what_was_accepted_before_a_stall_does_not_move_the_vehicle_after_it(tal
     assert set(talk.velocities()) == {SET[STOPPED]}
 
 
-def test_a_stall_is_no_pause_in_which_the_vehicle_could_be_turned():
+def test_a_stall_of_this_process_does_not_count_as_a_pause():
     talk = SimulatorTalk(body_to_model=ZEROS)
     talk.connect()
     talk.step()
@@ -498,10 +498,10 @@ def test_a_stall_is_no_pause_in_which_the_vehicle_could_be_turned():
     assert not [each for each in talk.of(sim.SetEntity) if each.attribute == Attribute.ORIENTATION]
 
 
-# Silence and nonsense.
+# Silence and invalid data.
 
 
-def test_a_suspended_simulator_gets_zero_once_and_is_not_left(talk):
+def test_a_suspended_simulator_gets_zero_once_and_stays_connected(talk):
     talk.command(NORTH)
     talk.run(PERIOD_S)
     talk.is_silent = True
@@ -522,7 +522,7 @@ def test_a_suspended_simulator_gets_zero_once_and_is_not_left(talk):
     assert not talk.closed
 
 
-def test_a_suspended_simulator_that_nobody_steers_gets_nothing(talk):
+def test_a_suspended_simulator_that_is_not_steered_gets_nothing(talk):
     talk.is_silent = True
     talk.run(PROBE_AFTER_S)
     before = len(talk.asked["requests"])
@@ -530,7 +530,7 @@ def test_a_suspended_simulator_that_nobody_steers_gets_nothing(talk):
     assert len(talk.asked["requests"]) == before
 
 
-def test_a_simulator_that_is_suspended_while_it_is_connected_to_is_not_left():
+def test_a_simulator_suspended_during_the_connection_stays_connected():
     talk = SimulatorTalk()
     talk.world.closes_on, talk.is_silent = set(), True
     talk.open()
@@ -541,7 +541,7 @@ def test_a_simulator_that_is_suspended_while_it_is_connected_to_is_not_left():
     assert talk.session.is_open
 
 
-def test_callers_do_not_wait_for_a_suspended_simulator_and_their_requests_are_not_sent_to_it(talk):
+def test_calls_to_a_suspended_simulator_time_out_without_being_sent(talk):
     talk.is_silent = True
     asked, waiting = talk.ask(procedures.ask, sim.Reassure()), talk.ask(procedures.ask, sim.GetConfig())
     talk.run(TIMEOUT_S - 0.1)
@@ -555,7 +555,7 @@ def test_callers_do_not_wait_for_a_suspended_simulator_and_their_requests_are_no
     assert talk.outcome(talk.ask(procedures.ask, sim.GetConfig())).is_success
 
 
-def test_an_item_that_is_added_after_its_caller_has_given_up_is_removed(talk):
+def test_an_item_added_after_its_caller_timed_out_is_removed(talk):
     talk.is_silent = True
     talk.ask(procedures.add, EntityStream(BUOY, 7))
     talk.run(TIMEOUT_S)
@@ -564,7 +564,7 @@ def test_an_item_that_is_added_after_its_caller_has_given_up_is_removed(talk):
     assert talk.asked["streams"][-1] == sim.Remove(ItemType.ENTITY_STREAM, added)
 
 
-def test_an_idle_simulator_is_asked_for_a_sign_of_life():
+def test_an_idle_simulator_is_probed():
     talk = SimulatorTalk(item_events="none")
     talk.connect()
     talk.run(PROBE_AFTER_S)
@@ -572,7 +572,7 @@ def test_an_idle_simulator_is_asked_for_a_sign_of_life():
     assert talk.session.silent_s(talk.now_s) == 0.0
 
 
-def test_answers_that_come_one_after_the_other_are_not_overdue(talk):
+def test_successive_answers_are_not_overdue(talk):
     talk.world.answers[sim.GetEntity] = lambda request: None
     asked = talk.ask(procedures.get_state, BUOY)
     for attribute in (*STREAMED, Attribute.CORPOREAL):
@@ -582,7 +582,7 @@ def test_answers_that_come_one_after_the_other_are_not_overdue(talk):
     assert talk.outcome(asked).is_success
 
 
-def test_nonsense_ends_the_connections_without_counting_as_lost(talk):
+def test_invalid_data_end_the_connections_without_counting_as_lost(talk):
     talk.command(NORTH)
     talk.take(talk.session.receive(b"\x0d\0\0\0\0", "streams", talk.now_s))
     assert len(talk.noted("rejected_input")) == 1
@@ -591,13 +591,13 @@ def test_nonsense_ends_the_connections_without_counting_as_lost(talk):
     assert talk.asked["requests"][-2:] == NEUTRAL
 
 
-def test_what_came_before_nonsense_is_published(talk):
+def test_messages_before_invalid_data_are_published(talk):
     data = talk.wires["streams"].send(sim.EntityData(VEHICLE, STREAMED, tuple(STILL[each] for each in STREAMED)))
     talk.take(talk.session.receive(data + b"\x0d\0\0\0\0", "streams", talk.now_s))
     assert talk.published(States)
 
 
-def test_the_end_of_one_connection_names_the_request_that_it_may_have_been_for(talk):
+def test_a_disconnect_names_the_request_that_may_have_caused_it(talk):
     talk.world.answers[sim.AddEntity] = lambda request: None
     asked = talk.ask(procedures.spawn, ball(), "", True, 1)
     talk.disconnect("requests")
@@ -613,7 +613,7 @@ def test_the_end_of_the_streams_ends_the_requests_with_zero(talk):
     assert talk.closed == ["requests"]
 
 
-def test_after_a_fault_the_vehicle_stands_and_who_waits_is_answered(talk):
+def test_a_fault_stops_the_vehicle_and_answers_callers(talk):
     talk.command(NORTH)
     talk.world.answers[sim.Reassure] = lambda request: None
     asked = talk.ask(procedures.ask, sim.Reassure())
@@ -623,12 +623,12 @@ def test_after_a_fault_the_vehicle_stands_and_who_waits_is_answered(talk):
     assert talk.session.lost(talk.now_s) == []
 
 
-def test_who_asks_without_a_connection_is_refused():
+def test_calls_without_a_connection_are_refused():
     talk = SimulatorTalk()
     assert talk.outcome(talk.ask(procedures.pause)).sentence == NOT_CONNECTED
 
 
-def test_requests_without_an_answer_are_bounded(talk):
+def test_pending_calls_are_bounded(talk):
     talk.world.answers[sim.Reassure] = lambda request: None
     asked = [talk.ask(procedures.ask, sim.Reassure()) for _ in range(MAX_CALLS + 1)]
     assert str(MAX_CALLS) in talk.outcome(asked[-1]).sentence
@@ -648,7 +648,7 @@ def test_an_item_whose_request_timed_out_is_not_restored(talk):
     assert [each.id for each in talk.of(sim.StreamEntity, "streams")] == [VEHICLE, BUOY]
 
 
-def test_a_camera_stream_without_a_target_is_warned_of_once_and_streamed_when_that_comes(talk):
+def test_a_camera_stream_without_a_target_warns_once_and_starts_with_the_target(talk):
     talk.world.answers[sim.StreamCamera] = lambda request: (
         talk.world.usual_answer(request) if request.target in talk.world.entities else sim.Error(1, "No entity.")
     )
@@ -667,7 +667,7 @@ def test_a_camera_stream_without_a_target_is_warned_of_once_and_streamed_when_th
 # Simulations.
 
 
-def test_the_same_simulation_goes_on_after_a_reconnect(talk):
+def test_the_same_simulation_is_recognized_after_a_reconnect(talk):
     assert talk.published(ConnectionStarted) == [ConnectionStarted(True)]
     talk.outcome(talk.ask(procedures.add, EntityStream(BUOY, 7)))
     talk.reconnect()
@@ -677,7 +677,7 @@ def test_the_same_simulation_goes_on_after_a_reconnect(talk):
     assert talk.of(sim.StreamCamera, "streams") == [sim.StreamCamera(0, 2, BUOY)]
 
 
-def test_in_a_new_simulation_there_is_what_parameters_name_and_nothing_that_services_added(talk):
+def test_a_new_simulation_has_only_configured_items(talk):
     number = talk.outcome(talk.ask(procedures.spawn, ball(), "ball", True, 1)).result
     talk.ask(procedures.add_camera, "down", FRONT, (0,), 1)
     assert talk.published(PublishedScene)[-1].entities[number] == "ball"
@@ -718,7 +718,7 @@ def test_refused_items_are_logged_and_requested_on_the_next_connection(talk):
     assert talk.published(SimulatorEvent)[-1].name == "near"
 
 
-# Where the vehicle points to.
+# Heading.
 
 
 def learning(**parameters):
@@ -733,11 +733,11 @@ LEARNED_S = CONNECT_QUIET_S + 0.2
 
 
 def turns(talk):
-    """Return how often the vehicle was turned by the bridge."""
+    """Return the number of times that the bridge has turned the vehicle."""
     return [each for each in talk.of(sim.SetEntity) if each.attribute == Attribute.ORIENTATION]
 
 
-def test_how_principal_axes_lie_is_learned_while_paused_and_kept():
+def test_the_rotation_of_principal_axes_is_learned_while_paused_and_stored():
     talk = learning()
     assert talk.published(BodyToModelKnown)[-1].rotation is None
     talk.run(LEARNED_S)
@@ -752,7 +752,7 @@ def test_how_principal_axes_lie_is_learned_while_paused_and_kept():
 
 @pytest.mark.parametrize("first_s", [0.0, 0.5, CONNECT_QUIET_S - 0.1])
 @pytest.mark.parametrize("late_s", [0.2, 1.0, 10.0])
-def test_steps_that_come_late_are_no_pause_in_which_the_vehicle_could_be_turned(first_s, late_s):
+def test_late_steps_do_not_count_as_a_pause(first_s, late_s):
     talk = learning()
     talk.run(first_s)
     for _ in range(20):
@@ -763,7 +763,7 @@ def test_steps_that_come_late_are_no_pause_in_which_the_vehicle_could_be_turned(
     assert "running" in talk.noted("unknown_heading")[0]
 
 
-def test_a_simulation_of_long_steps_is_not_taken_for_paused():
+def test_a_simulation_with_long_steps_does_not_count_as_paused():
     talk = SimulatorTalk(body_to_model=ZEROS)
     talk.world.answers[sim.GetConfig] = sim.Configured(0.25, 1.0, False, False)
     talk.connect()
@@ -774,7 +774,7 @@ def test_a_simulation_of_long_steps_is_not_taken_for_paused():
 
 
 @pytest.mark.parametrize("answer", [sim.Ok(), sim.Error(0, "Simulator is not running.")])
-def test_in_a_pause_that_was_requested_here_it_is_learned_before_the_next_run(answer):
+def test_the_rotation_is_learned_in_a_pause_requested_here_before_the_next_run(answer):
     talk = learning()
     talk.step({Attribute.ORIENTATION: TURNED})
     talk.run(10.0)
@@ -788,7 +788,7 @@ def test_in_a_pause_that_was_requested_here_it_is_learned_before_the_next_run(an
     assert talk.asked["requests"].index(sim.Run(0)) > talk.asked["requests"].index(turns(talk)[-1])
 
 
-def test_a_pause_that_others_have_ended_is_none():
+def test_a_pause_ended_by_others_does_not_count():
     talk = learning()
     talk.step({Attribute.ORIENTATION: TURNED})
     talk.ask(procedures.pause)
@@ -799,7 +799,7 @@ def test_a_pause_that_others_have_ended_is_none():
     assert not turns(talk)
 
 
-def test_a_pause_that_was_refused_is_none():
+def test_a_refused_pause_does_not_count():
     talk = learning()
     talk.step({Attribute.ORIENTATION: TURNED})
     talk.world.answers[sim.Pause] = sim.Error(1, "Not now.")
@@ -809,14 +809,14 @@ def test_a_pause_that_was_refused_is_none():
 
 
 def come_back(talk, **changes):
-    """Have another simulator run in which nothing is stored; return the rotation that the bridge goes by."""
+    """Connect to another running simulator without stored rotation. Return the rotation that the bridge uses."""
     vehicle = talk.world.entities[VEHICLE] | changes.pop("vehicle", {})
     talk.world.reset(entities={VEHICLE: vehicle, BUOY: dict(STILL)}, btom=TURNED, **changes)
     talk.reconnect()
     return talk.published(BodyToModelKnown)[-1].rotation
 
 
-def test_what_was_known_is_kept_where_the_vehicle_is_where_it_was_and_steered_at_once():
+def test_a_known_rotation_is_kept_if_the_vehicle_has_not_moved():
     talk = learning()
     talk.run(LEARNED_S)
     moving = {Attribute.ORIENTATION: TURNED, Attribute.VELOCITY: (1.0, 0.0, 0.0)}
@@ -832,14 +832,14 @@ def test_what_was_known_is_kept_where_the_vehicle_is_where_it_was_and_steered_at
 @pytest.mark.parametrize(
     "moved", [{Attribute.POSITION: (20.0, 0.0, 0.0)}, {Attribute.ORIENTATION: (0.0, 1.0, 0.0, 0.0)}]
 )
-def test_what_was_known_is_forgotten_where_the_vehicle_is_elsewhere(moved):
+def test_a_known_rotation_is_dropped_if_the_vehicle_has_moved(moved):
     talk = learning()
     talk.run(LEARNED_S)
     talk.step({Attribute.ORIENTATION: TURNED}, stream=2)
     assert come_back(talk, vehicle=moved) is None
 
 
-def test_a_vehicle_that_others_turn_meanwhile_is_looked_at_again():
+def test_learning_is_retried_if_others_turn_the_vehicle():
     talk = learning()
     turned = iter([TURNED, UPRIGHT, UPRIGHT])
     talk.world.answers[sim.GetEntity] = lambda request: sim.EntityGot(request.attribute, next(turned))
@@ -852,7 +852,7 @@ def test_a_vehicle_that_others_turn_meanwhile_is_looked_at_again():
     assert BODY_TO_MODEL in talk.world.extended
 
 
-def test_a_simulation_that_turns_out_to_run_is_not_turned():
+def test_a_vehicle_in_a_running_simulation_is_not_turned():
     talk = learning()
     talk.world.answers[sim.GetEntity] = lambda request: None
     talk.run(LEARNED_S)
@@ -883,11 +883,11 @@ def test_a_simulation_that_the_bridge_unpauses_runs_once_the_heading_is_known():
     assert BODY_TO_MODEL in talk.world.extended
 
 
-# Runs that are waited for.
+# Awaited runs.
 
 
 @pytest.mark.parametrize("order", ["completed first", "answer first"])
-def test_steps_can_be_waited_for_whatever_overtakes_what(talk, order):
+def test_an_awaited_run_ends_in_any_order_of_messages(talk, order):
     talk.world.answers[sim.Run] = lambda request: None
     asked = talk.ask(procedures.run, 1, True, TIMEOUT_S)
     said = [sim.Completed(), sim.Ok()] if order == "completed first" else [sim.Ok(), sim.Completed()]
@@ -899,7 +899,7 @@ def test_steps_can_be_waited_for_whatever_overtakes_what(talk, order):
     assert [each.message for each in talk.published(SimulatorEvent)] == [sim.Completed()]
 
 
-def test_waiting_for_steps_ends_when_there_are_none_and_lets_others_pass(talk):
+def test_an_awaited_run_times_out_without_steps_and_lets_others_pass(talk):
     asked = talk.ask(procedures.run, 1000, True, TIMEOUT_S)
     assert talk.outcome(talk.ask(procedures.ask, sim.Reassure())).is_success
     talk.run(TIMEOUT_S - 0.1)
@@ -912,7 +912,7 @@ def test_waiting_for_steps_ends_when_there_are_none_and_lets_others_pass(talk):
     assert "no step" in talk.outcome(asked).sentence
 
 
-def test_waiting_for_steps_ends_when_somebody_pauses_here(talk):
+def test_an_awaited_run_ends_with_a_pause_requested_here(talk):
     asked = [talk.ask(procedures.run, 1000, True, TIMEOUT_S) for _ in range(2)]
     assert talk.outcome(talk.ask(procedures.pause)).is_success
     assert [talk.outcome(each).sentence for each in asked] == [
@@ -920,7 +920,7 @@ def test_waiting_for_steps_ends_when_somebody_pauses_here(talk):
     ] * 2
 
 
-def test_waiting_for_steps_ends_with_the_connection(talk):
+def test_an_awaited_run_ends_with_the_connection(talk):
     asked = talk.ask(procedures.run, 1000, True, TIMEOUT_S)
     talk.disconnect()
     assert talk.outcome(asked).sentence == "requests has closed the connection."
@@ -930,12 +930,12 @@ def test_waiting_for_steps_ends_with_the_connection(talk):
 
 
 def of_cameras(talk):
-    """Return what was asked about streams of cameras."""
+    """Return the requests about streams of cameras."""
     removed = [each for each in talk.asked["streams"] if isinstance(each, sim.StreamCamera | sim.Remove)]
     return [("remove" if isinstance(each, sim.Remove) else "stream", each.id) for each in removed]
 
 
-def test_cameras_are_there_before_any_of_them_is_streamed():
+def test_cameras_are_added_before_their_streams():
     talk = SimulatorTalk()
     talk.world.answers[sim.AddCamera] = lambda request: None
     talk.connect()
@@ -951,7 +951,7 @@ def test_adding_a_camera_recreates_the_streams_of_the_others(talk):
     assert talk.published(SimulatorEvent)[-1].camera == (1, "down", BUOY)
 
 
-def test_a_camera_that_comes_back_with_its_entity_recreates_the_streams_of_the_others(talk):
+def test_a_camera_restored_with_its_entity_recreates_other_streams(talk):
     talk.world.entities[9] = dict(STILL)
     talk.run(1.1)
     there = talk.outcome(talk.ask(procedures.add_camera, "there", replace(FRONT, entity=BUOY), (9,), 1)).result
@@ -976,14 +976,14 @@ def test_removing_an_entity_recreates_camera_streams_once(who):
     assert of_cameras(talk) == [("stream", 0), ("remove", 0), ("stream", 0)]
 
 
-def test_a_removed_camera_is_not_there_any_more_and_its_streams_are_not_renewed(talk):
+def test_streams_of_a_removed_camera_are_not_recreated(talk):
     added = talk.outcome(talk.ask(procedures.add_camera, "down", FRONT, (BUOY,), 1)).result
     talk.ask(procedures.remove, sim.Remove(ItemType.CAMERA, added))
     assert talk.published(PublishedScene)[-1].cameras == {"front"}
     assert of_cameras(talk)[-2:] == [("remove", 1), ("stream", 0)]
 
 
-def test_frames_of_entities_and_cameras_are_their_own(talk):
+def test_frames_of_entities_and_cameras_are_unique(talk):
     again = talk.outcome(talk.ask(procedures.add_camera, "Front", FRONT, (), 1))
     assert "'front'" in again.sentence
     number = talk.outcome(talk.ask(procedures.spawn, ball(), "Front", False, 1)).result
@@ -994,7 +994,7 @@ def test_frames_of_entities_and_cameras_are_their_own(talk):
     assert names == ["front", "camera_0", "camera_1"]
 
 
-def test_a_camera_that_may_be_missing_is_not_set(talk):
+def test_only_own_cameras_are_changed(talk):
     change = sim.SetCamera(7, sim.CameraAttribute.FOCAL_LENGTH, 2.0)
     refused = talk.outcome(talk.ask(procedures.set_camera, 7, [change]))
     assert "Camera 7" in refused.sentence
@@ -1002,7 +1002,7 @@ def test_a_camera_that_may_be_missing_is_not_set(talk):
 
 
 @pytest.mark.parametrize("is_cuauv_server", [True, False])
-def test_a_camera_is_set_about_the_principal_axes_where_the_server_takes_them(is_cuauv_server):
+def test_a_camera_is_set_in_the_principal_axes_of_a_cuauv_server(is_cuauv_server):
     talk = SimulatorTalk(body_to_model=list(TURNED))
     talk.world.is_cuauv_server = is_cuauv_server
     talk.connect()
@@ -1022,20 +1022,20 @@ def test_a_camera_is_set_about_the_principal_axes_where_the_server_takes_them(is
 # Several requests of one call.
 
 
-def test_a_spawned_entity_is_streamed_though_its_name_is_taken(talk):
+def test_a_spawned_entity_with_a_used_name_is_streamed(talk):
     spawned = talk.outcome(talk.ask(procedures.spawn, ball(), "Buoy", True, 3))
     assert talk.published(PublishedScene)[-1].entities == {VEHICLE: "vehicle", BUOY: "buoy", spawned.result: "buoy_2"}
     assert talk.asked["streams"][-1] == sim.StreamEntity(spawned.result, 3, STREAMED)
 
 
-def test_an_entity_that_is_added_but_not_streamed_is_a_success_that_says_so(talk):
+def test_an_added_entity_without_a_stream_is_a_success_with_a_warning(talk):
     talk.world.answers[sim.StreamEntity] = sim.Error(1)
     spawned = talk.outcome(talk.ask(procedures.spawn, ball(), "", True, 1))
     assert (spawned.is_success, spawned.result) == (True, 2)
     assert "not published" in spawned.sentence
 
 
-def test_an_entity_that_is_added_before_the_connection_ends_is_a_success_that_says_so(talk):
+def test_an_entity_added_before_the_connection_ends_is_a_success_with_a_warning(talk):
     talk.world.answers[sim.StreamEntity] = lambda request: None
     spawning = talk.ask(procedures.spawn, ball(), "", True, 1)
     waiting = talk.ask(procedures.ask, sim.Reassure())
@@ -1047,7 +1047,7 @@ def test_an_entity_that_is_added_before_the_connection_ends_is_a_success_that_sa
     assert 2 not in [each.entity for each in talk.simulation.items if isinstance(each, EntityStream)]
 
 
-def test_a_velocity_in_an_entitys_own_frame_is_set_for_where_it_points_to(talk):
+def test_a_velocity_in_an_entity_s_own_frame_uses_its_orientation(talk):
     talk.world.entities[BUOY][Attribute.ORIENTATION] = TURNED
     taken = []
     talk.ask(procedures.set_state, BUOY, lambda q: taken.append(q) or [sim.SetEntity(BUOY, 1, (1.0, 0.0, 0.0))], True)
@@ -1057,12 +1057,12 @@ def test_a_velocity_in_an_entitys_own_frame_is_set_for_where_it_points_to(talk):
 
 
 @pytest.mark.parametrize(("is_cuauv_server", "number"), [(True, 1), (False, 0)])
-def test_an_object_has_the_id_by_which_it_is_removed(talk, is_cuauv_server, number):
+def test_the_id_of_an_object_is_that_for_its_removal(talk, is_cuauv_server, number):
     talk.world.is_cuauv_server = is_cuauv_server
     assert talk.outcome(talk.ask(procedures.add_object, sim.AddObject("turbulence", b""))).result == number
 
 
-def test_what_moves_the_vehicle_is_refused_on_hold_and_all_else_is_not(talk):
+def test_only_requests_that_move_the_vehicle_are_refused_on_hold(talk):
     talk.arbiter.is_held = True
     moving = sim.SetEntity(VEHICLE, Attribute.POSITION, (0.0, 0.0, 1.0))
     refused = talk.outcome(talk.ask(procedures.ask, moving))
@@ -1081,7 +1081,7 @@ def test_what_moves_the_vehicle_is_refused_on_hold_and_all_else_is_not(talk):
         ball(attributes=(sim.ExtendedAttribute("note", b""),)),
     ],
 )
-def test_requests_on_which_real_simulators_hang_up_are_sent_to_others_only(talk, request_):
+def test_requests_on_which_real_simulators_disconnect_are_refused_for_those(talk, request_):
     refused = talk.outcome(talk.ask(procedures.ask, request_))
     assert refused.sentence.startswith("The CUAUV server ")
     assert request_ not in talk.asked["requests"]
@@ -1091,7 +1091,7 @@ def test_requests_on_which_real_simulators_hang_up_are_sent_to_others_only(talk,
     assert talk.asked["requests"][-1] == request_
 
 
-def test_what_does_not_fit_the_wire_is_refused_and_ends_nothing(talk):
+def test_unencodable_requests_are_refused(talk):
     refused = talk.outcome(talk.ask(procedures.ask, sim.SetExtended(1, "k" * 256, b"")))
     assert refused.sentence == "The key of SetExtended has 256 bytes, and 255 are allowed."
     talk.world.is_cuauv_server = False
@@ -1100,7 +1100,7 @@ def test_what_does_not_fit_the_wire_is_refused_and_ends_nothing(talk):
     assert talk.outcome(talk.ask(procedures.ask, sim.Reassure())).is_success
 
 
-def test_people_see_the_configuration_and_how_items_are_noticed(talk):
+def test_diagnostics_have_the_configuration_and_the_detection_of_items(talk):
     facts = {each.name: each.text for each in talk.published(DiagnosticValue)}
     assert facts["configuration"] == "100 steps per second, speed 1"
     assert facts["item_events"] == "poll"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which streams, cameras and triggers a simulation is to have, whatever comes and goes in it."""
+"""DesiredItems: streams, cameras and triggers after additions and removals."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def desired(*configured):
     return items
 
 
-def test_there_is_a_limit_to_desired_items():
+def test_desired_items_are_bounded():
     items = desired(*(EntityStream(number, 1) for number in range(MAX_DESIRED_ITEMS)))
     with pytest.raises(ValueError, match=f"limit of {MAX_DESIRED_ITEMS}"):
         items.add(EntityStream(0, 1))
@@ -43,7 +43,7 @@ def test_removing_a_camera_removes_its_streams(are_configured):
     assert items.find(sim.ItemType.ENTITY_STREAM, 2) is other
 
 
-def test_configured_items_stay_desired_when_an_entity_goes_and_others_do_not():
+def test_only_configured_items_stay_desired_after_an_entity_is_removed():
     stream, trigger, service = EntityStream(1, 1), EntityStream(2, 1), EntityStream(1, 1)
     items = desired(stream, trigger)
     items.add(service)

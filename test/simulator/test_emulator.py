@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated simulator as its clients meet it: a process, its output, its exit code, what it says on the wire."""
+"""Process tests of the emulated simulator: its output, exit status and messages."""
 
 import struct
 import sys
@@ -27,7 +27,7 @@ def connect(closing):
     return lambda emulator, **options: closing(SimulatorClient(emulator.port, **options))
 
 
-def test_a_run_makes_exactly_its_steps_and_then_tells_everybody_and_a_pause_ends_it_silently(emulate, connect):
+def test_a_run_notifies_all_clients_after_its_steps_and_a_pause_ends_it_silently(emulate, connect):
     emulator = emulate()
     alice, bob = connect(emulator), connect(emulator)
     bob.settle()
@@ -48,10 +48,10 @@ def test_a_run_makes_exactly_its_steps_and_then_tells_everybody_and_a_pause_ends
         assert client.events == []
 
 
-# Clients that misbehave, and clients that go.
+# Misbehaving and disconnecting clients.
 
 
-def test_who_sends_garbage_or_reads_nothing_is_given_up_and_the_world_goes_on(emulate, connect):
+def test_clients_that_send_garbage_or_do_not_read_are_dropped_and_the_world_continues(emulate, connect):
     emulator = emulate()
     alice, bob, eve = connect(emulator), connect(emulator, receive_buffer=4096), connect(emulator)
     eve.send_bytes(b"GET / HTTP/1.1\r\n\r\n" * 2000)
@@ -68,7 +68,7 @@ def test_who_sends_garbage_or_reads_nothing_is_given_up_and_the_world_goes_on(em
     alice.wait_for(sim.EntityData)
 
 
-def test_a_slow_client_is_waited_for_when_time_is_not_real(emulate, connect):
+def test_a_non_real_time_simulation_waits_for_a_slow_client(emulate, connect):
     client = connect(emulate("--non-real-time"), receive_buffer=4096)
     for _ in range(20):
         client.add(sim.StreamEntity(VEHICLE, 1, tuple(sim.Attribute)))
@@ -77,10 +77,10 @@ def test_a_slow_client_is_waited_for_when_time_is_not_real(emulate, connect):
     assert len(client.take(sim.EntityData)) == 40_000
 
 
-# The program.
+# Program.
 
 
-def test_it_ends_cleanly_and_tells_each_client(emulate, connect):
+def test_the_end_notifies_each_client(emulate, connect):
     emulator = emulate("--running")
     clients = [connect(emulator) for _ in range(3)]
     clients[0].add(sim.StreamEntity(VEHICLE, 1, tuple(sim.Attribute)))
@@ -96,11 +96,11 @@ def test_it_ends_cleanly_and_tells_each_client(emulate, connect):
     assert "Traceback" not in emulator.output
 
 
-# As the real server.
+# Behaviour of the real server.
 
 
 def messages(data):
-    """Return the type and body of each message that has come whole."""
+    """Return the type and body of each complete message."""
     found, position = [], 0
     while position + 5 <= len(data):
         kind, length = struct.unpack_from(">BI", data, position)
@@ -116,7 +116,7 @@ RECORDED = messages((CAPTURES / "simulator_to_client.bin").read_bytes())
 
 
 def replay(client):
-    """Send what the recorded client sent, as it did; return as many messages as were recorded."""
+    """Replay the recorded client. Return as many messages as were recorded."""
     requests = messages((CAPTURES / "client_to_simulator.bin").read_bytes())
     assert [kind for kind, _ in requests[-2:]] == [RUN, RUN]
     received = b""
@@ -149,7 +149,7 @@ def out_of_band(found):
     return [(kind, len(body)) for kind, body in found if kind >= 128]
 
 
-def test_a_recorded_client_gets_what_the_recorded_server_sent_in_its_order(emulate, connect):
+def test_a_recorded_client_receives_the_recorded_messages_in_order(emulate, connect):
     """Another drag, and no acceleration counted one and a half times: within two centimetres all the same."""
     assert in_band(replay(connect(emulate()))) == in_band(RECORDED)
     found = replay(connect(emulate("--quirks", "real")))

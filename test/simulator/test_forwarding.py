@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_server asks of simulator_bridge, and what it makes of the answers: without nodes."""
+"""Forwarder: service calls of simulator_server to simulator_bridge, without nodes."""
 
 import math
 
@@ -32,7 +32,7 @@ def stream_of(entity):
 
 
 @pytest.mark.parametrize("refusal", [None, NO_SUCH_ENTITY])
-def test_requesting_a_missing_entity_s_stream_twice_does_not_make_one(server, refusal):
+def test_a_repeated_request_does_not_stream_a_missing_entity(server, refusal):
     if refusal:
         server.bridge.responses = {"stream_entity": refusal}
     for _ in range(3):
@@ -41,7 +41,7 @@ def test_requesting_a_missing_entity_s_stream_twice_does_not_make_one(server, re
     assert not server.followed
 
 
-def test_an_entity_that_has_gone_can_not_be_streamed_by_its_name(server):
+def test_a_removed_entity_can_not_be_streamed(server):
     server.bridge.responses = {
         "list_entities": {"success": True, "ids": [BUOY, VEHICLE], "names": ["buoy", ""]},
         "remove": {"success": True},
@@ -53,7 +53,7 @@ def test_an_entity_that_has_gone_can_not_be_streamed_by_its_name(server):
     assert server.entities == [VEHICLE]
 
 
-def test_what_is_listed_is_there_and_what_is_gone_is_listed_no_longer(server):
+def test_only_listed_entities_exist(server):
     def answer_list(*ids):
         server.bridge.responses = {"list_entities": {"success": True, "ids": ids, "names": [""] * len(ids)}}
 
@@ -71,8 +71,8 @@ def test_what_is_listed_is_there_and_what_is_gone_is_listed_no_longer(server):
     assert server.ask(sim.GetEntity(BUOY, 0)).code == 0
 
 
-def test_without_a_state_w_does_not_undo_v(server):
-    """v goes by the service then, and w on cmd_vel would say that v is zero."""
+def test_without_a_state_w_does_not_reset_v(server):
+    """v is set by the service then, and w on cmd_vel would set v to zero."""
     server.bridge.responses = {"get_entity_state": NO_SIMULATOR, "set_entity_state": {"success": True}}
     assert server.ask(sim.SetEntity(VEHICLE, Attribute.ANGULAR_VELOCITY, (0.0, 0.0, 1.0))) == sim.Ok()
     assert [(service, request.set_angular_velocity) for service, request in server.bridge.asked] == [
@@ -91,7 +91,7 @@ def test_whether_the_world_runs_follows_the_simulator_s_own_answers(server):
         assert server.is_running is is_running
 
 
-def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_has_there(server):
+def test_an_entity_already_published_by_the_bridge_is_streamed_under_its_name(server):
     server.bridge.responses = {
         "stream_entity": PUBLISHED,
         "list_entities": {"success": True, "ids": [BUOY], "names": ["red_buoy"]},
@@ -104,8 +104,8 @@ def test_an_entity_that_the_bridge_publishes_already_is_streamed_by_the_name_it_
     )
 
 
-def test_what_is_added_has_no_name_that_a_server_before_this_one_may_have_given(server):
-    """The bridge would call it something else then, and the states of the other one would be taken for its own."""
+def test_added_entities_get_no_name_of_an_earlier_server(server):
+    """The bridge would rename it, and the states of the other entity would be used."""
     server.bridge.responses = {"spawn": {"success": True, "id": 7}, "add_camera": {"success": True, "id": 4}}
     ball = sim.AddEntity(2.0, 0.3, (1.0, 1.0, 1.0), LEVEL, (1.0, 2.0, 3.0), LEVEL, False)
     assert server.ask(ball) == sim.Added(sim.ItemType.ENTITY, 7)
@@ -119,7 +119,7 @@ def test_what_is_added_has_no_name_that_a_server_before_this_one_may_have_given(
 
 @pytest.mark.parametrize("failure", [NO_SIMULATOR, None])
 def test_while_the_bridge_has_no_simulator_entities_come_from_topics(server, failure):
-    """An error would read as a list of nothing, on which the visualizer connects again and never closes."""
+    """Visualizers treat an error as an empty list, and reconnect without closing."""
     server.bridge.responses = {"list_entities": failure}
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
 
@@ -130,7 +130,7 @@ def lists(*ids):
 
 @pytest.mark.parametrize("failure", [{"list_entities": NO_SIMULATOR}, {"list_entities": None}, {}])
 @pytest.mark.parametrize("who", ["a client", "the server"])
-def test_while_the_bridge_does_not_answer_its_entities_are_listed_as_before(server, failure, who):
+def test_entities_of_an_unresponsive_bridge_are_listed_as_before(server, failure, who):
     there = tuple(range(24, -1, -1))
     server.bridge.responses = lists(*there)
     if who == "a client":
@@ -144,7 +144,7 @@ def test_while_the_bridge_does_not_answer_its_entities_are_listed_as_before(serv
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((25, *(each for each in there if each != 7)))
 
 
-def test_a_bridge_that_does_not_answer_is_asked_by_the_server_again(server):
+def test_an_unresponsive_bridge_is_polled_again(server):
     server.bridge.responses = {"list_entities": NO_SIMULATOR}
     server.run(1.0)
     server.bridge.responses = lists(BUOY, VEHICLE)
@@ -153,7 +153,7 @@ def test_a_bridge_that_does_not_answer_is_asked_by_the_server_again(server):
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
 
 
-def test_while_there_is_no_bridge_its_simulator_s_configuration_is_given(server):
+def test_without_a_bridge_the_last_configuration_is_returned(server):
     configuration = {"frequency": 50.0, "speed": 2.0, "non_real_time": False, "use_desired_thrusters": False}
     server.bridge.responses = {"get_configuration": {"success": True, **configuration}}
     configured = sim.Configured(50.0, 2.0, False, False)
@@ -162,7 +162,7 @@ def test_while_there_is_no_bridge_its_simulator_s_configuration_is_given(server)
     assert server.ask(sim.GetConfig()) == configured
 
 
-def test_while_there_is_no_bridge_what_is_known_of_its_entities_is_given(server):
+def test_without_a_bridge_known_attributes_are_returned(server):
     attribute = attribute_message("render", b"red_buoy")
     server.bridge.responses = lists(BUOY, VEHICLE) | {"get_attribute": {"success": True, "attribute": attribute}}
     server.ask(sim.ListEntities())
@@ -172,7 +172,7 @@ def test_while_there_is_no_bridge_what_is_known_of_its_entities_is_given(server)
     assert server.ask(sim.GetEntity(BUOY, Attribute.POSITION)) == sim.Error(0, UNKNOWN_STATE)
 
 
-def test_whether_an_entity_is_corporeal_the_bridge_says(server):
+def test_corporeal_is_requested_from_the_bridge(server):
     server.move()
     got = srv.GetState.Response(success=True, corporeal=False)
     got.pose.orientation.w = 1.0
@@ -184,8 +184,8 @@ def test_whether_an_entity_is_corporeal_the_bridge_says(server):
 
 
 @pytest.mark.parametrize("end", ["to unsupported requests.", "ü" * 60])
-def test_an_error_of_the_bridge_is_no_longer_than_what_visualizers_read(server, end):
-    """They would take the rest for the answer to their next request."""
+def test_errors_of_the_bridge_are_truncated_for_visualizers(server, end):
+    """They would treat the rest as the answer to their next request."""
     closed = f"The simulator closed the connection instead of answering EXGET, as the CUAUV server does {end}"
     server.bridge.responses = {"get_attribute": {"success": False, "message": closed}}
     error = server.ask(sim.GetExtended(VEHICLE, "render"))
@@ -193,12 +193,12 @@ def test_an_error_of_the_bridge_is_no_longer_than_what_visualizers_read(server, 
     assert len(sim.frame(error)) <= 90
 
 
-def test_what_a_service_says_and_the_wire_can_not_carry_is_an_error(server):
+def test_an_unencodable_response_of_a_service_is_an_error(server):
     server.bridge.responses = {"get_attribute": {"success": False, "code": 1 << 40, "message": "Not today."}}
     assert server.ask(sim.GetExtended(VEHICLE, "render")) == sim.Error(0, "The answer can't be encoded.")
 
 
-def test_what_clients_added_is_gone_with_the_simulation_and_what_is_the_servers_own_stays(server):
+def test_items_of_clients_end_with_the_simulation_and_own_ones_stay(server):
     server.bridge.responses = {
         "add_camera": {"success": True, "id": 4},
         "add_trigger": {"success": True, "id": 5},
@@ -228,7 +228,7 @@ def test_what_clients_added_is_gone_with_the_simulation_and_what_is_the_servers_
 CURRENT = sim.Turbulence((-1.0, 0.0, 0.5), (1.0, 0.0, 2.0), -3.0, 4.0, (0.0,) * 3, (0.0,) * 3, 0.0, 0.5)
 
 
-def test_a_current_is_added_by_the_bridge_and_what_no_simulator_has_is_not(server):
+def test_turbulence_is_added_by_the_bridge_and_unsupported_objects_are_refused(server):
     server.bridge.responses = {"add_turbulence": {"success": True, "id": 7}}
     assert server.ask(sim.AddObject("turbulence", CURRENT.encode())) == sim.Added(sim.ItemType.OBJECT, 7)
     ((_, asked),) = server.bridge.asked
@@ -242,7 +242,7 @@ def test_a_current_is_added_by_the_bridge_and_what_no_simulator_has_is_not(serve
     assert len(server.bridge.asked) == 1
 
 
-def test_a_quaternion_of_a_client_may_have_any_length_but_none(server):
+def test_a_quaternion_of_a_client_may_have_any_nonzero_length(server):
     """In a service's request zeros mean no rotation."""
     services = ("set_entity_state", "spawn", "add_camera", "set_camera")
     server.bridge.responses = {service: {"success": True, "id": 7} for service in services}
@@ -277,7 +277,7 @@ STRONG = sim.Turbulence(ORIGIN, (0.0, 2.0, INF), 0.0, 0.0, ORIGIN, ORIGIN, 0.0, 
         (sim.AddObject("turbulence", STRONG.encode()), 0, "(0, 2, inf)"),
     ],
 )
-def test_what_is_not_finite_is_refused_in_the_client_s_own_numbers(server, request_, code, numbers):
+def test_non_finite_numbers_are_refused_in_the_client_s_units(server, request_, code, numbers):
     server.bridge.carries_out_all = True
     error = server.ask(request_)
     assert error.code == code
@@ -285,7 +285,7 @@ def test_what_is_not_finite_is_refused_in_the_client_s_own_numbers(server, reque
     assert not [service for service, _ in server.bridge.asked if service != "list_entities"]
 
 
-def test_zero_for_a_vehicle_of_which_nothing_is_heard_is_published_and_no_success(server):
+def test_zero_for_a_silent_vehicle_is_published_but_refused(server):
     """Its bridge may be gone, so that nothing stops it."""
     for value in ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)):
         assert server.ask(sim.SetEntity(VEHICLE, Attribute.VELOCITY, value)) == sim.Error(0, UNKNOWN_STATE)
@@ -301,8 +301,8 @@ def test_attributes_that_clients_set_are_streamed_by_the_server(server):
     assert server.client.news() == [sim.ExtendedData(0, (sim.ExtendedAttribute("note", b"hi"),))]
 
 
-def test_what_is_streamed_and_the_wire_can_not_carry_is_left_out(server):
-    """The document has x, y, radius and depth in single precision, a message in double precision."""
+def test_unencodable_stream_data_are_dropped(server):
+    """x, y, radius and depth are specified in single precision, and in double precision in messages."""
     server.bridge.responses = {"stream_camera": {"success": True, "stream_id": 7}}
     assert server.ask(sim.StreamCamera(4, 1, BUOY)) == sim.Added(sim.ItemType.CAMERA_STREAM, 7)
     for number in (1e300, 2.0):
@@ -312,8 +312,8 @@ def test_what_is_streamed_and_the_wire_can_not_carry_is_left_out(server):
     assert note.sentence.startswith("CameraData can't be sent: ")
 
 
-def test_a_key_that_is_no_text_is_asked_for_as_the_bridge_has_it(server):
-    """A call with what is no UTF-8 could not be made, and would end everybody's connection."""
+def test_a_key_with_invalid_utf_8_is_converted_for_the_bridge(server):
+    """A call with invalid UTF-8 would fail, and disconnect all clients."""
     server.bridge.responses = {"get_attribute": {"success": False, "code": 0, "message": "There is none."}}
     assert server.ask(sim.GetExtended(VEHICLE, "\udc80")) == sim.Error(0, "There is none.")
     ((_, asked),) = server.bridge.asked

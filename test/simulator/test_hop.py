@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client, simulator_server, services, simulator_bridge, a simulator: the sessions of both nodes, in no time."""
+"""Sessions of simulator_server and simulator_bridge in a chain, with a fake clock."""
 
 from dataclasses import astuple, is_dataclass
 
@@ -19,7 +19,7 @@ STILL = sim.Turbulence((0.0,) * 3, (0.0,) * 3, 0.0, 0.0, (0.0,) * 3, (0.0,) * 3,
 
 
 class Bridge:
-    """The services of simulator_bridge, and its session before a simulator."""
+    """Services of simulator_bridge, and its session with a simulator."""
 
     def __init__(self, simulator):
         self.talk = SimulatorTalk(stream_period=1)
@@ -79,7 +79,7 @@ PASSED_ON = (
 
 
 def is_near(one, other):
-    """Whether two values are the same but for rounding."""
+    """Return whether two values are equal except for rounding."""
     if is_dataclass(one):
         return type(one) is type(other) and is_near(astuple(one), astuple(other))
     if isinstance(one, tuple):
@@ -88,7 +88,7 @@ def is_near(one, other):
 
 
 @pytest.mark.parametrize("request_", PASSED_ON, ids=lambda request: request.NAME)
-def test_a_request_comes_out_of_the_bridge_as_it_went_into_the_server(world, request_):
+def test_a_request_passes_unchanged_through_server_and_bridge(world, request_):
     asked = world.bridge.talk.asked
     before = {name: len(asked[name]) for name in asked}
     assert not isinstance(world.ask(request_), sim.Error)
@@ -124,7 +124,7 @@ ADDED = (
 
 
 @pytest.mark.parametrize(("request_", "kind"), ADDED)
-def test_what_is_added_is_in_the_simulator_until_it_is_removed(world, simulator, request_, kind):
+def test_added_items_exist_in_the_simulator_until_their_removal(world, simulator, request_, kind):
     added = world.ask(request_)
     assert added.type == kind
     assert world.ask(sim.Remove(kind, added.id)) == sim.Ok()

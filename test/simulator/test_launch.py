@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulator.launch.xml, all of it: a submarine dives, by its odometry."""
+"""The complete simulator.launch.xml: a submarine dives, by its odometry."""
 
 import csv
 
@@ -22,7 +22,7 @@ PLAN = """
 """
 
 
-def test_the_submarine_dives_and_is_left_standing(ros, tmp_path, free_port):
+def test_the_submarine_dives_and_is_stopped_at_the_end(ros, tmp_path, free_port):
     plan, trajectory = tmp_path / "dive.yaml", tmp_path / "way.csv"
     plan.write_text(PLAN)
     odometry = ros.subscribe(Odometry, "/s1/odom")

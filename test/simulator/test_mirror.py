@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_server makes of topics and velocities is what simulator_bridge made them of."""
+"""Conversions of simulator_server are inverse to those of simulator_bridge."""
 
 import math
 import random
@@ -58,7 +58,7 @@ def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_v_and_w_come_out_of_the_bridge_as_they_went_into_the_server(seed):
+def test_v_and_w_pass_unchanged_through_server_and_bridge(seed):
     _, v, _, q, w = random_values(seed)
     orientation = axes.orientation(q)
     velocity = velocity_from_twist(twist_from_velocity(velocity_from_wire(v, w, orientation)))
@@ -67,8 +67,8 @@ def test_v_and_w_come_out_of_the_bridge_as_they_went_into_the_server(seed):
     assert [request.value for request in sent] == [pytest.approx(v), pytest.approx(w)]
 
 
-def test_a_vehicle_that_looks_north_and_is_to_go_east_goes_to_its_right():
-    """Axes at one glance: north is a yaw of 90 degrees in ROS, and right is -y there; to turn right is about -z."""
+def test_a_vehicle_facing_north_moves_right_to_go_east():
+    """In ROS, north is a yaw of 90 degrees, right is -y, and a right turn is about -z."""
     north = axes.orientation((1.0, 0.0, 0.0, 0.0))
     velocity = velocity_from_wire((0.0, 1.0, 0.0), (0.0, 0.0, 0.5), north)
     assert velocity.linear == pytest.approx((0.0, -1.0, 0.0))
@@ -91,11 +91,11 @@ def test_non_finite_numbers_and_invalid_rotations_are_refused(bad):
         translation().wire_pose(pose)
 
 
-# Where states come from.
+# Sources of states.
 
 
 class Half:
-    """A message with a header."""
+    """Return a message with a header."""
 
     def __init__(self, name, second):
         self.name = name
@@ -110,7 +110,7 @@ def paired(told):
     )
 
 
-def test_halves_of_one_time_come_together_in_whatever_order():
+def test_halves_with_one_stamp_are_paired_in_any_order():
     told = []
     source = paired(told)
     source.take_state("a", Time(sec=1))  # nobody knows yet that there is another half
@@ -123,7 +123,7 @@ def test_halves_of_one_time_come_together_in_whatever_order():
     assert told[1:] == [("bB", True), ("cC", True)]
 
 
-def test_states_that_outrun_their_other_halves_wait_for_them():
+def test_states_wait_for_their_other_halves():
     told = []
     source = paired(told)
     source.take_other(Half("A", 1))
@@ -134,7 +134,7 @@ def test_states_that_outrun_their_other_halves_wait_for_them():
     assert told == [("aA", True), ("bC", True), ("cC", True)]
 
 
-def test_a_missing_half_is_not_waited_for_and_its_last_value_expires():
+def test_a_state_does_not_wait_for_a_lost_half_and_its_last_value_expires():
     told = []
     source = paired(told)
     source.take_other(Half("A", 1))

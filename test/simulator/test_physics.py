@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated water and what swims in it, against closed forms."""
+"""Physics of the emulated world, against closed forms."""
 
 import itertools
 import math
@@ -124,7 +124,7 @@ def test_equal_limits_make_a_constant_wrench_in_the_world_on_every_corporeal_bod
     assert run(Body(mass=6, is_corporeal=False), 100, constant).v == ZERO
 
 
-def test_turbulence_walks_within_its_limits_and_alike_for_the_same_seed():
+def test_turbulence_walks_within_its_limits_and_is_reproducible():
     first, second, other = (turbulence(limits(2.0, 0.1, rate=50.0), seed) for seed in (1, 1, 2))
     seen = []
     for _ in range(2000):
@@ -144,11 +144,11 @@ def test_invalid_limits_of_turbulence_are_refused(broken):
         check_turbulence(replace(limits(), **broken))
 
 
-# What can't be computed.
+# Numerical overflow.
 
 
 @pytest.mark.parametrize("beyond", [{"v": (1e308, 1e308, 0.0)}, {"w": (1e308, 0.0, 1.0)}])
-def test_a_body_whose_state_leaves_what_is_finite_stops_where_it_was(beyond):
+def test_a_body_whose_state_overflows_stops_where_it_was(beyond):
     body = Body(x=(1.0, 2.0, 3.0), **beyond)
     assert not body.step(Force(), 100.0)
     assert body == Body(x=(1.0, 2.0, 3.0))

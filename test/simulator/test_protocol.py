@@ -31,7 +31,7 @@ def one_by_one(data):
     return [bytes([byte]) for byte in data]
 
 
-# What real programs sent.
+# Captures of real programs.
 
 
 @pytest.mark.parametrize("split", [lambda data: [data], one_by_one])
@@ -99,7 +99,7 @@ def test_a_recorded_conversation_is_read_and_written_byte_for_byte(split):
     assert b"".join(map(server.send, responses)) == FROM_SERVER
 
 
-# What the document says, byte by byte.
+# The specification, byte by byte.
 
 ZERO, ONE, TWO, HALF = "0000000000000000", "3ff0000000000000", "4000000000000000", "3fe0000000000000"
 THREE = "4008000000000000"
@@ -185,7 +185,7 @@ def test_a_message_is_laid_out_as_documented(message, layout):
     assert type(message).decode(data[5:]) == message
 
 
-def test_every_type_of_the_document_is_there():
+def test_every_specified_type_exists():
     of_requests = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 33, 254, 255}
     of_responses = {*range(10), *range(128, 137), 255}
     assert set(sim.REQUESTS) == of_requests

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator protocol's conversations: what answers what, what is out of order, how much is too much, the end."""
+"""Connections of the simulator protocol: order of answers, invalid messages, limits, the end."""
 
 import struct
 
@@ -38,7 +38,7 @@ def test_answers_come_in_order_with_anything_between():
     assert client.outstanding == 0
 
 
-def test_ok_answers_spy_too_as_the_document_does_not_say_what_does():
+def test_ok_is_accepted_as_an_answer_to_spy():
     for answer in (sim.Ok(), sim.Added(sim.ItemType.SPY, 3)):
         client = client_after(sim.Spy())
         client.receive_data(sim.frame(answer))
@@ -85,7 +85,7 @@ def test_an_answer_to_another_request_is_refused(request_, response):
         (header(1, 8) + struct.pack(">II", 0, 1), "message of 1 bytes should follow"),
     ],
 )
-def test_a_client_refuses_what_the_document_does_not_allow(data, error):
+def test_a_client_rejects_invalid_messages(data, error):
     client = client_after(sim.ListEntities())
     client.receive_data(data)
     with pytest.raises(RemoteProtocolError, match=error):
@@ -108,7 +108,7 @@ def test_a_client_refuses_what_the_document_does_not_allow(data, error):
         (header(7, (16 << 20) + 1), "16777216 are allowed"),
     ],
 )
-def test_a_server_refuses_what_the_document_does_not_allow(data, error):
+def test_a_server_rejects_invalid_messages(data, error):
     server = sim.ServerConnection()
     server.receive_data(data)
     for _ in range(2):
@@ -116,7 +116,7 @@ def test_a_server_refuses_what_the_document_does_not_allow(data, error):
             server.next_event()
 
 
-def test_a_server_can_take_as_little_as_the_real_one():
+def test_a_server_can_have_the_real_one_s_size_limit():
     server = sim.ServerConnection(max_body_bytes=sim.MAX_REQUEST_BYTES)
     longest = sim.AddObject("turbulence", bytes(1010))
     server.receive_data(sim.frame(longest))
@@ -126,7 +126,7 @@ def test_a_server_can_take_as_little_as_the_real_one():
         server.next_event()
 
 
-def test_a_client_does_not_send_what_closes_a_real_server():
+def test_a_client_refuses_requests_too_long_for_a_real_server():
     client = sim.ClientConnection()
     client.send(sim.AddObject("turbulence", bytes(1010)))
     with pytest.raises(LocalProtocolError, match="AddObject has 1025 bytes"):
@@ -145,7 +145,7 @@ def test_outstanding_requests_are_limited():
     assert client.outstanding == 2
 
 
-def test_a_server_answers_only_what_was_asked():
+def test_a_server_sends_only_answers_to_pending_requests():
     server = sim.ServerConnection()
     with pytest.raises(LocalProtocolError, match="no request is pending"):
         server.send(sim.Ok())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client, simulator_server, topics and services, simulator_bridge, a simulator: as without what is between."""
+"""Relay between a client and a simulator: simulator_server, topics and services, simulator_bridge."""
 
 import sys
 
@@ -30,7 +30,7 @@ def emulator(*options):
 
 
 class Relay:
-    """All of it, and clients of both its ends."""
+    """The relay, and clients of both its ends."""
 
     def __init__(self, name, simulator_options=(), **server_options):
         self.remap = (f"__ns:=/{name}",)
@@ -62,7 +62,7 @@ class Relay:
         return self.clients[-1]
 
     def operator(self):
-        """A client that finds all services there."""
+        """Return a client once all services are discovered."""
         client = self.connect()
         ids = tuple(range(6))
         wait_until(lambda: tuple(sorted(client.get(sim.ListEntities()).ids)) == ids, "the bridge's services")
@@ -93,7 +93,7 @@ def operator(relay):
 
 @pytest.fixture
 def direct(relay):
-    """A client of the simulator itself."""
+    """Return a client of the simulator itself."""
     return relay.connect(relay.simulator.port)
 
 
@@ -106,7 +106,7 @@ def assert_same(told, there):
         assert mine == (real if isinstance(real, bool) else pytest.approx(real, rel=1e-12, abs=1e-12))
 
 
-def test_the_stream_of_the_vehicle_is_the_simulators_step_by_step(relay, operator, direct):
+def test_the_vehicle_s_stream_equals_the_simulator_s_step_by_step(relay, operator, direct):
     mine = operator.add(sim.StreamEntity(VEHICLE, 1, ALL))
     real = direct.add(sim.StreamEntity(VEHICLE, 1, ALL))
     direct.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, -0.2, 0.1)))
@@ -126,7 +126,7 @@ def test_the_stream_of_the_vehicle_is_the_simulators_step_by_step(relay, operato
 
 
 def answers_to_capture(client):
-    """Send what a client of the CUAUV server has sent; return the answers and the ends of runs."""
+    """Replay a client of the CUAUV server. Return the answers and the ends of runs."""
     connection = sim.ServerConnection()
     connection.receive_data(CAPTURE.read_bytes())
     answers = []
@@ -138,7 +138,7 @@ def answers_to_capture(client):
     return answers
 
 
-def test_what_a_client_of_the_real_server_has_asked_is_answered_as_without_the_relay():
+def test_recorded_requests_are_answered_as_without_the_relay():
     alone = emulator()
     relay = Relay("capture")
     try:
@@ -155,7 +155,7 @@ def test_what_a_client_of_the_real_server_has_asked_is_answered_as_without_the_r
             assert mine == real
 
 
-def test_operator_bridge_and_server_may_vanish_and_the_bridge_come_back(ros):
+def test_operator_bridge_and_server_may_be_killed_and_the_bridge_restarted(ros):
     timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
     relay = Relay("faults", simulator_options=("--running",), **timeouts)
     try:

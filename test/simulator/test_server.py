@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulator_server as a process, where ROS has no more than topics: a vehicle's odometry, and those of others."""
+"""Process tests of simulator_server with topics only: odometry of a vehicle and of others."""
 
 import contextlib
 
@@ -32,7 +32,7 @@ def place(client, entity):
     return answer.value if isinstance(answer, sim.EntityGot) else None
 
 
-def test_states_come_from_topics_and_at_the_end_clients_are_told_and_the_vehicle_is_left_standing(ros):
+def test_states_come_from_topics_and_the_end_notifies_clients_and_stops_the_vehicle(ros):
     commands = ros.subscribe(Twist, "cmd_vel")
     with server(entities=["3:buoy pose=/buoy/pose render=red_buoy radius=0.15"]) as (process, client):
         odometry = ros.publisher(Odometry, "odom", 10)
@@ -57,7 +57,7 @@ def test_states_come_from_topics_and_at_the_end_clients_are_told_and_the_vehicle
             assert process.wait() == 0
 
 
-def test_states_grow_old_by_the_time_on_clock(ros):
+def test_the_age_of_states_is_in_simulated_time(ros):
     clock = ros.node.create_publisher(Clock, "/clock", 10)
     with server(use_sim_time=True, source_timeout=60.0) as (_, client):
         odometry = ros.publisher(Odometry, "odom", 10)

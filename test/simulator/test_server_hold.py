@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""simulator_server on hold: whatever its clients ask for, none of it moves the vehicle, and all else is done."""
+"""simulator_server on hold: no request moves the vehicle, and all others are executed."""
 
 import pytest
 from hypothesis import given, settings
@@ -30,12 +30,12 @@ MOVING = [
 
 
 def decoded(kind):
-    """Requests of a kind as a server reads them."""
+    """Return a strategy for requests of a kind, as decoded by a server."""
     return requests_of(kind).map(lambda request: kind.decode(request.encode()))
 
 
 def moves(request):
-    """Return whether the vehicle of the emulated simulator goes another way after a request."""
+    """Return whether a request changes the motion of the emulated vehicle."""
     ways = []
     for asked in ((), (request,)):
         simulator = OfflineSimulator()
@@ -57,13 +57,13 @@ def test_these_move_the_vehicle(request_):
 @EACH_KIND
 @settings(max_examples=30)
 @given(st.data())
-def test_what_moves_the_emulated_vehicle_is_known_to(kind, data):
+def test_every_request_that_moves_the_emulated_vehicle_is_declared(kind, data):
     request = data.draw(decoded(kind))
     assert request.moves(VEHICLE) or not moves(request)
 
 
 class Server(ServedWorld):
-    """With a bridge that carries out whatever its services are called for."""
+    """Return a server with a bridge whose services always succeed."""
 
     def __init__(self, *, is_held, is_heard):
         super().__init__()
@@ -86,7 +86,7 @@ def stops(request):
 @pytest.mark.parametrize("is_heard", [False, True])
 @settings(max_examples=20)
 @given(st.data())
-def test_a_held_vehicle_gets_nothing_of_any_request(kind, is_heard, data):
+def test_no_request_moves_a_vehicle_on_hold(kind, is_heard, data):
     request = data.draw(decoded(kind))
     held = Server(is_held=True, is_heard=is_heard)
     answer = held.ask(request)
@@ -101,7 +101,7 @@ def test_a_held_vehicle_gets_nothing_of_any_request(kind, is_heard, data):
 
 
 @pytest.mark.parametrize("attribute", [Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY])
-def test_a_client_may_set_a_held_vehicle_to_zero(attribute):
+def test_a_client_may_set_zero_on_hold(attribute):
     held = Server(is_held=True, is_heard=False)
     held.ask(sim.SetEntity(VEHICLE, attribute, NOWHERE))
     assert held.bridge.asked[-1][0] == "set_entity_state"
@@ -109,7 +109,7 @@ def test_a_client_may_set_a_held_vehicle_to_zero(attribute):
 
 @pytest.mark.parametrize("is_heard", [False, True])
 @pytest.mark.parametrize("request_", MOVING, ids=repr)
-def test_a_client_learns_that_the_vehicle_is_held(request_, is_heard):
+def test_a_refusal_on_hold_is_reported_to_the_client(request_, is_heard):
     held = Server(is_held=True, is_heard=is_heard)
     assert held.ask(request_) == ON_HOLD
     assert held.refused == 1
@@ -117,8 +117,8 @@ def test_a_client_learns_that_the_vehicle_is_held(request_, is_heard):
     assert not isinstance(held.ask(request_), sim.Error)
 
 
-def test_a_call_that_waits_when_hold_begins_is_not_made():
-    """v of a vehicle that is not heard takes two calls: how it is turned, and the velocity."""
+def test_a_pending_call_is_dropped_when_hold_begins():
+    """Setting v of a silent vehicle takes two calls: for its orientation, and for the velocity."""
     server = Server(is_held=False, is_heard=False)
     server.answers_later = True
     server.client.send(sim.SetEntity(VEHICLE, Attribute.VELOCITY, AHEAD))

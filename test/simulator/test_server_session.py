@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_server says to its clients, and what of theirs it follows: the session alone, in no time."""
+"""SimulatorSession of simulator_server, in isolation, with a fake clock."""
 
 import math
 import struct
@@ -55,7 +55,7 @@ def world():
 
 @pytest.fixture
 def steered(world):
-    """With a client that steers."""
+    """Return a world with a steering client."""
     world.move()
     assert world.ask(steer()) == sim.Ok()
     assert world.commands.pop().v == FORWARD
@@ -64,7 +64,7 @@ def steered(world):
 
 @pytest.fixture
 def slow():
-    """With a bridge that answers when the test says so."""
+    """Return a world with a bridge whose responses are triggered by the test."""
     world = ServedWorld()
     world.bridge.responses = {"get_attribute": {**DONE, "attribute": sim.ExtendedAttribute("key", b"data")}}
     world.answers_later = True
@@ -78,10 +78,10 @@ def answers(client):
     return [event.response for event in client.news()]
 
 
-# Who has a place.
+# Places of clients.
 
 
-def test_one_more_takes_the_place_of_an_idle_client_and_is_refused_only_if_there_is_none(world):
+def test_a_new_client_replaces_an_idle_one_and_is_refused_only_without_one(world):
     others = [world.connect(str(number)) for number in range(MAX_CLIENTS - 1)]
     world.run(KEEPS_PLACE_S)
     assert world.ask(sim.Reassure()) == sim.Ok()
@@ -97,7 +97,7 @@ def test_one_more_takes_the_place_of_an_idle_client_and_is_refused_only_if_there
 
 
 @pytest.mark.parametrize(("said", "within_s"), [(b"", FIRST_MESSAGE_S), (b"\3\0\0", WHOLE_MESSAGE_S)])
-def test_a_client_has_its_time_for_a_first_request_and_for_a_whole_one(world, said, within_s):
+def test_a_client_times_out_without_a_first_or_complete_request(world, said, within_s):
     world.client.say(said)
     world.run(within_s - 1.0)
     assert not world.client.is_closed
@@ -112,7 +112,7 @@ def test_a_client_that_is_silent_between_requests_stays(world):
     assert world.ask(sim.Reassure()) == sim.Ok()
 
 
-def test_garbage_ends_its_client_and_leaves_the_vehicle_standing(steered):
+def test_garbage_disconnects_its_client_and_stops_the_vehicle(steered):
     watcher = steered.connect("watcher")
     steered.client.say(b"\x63\0\0\0\0")
     assert steered.client.is_closed
@@ -121,7 +121,7 @@ def test_garbage_ends_its_client_and_leaves_the_vehicle_standing(steered):
     assert watcher.ask(sim.Reassure()) == sim.Ok()
 
 
-def test_what_a_client_has_requested_before_it_sent_garbage_is_answered(world):
+def test_requests_before_garbage_are_answered(world):
     world.client.say(world.client.wire.send(sim.Reassure()) + b"\x63\0\0\0\0")
     assert answers(world.client) == [sim.Ok()]
     assert world.client.is_closed
@@ -141,8 +141,8 @@ def test_any_bytes_are_answered_or_end_their_client(chunks, has_bridge):
     assert world.connect("bob").ask(sim.Reassure()) == sim.Ok()
 
 
-def test_what_one_client_has_queued_is_bounded(world):
-    """As by asking again and again for something large, in one chunk."""
+def test_the_queue_of_a_client_is_bounded(world):
+    """Repeated requests for large answers in one chunk would fill it."""
     world.ask(sim.SetExtended(VEHICLE, "large", bytes(1 << 19)))
     world.move()
     world.actions.clear()
@@ -164,7 +164,7 @@ def test_long_requests_and_many_at_once_may_come_in_pieces(world):
 # The world.
 
 
-def test_a_client_in_the_wild_is_answered_byte_for_byte(world):
+def test_an_existing_client_is_answered_byte_for_byte(world):
     """As the simulator's own Python client packs and reads it."""
 
     def send(kind, layout, *values):
@@ -185,7 +185,7 @@ def test_a_client_in_the_wild_is_answered_byte_for_byte(world):
     assert send(254, "Q", 0) == b"\0\0\0\0\0"
 
 
-def test_a_visualizer_draws_nothing_that_is_silent(world):
+def test_a_visualizer_does_not_draw_silent_entities(world):
     missing = sim.Error(0, "No extended entity attribute with given key.")
     assert world.ask(sim.ListEntities()).ids == (VEHICLE,)
     assert world.ask(sim.GetExtended(VEHICLE, "render")) == missing
@@ -249,14 +249,14 @@ def test_pausing_stops_the_vehicle_and_streams_and_running_counts_steps(steered)
     assert [event.id for event in steered.client.news()] == [stream]
 
 
-def test_a_pause_stops_the_vehicle_however_soon_it_ends(steered):
+def test_even_a_short_pause_stops_the_vehicle(steered):
     steered.client.send(sim.Pause(), sim.Run())
     assert steered.commands == [NEUTRAL]
     steered.client.send(steer(), sim.Pause(), sim.Run(), steer(TURN, W))
     assert [(command.v, command.w) for command in steered.commands[1:]] == [NEUTRAL[:2], (STANDING, TURN)]
 
 
-def test_what_only_a_service_can_do_is_refused_without_it(world):
+def test_requests_that_need_a_missing_service_are_refused(world):
     assert world.ask(BALL) == sim.Error(0, ANY)
     assert world.ask(sim.Remove(ItemType.ENTITY, VEHICLE)).code == 0
     assert world.ask(sim.Remove(ItemType.OBJECT, 0)).code == 0
@@ -265,7 +265,7 @@ def test_what_only_a_service_can_do_is_refused_without_it(world):
     assert world.ask(sim.GetConfig()) == sim.Configured(100.0, 1.0, False, False)
 
 
-def test_while_simulated_time_stands_still_nothing_grows_old():
+def test_states_do_not_age_while_simulated_time_is_paused():
     clock = [10.0]
     world = ServedWorld(simulated_s=lambda: clock[0])
     world.move()
@@ -275,7 +275,7 @@ def test_while_simulated_time_stands_still_nothing_grows_old():
     assert world.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN
 
 
-def test_people_are_told_that_the_vehicle_is_silent(world):
+def test_a_silent_vehicle_is_reported(world):
     world.run(2 * WATCH_PERIOD_S)
     assert world.session.is_vehicle_unknown
     world.move()
@@ -315,7 +315,7 @@ def test_a_velocity_that_is_not_finite_or_has_no_known_direction_is_refused(worl
     assert not world.commands
 
 
-def test_a_vehicle_that_has_a_velocity_is_stopped_when_nobody_knows_any_more_how_it_is_turned(steered):
+def test_a_moving_vehicle_is_stopped_when_its_orientation_becomes_unknown(steered):
     for value, answer in ((TURN, sim.Ok()), (TURN, sim.Ok()), (TURN, UNKNOWN), (STANDING, UNKNOWN)):
         steered.run(0.4 if value == TURN else 0.0)
         assert steered.ask(steer(value, W)) == answer
@@ -323,7 +323,7 @@ def test_a_vehicle_that_has_a_velocity_is_stopped_when_nobody_knows_any_more_how
 
 
 @pytest.mark.parametrize("end", ["left", "disconnected", "lost", "end"])
-def test_the_vehicle_is_left_standing(steered, end):
+def test_the_vehicle_is_stopped_at_the_end(steered, end):
     if end in ("lost", "end"):
         steered.do(getattr(steered.session, end))
     else:
@@ -332,7 +332,7 @@ def test_the_vehicle_is_left_standing(steered, end):
     assert steered.client.is_closed is (end in ("lost", "end"))
 
 
-def test_clients_learn_of_the_end_and_nothing_follows(steered):
+def test_clients_are_notified_of_the_end(steered):
     other = steered.connect("bob")
     steered.do(steered.session.end)
     assert steered.client.news() == other.news() == [sim.Completed()]
@@ -342,7 +342,7 @@ def test_clients_learn_of_the_end_and_nothing_follows(steered):
     assert steered.session.due_s == math.inf
 
 
-def test_right_after_a_stall_only_zero_is_followed(steered):
+def test_right_after_a_stall_only_zero_is_accepted(steered):
     steered.bridge.responses = {
         "set_entity_state": DONE,
         "remove": DONE,
@@ -372,7 +372,7 @@ def test_right_after_a_stall_only_zero_is_followed(steered):
     assert steered.commands[-1].v == FORWARD
 
 
-def test_after_a_long_stall_the_vehicle_is_stopped_and_nobody_is_dropped(steered):
+def test_a_long_stall_stops_the_vehicle_and_drops_no_client(steered):
     mute = steered.connect("mute")
     steered.now_s += 10 * FIRST_MESSAGE_S
     steered.do(steered.session.resume)
@@ -381,7 +381,7 @@ def test_after_a_long_stall_the_vehicle_is_stopped_and_nobody_is_dropped(steered
     assert not mute.is_closed
 
 
-def test_what_waited_for_a_service_while_this_process_stood_still_moves_nothing(slow):
+def test_requests_that_waited_for_a_service_during_a_stall_move_nothing(slow):
     slow.move()
     slow.client.send(ASKING, steer())
     slow.now_s += 10.0
@@ -395,7 +395,7 @@ def test_what_waited_for_a_service_while_this_process_stood_still_moves_nothing(
     assert [(command.v, command.w) for command in slow.commands] == [(STANDING, TURN)]
 
 
-def test_a_request_that_takes_two_calls_moves_nothing_if_this_process_stood_still_in_between(world):
+def test_a_request_with_two_calls_moves_nothing_after_a_stall_in_between(world):
     world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
     world.answers_later = True
     world.client.send(steer())
@@ -410,7 +410,7 @@ def test_a_request_that_takes_two_calls_moves_nothing_if_this_process_stood_stil
     assert answers(world.client) == [sim.Ok()]
 
 
-def test_a_request_whose_first_bytes_are_older_than_a_stall_is_old(steered):
+def test_a_request_received_partly_before_a_stall_is_stale(steered):
     data = steered.client.wire.send(steer(TURN, W))
     steered.client.say(data[:-1])
     steered.now_s += 0.4
@@ -426,7 +426,7 @@ def test_a_request_whose_first_bytes_are_older_than_a_stall_is_old(steered):
 # Services.
 
 
-def test_a_velocity_that_a_service_sets_too_late_is_ended(world):
+def test_a_velocity_set_by_a_service_after_the_timeout_is_stopped(world):
     world.bridge.responses = {"set_entity_state": DONE}
     world.answers_later = True
     world.client.send(steer(TURN, W))
@@ -437,7 +437,7 @@ def test_a_velocity_that_a_service_sets_too_late_is_ended(world):
     assert world.commands == [NEUTRAL]
 
 
-def test_after_the_end_no_other_call_follows(world):
+def test_after_the_end_no_further_call_is_made(world):
     world.bridge.responses = {"get_entity_state": LYING, "set_entity_state": DONE}
     world.answers_later = True
     world.client.send(steer())
@@ -446,7 +446,7 @@ def test_after_the_end_no_other_call_follows(world):
     assert not world.calls
 
 
-def test_a_service_that_does_not_answer_in_time_is_an_error_and_its_late_answer_nobodys(slow):
+def test_a_service_timeout_is_an_error_and_its_late_response_is_dropped(slow):
     slow.client.send(ASKING)
     slow.run(slow.parameters["request_timeout"] + 0.01)
     assert answers(slow.client) == [sim.Error(0, ANY)]
@@ -457,7 +457,7 @@ def test_a_service_that_does_not_answer_in_time_is_an_error_and_its_late_answer_
     assert answers(slow.client) == [TOLD]
 
 
-def test_what_waited_for_a_service_in_vain_moves_the_vehicle_no_more_unless_it_is_zero(slow):
+def test_after_a_service_timeout_queued_requests_move_nothing_except_zero(slow):
     slow.bridge.responses = {"set_entity_state": DONE}
     slow.client.send(steer(TURN, W), steer(TURN, W), steer(STANDING, W))
     slow.run(slow.parameters["request_timeout"] + 0.01)
@@ -472,7 +472,7 @@ def test_what_waited_for_a_service_in_vain_moves_the_vehicle_no_more_unless_it_i
     assert answers(slow.client) == [sim.Ok()] * 2
 
 
-def test_an_answer_that_comes_after_a_stall_is_in_time(slow):
+def test_a_response_after_a_stall_is_accepted(slow):
     slow.client.send(ASKING)
     slow.now_s += 60.0
     slow.do(slow.session.resume)
@@ -481,7 +481,7 @@ def test_an_answer_that_comes_after_a_stall_is_in_time(slow):
     assert answers(slow.client) == [TOLD]
 
 
-def test_requests_wait_for_the_one_before_and_others_do_not(slow):
+def test_requests_wait_for_earlier_ones_of_the_same_client_only(slow):
     other = slow.connect("bob")
     slow.client.send(ASKING, sim.Reassure(), ASKING)
     assert other.ask(sim.Reassure()) == sim.Ok()
@@ -492,7 +492,7 @@ def test_requests_wait_for_the_one_before_and_others_do_not(slow):
     assert answers(slow.client) == [TOLD]
 
 
-def test_what_a_client_sends_ahead_of_an_answer_is_bounded_and_then_answered_in_turns(slow):
+def test_requests_ahead_of_an_answer_are_bounded_and_answered_in_turns(slow):
     slow.client.send(ASKING)
     reassure = sim.frame(sim.Reassure())
     count = 3 * MAX_PER_TURN
@@ -515,7 +515,7 @@ def test_what_a_client_sends_ahead_of_an_answer_is_bounded_and_then_answered_in_
     assert slow.client.is_closed
 
 
-def test_what_a_client_sends_ahead_is_bounded_however_many_services_have_answered_it(slow):
+def test_requests_ahead_are_bounded_after_many_calls(slow):
     reassure = sim.frame(sim.Reassure())
     slow.client.say(sim.frame(ASKING) * 2)
     slow.clients.clear()  # nobody reads what it is sent
@@ -527,7 +527,7 @@ def test_what_a_client_sends_ahead_is_bounded_however_many_services_have_answere
     assert slow.session.client_count == 0
 
 
-def test_who_has_more_requests_than_a_turn_is_for_does_not_pile_up_more_and_more(world):
+def test_requests_beyond_a_turn_are_bounded(world):
     data = sim.frame(sim.Reassure()) * 1000
     world.clients.clear()
     for _ in range(MAX_AHEAD_BYTES // len(data)):
@@ -538,8 +538,8 @@ def test_who_has_more_requests_than_a_turn_is_for_does_not_pile_up_more_and_more
     assert world.session.client_count == 0
 
 
-def test_of_those_who_have_more_requests_than_a_turn_is_for_each_has_its_turn_in_order(world):
-    """So that no more than one turn lies between two clients' requests, however many others are behind."""
+def test_clients_with_requests_beyond_a_turn_take_turns_in_order(world):
+    """At most one turn lies between two clients' requests, regardless of others."""
     others = [world.client, world.connect("bob")]
     for client in others:
         client.send(*[sim.Reassure()] * (3 * MAX_PER_TURN))
@@ -551,7 +551,7 @@ def test_of_those_who_have_more_requests_than_a_turn_is_for_each_has_its_turn_in
     assert not any(client.news() for client in others)
 
 
-def test_a_client_that_leaves_while_a_service_answers_leaves_nothing_behind(world):
+def test_a_client_that_disconnects_during_a_call_leaves_no_items(world):
     world.bridge.responses = {"stream_camera": {**DONE, "stream_id": 6}, "remove": DONE}
     world.answers_later = True
     world.client.send(sim.StreamCamera(4, 1, BUOY))
@@ -562,7 +562,7 @@ def test_a_client_that_leaves_while_a_service_answers_leaves_nothing_behind(worl
     assert world.bridge.asked[-1][1].id == 6
 
 
-def test_a_client_that_leaves_moves_nothing_any_more(world):
+def test_a_disconnected_client_moves_nothing(world):
     world.bridge.responses = {
         "get_entity_state": LYING,
         "set_entity_state": DONE,
@@ -575,7 +575,7 @@ def test_a_client_that_leaves_moves_nothing_any_more(world):
     assert not world.calls
 
 
-def test_what_a_service_has_carried_out_for_a_client_that_has_gone_is_stopped(world):
+def test_a_velocity_set_by_a_service_for_a_disconnected_client_is_stopped(world):
     world.bridge.responses = {"set_entity_state": DONE}
     world.answers_later = True
     world.client.send(steer(TURN, W))
@@ -610,7 +610,7 @@ def test_items_in_the_bridge_s_simulator_end_with_their_client(world):
     assert not other.news()
 
 
-def test_a_camera_of_the_bridge_s_simulator_is_set_there_by_what_cameras_have_and_nowhere_else(world):
+def test_a_camera_of_the_bridge_s_simulator_is_changed_only_there(world):
     world.bridge.responses = {"add_camera": {**DONE, "id": 4}, "set_camera": DONE}
     assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 4)
     for unknown in (4, 255):
@@ -623,8 +623,8 @@ def test_a_camera_of_the_bridge_s_simulator_is_set_there_by_what_cameras_have_an
     assert "stream_camera" in world.ask(sim.StreamCamera(4, 1, VEHICLE)).message
 
 
-def test_a_camera_of_the_bridge_s_simulator_takes_the_id_of_an_own_one_and_ends_its_streams():
-    """As after the bridge has come back."""
+def test_a_camera_of_the_bridge_s_simulator_replaces_an_own_one_with_its_id():
+    """Happens when the bridge has restarted."""
     world = ServedWorld(others=[ConfiguredEntity(BUOY, 0.15)])
     assert world.ask(sim.AddCamera(VEHICLE, LEVEL, STANDING, 1.0)) == sim.Added(ItemType.CAMERA, 0)
     assert world.ask(sim.StreamCamera(0, 1, BUOY)) == sim.Added(ItemType.CAMERA_STREAM, 0)
@@ -637,7 +637,7 @@ def test_a_camera_of_the_bridge_s_simulator_takes_the_id_of_an_own_one_and_ends_
     assert not world.client.news()
 
 
-def test_spies_learn_of_entities_that_the_bridge_s_simulator_has_and_loses(world):
+def test_spies_are_notified_of_the_bridge_s_added_and_removed_entities(world):
     world.ask(sim.Spy())
     for is_added in (True, False):
         world.do(world.session.reported, sim.Spied(is_added, ItemType.ENTITY, 9))
@@ -645,7 +645,7 @@ def test_spies_learn_of_entities_that_the_bridge_s_simulator_has_and_loses(world
     assert [follow.name for follow in world.followed] == [None]
 
 
-def test_the_simulator_s_end_of_a_run_is_everybody_s(world):
+def test_the_simulator_s_end_of_a_run_is_sent_to_all_clients(world):
     world.bridge.responses = {"run": DONE, "pause": DONE}
     assert world.ask(sim.Pause()) == sim.Ok()
     assert world.ask(sim.Run(3)) == sim.Ok()
@@ -655,7 +655,7 @@ def test_the_simulator_s_end_of_a_run_is_everybody_s(world):
     assert not world.is_running
 
 
-def test_a_bridge_that_comes_back_is_told_what_clients_were_told_meanwhile(world):
+def test_a_restarted_bridge_is_set_to_the_state_reported_to_clients(world):
     assert world.ask(sim.Pause()) == sim.Ok()
     world.run(10 * WATCH_PERIOD_S)
     world.bridge.responses = {"run": DONE, "pause": {"success": False, "message": "There is no connection."}}
@@ -668,8 +668,8 @@ def test_a_bridge_that_comes_back_is_told_what_clients_were_told_meanwhile(world
     assert [name for name, _ in world.bridge.asked] == ["pause"]  # once
 
 
-def test_a_client_that_goes_on_before_the_bridge_was_told_goes_by_what_it_was_told(world):
-    """The simulator has been running all the while."""
+def test_a_client_may_continue_before_the_restarted_bridge_is_set(world):
+    """The simulator keeps running meanwhile."""
     assert world.ask(sim.Pause()) == sim.Ok()
     world.bridge.responses = {"run": DONE, "pause": DONE}
     assert world.ask(sim.Run()) == sim.Ok()
@@ -677,14 +677,14 @@ def test_a_client_that_goes_on_before_the_bridge_was_told_goes_by_what_it_was_to
     assert world.is_running
 
 
-def test_a_vehicle_whose_bridge_is_gone_is_not_steered(world):
+def test_a_vehicle_without_its_bridge_is_not_steered(world):
     world.bridge.responses = {"set_entity_state": DONE}
     assert world.ask(steer(TURN, W)) == sim.Ok()
     world.bridge.responses = {}
     assert world.ask(steer(TURN, W)) == UNKNOWN
 
 
-def test_after_a_fault_nobody_waits_for_an_answer(slow):
+def test_after_a_fault_no_call_is_pending(slow):
     slow.client.send(ASKING)
     actions = slow.do(slow.session.lost)
     assert Close(slow.client.peer) in actions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_server publishes on cmd_vel of what clients set: never what none of them wants any more."""
+"""VelocityCommands of simulator_server: never a velocity that no client requests any more."""
 
 import math
 from itertools import count
@@ -44,7 +44,7 @@ class Steered(ServedWorld):
         self.bridge.responses = services if is_there else {}
 
     def wait(self, seconds):
-        """Let time pass, in which the session says what it has to say."""
+        """Advance the clock, and execute the session's actions."""
         for _ in range(10):
             self.run(seconds / 10)
             self.forget_silent()
@@ -58,7 +58,7 @@ class Steered(ServedWorld):
         self.heard_s.clear()
 
     def order(self, client, attribute, value=None):
-        """Have a client set something; a velocity of its own kind if no value is given."""
+        """Set an attribute by a client. Default: a velocity unique to the client."""
         value = (float(next(self.numbers)), 0.0, 0.0) if value is None else value
         self.forget_silent()
         answer = self.clients[client].ask(sim.SetEntity(VEHICLE, attribute, value))
@@ -71,7 +71,7 @@ class Steered(ServedWorld):
         return answer
 
     def part(self, client):
-        """Have a client leave, and come back as somebody else."""
+        """Disconnect a client, and connect a new one in its place."""
         leaving = self.clients[client]
         leaving.leave()
         if client in self.heard_s:
@@ -89,12 +89,12 @@ class Steered(ServedWorld):
         self.want_nothing()
 
     def commands_since(self, number):
-        """What was published since then, as v and w."""
+        """Return the velocities published since then, as v and w."""
         return [(command.v, command.w) for command in self.commands[number:]]
 
 
-def test_a_turn_rate_of_before_a_pause_is_not_sent_again():
-    """Steered by v and w, silent, paused until nothing is known of the vehicle, then steered by v alone."""
+def test_a_turn_rate_from_before_a_pause_is_not_published_again():
+    """Steered by v and w, silent, paused until the vehicle's state is stale, then steered by v alone."""
     world = Steered()
     world.move()
     world.order(0, V)
@@ -111,8 +111,8 @@ def test_a_turn_rate_of_before_a_pause_is_not_sent_again():
     assert world.commands_since(before) == [((0.25, 0.0, 0.0), STANDING)]
 
 
-def test_who_begins_by_a_service_may_go_on_by_topics():
-    """Of a server that was just started, and knows nothing of the vehicle yet."""
+def test_steering_by_a_service_may_continue_by_topics():
+    """The server has just started, without a state of the vehicle."""
     world = Steered()
     assert world.order(0, V) == sim.Ok()
     world.move()
@@ -121,7 +121,7 @@ def test_who_begins_by_a_service_may_go_on_by_topics():
 
 
 @pytest.mark.parametrize("by_service", [False, True])
-def test_the_order_of_a_client_that_left_is_not_sent_again_by_another_s(by_service):
+def test_the_command_of_a_disconnected_client_is_not_repeated_by_another_client_s(by_service):
     world = Steered()
     if not by_service:
         world.move()
@@ -134,7 +134,7 @@ def test_the_order_of_a_client_that_left_is_not_sent_again_by_another_s(by_servi
     assert world.commands_since(before) == [(STANDING, STANDING), (STANDING, (0.0, 0.0, 0.5))]
 
 
-def test_the_order_of_a_client_that_is_silent_ends_though_another_steers():
+def test_the_command_of_a_silent_client_ends_while_another_steers():
     world = Steered()
     world.move()
     world.order(0, V)
@@ -147,7 +147,7 @@ def test_the_order_of_a_client_that_is_silent_ends_though_another_steers():
 
 
 @pytest.mark.parametrize("after_stall", [False, True])
-def test_a_client_is_not_blamed_for_the_time_in_which_the_server_stood_still(after_stall):
+def test_a_stall_of_the_server_is_not_reported_as_a_client_s_timeout(after_stall):
     world = Steered()
     world.move()
     world.order(0, V)
@@ -159,7 +159,7 @@ def test_a_client_is_not_blamed_for_the_time_in_which_the_server_stood_still(aft
 
 
 @pytest.mark.parametrize("response", [HELD, None])
-def test_what_a_service_refused_or_did_not_answer_is_not_sent_later(response):
+def test_a_velocity_refused_or_unanswered_by_a_service_is_not_sent_later(response):
     world = Steered()
     world.have_bridge(True, set_entity_state=response)
     assert isinstance(world.order(0, V), sim.Error)
@@ -169,7 +169,7 @@ def test_what_a_service_refused_or_did_not_answer_is_not_sent_later(response):
 
 
 def turned(angle_rad):
-    """Return the state of a vehicle at rest that looks so far to the east of north."""
+    """Return the state of a vehicle at rest with a heading, rad to the east of north."""
     q = (math.cos(angle_rad / 2), 0.0, 0.0, math.sin(angle_rad / 2))
     return (STANDING, STANDING, STANDING, q, STANDING)
 
@@ -204,7 +204,7 @@ def do(world, what, *how):
         getattr(world, what)(*how)
 
 
-def test_while_the_vehicle_turns_a_velocity_in_the_world_stays_there():
+def test_a_velocity_keeps_its_direction_in_the_world_while_the_vehicle_turns():
     world, rate_rad_s, period_s = Steered(), 0.8, 0.01
     world.move(turned(0.0))
     world.order(0, V)
@@ -227,7 +227,7 @@ def test_while_the_vehicle_turns_a_velocity_in_the_world_stays_there():
 
 
 @pytest.mark.parametrize("end", ["pause", "hold", "leave"])
-def test_what_has_ended_is_not_turned_with_the_vehicle(end):
+def test_an_ended_velocity_is_not_republished_while_the_vehicle_turns(end):
     world = Steered(bridge=False)
     world.move(turned(0.0))
     world.order(0, V)
@@ -251,7 +251,7 @@ def test_a_turn_rate_alone_is_not_published_again_while_the_vehicle_turns():
 
 @settings(max_examples=200)
 @given(st.lists(STEPS, max_size=25), st.booleans())
-def test_whatever_clients_set_in_whatever_order_nothing_old_is_commanded(steps, has_bridge):
+def test_for_any_sequence_of_requests_no_stale_velocity_is_published(steps, has_bridge):
     world = Steered(has_bridge)
     for step in steps:
         before = len(world.commands)

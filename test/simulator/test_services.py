@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The services of simulator_bridge: each becomes its request, and the answer comes back. Without node or process."""
+"""Services of simulator_bridge: their requests and answers, without node or process."""
 
 import pytest
 from geometry_msgs.msg import Point, Pose, Twist, Vector3
@@ -18,7 +18,7 @@ PARAMETERS = {"request_timeout": 2.0, "stream_period": 1}
 
 @pytest.fixture
 def talk():
-    """A session whose simulator has answered all that it was asked at first, and knows SPY."""
+    """Return a talk whose simulator supports SPY and has answered the first requests."""
     talk = SimulatorTalk()
     talk.world.closes_on = set()
     talk.connect()
@@ -28,7 +28,7 @@ def talk():
 
 
 def call(talk, name, service, /, **fields):
-    """Do what a service does; return its outcome and the fields of its response, none without success."""
+    """Call a service. Return its outcome and the fields of a successful response."""
     work, *arguments = OFFERED[name].work(service.Request(**fields), PARAMETERS)
     outcome = talk.outcome(talk.ask(work, *arguments))
     return outcome, OFFERED[name].fields(outcome.result) if outcome.is_success else {}
@@ -127,7 +127,7 @@ SIMPLE = [
 @pytest.mark.parametrize(
     ("name", "service", "fields", "request_", "answer", "expected"), SIMPLE, ids=[case[0] for case in SIMPLE]
 )
-def test_a_service_becomes_its_request_and_gets_its_answer(talk, name, service, fields, request_, answer, expected):
+def test_a_service_sends_its_request_and_returns_the_answer(talk, name, service, fields, request_, answer, expected):
     talk.world.answers[type(request_)] = sim.Error(5, "Not\x1b today.")
     outcome, _ = call(talk, name, service, **fields)
     assert (outcome.is_success, outcome.result, outcome.sentence) == (False, 5, r"Not\x1b today.")
@@ -157,7 +157,7 @@ MOVING = [
 
 
 @pytest.mark.parametrize(("name", "service", "fields", "request_"), [*MOVING, *(case[:4] for case in SIMPLE)])
-def test_on_hold_a_service_does_all_but_move_the_vehicle(talk, name, service, fields, request_):
+def test_on_hold_only_services_that_move_the_vehicle_are_refused(talk, name, service, fields, request_):
     talk.arbiter.is_held = True
     outcome, _ = call(talk, name, service, **fields)
     if request_.moves(VEHICLE):
@@ -166,7 +166,7 @@ def test_on_hold_a_service_does_all_but_move_the_vehicle(talk, name, service, fi
 
 
 def refused(talk, name, service, /, **fields):
-    """Return the sentence by which a request is refused before it is sent."""
+    """Return the sentence of a request that is refused before it is sent."""
     before = {peer: len(asked) for peer, asked in talk.asked.items()}
     try:
         outcome, _ = call(talk, name, service, **fields)
@@ -207,7 +207,7 @@ def test_a_spawned_entity_is_a_sphere_by_default_and_is_streamed(talk):
     assert call(talk, "list_entities", srv.ListEntities)[1]["names"] == ["vehicle", "buoy", "big_ball"]
 
 
-def test_an_entity_that_somebody_else_added_can_be_published(talk):
+def test_an_entity_added_by_another_client_can_be_published(talk):
     talk.world.entities[7] = dict(STILL)
     _, fields = call(talk, "stream_entity", srv.StreamEntity, id=7, name="gate", period=4)
     assert fields == {"stream_id": 2}
@@ -239,7 +239,7 @@ def test_the_state_can_be_set_in_parts(talk):
     assert (outcome.is_success, outcome.result) == (False, 1)
 
 
-def test_a_camera_is_placed_and_streams_whom_it_looks_for(talk):
+def test_a_camera_is_added_with_streams_of_its_targets(talk):
     fields = {"name": "down", "entity_id": 0, "targets": [1], "period": 5, "pose": NORTH}
     assert call(talk, "add_camera", srv.AddCamera, **fields)[1] == {"id": 1}
     (added,) = requests(talk, sim.AddCamera)
@@ -248,7 +248,7 @@ def test_a_camera_is_placed_and_streams_whom_it_looks_for(talk):
 
 
 class SuspendedNode:
-    """A node that has just been suspended: what waits for it may be old."""
+    """Node that was just suspended: pending requests may be stale."""
 
     executor, parameters = None, PARAMETERS
 
@@ -285,7 +285,7 @@ class SuspendedNode:
 READING = {"reassure", "get_configuration", "list_entities", "get_entity_state", "get_attribute"}
 
 
-def test_after_a_stall_what_pauses_and_what_only_reads_is_carried_out_and_nothing_else(talk):
+def test_after_a_stall_only_pausing_and_reading_services_are_executed(talk):
     talk.world.answers[sim.GetExtended] = sim.ExtendedGot("", b"")
     talk.world.is_cuauv_server = False  # which takes the empty key of the request
     node = SuspendedNode(talk)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulator_bridge publishes of streamed states: each of them, with the transforms of a step together."""
+"""SimulatorTopics: published states, transforms and events of simulator_bridge."""
 
 import copy
 from types import SimpleNamespace
@@ -28,7 +28,7 @@ PARAMETERS = {
 
 
 class Node:
-    """Converts each message when it is published, as rclpy does."""
+    """Node that converts each message when it is published, like rclpy."""
 
     def __init__(self, subscribed, **parameters):
         self.parameters, self.decided_s, self._seconds = {**PARAMETERS, **parameters}, 0.0, 0
@@ -94,7 +94,7 @@ def test_steps_that_are_read_together_are_published_one_by_one(tf):
     assert seen == [(1.0, 10.0), (2.0, 20.0)]
 
 
-def test_what_comes_of_a_step_together_has_one_stamp():
+def test_messages_of_a_step_have_one_stamp():
     node = Node(["odom"])
     outputs = made(node)
     view = SimulatorEvent(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY))
@@ -109,7 +109,7 @@ def test_what_comes_of_a_step_together_has_one_stamp():
 
 
 def placed(node):
-    """Return the newest static transforms: where each is on its parent."""
+    """Return the newest static transforms by child frame."""
     (message,) = [message for topic, message in node.published[-1] if topic == "/tf_static"]
     return {
         each.child_frame_id: (each.header.frame_id, each.transform.translation.x, each.transform.translation.z)
@@ -117,7 +117,7 @@ def placed(node):
     }
 
 
-def test_frames_of_cameras_are_where_these_are_until_they_are_gone():
+def test_frames_of_cameras_exist_until_their_cameras_are_removed():
     node = Node([])
     outputs = made(node)
     do(outputs, ConnectionStarted(True))
@@ -130,7 +130,7 @@ def test_frames_of_cameras_are_where_these_are_until_they_are_gone():
     assert placed(node) == {"odom": ("map", 0.0, 0.0)}
 
 
-def test_who_is_gone_has_no_topics_and_who_comes_has():
+def test_topics_follow_added_and_removed_entities():
     node = Node(["entities/buoy/pose", "entities/gate/pose"])
     outputs = made(node)
     do(outputs, PublishedScene({VEHICLE: "vehicle", 7: "gate"}, frozenset()))
@@ -140,7 +140,7 @@ def test_who_is_gone_has_no_topics_and_who_comes_has():
     assert [[topic for topic, _ in together] for together in node.published] == [["entities/gate/pose"]]
 
 
-def test_what_the_simulator_reports_says_what_its_numbers_stand_for():
+def test_events_have_the_names_of_their_ids():
     node = Node([])
     outputs = made(node, FrameNames(prefix="s1/"))
     do(outputs, SimulatorEvent(sim.CameraData(0, 0.25, -0.5, 0.125, 4.0), "buoy", (0, "front", BUOY)))
@@ -176,7 +176,7 @@ def test_the_simulated_time_is_published_when_it_is_due_and_stamps_with_it():
     assert node.last("odom").header.stamp == Time(sec=2, nanosec=500_000_000)
 
 
-def test_a_new_simulation_is_announced_and_one_that_goes_on_is_not():
+def test_only_a_new_simulation_is_announced():
     node = Node([])
     outputs = made(node)
     for is_new in (True, False):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often /clock is published, whenever steps come."""
+"""SimulatedTime: rate of /clock for steps at any time."""
 
 import random
 
@@ -18,12 +18,12 @@ def time():
     return made
 
 
-def test_steps_as_frequent_as_messages_are_published_at_once_whatever_their_jitter(time):
+def test_steps_at_the_maximum_rate_are_published_at_once_despite_jitter(time):
     jitter = random.Random(1)
     assert all(time.step(1000.0 + number / RATE + jitter.uniform(-0.002, 0.002)).is_due for number in range(500))
 
 
-def test_more_frequent_steps_make_no_more_messages(time):
+def test_more_frequent_steps_are_throttled(time):
     assert 499 <= sum(time.step(1000.0 + number / 1000.0).is_due for number in range(5000)) <= 501  # 5 s
 
 
@@ -45,7 +45,7 @@ def test_without_the_duration_of_a_step_nothing_is_published():
     assert unknown.due_s == float("inf")
 
 
-def test_the_time_goes_on_from_what_it_was_when_a_step_takes_longer(time):
+def test_the_time_is_continuous_when_the_duration_of_a_step_changes(time):
     time.step(1000.0)
     time.configure(Configured(50.0, 2.0, False, False))
     assert time.step(1001.0).nanoseconds == 50_000_000

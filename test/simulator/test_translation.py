@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the simulator's numbers mean in ROS: frames, what an IMU feels, commands, services, and lines of parameters."""
+"""Translation of the simulator: frames, IMU, commands, services, and parameter lines."""
 
 import math
 
@@ -65,7 +65,7 @@ def test_north_is_y_east_is_x_and_down_is_minus_z():
     assert state(a=(1.0, 2.0, 3.0)).acceleration == (2.0, 1.0, -3.0)
 
 
-def test_a_vehicle_that_looks_north_on_the_wire_looks_along_y_with_its_top_up():
+def test_a_vehicle_facing_north_on_the_wire_faces_y_upright_in_ros():
     q = state(q=NORTH).orientation
     assert forward(q) == near(0, 1, 0)
     assert rotated(q, 0.0, 0.0, 1.0) == near(0, 0, 1)
@@ -80,7 +80,7 @@ unit_quaternions = (
 
 
 @given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
-def test_the_same_vector_is_turned_alike_in_both_frames(q, v):
+def test_rotations_are_equivalent_in_both_frames(q, v):
     # A vector of the body, taken to the world on the wire's side and on ROS's.
     w, x, y, z = q
     on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
@@ -134,7 +134,7 @@ def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
     assert xyz(odometry.twist.twist.angular) == near(0, 0, -1)
 
 
-def test_an_imu_without_a_known_heading_says_so_until_that_is_known():
+def test_an_imu_without_a_known_heading_has_an_unknown_covariance():
     translation = Translation(FrameNames())
     for is_known, first in ((False, -1.0), (True, 0.0)):
         translation.is_attitude_known = is_known
@@ -148,12 +148,12 @@ def felt(**parts):
     return xyz(Translation(FrameNames()).imu(state(**parts), STAMP).linear_acceleration)
 
 
-def test_an_imu_at_rest_feels_gravity_upwards_and_in_free_fall_nothing():
+def test_an_imu_reads_gravity_upwards_at_rest_and_zero_in_free_fall():
     assert felt() == near(0, 0, 9.81)
     assert felt(a=(0, 0, 9.81)) == near(0, 0, 0)
 
 
-def test_an_imu_feels_what_pushes_it_forward_and_gravity_where_up_is():
+def test_an_imu_reads_its_acceleration_and_gravity_in_the_body_frame():
     assert felt(a=(2, 0, 0)) == near(2, 0, 9.81)
     assert felt(q=NOSE_DOWN) == near(-9.81, 0, 0)
 
@@ -167,7 +167,7 @@ def twist(linear=STILL, angular=STILL):
     )
 
 
-def test_forward_goes_where_the_vehicle_looks_and_left_is_left():
+def test_forward_and_left_are_relative_to_the_vehicle():
     velocity = BodyVelocity(forward=1.0, turn=1.0)
     v, w = topics.set_velocity(4, velocity, state(q=EAST).orientation)
     assert (v.id, v.attribute, v.value) == (4, sim.Attribute.VELOCITY, near(0, 1, 0))
@@ -186,7 +186,7 @@ def test_clamped_velocities_keep_their_direction():
 # Services.
 
 
-def test_spawning_says_where_the_principal_axes_are():
+def test_spawning_sets_the_principal_axes():
     request = Spawn.Request(mass=2.0, radius=0.5)
     request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(z=QUARTER, w=QUARTER))  # north
     request.attributes = [ExtendedAttribute(key="render", text="buoy"), ExtendedAttribute(key="raw", data=[0, 255])]
@@ -237,7 +237,7 @@ def test_a_velocity_in_the_own_frame_needs_an_orientation():
     assert change.value == near(1, 0, 0)
 
 
-def test_cameras_are_placed_about_the_principal_axes_for_a_simulator_that_has_them_so():
+def test_cameras_are_set_in_the_principal_axes_where_required():
     request = SetCamera.Request(id=1, set_position=True, set_orientation=True)
     request.pose = Pose(position=Point(x=1.0, y=2.0, z=3.0), orientation=Quaternion(w=1.0))
     turned_right = BodyToModel((QUARTER, 0.0, 0.0, QUARTER))  # the principal axes point to the model's right
@@ -248,7 +248,7 @@ def test_cameras_are_placed_about_the_principal_axes_for_a_simulator_that_has_th
     assert BodyToModel.between((1, 0, 0, 0), turned_right.rotation).rotation == near(*turned_right.rotation)
 
 
-def test_what_is_behind_a_camera_is_not_visible():
+def test_entities_behind_a_camera_are_not_visible():
     translation = Translation(FrameNames())
     message = translation.camera_view(sim.CameraData(1, 0.5, -0.5, 0.0, -2.0), Time())
     assert (message.visible, message.x, message.y, message.depth) == (False, 0.5, -0.5, -2.0)
@@ -285,12 +285,12 @@ def test_turbulence_has_its_bounds_in_order_on_the_wire():
 @pytest.mark.parametrize(
     ("data", "text"), [(b"hello", "hello"), (b"", ""), (b"\xff", ""), (b"a\0b", ""), ("é".encode(), "é")]
 )
-def test_attributes_are_text_where_they_can_be(data, text):
+def test_valid_utf_8_attributes_are_text(data, text):
     message = topics.attribute_message("k\udcff", data)
     assert (message.key, message.text, bytes(message.data)) == ("k\ufffd", text, data)
 
 
-# Lines of parameters.
+# Parameter lines.
 
 
 def test_cameras_are_described_in_a_line():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated world as requests see it: entities, attributes, objects, items that come and go."""
+"""Requests to the emulated world: entities, attributes, objects, and items."""
 
 import collections
 import contextlib
@@ -52,7 +52,7 @@ def test_a_new_world_has_a_vehicle_gravity_buoyancy_and_drag(simulator):
     ]
 
 
-def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
+def test_config_reports_the_speed_and_a_step_lasts_speed_over_frequency():
     simulator = OfflineSimulator(rate=50.0, speed=2.0)
     config = simulator.get(sim.GetConfig())
     assert (config.frequency, config.speed, config.non_real_time) == (50.0, 2.0, False)
@@ -63,7 +63,7 @@ def test_the_config_tells_the_tempo_and_a_step_takes_speed_over_frequency():
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_scenes_hold_still_and_say_what_they_are(scene):
+def test_scenes_are_at_rest_and_have_render_attributes(scene):
     simulator = OfflineSimulator()
     SCENES[scene](simulator.world, simulator.scene)
     numbers = simulator.get(sim.ListEntities()).ids
@@ -77,7 +77,7 @@ def test_scenes_hold_still_and_say_what_they_are(scene):
 # Entities.
 
 
-def test_an_added_entity_has_what_it_was_given(simulator):
+def test_an_added_entity_has_its_requested_state(simulator):
     xattrs = (sim.ExtendedAttribute("render", b"buoy"), sim.ExtendedAttribute("", b""))
     number = simulator.add(entity((1, 2, 3), q=(0, 2, 0, 0), corporeal=True, attributes=xattrs))
     assert simulator.get(sim.ListEntities()).ids == (number, VEHICLE)
@@ -157,7 +157,7 @@ def test_extended_attributes_are_bytes_under_names(simulator):
     assert simulator.code(sim.SetExtended(7, "note", b"")) == 0
 
 
-def test_extended_attributes_have_no_more_room_than_8_mebibytes(simulator):
+def test_extended_attributes_are_limited_to_8_mebibytes(simulator):
     ball = entity(attributes=(sim.ExtendedAttribute("big", bytes(1_000_000)),))
     added = [answer.id for answer in (simulator.ask(ball) for _ in range(100)) if isinstance(answer, sim.Added)]
     assert len(added) == 8
@@ -170,7 +170,7 @@ def test_extended_attributes_have_no_more_room_than_8_mebibytes(simulator):
     assert simulator.code(sim.SetExtended(VEHICLE, "yet more", bytes(400_000))) == FULL
 
 
-def test_whatever_extended_attributes_an_entity_has_a_stream_can_tell_them(simulator):
+def test_all_extended_attributes_of_an_entity_fit_a_stream(simulator):
     for key in "abc":
         simulator.ask(sim.SetExtended(VEHICLE, key, bytes(7 << 20)))
     simulator.add(sim.StreamExtended(VEHICLE, 1, ("a", "b", "c")))
@@ -200,7 +200,7 @@ def test_invalid_turbulence_is_refused(simulator, data):
 
 
 @pytest.mark.parametrize("kind", [each for each in sim.REQUESTS.values() if "body" in each.__slots__])
-def test_what_the_document_says_nothing_about_is_refused(simulator, kind):
+def test_undocumented_requests_are_refused(simulator, kind):
     assert simulator.code(kind(b"body")) == UNSUPPORTED
 
 
@@ -208,7 +208,7 @@ def test_what_the_document_says_nothing_about_is_refused(simulator, kind):
 
 
 def add_one_of_each(simulator):
-    """Return what depends on a new entity, by type."""
+    """Return the items that depend on a new entity, by type."""
     number = simulator.add(entity((5, 0, 0)))
     camera = simulator.add(sim.AddCamera(number, LEVEL, ZERO, 1.0))
     keys = {
@@ -235,7 +235,7 @@ def test_items_of_each_type_can_be_removed_once(simulator, kind):
     simulator.step()
 
 
-def test_removing_an_entity_removes_what_depends_on_it(simulator):
+def test_removing_an_entity_removes_its_dependents(simulator):
     keys = add_one_of_each(simulator)
     del keys[sim.ItemType.OBJECT], keys[sim.ItemType.SPY]
     simulator.client.take()
@@ -253,7 +253,7 @@ def test_removing_an_entity_removes_what_depends_on_it(simulator):
     assert simulator.step() == []
 
 
-def test_streams_triggers_and_spies_go_with_their_client_and_the_world_stays(simulator):
+def test_streams_triggers_and_spies_end_with_their_client_and_the_world_persists(simulator):
     other = RecordingClient()
     number = simulator.add(entity(), other)
     camera = simulator.add(sim.AddCamera(number, LEVEL, ZERO, 1.0), other)
@@ -270,7 +270,7 @@ def test_streams_triggers_and_spies_go_with_their_client_and_the_world_stays(sim
     assert list(simulator.world.items.of(sim.ItemType.CAMERA)) == [camera]
 
 
-def test_a_spy_hears_of_all_that_comes_and_goes_until_it_is_removed(simulator):
+def test_a_spy_is_notified_of_added_and_removed_items_until_its_removal(simulator):
     other = RecordingClient()
     spy = simulator.add(sim.Spy())
     number = simulator.add(entity(), other)
@@ -297,22 +297,22 @@ def test_a_spied_id_that_needs_more_than_a_byte_gets_four(simulator):
     assert (last.id, last.id_bytes) == (256, 4)
 
 
-def test_there_is_room_for_a_thousand_of_each(simulator):
+def test_a_thousand_items_of_each_type_are_allowed(simulator):
     for request in (entity(), sim.StreamEntity(VEHICLE, 0, ()), sim.AddObject("turbulence", constant())):
         for _ in range(MAX_ITEMS + 1):
             last = simulator.ask(request)
         assert last.code == FULL
 
 
-def test_there_is_room_for_one_spy_of_each_client(simulator):
-    """Each is sent a message for each item that comes or goes, while others wait."""
+def test_one_spy_per_client_is_allowed(simulator):
+    """Each is sent a message for each added or removed item, while other clients wait."""
     answers = [simulator.ask(sim.Spy()) for _ in range(MAX_SPIES + 1)]
     assert not any(isinstance(answer, sim.Error) for answer in answers[:MAX_SPIES])
     assert answers[MAX_SPIES].code == FULL
 
 
-def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
-    """A look at each of the others for each that goes would be millions of them."""
+def test_removing_thousands_of_items_at_once_is_fast(simulator):
+    """Comparing each removed item with all others would take millions of steps."""
     other, number = RecordingClient(), simulator.add(entity())
     camera = simulator.add(sim.AddCamera(VEHICLE, LEVEL, ZERO, 1.0))
     keeps = (sim.StreamEntity(number, 0, ()), sim.StreamExtended(number, 0, ()), sim.StreamCamera(camera, 0, number))
@@ -333,7 +333,7 @@ def test_removing_thousands_of_items_at_once_keeps_nobody_waiting(simulator):
             assert not simulator.world.items.of(request.ADDS)
 
 
-# As the CUAUV server.
+# Behaviour of the CUAUV server.
 
 
 @pytest.fixture
@@ -342,7 +342,7 @@ def cuauv(simulator):
     return simulator
 
 
-def test_streams_and_triggers_stay_whatever_remove_is_answered_with(cuauv):
+def test_streams_and_triggers_stay_although_remove_is_answered_with_ok(cuauv):
     stream = cuauv.add(sim.StreamEntity(VEHICLE, 1, (X,)))
     kinds = (sim.ItemType.ENTITY_STREAM, sim.ItemType.TRIGGER, sim.ItemType.EXTENDED_STREAM, 9)
     for kind in kinds:
@@ -350,7 +350,7 @@ def test_streams_and_triggers_stay_whatever_remove_is_answered_with(cuauv):
     assert [event.id for event in cuauv.step()] == [stream]
 
 
-def test_what_turbulence_is_called_when_it_is_added_is_what_removes_gravity(cuauv):
+def test_the_returned_id_of_turbulence_would_remove_gravity(cuauv):
     added = [cuauv.add(sim.AddObject(sim.Turbulence.CLASS, constant((30.0, 0.0, 0.0)))) for _ in range(2)]
     assert added == [0, 1]
     assert cuauv.ask(sim.Remove(sim.ItemType.OBJECT, added[0])) == sim.Ok()
@@ -369,7 +369,7 @@ def test_a_body_of_more_than_1024_bytes_ends_the_connection():
 
 
 @pytest.mark.parametrize("said", [sim.frame(sim.Spy()), sim.frame(sim.GetExtended(0, "")), sim.frame(sim.Pause())[:4]])
-def test_what_is_unknown_or_empty_or_in_pieces_ends_the_connection(said):
+def test_unknown_empty_or_split_requests_end_the_connection(said):
     served = ServedClient(Quirks.REAL)
     served.receive(said)
     with pytest.raises(DisconnectPeerError):
@@ -383,7 +383,7 @@ def test_what_is_unknown_or_empty_or_in_pieces_ends_the_connection(said):
         (Quirks.REAL, [b"\x02\0\0\0\5", b"\0\0\0\0\7", b"\xff\0\0\0\0"]),
     ],
 )
-def test_header_and_body_are_sent_by_themselves(quirks, written):
+def test_header_and_body_are_sent_separately(quirks, written):
     served = ServedClient(quirks)
     served.post(sim.Added(0, 7))
     served.post(sim.Completed())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever clients ask of the emulated simulator: an answer that fits the request, and a world that goes on."""
+"""Arbitrary requests to the emulated simulator: matching answers, and a running world."""
 
 import math
 
@@ -12,7 +12,7 @@ from simulator_requests import ANY_REQUEST
 
 @settings(max_examples=200)
 @given(st.lists(ANY_REQUEST, max_size=30))
-def test_any_requests_get_fitting_answers_and_the_world_goes_on(requests):
+def test_any_requests_get_matching_answers_and_the_world_continues(requests):
     simulator = OfflineSimulator()
     for request in requests:
         decoded = type(request).decode(request.encode())  # what a server would make of it

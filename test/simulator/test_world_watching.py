@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What watches the emulated world: cameras, triggers and streams."""
+"""Cameras, triggers and streams of the emulated world."""
 
 import math
 
@@ -49,7 +49,7 @@ def test_a_camera_looks_along_x_with_y_to_the_right_and_z_down(simulator, place,
 
 
 def test_a_camera_turns_and_moves_with_its_entity_s_model(simulator):
-    """Heading east at (10, 0, 0), a camera 0.5 m ahead that looks down."""
+    """A vehicle at (10, 0, 0) faces east, with a camera 0.5 m ahead that faces down."""
     carrier = simulator.add(entity((10, 0, 0), btom=QUARTER_ABOUT_Z))
     simulator.get(sim.SetEntity(carrier, Q, QUARTER_ABOUT_Z))
     down = (math.sqrt(0.5), 0, -math.sqrt(0.5), 0)
@@ -100,7 +100,7 @@ def test_errors_of_cameras_are_reported(simulator):
 
 
 def approach(simulator, speed, start=-1.0, y=0.0):
-    """Return an entity that flies along x, past where the vehicle was; there is no vehicle in its way."""
+    """Return an entity that moves along x, past the vehicle's former position."""
     number = simulator.add(entity((start, y, 5.0)))
     simulator.get(sim.SetEntity(number, V, (speed, 0, 0)))
     return number, simulator.add(entity((0, 0, 5.0)))
@@ -116,7 +116,7 @@ def test_a_collision_is_reported_once_when_it_begins_and_once_when_it_ends(simul
     assert simulator.step(50) == []
 
 
-def test_only_a_sweep_sees_what_passes_between_two_steps(simulator):
+def test_only_a_sweep_detects_a_collision_between_two_steps(simulator):
     a, b = approach(simulator, 150.0, start=-0.75, y=0.3)
     plain = simulator.add(sim.AddTrigger(sim.CollisionTrigger(a, b, -1)))
     sweep = simulator.add(sim.AddTrigger(sim.SweepCollisionTrigger(a, b)))
@@ -154,7 +154,7 @@ def test_errors_of_triggers_are_reported(simulator):
 # Streams.
 
 
-def test_a_stream_has_the_attributes_that_were_asked_for_in_their_order(simulator):
+def test_a_stream_has_the_requested_attributes_in_order(simulator):
     number = simulator.add(entity((1, 2, 3), btom=QUARTER_ABOUT_Z))
     simulator.get(sim.SetEntity(number, W, (0.0, 0.0, 0.5)))
     stream = simulator.add(sim.StreamEntity(number, 1, (CORPOREAL, X, W, X)))
@@ -173,7 +173,7 @@ def test_a_period_of_n_is_every_nth_step_and_0_is_never(simulator):
     assert counts == {0: 0, 1: 14, 2: 7, 7: 2}
 
 
-def test_extended_streams_carry_what_is_there_when_they_are_sent(simulator):
+def test_extended_streams_have_the_attributes_at_the_time_of_sending(simulator):
     stream = simulator.add(sim.StreamExtended(VEHICLE, 2, ("note", "render", "none")))
     simulator.get(sim.SetExtended(VEHICLE, "note", b"1"))
     assert simulator.step() == []
@@ -184,7 +184,7 @@ def test_extended_streams_carry_what_is_there_when_they_are_sent(simulator):
     assert simulator.step(2) == [sim.ExtendedData(stream, (sim.ExtendedAttribute("note", b"2"), render))]
 
 
-def test_errors_of_streams_are_the_noted_ones(simulator):
+def test_errors_of_streams_are_as_specified(simulator):
     assert simulator.code(sim.StreamEntity(VEHICLE, 1, (X, 6))) == 0
     assert simulator.code(sim.StreamEntity(9, 1, (X,))) == 1
     assert simulator.code(sim.StreamExtended(VEHICLE, 1, ("a", "a"))) == 0
@@ -192,7 +192,7 @@ def test_errors_of_streams_are_the_noted_ones(simulator):
 
 
 @pytest.mark.parametrize(("is_real", "right_m"), [(False, 0.0), (True, -1.0)])
-def test_the_cuauv_server_places_a_camera_that_is_set_about_the_principal_axes(is_real, right_m):
+def test_the_cuauv_server_sets_cameras_in_the_principal_axes(is_real, right_m):
     turned = OfflineSimulator(btom=(0.5**0.5, 0.0, 0.0, 0.5**0.5))  # the principal axes look to the model's right
     turned.context.is_real = is_real
     camera = turned.add(sim.AddCamera(VEHICLE, LEVEL, ZERO, 1.0))
