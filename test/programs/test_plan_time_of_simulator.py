@@ -14,7 +14,7 @@ def test_a_client_of_a_fast_simulator_goes_by_simulated_time(tmp_path):
         with Process.module(
             "drone_bridge.simulator.operator", "--port", port, "--plan", "8s forward 0.5, 8s"
         ) as operator:
-            operator.wait_for_line("the plan's seconds are simulated ones: 4 pass in one")
+            operator.wait_for_line("simulated time: 4 s")
             assert operator.wait() == 0
         assert simulator.stop() == 0
     *_, last = csv.DictReader(path.open())
