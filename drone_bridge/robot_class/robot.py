@@ -205,7 +205,7 @@ def finite_velocity(velocity: BodyVelocity) -> BodyVelocity:
 
 
 def finite_telemetry(telemetry: Telemetry) -> Telemetry:
-    """Return telemetry with float numbers, and None for those that are not finite. Raises SENSELESS for other values."""
+    """Return telemetry with float numbers, and None for those that are not finite. Raises SENSELESS for others."""
     numbers = {name: getattr(telemetry, name) for name in ("yaw", "voltage", "charge", "height")}
     known: dict[str, Any] = {name: _finite(value) for name, value in numbers.items() if value is not None}
     if telemetry.position is not None:
