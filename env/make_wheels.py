@@ -10,37 +10,30 @@ import subprocess
 import sys
 
 import make_environment as environment
-from make_environment import PIP, ROOT, VENV, run, say
+from make_environment import PIP, PROGRESS, ROOT, VENV, run, say
 
 DIST = ROOT / "dist"
 #: The oldest C library that the messages run with; auditwheel refuses what needs a newer one.
 PLATFORM = "manylinux_2_28_x86_64"
 TRIED = ROOT / "build" / "tried_wheels"
+PYTHON = str(VENV / "bin" / "python")
 
 
-def make_wheels() -> None:
-    """Write dist/ anew."""
+def repair_messages() -> None:
+    """Empty dist/, and write the wheels of the messages into it."""
     shutil.rmtree(DIST, ignore_errors=True)
-    python = str(VENV / "bin" / "python")
-    for wheel in environment.install_messages():
-        # The libraries that it does not name are those of the ROS wheels, and of the message wheels themselves.
-        repair = [
-            python,
-            "-m",
-            "auditwheel",
-            "repair",
-            "--plat",
-            PLATFORM,
-            "--exclude",
-            "lib*",
-            "--wheel-dir",
-            str(DIST),
-        ]
-        run([*repair, str(wheel)], f"Its libraries have to run on {PLATFORM}.")
-    # The wheel is made of the source distribution, so that this has all that it takes.
-    run([python, "-m", "build", "--no-isolation", "--outdir", str(DIST), str(ROOT)], "Does setup.py run by itself?")
-    for path in sorted(DIST.iterdir()):
-        say(f"{path.relative_to(ROOT)}, {path.stat().st_size / 1e6:.2f} MB")
+    # Except for the libraries of the ROS wheels and of the message wheels themselves, they need the system's only.
+    command = [PYTHON, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--exclude", "lib*", "--wheel-dir", str(DIST)]
+    wheels = environment.install_messages()
+    with PROGRESS.step("checking the wheels of the messages"):
+        for wheel in wheels:
+            run([*command, str(wheel)], f"Its libraries have to run on {PLATFORM}.")
+
+
+def build_package() -> None:
+    """Write the source distribution, and the wheel that is made of it: so it contains everything it needs."""
+    with PROGRESS.step("building the package's wheel"):
+        run([PYTHON, "-m", "build", "--no-isolation", "--outdir", str(DIST), str(ROOT)], "Does setup.py run by itself?")
 
 
 def try_wheels() -> None:
@@ -64,9 +57,15 @@ def main() -> int:
     try:
         if environment.DISTRIBUTION != "kilted":
             raise environment.StepError("drone_bridge[ros] pins the packages of Kilted, so wheels are made of it.")
-        make_wheels()
+        PROGRESS.total = 2
+        PROGRESS.wait_for(repair_messages)
+        PROGRESS.wait_for(build_package)
+        for path in sorted(DIST.iterdir()):
+            say(f"{path.relative_to(ROOT)}, {path.stat().st_size / 1e6:.2f} MB")
         if sys.argv[1:] == ["--try"]:
             try_wheels()
+        else:
+            say(f"to install them: pip install --find-links {DIST} 'drone_bridge[ros]'")
     except (environment.StepError, subprocess.SubprocessError, OSError) as error:
         print(f"wheels: {error}", file=sys.stderr)
         return 1

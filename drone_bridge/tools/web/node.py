@@ -3,6 +3,7 @@
 
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +25,7 @@ from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, 
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
 from drone_bridge.tools.web.fleet import Fleet
-from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
+from drone_bridge.tools.web.front_door import LAUNCHED, CannotListenError, FrontDoor
 from drone_bridge.tools.web.goals import Goals, Place
 from drone_bridge.tools.web.graph import Graph
 from drone_bridge.tools.web.helm import Motion
@@ -37,6 +38,8 @@ CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.Clie
 LOOK_PERIOD_S = 0.5
 #: Of who publishes and takes what while no topic or service comes or goes, which takes a question for each of them.
 REVIEW_PERIOD_S = 2.0
+#: From the start of a launch to the link at the latest, which is printed when its vehicles are there: as the last line.
+MAX_LINK_DELAY_S = 3.0
 
 PARAMETERS = (
     ParameterDeclaration(
@@ -110,6 +113,8 @@ class WebBridge(Node):
         self._is_open = True
         self._declared.publish("actual_port", port)
         self._declared.freeze_because("when the node starts, and it is running: restart it with the new value")
+        self._links = links(self._access, port)
+        self._links_due_s = time.monotonic() + (MAX_LINK_DELAY_S if os.environ.get(LAUNCHED) else 0.0)
         self._log_address(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
@@ -135,6 +140,8 @@ class WebBridge(Node):
             (dict(self.get_topic_names_and_types()), dict(self.get_service_names_and_types())),
             time.monotonic(),
         )
+        if now_s >= self._links_due_s or (seen == self._seen and self._fleet.vehicles):
+            self._print_links()
         if seen == self._seen and now_s < self._review_s:
             return
         self._seen, self._review_s = seen, now_s + REVIEW_PERIOD_S
@@ -198,16 +205,20 @@ class WebBridge(Node):
             self.get_logger().error(line)
 
     def _log_address(self, port: int) -> None:
-        addresses = links(self._access, port)
         if (wanted := self._declared["port"]) not in (0, port):
             self.get_logger().warning(f"Port {wanted} is taken, by another page perhaps: this page is on port {port}.")
-        for address in addresses:
-            self.get_logger().info(f"Open in a browser: {address}")
         if not page.is_built():
             self.get_logger().warning(f"The page is not built, only Foxglove can connect: {page.BUILD_COMMAND}")
         if not is_loopback(self._access.host):
             allowed = "look and steer" if self._access.steer else "look (steer:=true allows more)"
             self.get_logger().warning(f"Anyone on the network who has the link can {allowed}.")
-            print(qr_code(addresses[0]), flush=True)
         if self._declared["open_browser"]:
-            open_in_browser(addresses[0])
+            open_in_browser(self._links[0])
+
+    def _print_links(self) -> None:
+        """Print the links of the page, once."""
+        if self._links and not is_loopback(self._access.host):
+            print(qr_code(self._links[0]), flush=True)
+        for link in self._links:
+            print(f"Open in a browser: {link}", flush=True)
+        self._links = []
