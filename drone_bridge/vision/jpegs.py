@@ -12,6 +12,9 @@ from drone_bridge.wire import jpeg
 
 Pixels = npt.NDArray[np.uint8]  # height x width x 3
 
+#: Packages that have OpenCV.
+OPENCV_PACKAGES = "python3-opencv, or opencv-python-headless by pip"
+
 _SCAN = b"\xff\xda"
 _END = b"\xff\xd9"
 #: A progressive JPEG has ten scans. Each takes the time of decoding all pixels, but hardly any bytes.
@@ -24,9 +27,7 @@ def opencv() -> Any:
     try:
         return importlib.import_module("cv2")
     except ImportError as error:
-        raise ValueError(
-            f"needs OpenCV, which can't be imported ({error}): install python3-opencv, or opencv-python-headless by pip"
-        ) from error
+        raise ValueError(f"needs OpenCV, which can't be imported ({error}): install {OPENCV_PACKAGES}") from error
 
 
 def load_opencv() -> None:

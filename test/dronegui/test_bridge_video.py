@@ -58,9 +58,9 @@ def video(closing, free_port):
     return sender
 
 
-def bridge(gui, video, **parameters):
+def bridge(gui, video, *, env=None, **parameters):
     parameters = {"port": gui.port, "receive_navdata": False, "video_port": video.port, **parameters}
-    process = Process.node("dronegui_bridge", **parameters)
+    process = Process.node("dronegui_bridge", env=env, **parameters)
     process.wait_for_line("Sending to")
     return process
 
@@ -323,6 +323,16 @@ def test_the_wire_log_has_packets_by_their_hash_or_in_full(ros, gui, video, tmp_
     else:
         assert max(len(entry.data) for entry in logged) < 200
         assert f'"bytes": {len(FRONT_PACKET)}'.encode() in logged[0].data
+
+
+def test_without_opencv_the_raw_images_are_all_there_is(ros, gui, video, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['cv2'] = None")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    images = ros.subscribe(Image, "image_raw")
+    with bridge(gui, video, env={"PYTHONPATH": path}):
+        video.keep_sending(FRONT_PACKET)
+        images.wait()
+        assert ros.node.count_publishers("image_raw/compressed") == 0
 
 
 def test_without_a_port_there_are_no_topics_of_the_camera(ros, gui, video):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The child process that decodes pictures, and what is left of it when one of the two processes is killed."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -176,6 +177,23 @@ def test_a_child_that_hangs_is_ended(child, monkeypatch):
     with pytest.raises(CodecProcessError):
         child.reply()
     assert not is_running(hanging)
+
+
+@pytest.mark.parametrize("step", ["_memory_file", "socket.socketpair", "mmap.mmap", "subprocess.Popen"])
+def test_a_child_that_can_not_be_started_is_reported_and_leaves_nothing_open(child, monkeypatch, step):
+    def fails(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(codec_process, "RESTART_S", 0.0)
+    before = sorted(os.listdir("/dev/fd"))
+    with monkeypatch.context() as failing:
+        failing.setattr(f"{codec_process.__name__}.{step}", fails)
+        with pytest.raises(CodecProcessError):
+            child.ask("decode", PACKET)
+    assert sorted(os.listdir("/dev/fd")) == before
+    assert child.can_take
+    child.ask("decode", PACKET)
+    assert reply_of(child).data
 
 
 def test_the_end_leaves_no_process(child):

@@ -11,6 +11,7 @@ import threading
 import traceback
 from array import array
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -40,6 +41,7 @@ from drone_bridge.ros.log_pipe import original_output
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched
 from drone_bridge.session.stall_detector import StallDetector
+from drone_bridge.vision.jpegs import OPENCV_PACKAGES
 
 if TYPE_CHECKING:
     from drone_bridge.ros.protocol_node import ProtocolNode
@@ -99,8 +101,13 @@ class CameraTopics:
         calibrations = {camera: parameter(each.name) for camera, each in CALIBRATION_PARAMETERS.items()}
         self._translation = CameraTranslation(names, calibrations)
         self._transforms = camera_transforms(names)
+        has_opencv = find_spec("cv2") is not None
+        if not has_opencv:
+            node.get_logger().info(f"{COMPRESSED} is not offered without OpenCV: install {OPENCV_PACKAGES}.")
         self._publishers: dict[str, Publisher[Any]] = {
-            row.name: node.make_publisher(row.message, row.name, row.qos()) for row in (VIDEO_ROW, *PICTURE_ROWS)
+            row.name: node.make_publisher(row.message, row.name, row.qos())
+            for row in (VIDEO_ROW, *PICTURE_ROWS)
+            if row.name != COMPRESSED or has_opencv
         }
         self._static = node.make_publisher(TFMessage, "/tf_static", latched())
         self._thread: threading.Thread | None = None

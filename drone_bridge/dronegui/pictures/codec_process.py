@@ -5,6 +5,7 @@ The memory has no name in any file system, and the child ends when the socket be
 leaves nothing behind.
 """
 
+import contextlib
 import json
 import math
 import mmap
@@ -133,27 +134,30 @@ class CodecProcess:
 
     def _start(self) -> None:
         self._started_s = elapsed_s()
-        descriptor = _memory_file()
-        ours, theirs = socket.socketpair()
-        try:
-            self._memory = mmap.mmap(descriptor, MEMORY_BYTES)
-            package = str(Path(__file__).resolve().parents[3])
-            path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-            self._child = subprocess.Popen(
-                [sys.executable, "-m", _WORKER, str(theirs.fileno()), str(descriptor)],
-                stdin=subprocess.DEVNULL,
-                stdout=self._output[0],
-                stderr=self._output[1],
-                env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
-                pass_fds=(theirs.fileno(), descriptor),
-                start_new_session=True,  # so that a terminal's Ctrl-C is the node's business alone
-            )
-        except OSError as error:
-            ours.close()
-            raise CodecProcessError(f"The process for pictures can't be started: {error.strerror}.") from error
-        finally:
-            theirs.close()
-            os.close(descriptor)
+        package = str(Path(__file__).resolve().parents[3])
+        path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        with contextlib.ExitStack() as stack:
+            try:
+                descriptor = _memory_file()
+                stack.callback(os.close, descriptor)
+                ours, theirs = socket.socketpair()
+                stack.callback(theirs.close)
+                unless_started = stack.enter_context(contextlib.ExitStack())
+                unless_started.callback(ours.close)
+                self._memory = mmap.mmap(descriptor, MEMORY_BYTES)
+                unless_started.callback(self._memory.close)
+                self._child = subprocess.Popen(
+                    [sys.executable, "-m", _WORKER, str(theirs.fileno()), str(descriptor)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._output[0],
+                    stderr=self._output[1],
+                    env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
+                    pass_fds=(theirs.fileno(), descriptor),
+                    start_new_session=True,  # so that a terminal's Ctrl-C is the node's business alone
+                )
+            except OSError as error:
+                raise CodecProcessError(f"The process for pictures can't be started: {error.strerror}.") from error
+            unless_started.pop_all()
         self._socket = ours
 
     def _fail(self, error: OSError | None) -> None:
