@@ -13,7 +13,7 @@ PLAN = ("--plan", "0.5s up 0.3, 0.5s forward 0.2")
 
 def run(*words):
     """Start `drone-bridge` on a system that lacks what macOS lacks."""
-    return Process(sys.executable, ROOT / "test" / "support" / "without_linux.py", *words)
+    return Process(sys.executable, ROOT / "test" / "package" / "without_linux.py", *words)
 
 
 @pytest.mark.parametrize(

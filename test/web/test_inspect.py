@@ -231,7 +231,7 @@ def test_a_tap_on_the_ground_sets_a_goal_where_somebody_takes_it(page, ros):
 def test_foxgloves_own_client_reads_publishes_and_sets_parameters(composition, ros):
     """It offers the older name of the protocol."""
     heard = ros.subscribe(Bool, "/said")
-    script = chromium.ROOT / "test" / "support" / "foxglove_client.mjs"
+    script = chromium.ROOT / "test" / "web" / "foxglove_client.mjs"
     command = [chromium.NODE, script, f"ws://{composition.address}", "/said"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
         assert heard.wait().data is True
