@@ -42,7 +42,7 @@ def test_the_drone_gui_is_steered_by_datagrams():
 
 def test_telemetry_is_answered():
     with run("operate", "telemetry", "--port", "0", "--plan", "1s up 0.5") as operator:
-        port = operator.wait_for_line(r"waits for telemetry on 127\.0\.0\.1:(\d+)")[1]
+        port = operator.wait_for_line(r"waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
         with run("emulate", "telemetry", "--port", port) as drone:
             assert operator.wait() == 0, operator.output
             operator.wait_for_line(r"leaves, hovering: \d+ documents, [1-9]\d* images")
