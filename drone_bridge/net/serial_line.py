@@ -2,9 +2,11 @@
 """SerialLine: serial link for a LinkLoop, reopened when its device has disappeared. POSIX only."""
 
 import contextlib
+import fcntl
 import os
-import select
+import struct
 import termios
+import time
 import tty
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,10 +27,14 @@ from drone_bridge.net.connector import (
 from drone_bridge.net.link_loop import Connected, Disconnected, Received
 
 READ_BYTES = 65536
-#: Capacity of the send queue of a slow line. Packets beyond it are dropped.
-MAX_UNSENT_BYTES = 16384
-#: How long sending the last packets of a session may take.
+#: Packets that a slow or stalled line has kept waiting for longer are stale, and dropped. The system's buffer gets no
+#: more than the line sends in that time, so a neutral command is never far behind.
+STALE_S = 0.25
+#: How long sending the last packets of a session may take, and the polling period of that.
 LEAVING_S = 0.5
+DRAIN_PERIOD_S = 0.005
+#: Bits on the line per byte: a start bit, eight data bits and a stop bit.
+BITS_PER_BYTE = 10
 
 
 class _Device(NamedTuple):
@@ -39,9 +45,26 @@ class _Device(NamedTuple):
     def fileno(self) -> int:
         return self.descriptor
 
+    @property
+    def backlog(self) -> int:
+        """Bytes in the system's buffer that are not on the line yet; 0 for a pseudo-terminal. Raises OSError."""
+        [count] = struct.unpack("i", fcntl.ioctl(self.descriptor, termios.TIOCOUTQ, struct.pack("i", 0)))
+        return int(count)
+
+
+class _Waiting(NamedTuple):
+    """Packet that waits for the line, or the rest of one."""
+
+    data: bytes
+    since_s: float
+    is_begun: bool = False
+
 
 class SerialLine(Retrying):
-    """Serial link to one peer, connected while the device is open. Eight data bits, no parity, one stop bit."""
+    """Serial link to one peer, connected while the device is open.
+
+    Eight data bits, no parity, one stop bit, no flow control. No call blocks, but `disconnect` for LEAVING_S.
+    """
 
     port = 0
 
@@ -64,10 +87,12 @@ class SerialLine(Retrying):
         if speed is None:
             raise ValueError(f"baud is {baud}, and has to be one of those that serial lines have, such as 115200.")
         self._speed: int = speed
+        self._max_backlog = STALE_S * baud / BITS_PER_BYTE
         self._device: _Device | None = None
         self._tap: Tap | None = None
         self._is_new = False
-        self._unsent: deque[bytes] = deque()  # packets, the first perhaps sent in part
+        self._unsent: deque[_Waiting] = deque()
+        self._dropped = 0  # packets since the last report
 
     def open(self) -> None:
         """Open the device, with retries. Raises LinkCancelledError."""
@@ -85,6 +110,7 @@ class SerialLine(Retrying):
             self._is_new = False
             return Connected(self._path)
         try:
+            self._drop_stale()
             self._flush()
             data = os.read(self._device.descriptor, READ_BYTES)
             reason = "" if data else "it has hung up"
@@ -100,25 +126,29 @@ class SerialLine(Retrying):
         return Received(data, self._path)
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
-        """Queue a packet. Raises LinkError if the device is closed, or if the queue of a slow line is full."""
+        """Send a packet, or queue it while the line is busy.
+
+        Raises LinkError if the device is closed, or to report stale packets that were dropped before this one.
+        """
         if self._device is None:
             raise LinkError(f"Nothing can be sent to {self._path}: it is closed.")
-        if sum(map(len, self._unsent)) + len(data) > MAX_UNSENT_BYTES:
-            raise LinkError(f"{self._path} is too slow for what is sent: a packet was dropped.")
-        self._unsent.append(bytes(data))
+        self._unsent.append(_Waiting(bytes(data), elapsed_s()))
         if self._tap:
             self._tap(SENT, data)
         with contextlib.suppress(OSError):  # reported by the next read
+            self._drop_stale()
             self._flush()
+        if dropped := self._dropped:
+            self._dropped = 0
+            raise LinkError(f"{self._path} is too slow or stalled: {dropped} stale packets were dropped.")
 
     def disconnect(self, peer: Any) -> None:
-        """Close the device after the queue is sent, or after LEAVING_S."""
+        """Close the device after the queued packets are on the line, or after LEAVING_S."""
         end_s = elapsed_s() + LEAVING_S
         with contextlib.suppress(OSError):
-            while self._device and self._unsent and (left_s := end_s - elapsed_s()) > 0:
-                poll = select.poll()
-                poll.register(self._device, select.POLLOUT)
-                poll.poll(left_s * 1000)
+            self._flush()
+            while self._device and (self._unsent or self._device.backlog) and elapsed_s() < end_s:
+                time.sleep(DRAIN_PERIOD_S)
                 self._flush()
         self._close_device()
 
@@ -137,6 +167,7 @@ class SerialLine(Retrying):
         try:
             tty.setraw(descriptor, termios.TCSANOW)
             attributes = termios.tcgetattr(descriptor)
+            attributes[2] &= ~(termios.CSTOPB | termios.CRTSCTS)
             attributes[2] |= termios.CLOCAL | termios.CREAD
             attributes[4] = attributes[5] = self._speed
             termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
@@ -146,19 +177,33 @@ class SerialLine(Retrying):
             raise LinkError(f"{self._path} is no serial line: {error.args[-1]}.") from error
         return _Device(descriptor)
 
+    def _drop_stale(self) -> None:
+        """Drop packets that have waited for STALE_S. The rest of one that has begun is kept, as the peer awaits it."""
+        begun = [self._unsent.popleft()] if self._unsent and self._unsent[0].is_begun else []
+        limit_s = elapsed_s() - STALE_S
+        while self._unsent and self._unsent[0].since_s < limit_s:
+            self._unsent.popleft()
+            self._dropped += 1
+        self._unsent.extendleft(begun)
+
     def _flush(self) -> None:
-        """Write as much of the queue as the device accepts. Raises OSError."""
+        """Write as much of the queue as the device accepts, STALE_S ahead of the line at most. Raises OSError."""
         with contextlib.suppress(BlockingIOError):
-            while self._device and self._unsent:
-                written = os.write(self._device.descriptor, self._unsent[0])
-                rest = self._unsent.popleft()[written:]
-                if rest:
-                    self._unsent.appendleft(rest)
+            while self._device and self._unsent and self._device.backlog <= self._max_backlog:
+                first = self._unsent[0]
+                written = os.write(self._device.descriptor, first.data)
+                self._unsent.popleft()
+                if rest := first.data[written:]:
+                    self._unsent.appendleft(_Waiting(rest, first.since_s, is_begun=True))
 
     def _close_device(self) -> None:
         if self._device:
+            with contextlib.suppress(OSError, termios.error):  # of a device that has disappeared
+                if self._device.backlog:  # closing would wait for a stalled line, on Linux for 30 s
+                    termios.tcflush(self._device.descriptor, termios.TCOFLUSH)
             os.close(self._device.descriptor)
             if self._tap:
                 self._tap(RECEIVED, b"")
         self._device = None
         self._unsent.clear()
+        self._dropped = 0

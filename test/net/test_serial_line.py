@@ -1,34 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 """A serial line as a link, over a pseudo-terminal."""
 
+import contextlib
 import os
 import threading
 import tty
 
 import pytest
 
+from drone_bridge.net import serial_line
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkClosedError, LinkError
 from drone_bridge.net.link_loop import Connected, Disconnected, Received, StreamLink
-from drone_bridge.net.serial_line import MAX_UNSENT_BYTES, SerialLine
+from drone_bridge.net.serial_line import STALE_S, SerialLine
+
+
+class Device:
+    """A device that can be unplugged and plugged in again: a pseudo-terminal, at the same path each time."""
+
+    def __init__(self, path):
+        self.path, self.end = str(path), -1
+        self.plug()
+
+    def plug(self):
+        self.end, slave = os.openpty()
+        tty.setraw(slave)
+        os.symlink(os.ttyname(slave), self.path)
+        os.close(slave)
+
+    def unplug(self):
+        if self.end >= 0:
+            os.close(self.end)
+            os.unlink(self.path)
+        self.end = -1
+
+    def read_waiting(self):
+        """Return all that waits to be read."""
+        os.set_blocking(self.end, False)
+        data = b""
+        with contextlib.suppress(OSError):  # nothing more, or the other end has closed
+            while True:
+                data += os.read(self.end, 65536)
+        return data
 
 
 @pytest.fixture
-def far_end():
-    """The robot's end, and the path of ours."""
-    master, slave = os.openpty()
-    tty.setraw(slave)
-    path = os.ttyname(slave)
-    os.close(slave)
-    ends = [master]
-    yield ends, path
-    for each in ends:
-        os.close(each)
+def device(tmp_path):
+    device = Device(tmp_path / "ttyUSB0")
+    yield device
+    device.unplug()
 
 
 @pytest.fixture
-def line(far_end):
-    link = SerialLine(far_end[1], 115200, lambda error, delay_s: None)
+def line(device):
+    link = SerialLine(device.path, 115200, lambda error, delay_s: None)
     link.open()
     yield link
     link.close()
@@ -38,11 +63,11 @@ def next_of(line):
     return receive(line, Cancellation(), 20.0)
 
 
-def test_it_is_a_stream_to_one_peer(line, far_end):
-    (master,), path = far_end
+def test_it_is_a_stream_to_one_peer(line, device):
+    path = device.path
     assert isinstance(line, StreamLink)
     assert next_of(line) == Connected(path)
-    os.write(master, b"hello\r\n")
+    os.write(device.end, b"hello\r\n")
     received = b""
     while len(received) < 7:
         arrived = next_of(line)
@@ -50,35 +75,94 @@ def test_it_is_a_stream_to_one_peer(line, far_end):
         received += arrived.data
     assert received == b"hello\r\n", "eight bits, as they are"
     line.send(b"\x00\x03\n", None)
-    assert os.read(master, 100) == b"\x00\x03\n"
+    assert os.read(device.end, 100) == b"\x00\x03\n"
     line.disconnect(path)
     with pytest.raises(LinkClosedError):
         line.receive()
 
 
-def test_a_device_that_has_gone_is_disconnected_and_opened_again(line, far_end):
-    ends, path = far_end
+def test_a_device_that_has_gone_is_disconnected_and_opened_again(line, device):
     next_of(line)
-    os.close(ends.pop())
+    device.unplug()
     arrived = next_of(line)
     assert isinstance(arrived, Disconnected)
-    assert path in arrived.sentence
+    assert device.path in arrived.sentence
     with pytest.raises(LinkClosedError):
         line.receive()
     with pytest.raises(LinkError):
         line.send(b"x", None)
+    device.plug()
+    line.open()
+    assert next_of(line) == Connected(device.path)
+    line.send(b"again", None)
+    assert os.read(device.end, 100) == b"again"
 
 
-def test_a_line_that_takes_nothing_drops_whole_packets(line):
+@pytest.fixture
+def clock(monkeypatch):
+    """The line's clock, s, which stands unless the test advances it."""
+    now_s = [100.0]
+    monkeypatch.setattr(serial_line, "elapsed_s", lambda: now_s[0])
+    return now_s
+
+
+def stalled(line):
+    """Fill the line until it accepts no more: the last packet waits, or its rest."""
     next_of(line)
+    while not line._unsent:
+        line.send(b"m" * 1000, None)
 
-    def send_much():
-        for _ in range(1000):
-            line.send(b"x" * 1000, None)
 
-    with pytest.raises(LinkError, match="too slow"):
-        send_much()
-    assert MAX_UNSENT_BYTES >= sum(map(len, line._unsent)) > MAX_UNSENT_BYTES - 2000
+def test_a_line_that_was_stalled_sends_the_newest_packets_and_none_that_are_stale(line, device, clock):
+    stalled(line)
+    line.send(b"stale", None)
+    clock[0] += 1.1 * STALE_S
+    with pytest.raises(LinkError, match="stale"):
+        line.send(b"neutral", None)
+    line.send(b"neutral", None)
+    before = device.read_waiting()
+    assert line.receive() is None
+    after = device.read_waiting()
+    assert len(before + after) % 1000 == 2 * len(b"neutral"), "each packet whole, or not at all"
+    assert (before + after).lstrip(b"m") == b"neutral" * 2
+
+
+def test_a_stalled_line_never_grows(line, clock):
+    stalled(line)
+    for _ in range(10_000):
+        clock[0] += STALE_S / 10
+        with contextlib.suppress(LinkError):
+            line.send(b"n" * 1000, None)
+    assert len(line._unsent) < 20
+
+
+def test_no_more_is_handed_to_the_system_than_the_line_sends_until_it_would_be_stale(line, device, monkeypatch):
+    next_of(line)
+    backlog = [115200 / 10 * STALE_S + 1]
+    monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlog[0]))
+    line.send(b"ahead", None)
+    assert device.read_waiting() == b""
+    backlog[0] = 0
+    line.receive()
+    assert device.read_waiting() == b"ahead"
+
+
+def test_the_last_packets_are_on_the_line_before_it_is_closed(line, device, monkeypatch):
+    next_of(line)
+    backlogs = [1, 1, 1, 0, 0]
+    monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlogs.pop(0) if backlogs else 0))
+    line.send(b"neutral", None)
+    line.disconnect(None)
+    assert not backlogs
+    assert device.read_waiting() == b"neutral"
+
+
+def test_a_stalled_line_is_closed_without_its_last_packets(line):
+    stalled(line)
+    line.send(b"neutral", None)
+    line.disconnect(None)
+    with pytest.raises(LinkClosedError):
+        line.receive()
 
 
 def test_a_path_that_is_no_line_is_tried_until_it_is_cancelled(tmp_path):
