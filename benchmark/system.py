@@ -119,9 +119,18 @@ class System:
 
 def bridge_command(node: str, namespace: str, **parameters: object) -> list[str]:
     """Return the command line of one of our bridges."""
-    executable = Path(get_package_prefix("drone_bridge"), "lib", "drone_bridge", node)
+    return [node_executable(node), *ros_arguments(namespace, **parameters)]
+
+
+def node_executable(node: str) -> str:
+    """Return the path of the executable of one of our nodes."""
+    return str(Path(get_package_prefix("drone_bridge"), "lib", "drone_bridge", node))
+
+
+def ros_arguments(namespace: str, **parameters: object) -> list[str]:
+    """Return the command line's words for a namespace and parameters."""
     settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
-    return [str(executable), "--ros-args", "-r", f"__ns:={namespace}", *settings]
+    return ["--ros-args", "-r", f"__ns:={namespace}", *settings]
 
 
 def script_command(script: str, *arguments: str) -> list[str]:

@@ -9,10 +9,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from rounds import make_parser, run, systems, take_turns
-from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, free_port, script_command
+from system import (
+    READY_TIMEOUT_S,
+    Measurement,
+    Place,
+    System,
+    free_port,
+    node_executable,
+    ros_arguments,
+    script_command,
+)
 from table import BRIDGE, Metric, Samples
 
-CPU = Metric("CPU, of one core (%)", 2, at_most=1.6)
 MESSAGES = Metric("messages per second", 1)
 CPU_PER_MESSAGE = Metric("CPU per message (ms)", 3)
 
@@ -21,7 +29,7 @@ WARM_UP_S = 2.0  # after the first messages, as discovery goes on meanwhile
 
 @dataclass(frozen=True, slots=True)
 class Vehicle:
-    """What is compared: NAME_bridge with NAME_baseline.py, which takes ports and a namespace."""
+    """Bridge of a vehicle, its emulator, and NAME_baseline.py, which takes a namespace and ports."""
 
     name: str
     #: Its ports, as parameters of the bridge are called; options of the emulator are called likewise.
@@ -29,6 +37,22 @@ class Vehicle:
     options: tuple[str, ...]  # more of the emulator
     topics: tuple[str, ...]  # what both sides publish, as package:type:topic
     loads: tuple[tuple[str, tuple[str, ...]], ...]  # the name of each, and the subscriber's options
+    #: Script in this folder that runs the bridge or the emulator; by default those of the package.
+    script: str = ""
+    cpu_at_most: float = 1.6  # aim: CPU of the bridge by that of the script
+
+    def emulator_command(self, ports: dict[str, int]) -> list[str]:
+        words = [f"--{name.replace('_', '-')}={port}" for name, port in ports.items()]
+        program = [sys.executable, "-m", f"drone_bridge.{self.name}.emulator"]
+        if self.script:
+            program = script_command(self.script, "emulator")
+        return [*program, *words, *self.options]
+
+    def bridge_command(self, namespace: str, ports: dict[str, int]) -> list[str]:
+        program = [node_executable(f"{self.name}_bridge")]
+        if self.script:
+            program = script_command(self.script, "bridge")
+        return [*program, *ros_arguments(namespace, **ports)]
 
 
 class VehicleSystem(System):
@@ -37,13 +61,12 @@ class VehicleSystem(System):
     def __init__(self, side: str, place: Place, vehicle: Vehicle, options: tuple[str, ...]) -> None:
         namespace = f"/benchmark_{os.getpid()}"
         ports = {name: free_port(is_stream=False) for name in vehicle.ports}
-        words = [f"--{name.replace('_', '-')}={port}" for name, port in ports.items()]
         helpers = {
-            "emulator": [sys.executable, "-m", f"drone_bridge.{vehicle.name}.emulator", *words, *vehicle.options],
+            "emulator": vehicle.emulator_command(ports),
             "subscriber": script_command("vehicles_subscriber.py", namespace, *vehicle.topics, *options),
         }
         if side == BRIDGE:
-            command = bridge_command(f"{vehicle.name}_bridge", namespace, **ports)
+            command = vehicle.bridge_command(namespace, ports)
         else:
             command = script_command(f"{vehicle.name}_baseline.py", namespace, *map(str, ports.values()))
         super().__init__(side, place, command, helpers)
@@ -65,6 +88,7 @@ class VehicleSystem(System):
 
 def measure_round(vehicle: Vehicle, samples: Samples, seconds: float, sides: list[str]) -> None:
     """One round."""
+    cpu = Metric("CPU, of one core (%)", 2, at_most=vehicle.cpu_at_most)
     for load, options in vehicle.loads:
         with systems(partial(VehicleSystem, vehicle=vehicle, options=options), sides) as pair:
             for system in pair:
@@ -73,7 +97,7 @@ def measure_round(vehicle: Vehicle, samples: Samples, seconds: float, sides: lis
         for system in pair:
             measurement = measured[system.side]
             system.count(measurement)
-            samples.add(load, CPU, system.side, measurement.cpu_percent)
+            samples.add(load, cpu, system.side, measurement.cpu_percent)
             samples.add(load, MESSAGES, system.side, measurement.items_per_second)
             samples.add(load, CPU_PER_MESSAGE, system.side, measurement.cpu_per_item_ms)
 
