@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Robots with a camera and without a watchdog, through running bridges and servers."""
+
+import contextlib
+import signal
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import Twist
+from own_robots import installed
+from ports import free_port
+from processes import executable
+from repository import TESTS
+from ros_session import module_ros, repeating
+from sensor_msgs.msg import CompressedImage, Image
+
+ros = module_ros()
+RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
+#: For the questions of one file.
+CHECK_S = 280.0
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    return installed(tmp_path_factory.mktemp("robots"), TESTS / "robot_class" / "camera_robots")
+
+
+@pytest.fixture
+def start(environment, start_child):
+    """start(program, *words) runs a program of the package where the robots are installed."""
+    return lambda program, *words: start_child(executable(program), *words, env=environment)
+
+
+@pytest.fixture
+def bridge(start):
+    """bridge(name) starts an emulated robot and its bridge, and returns both."""
+
+    def start_both(name, *words):
+        emulator = start("drone-bridge", "emulate", name, "--port", "0")
+        port = emulator.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
+        return emulator, start("robot_class_bridge", name, f"port:={port}", *words)
+
+    return start_both
+
+
+def pixels(image):
+    return np.frombuffer(bytes(image.data), np.uint8).reshape(image.height, image.width, 3)
+
+
+def test_raw_images_come_from_the_robot(bridge, ros):
+    images = ros.subscribe(Image, RAW)
+    _, node = bridge("raw_camera")
+    image = images.wait()
+    assert (image.width, image.height, image.encoding, bytes(image.data)) == (4, 3, "rgb8", bytes(range(36)))
+    assert image.header.frame_id == "camera_optical_frame"
+    assert node.stop() == 0
+
+
+def test_jpegs_come_as_they_are_and_decoded(bridge, ros):
+    compressed, raw = ros.subscribe(CompressedImage, COMPRESSED), ros.subscribe(Image, RAW)
+    _, node = bridge("jpeg_camera")
+    assert compressed.wait().format == "jpeg"
+    red = pixels(raw.wait(lambda image: image.width == 8))
+    assert np.abs(red.astype(int) - (200, 0, 0)).max() < 10
+    assert node.stop() == 0
+
+
+def test_a_client_of_the_server_gets_the_images_of_ros(start, ros):
+    """A bridge is the client, in a namespace of its own."""
+    port = free_port()
+    start("robot_class_server", "raw_camera", f"port:={port}")
+    start("robot_class_bridge", "raw_camera", f"port:={port}", "--ros-args", "-r", "__ns:=/client")
+    received, publisher = ros.subscribe(Image, f"/client/{RAW}"), ros.publisher(Image, RAW)
+    sent = Image(width=2, height=1, encoding="bgr8", step=6, data=[3, 2, 1, 6, 5, 4])
+    with repeating(lambda _: ros.publish_fresh(publisher, sent)):
+        assert bytes(received.wait().data) == bytes([1, 2, 3, 4, 5, 6])
+
+
+@contextlib.contextmanager
+def driven(ros):
+    publisher = ros.publisher(Twist, "cmd_vel")
+    twist = Twist()
+    twist.linear.x = 0.5
+    with repeating(lambda _: publisher.publish(twist)):
+        yield
+
+
+def test_a_bridge_warns_of_a_robot_without_a_watchdog_which_moves_on_when_it_is_killed(bridge, ros, start):
+    emulator, node = bridge("raw_camera")
+    node.wait_for_line(r"WARN.*no watchdog")
+    with driven(ros):
+        emulator.wait_for_line("^moves at")
+        node.send(signal.SIGKILL)
+        node.wait()
+    asked = start("drone-bridge", "check", "raw_camera", "-k", "whose_bridge_is_killed")
+    assert asked.wait(CHECK_S) == 0, asked.output
+    asked.wait_for_line("raw_camera: .* moves on")
+    assert emulator.count_lines("^stands at") == 0
