@@ -66,7 +66,7 @@ def emulate(
 ) -> int:
     """Run until cancelled, or for --duration. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
-    link = robots_link(robot, options.host, robot.port if options.port is None else options.port)
+    link = robots_link(robot, options.host, options.port)
     print_event(f"listening on {address_name(options.host, link.port)}")
     world = _World(robot)
     body = world.body
@@ -97,8 +97,7 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
     parser = ProgramParser("emulate", robot.name, f"Simulation of {robot.summary}.", "after --duration")
     link = parser.add_argument_group("link")
     link.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    # A launch file passes an empty port by default.
-    link.add_argument("--port", type=lambda text: port(text) if text else None, help=f"0: a free one ({robot.port})")
+    link.add_argument("--port", type=port, default=robot.port, help="0: a free one (%(default)s)")
     if robot.state_port:
         link.add_argument("--state-port", type=port, default=robot.state_port, help="port of the client (%(default)s)")
     if "takeoff" in robot.requests:
@@ -108,8 +107,12 @@ def main(robot: type[Robot], arguments: Sequence[str] | None = None) -> int:
 
 
 def named() -> int:
-    """Run the emulator of the robot that the first argument names, as the executable of launch files."""
-    name, *arguments = sys.argv[1:] or [""]
+    """Run the emulator of the robot that the first argument names, as the executable of launch files.
+
+    An option with an empty value gets its default: launch files pass on arguments that the user left out.
+    """
+    name, *words = sys.argv[1:] or [""]
+    arguments = [word for word in words if not word.endswith("=")]
     kind = kinds().get(name)
     if kind is None or kind.emulator is None:
         print(f"No emulator of robot {name!r} is installed.", file=sys.stderr)

@@ -2,6 +2,7 @@
 """The robots in examples/ as their owners run them: emulator, operator, bridge, server, launch file, serial line."""
 
 import contextlib
+import json
 import os
 import select
 import signal
@@ -21,6 +22,8 @@ from std_msgs.msg import Bool, Float32
 from std_srvs.srv import Trigger
 from web_page import address_of
 from web_viewer import Pilot
+
+import drone_bridge as drone_bridge_package
 
 ros = module_ros()
 
@@ -121,14 +124,18 @@ def test_through_the_relay_a_client_flies_the_drone_and_calls_its_services(drone
 
 
 class Line:
-    """A serial line: a pseudo-terminal on one side, and a robot's TCP port on the other."""
+    """A serial line at `path`: a pseudo-terminal that can be unplugged and plugged in, and a robot's TCP port."""
 
-    def __init__(self, port):
+    def __init__(self, port, path):
+        self.path = str(path)
+        self._robot = socket.create_connection(("127.0.0.1", port))
+        self.plug()
+
+    def plug(self):
         self._master, slave = os.openpty()
         tty.setraw(slave)
-        self.path = os.ttyname(slave)
+        os.symlink(os.ttyname(slave), self.path)
         self._slave = slave  # kept open, so that the line is there while nobody has opened it
-        self._robot = socket.create_connection(("127.0.0.1", port))
         self._woken, self._waking = os.pipe()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -145,32 +152,79 @@ class Line:
                     return
                 os.write(self._master, data)
 
-    def close(self):
+    def unplug(self):
         os.write(self._waking, b"w")
         self._thread.join()
-        self._robot.close()
+        os.unlink(self.path)
         for each in (self._master, self._slave, self._woken, self._waking):
             os.close(each)
 
+    def close(self):
+        self.unplug()
+        self._robot.close()
 
-def test_a_robot_at_a_serial_line_is_driven(drone_bridge, node, ros):
+
+def test_a_robot_at_a_serial_line_is_driven_also_when_the_device_comes_back(drone_bridge, node, ros, tmp_path):
     emulator, port = emulated(drone_bridge, "pioneer")
-    line = Line(port)
+    line = Line(port, tmp_path / "ttyUSB0")
     try:
         bridge = node("pioneer", "bridge", serial=line.path)
         odometry = ros.subscribe(Odometry, "odom")
         with driven(ros, forward=0.5):
-            odometry.wait(lambda message: message.pose.pose.position.x > 0.2)
+            there = odometry.wait(lambda message: message.pose.pose.position.x > 0.2).pose.pose.position.x
+            line.unplug()
+            emulator.wait_for_line("stands at")  # by its watchdog
+            line.plug()
+            odometry.wait(lambda message: message.pose.pose.position.x > there + 1.5)
         odometry.wait(lambda message: abs(message.twist.twist.linear.x) < 0.01)
         assert bridge.stop() == 0
-        emulator.wait_for_line("stands at")
     finally:
         line.close()
 
 
-def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_read(start, drone_bridge, ros, tmp_path):
+def test_a_second_client_of_a_server_is_refused_and_disturbs_nobody(drone_bridge, node, ros):
+    port = free_port()
+    server = node("pioneer", "server", port=port)
+    commands = ros.subscribe(Twist, "cmd_vel")
+    first, second = (
+        drone_bridge("operate", "pioneer", "--port", port, "--plan", f"60s forward {speed}") for speed in (0.3, 0.7)
+    )
+    server.wait_for_line("refused")
+    moving = commands.wait(lambda twist: twist.linear.x > 0.0).linear.x
+    for _ in range(20):
+        assert commands.wait().linear.x == pytest.approx(moving)
+    for each in (first, second):
+        each.end()
+
+
+def test_two_vehicles_of_one_kind_on_one_host_have_state_ports_of_their_own(start, ros):
+    names, ports = ("one", "other"), free_ports(4)
+    launched = [
+        start(
+            *RUNNER,
+            "launch",
+            "vehicle.launch.xml",
+            "robot:=tello",
+            "emulate:=true",
+            f"namespace:={name}",
+            f"robot_port:={port}",
+            f"robot_state_port:={state_port}",
+        )
+        for name, port, state_port in zip(names, ports[:2], ports[2:], strict=True)
+    ]
+    temperatures = [ros.subscribe(Float32, f"/{name}/temperature") for name in names]
+    assert [each.wait().data for each in temperatures] == [62.0, 62.0]
+    assert [each.stop(signal.SIGINT) for each in launched] == [128 + signal.SIGINT] * 2
+
+
+#: Radius of a fence, m.
+FENCE = 1.5
+
+
+def test_its_launch_file_starts_all_that_drives_it_within_a_fence(start, drone_bridge, ros, tmp_path):
     mine = tmp_path / "mine.yaml"
-    mine.write_text(f"/**/pioneer_bridge:\n  ros__parameters: {{wire_log: {tmp_path}/wire}}\n")
+    own = {"wire_log": f"{tmp_path}/wire", "limits.fence_radius": FENCE}
+    mine.write_text(json.dumps({"/**/pioneer_bridge": {"ros__parameters": own}}))
     words = (
         "robot:=pioneer",
         f"robot_port:={free_port()}",
@@ -182,8 +236,13 @@ def test_its_launch_file_starts_bridge_emulator_and_page_and_its_wire_log_is_rea
     ros.subscribe(Odometry, "/launched/odom").wait()
     with Pilot(address_of(launched)) as pilot:
         topic = "/launched/cmd_vel_stamped"
-        expected = {"axes": ["x", "yaw"], "holds": ["/launched/pioneer_bridge/hold"]}
+        expected = {"axes": ["x", "yaw"], "takes_goals": True, "holds": ["/launched/pioneer_bridge/hold"]}
         pilot.wait_for(lambda: expected.items() <= pilot.vehicles.get(topic, {}).items(), "the robot on the page")
+    with drone_bridge_package.Vehicle("/launched", patience_s=60.0) as vehicle:
+        assert vehicle.go_to(1.0, 0.0).startswith("Reached x 1.00 y 0.00")
+        with pytest.raises(drone_bridge_package.VehicleError):
+            vehicle.go_to(2 * FENCE, 0.0)
+        assert 0.9 < vehicle.pose.x < FENCE
     assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
     shown = [drone_bridge("wire", "show", log) for log in tmp_path.glob("wire/*")]
     assert [each.wait() for each in shown] == [0] * len(shown) != []
