@@ -55,9 +55,16 @@ class Pioneer(Robot):
         return size
 
     def greet(self) -> Iterator[Step]:
-        for number in range(3):
+        yield packet(0), self.is_awake
+        if self.is_open:
+            yield packet(CLOSE) + packet(0), partial(is_of_kind, 0)
+        for number in (1, 2):
             yield packet(number), partial(is_of_kind, number)
         yield packet(OPEN) + self.drive(BodyVelocity()) + command(ENABLE, 1)
+
+    def is_awake(self, heard: bytes) -> bool:
+        self.is_open = heard[3] in (SIP, MOVING_SIP)  # for a client before us, who was killed
+        return self.is_open or heard[3] == 0
 
     def drive(self, velocity: BodyVelocity) -> bytes:
         return command(VEL, round(1000 * velocity.forward)) + command(RVEL, round(math.degrees(velocity.turn)))

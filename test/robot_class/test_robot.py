@@ -286,6 +286,16 @@ def test_a_greeting_waits_for_each_answer_and_ends_with_neutral(talk):
     assert talk.arbiter.forgotten == 1
 
 
+def test_a_robot_that_a_killed_client_left_open_is_closed_first(talk):
+    assert bytes_of(talk.connect()) == packet(0)
+    assert bytes_of(talk.hear(SIP_PACKET)) == packet(CLOSE) + packet(0)
+    assert not talk.hear(SIP_PACKET), "one that was under way"
+    for number in range(3):
+        greeted = talk.hear(packet(number))
+    assert bytes_of(greeted).startswith(packet(OPEN))
+    assert talk.session.state == CONNECTED
+
+
 def test_what_is_decided_is_sent_at_a_steady_rate_and_clamped(greeted):
     greeted.arbiter.command = BodyVelocity(forward=0.3, left=5.0, turn=-90.0)
     actions = greeted.run(0.51)
