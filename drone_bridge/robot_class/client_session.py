@@ -84,7 +84,7 @@ class ClientSession(Session):
         self._step: bytes = b""
         self._test: Callable[[bytes], bool] | None = None
         self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: pending request, and its timeout
-        self._began_s = self._land_s = -math.inf
+        self._land_s = -math.inf
         self._final_left = 0
 
     def opened(self, now_s: float) -> Actions:
@@ -98,7 +98,7 @@ class ClientSession(Session):
         self._arbiter.forget()
         self._land_s = -math.inf
         self.state, self.is_proven = GREETING, not self._hears
-        self.since_s, self.heard_s, self._began_s = now_s, None, now_s
+        self.since_s, self.heard_s = now_s, None
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._greet(now_s), began]
 
@@ -136,7 +136,7 @@ class ClientSession(Session):
             return []
         if self.state == CLOSED:
             return self._final(now_s)
-        silent_s = now_s - (self._began_s if self.heard_s is None else self.heard_s)
+        silent_s = self.silent_s(now_s)
         if self._hears and silent_s > self._parameter("link_timeout"):
             silence = Note(LOST, f"{self.peer} was silent for {silent_s:.1f} s.")
             if self._is_stream:
@@ -169,10 +169,7 @@ class ClientSession(Session):
         return sent
 
     def resume(self, now_s: float) -> Actions:
-        if self._end is None:
-            return []
-        self._began_s = now_s
-        self.heard_s = None if self.heard_s is None else now_s
+        super().resume(now_s)
         return self._drive(None) if self.state == CONNECTED else []
 
     def lost(self, now_s: float) -> Actions:

@@ -26,7 +26,6 @@ from drone_bridge.session.clients import REFUSED, Clients
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
-    SETTLING_S,
     Action,
     Actions,
     Call,
@@ -75,7 +74,7 @@ class RobotSession(Session):
         self._is_stream = robot.transport == "tcp"
         self._clients: Clients[Connection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
         self._command = OperatorCommand(BodyVelocity(), lambda: parameter("command_timeout"), REPEAT_RATE)
-        self._tell_s = self._settled_s = -math.inf
+        self._tell_s = -math.inf
 
     def connected(self, peer: Any, now_s: float) -> Actions:
         refusal, loser, reason = self._clients.admit(peer, now_s)
@@ -140,7 +139,7 @@ class RobotSession(Session):
         return actions
 
     def resume(self, now_s: float) -> Actions:
-        self._settled_s = now_s + SETTLING_S
+        super().resume(now_s)
         self._clients.resume(now_s)
         return self._command.resume(self.peer, now_s)
 
@@ -158,11 +157,11 @@ class RobotSession(Session):
         if isinstance(meaning, bytes):
             return [Send(meaning, source)]
         if isinstance(meaning, Request):
-            if now_s < self._settled_s and meaning.name != "land":
+            if now_s < self.settled_s and meaning.name != "land":
                 return [Note(AFTER_STALLS, session.MAY_HAVE_WAITED)]
             return [Call(meaning.name, (source, meaning.name))]
         if isinstance(meaning, BodyVelocity):
-            if now_s < self._settled_s and meaning != BodyVelocity():
+            if now_s < self.settled_s and meaning != BodyVelocity():
                 return [Note(AFTER_STALLS)]
             return self._command.command(clamped(self._robot, meaning), now_s)
         return []

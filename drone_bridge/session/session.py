@@ -163,6 +163,8 @@ class Session(ABC):
     is_proven: bool = True
     #: Requests from before this time are stale: the process was stalled, or there was no link. Set by the loop.
     fresh_since_s: float = -math.inf
+    #: Commands that are received before this time may be stale: the process was stalled. Set by `resume`.
+    settled_s: float = -math.inf
 
     def opened(self, now_s: float) -> Actions:
         """Begin on a link that was just opened or reopened."""
@@ -195,9 +197,17 @@ class Session(ABC):
     def tick(self, now_s: float) -> Actions:
         """Execute everything that is due."""
 
-    @abstractmethod
     def resume(self, now_s: float) -> Actions:
-        """Resume after a stall of this process."""
+        """Resume after a stall of this process. Sessions that command a vehicle extend it.
+
+        The silence until now was our own, so that of the peer begins anew.
+        """
+        self.settled_s = now_s + SETTLING_S
+        if self.heard_s is not None:
+            self.heard_s = now_s
+        elif self.since_s is not None:
+            self.since_s = now_s
+        return []
 
     def lost(self, now_s: float) -> Actions:
         """Handle a failure of the link, or an internal error: command neutral if that is still possible."""

@@ -284,9 +284,8 @@ class ControllerSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Speak and listen before anybody is judged, and begin no press from before."""
+        super().resume(now_s)
         self._stood_still_s = now_s
-        if self.heard_s is not None:
-            self.heard_s = now_s
         self._watch.resume(now_s)
         self._following.restart()
         for press in self._buttons:

@@ -46,7 +46,6 @@ from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
     MAY_HAVE_WAITED,
-    SETTLING_S,
     Action,
     Actions,
     Answer,
@@ -103,7 +102,6 @@ class GuiSession(Session):
         self._command = OperatorCommand(LEVEL, lambda: parameter("command_timeout"), parameter("rate"))
         self._hover: bool | None = False  # whether it is held; None: the service has to be called again
         self._look_s = math.inf  # when hover is looked at again
-        self._settled_s = -math.inf
         self._now_s, self._sender = -math.inf, ""  # of the packet that is being read
         self._presses_reset = False  # that packet
         self._seq = float(FIRST_SEQ)  # of the last packet
@@ -118,7 +116,7 @@ class GuiSession(Session):
         name = peer_name(source)
         if not self._allowed.allows(source[0]):
             return [Note("refused_peers", f"{name} was refused: it is not in allowed_peers.")]
-        if now_s < self._settled_s:
+        if now_s < self.settled_s:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         assert isinstance(data, bytes)
         is_new = name != self.peer or not self._command.is_in_force
@@ -162,9 +160,7 @@ class GuiSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Follow no packet until what waited is read, and end a state that has got too old."""
-        self._settled_s = now_s + SETTLING_S
-        if self.heard_s is not None:
-            self.heard_s = now_s
+        super().resume(now_s)
         actions = self._command.resume(self.peer, now_s)
         self._set_due()
         return actions

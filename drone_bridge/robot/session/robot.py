@@ -190,6 +190,7 @@ class RobotSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Stop all motors until their drivers send new packets: earlier ones may be stale."""
+        super().resume(now_s)
         self._begin(now_s)
         self._resumed_s = now_s
         for driver in self._control.halt_all(self._now):
@@ -198,8 +199,6 @@ class RobotSession(Session):
         for driver in self._control.drivers:  # restarts their timeouts
             driver.last_heard_s = now_s
         self._clients.resume(now_s)
-        if self.since_s is not None:
-            self.since_s, self.heard_s = now_s, None if self.heard_s is None else now_s
         return self._done(now_s)
 
     def lost(self, now_s: float) -> Actions:

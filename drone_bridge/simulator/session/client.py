@@ -144,8 +144,7 @@ class ClientSession(Session):
         """Stop the vehicle, or send the current command, and receive before judging the simulator."""
         if not (client := self._client):
             return []
-        if self.heard_s is not None:
-            self.heard_s = now_s
+        super().resume(now_s)
         client.exchange.now_s = now_s
         client.resume()
         self._steering.resume()

@@ -34,7 +34,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from drone_bridge.session.clients import LOST, Clients
-from drone_bridge.session.session import SETTLING_S, Action, Actions, Answer, Call, Close, Note, Send, Session, encode
+from drone_bridge.session.session import Action, Actions, Answer, Call, Close, Note, Send, Session, encode
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
 from drone_bridge.simulator.device.requests import ServedClient
@@ -133,7 +133,7 @@ class SimulatorSession(Session):
         self.is_vehicle_unknown = False
         self._parameter, self._simulated_s = parameter, simulated_s
         self._out: list[Action] = []
-        self._now_s = self._settled_s = -math.inf
+        self._now_s = -math.inf
         self._forwarder = Forwarder(
             entities,
             parameter,
@@ -180,7 +180,7 @@ class SimulatorSession(Session):
             return []
         self._begin(now_s)
         self.heard_s = now_s
-        self._clients[source].handler.take_chunk(data, may_be_stale=now_s < self._settled_s)
+        self._clients[source].handler.take_chunk(data, may_be_stale=now_s < self.settled_s)
         self._serve(source)
         return self._done(now_s)
 
@@ -214,7 +214,7 @@ class SimulatorSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Accept no commands until pending data are read, and apply timeouts."""
-        self._settled_s = now_s + SETTLING_S
+        super().resume(now_s)
         self._commands.end_silent(now_s, after_stall=True)
         self._begin(now_s)
         self._clients.resume(now_s)
@@ -222,8 +222,6 @@ class SimulatorSession(Session):
             client.handler.age()
         until_s = now_s + self._parameter("request_timeout")  # answers may have arrived
         self._waiting = {question: waiting._replace(until_s=until_s) for question, waiting in self._waiting.items()}
-        if self.since_s is not None:
-            self.since_s, self.heard_s = now_s, None if self.heard_s is None else now_s
         return self._done(now_s)
 
     def lost(self, now_s: float) -> Actions:

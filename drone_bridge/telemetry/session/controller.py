@@ -190,14 +190,6 @@ class ControllerSession(Session):
         estimates = [Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if self._pilot.is_estimating else []
         return [*self._sent(self._to_command(shares)), *estimates, *silences]
 
-    def resume(self, now_s: float) -> Actions:
-        """Restart the timeouts, because the silence was our own."""
-        if self.heard_s is not None:
-            self.heard_s = now_s
-        if self.since_s is not None:
-            self.since_s = now_s
-        return []
-
     def lost(self, now_s: float) -> Actions:
         """Make the drone hover until it gets a new command."""
         self._pilot.restart(now_s)

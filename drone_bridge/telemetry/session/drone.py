@@ -31,7 +31,6 @@ from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
     MAY_HAVE_WAITED,
-    SETTLING_S,
     Action,
     Actions,
     Note,
@@ -105,7 +104,6 @@ class DroneSession(Session):
         self._since_image: int = parameter("image_every")
         self._last_image: bytes | None = None  # a JPEG that was sent, or will not be sent
         self._refused_until_s = -math.inf
-        self._settled_s = -math.inf
 
     def opened(self, now_s: float) -> Actions:
         if self._callers:
@@ -133,7 +131,7 @@ class DroneSession(Session):
             event = self._connection.next_event()
         except RemoteProtocolError as error:
             return [Note("rejected_input", f"A document from {name} was refused: {error}")]
-        if now_s < self._settled_s:
+        if now_s < self.settled_s:
             return [Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         self._refused_until_s = -math.inf
         begun = self._heard(source, name, now_s) if self._callers else []
@@ -203,9 +201,7 @@ class DroneSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Ignore commands until pending data is read, and end a stale command."""
-        self._settled_s = now_s + SETTLING_S
-        if self.heard_s is not None:
-            self.heard_s = now_s
+        super().resume(now_s)
         if self._audience.operator is not None:
             self._audience.record(self._audience.operator, now_s)
         actions = self._command.resume(self.peer, now_s)

@@ -209,10 +209,9 @@ class AutopilotSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Restart the timeouts, because the silence was our own."""
+        super().resume(now_s)
         self._clients.resume(now_s)
         self._received_s = now_s
-        if self.heard_s is not None:
-            self.heard_s = now_s
         self._set_due()
         return self.commanded(self._arbiter.newest, now_s)  # a posted event may have been dropped
 

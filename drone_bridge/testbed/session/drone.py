@@ -37,7 +37,6 @@ from drone_bridge.session.clients import LOST, Clients
 from drone_bridge.session.session import (
     AFTER_STALLS,
     MAY_HAVE_WAITED,
-    SETTLING_S,
     Action,
     Actions,
     Close,
@@ -159,7 +158,7 @@ class DroneSession(Session):
         self._sent_s = 0.0  # time of the last frame
         self._awaits_command = False  # neither a command nor the neutral one was sent since the last frame
         self._idle_since_s = 0.0  # time of the autopilot's last reply, or of the drone's last frame
-        self._resumed_s = self._settled_s = -math.inf
+        self._resumed_s = -math.inf
 
     # Events.
 
@@ -202,13 +201,10 @@ class DroneSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         """Restart the timeouts of both sides, because the silence was our own."""
-        self._resumed_s, self._settled_s = now_s, now_s + SETTLING_S
-        self._idle_since_s = now_s
+        self._resumed_s = self._idle_since_s = now_s
         self._clients.resume(now_s)
-        if self.heard_s is not None:
-            self.heard_s = now_s
         self.due_s = min(self.due_s, now_s)
-        return []
+        return super().resume(now_s)
 
     def lost(self, now_s: float) -> Actions:
         self.has_link = False
@@ -343,7 +339,7 @@ class DroneSession(Session):
             return [Note(LATE_ANSWERS, _LATE)]
         command, was_within = self._drone.follow(motion)
         limited = [] if was_within else [Note("limited_commands")]
-        if not self._setup.is_lockstep and now_s < self._settled_s:
+        if not self._setup.is_lockstep and now_s < self.settled_s:
             return [*limited, Note(AFTER_STALLS, MAY_HAVE_WAITED)]
         if self._setup.is_lockstep and not self._awaits_command:  # the frame has got the neutral command instead
             return [*limited, Note(LATE_ANSWERS, _LATE)]

@@ -14,7 +14,6 @@ from drone_bridge.session.session import (
     AFTER_STALLS,
     FINAL_GAP_S,
     FINAL_REPEATS,
-    SETTLING_S,
     Call,
     Note,
     Outcome,
@@ -101,11 +100,6 @@ class ClientSession(Session):
                 actions.append(Outcome(request, False, "There was no answer."))
         return actions
 
-    def resume(self, now_s):
-        if self.heard_s is not None:
-            self.heard_s = now_s
-        return []
-
     def lost(self, now_s):
         self.state, self.is_open, self.due_s = "waiting for a peer", False, math.inf
         return [*self._sent(Steer()), *self._unanswered("The link was lost before the answer.")]
@@ -140,15 +134,14 @@ class DroneSession(Session):
         self._parameter, self._allowed, self._state = parameter, allowed_peers, state
         self._side = DroneSide(self, self._send)
         self._command = OperatorCommand(Steer(), lambda: parameter("command_timeout"), REPEAT_RATE)
-        self._state_s = self._settled_s = 0.0
-        self._now_s = 0.0
+        self._state_s = self._now_s = 0.0
         self._actions = []  # of the device, while it handles something
 
     def receive(self, data, source, now_s):
         name = peer_name(source)
         if not self._allowed.allows(source[0]):
             return [Note("refused_peers", f"{name} was refused: it is not in allowed_peers.")]
-        if now_s < self._settled_s:
+        if now_s < self.settled_s:
             return [Note(AFTER_STALLS)]
         self._now_s = now_s
         try:
@@ -179,9 +172,7 @@ class DroneSession(Session):
         return self._command.end()
 
     def resume(self, now_s):
-        self._settled_s = now_s + SETTLING_S
-        if self.heard_s is not None:
-            self.heard_s = now_s
+        super().resume(now_s)
         return self._command.resume(self.peer, now_s)
 
     def end(self, now_s):

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base class of sessions: what a stall of this process does to each."""
+
+import pytest
+
+from drone_bridge.session.session import SETTLING_S, Session
+
+
+class Silent(Session):
+    """A session that does nothing."""
+
+    def receive(self, data, source, now_s):
+        return []
+
+    def tick(self, now_s):
+        return []
+
+    def end(self, now_s):
+        return []
+
+
+@pytest.mark.parametrize(
+    ("heard_s", "since_s", "silent_s"), [(None, None, 0.0), (None, 1.0, 2.0), (1.0, 0.0, 2.0)], ids=str
+)
+def test_after_a_stall_the_silence_of_the_peer_begins_anew(heard_s, since_s, silent_s):
+    session = Silent()
+    session.heard_s, session.since_s = heard_s, since_s
+    assert session.resume(3.0) == []
+    assert session.silent_s(3.0) == 0.0
+    assert session.silent_s(5.0) == silent_s
+    assert session.settled_s == 3.0 + SETTLING_S
