@@ -17,12 +17,14 @@ from drone_bridge.robot_class.robot import AXES, Robot, Telemetry, clamped
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, make_rows
 from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.covariances import twist_covariance_parameter
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import Request, RequestServices
 from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.session import Actions, Session
 from drone_bridge.wire.addresses import address_name
 
@@ -31,6 +33,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     """Return the parameter declarations of a robot's bridge."""
     state_port: tuple[ParameterDeclaration, ...] = ()
     serial: tuple[ParameterDeclaration, ...] = ()
+    covariance: tuple[ParameterDeclaration, ...] = ()
     if robot.state_port:
         state_port = (
             ParameterDeclaration("state_port", robot.state_port, "Local port for the robot's state.", range=(1, 65535)),
@@ -44,6 +47,9 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             ),
             ParameterDeclaration("baud", robot.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
         )
+    if "odom" in robot.tells:
+        x, y, z, *about = TWIST_VARIANCES
+        covariance = (twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about)),)
     return (
         *common_parameters(robot.port, "The robot's port.", roles=("connect",), silence_warning_s=robot.silence_s),
         *state_port,
@@ -60,6 +66,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             is_drone=robot.model == "drone", can_climb="z" in robot.axes, tells_battery="battery_state" in robot.tells
         ),
         *frame_parameters(without=("publish_map_to_odom", "map_frame")),
+        *covariance,
     )
 
 
@@ -76,10 +83,13 @@ class RobotBridge(ProtocolNode):
     def set_up(self) -> None:
         robot = self.robot
         names = frame_names(self.parameters, DroneFrameNames)
-        refuse_image = partial(self.report.count_and_warn, REFUSED_IMAGES)
-        self._topics = TopicPublishers(
-            self, make_rows(robot), Translation(names, robot.image, refuse_image=refuse_image)
+        translation = Translation(
+            names,
+            robot.image,
+            twist_variances=self.parameters["twist_covariance_diagonal"] if "odom" in robot.tells else TWIST_VARIANCES,
+            refuse_image=partial(self.report.count_and_warn, REFUSED_IMAGES),
         )
+        self._topics = TopicPublishers(self, make_rows(robot), translation)
         self._commands: CommandTopics[NoReturn] = CommandTopics(
             self, within_maxima=partial(clamped, robot), has_landing_button="land" in robot.requests
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,12 +19,14 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.robot import Picture, Robot, Telemetry, finite_telemetry
+from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, Rgb8Image, rgb8_pixels, set_data
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector
+from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 from drone_bridge.vision.raw_images import check_layout
 
 RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
@@ -36,10 +38,24 @@ class Translation:
     """Conversion of telemetry to messages, and back to fields of telemetry. For one thread."""
 
     def __init__(
-        self, names: DroneFrameNames, image: str, *, refuse_image: Callable[[str], None] = lambda sentence: None
+        self,
+        names: DroneFrameNames,
+        image: str,
+        *,
+        twist_variances: Sequence[float] = TWIST_VARIANCES,
+        refuse_image: Callable[[str], None] = lambda sentence: None,
     ) -> None:
-        """`image` is that of the description. `refuse_image` receives a sentence about each unconvertible image."""
+        """Prepare the conversions.
+
+        Args:
+            names: names of the frames.
+            image: `image` of the description.
+            twist_variances: six variances of a reported velocity, (m/s)^2 and (rad/s)^2.
+            refuse_image: receives a sentence about each unconvertible image.
+        """
         self.names, self._refuse_image = names, refuse_image
+        self._covariances = OdometryCovariances(POSE_VARIANCES, twist_variances)
+        self._without_velocity = OdometryCovariances(POSE_VARIANCES, [UNKNOWN_VARIANCE] * 6)
         self._decoder = JpegDecoder(names.optical) if image == "jpeg" else None
         self._pixels: Rgb8Image | None = None
         self._size = (0, 0)
@@ -50,11 +66,14 @@ class Translation:
             return None
         message = Odometry(child_frame_id=self.names.base_link)
         message.header.stamp, message.header.frame_id = stamp, self.names.odom
-        set_vector(message.pose.pose.position, telemetry.position)
+        set_vector(message.pose.pose.position, map(float, telemetry.position))
         set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, telemetry.yaw))
-        velocity = telemetry.velocity or BodyVelocity()
-        set_vector(message.twist.twist.linear, velocity.linear)
-        set_vector(message.twist.twist.angular, velocity.angular)
+        if telemetry.velocity is None:
+            self._without_velocity.fill(message)
+            return message
+        self._covariances.fill(message)
+        set_vector(message.twist.twist.linear, map(float, telemetry.velocity.linear))
+        set_vector(message.twist.twist.angular, map(float, telemetry.velocity.angular))
         return message
 
     def wire_odometry(self, message: Odometry) -> dict[str, Any]:

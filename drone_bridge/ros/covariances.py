@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """OdometryCovariances: pose and twist covariances, and the variances of unknown and of exact components."""
 
+import math
 from collections.abc import Sequence
 
 from geometry_msgs.msg import TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
+
+from drone_bridge.ros.parameters import ParameterDeclaration
 
 #: Variance of an unknown component, m^2, rad^2, (m/s)^2 or (rad/s)^2: a filter gives it no weight.
 UNKNOWN_VARIANCE = 1e6
@@ -19,6 +22,22 @@ def covariance_from_diagonal(variances: Sequence[float]) -> list[float]:
     covariance = [0.0] * AXES**2
     covariance[:: AXES + 1] = variances
     return covariance
+
+
+def twist_covariance_parameter(variances: Sequence[float]) -> ParameterDeclaration:
+    """Return the parameter of the twist's variances on odom. The default is `variances`."""
+    return ParameterDeclaration(
+        "twist_covariance_diagonal",
+        list(variances),
+        "Variances of the twist on odom: x, y, z, then about x, y, z. Large values mean unknown.",
+        check=_check_variances,
+    )
+
+
+def _check_variances(values: Sequence[float]) -> str | None:
+    if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
+        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
+    return None
 
 
 def is_measured(message: TwistWithCovarianceStamped, axis: int) -> bool:

@@ -11,9 +11,11 @@ from own_robots import Pioneer, Tello
 from drone_bridge.robot_class import BodyVelocity, Picture, Robot, Telemetry
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.topics import RAW, Translation, assemble, make_rows
+from drone_bridge.ros.covariances import UNKNOWN_VARIANCE
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.topics import MissingTopicError
+from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
 
 STAMP = Time(sec=3)
 PIXELS = Picture(4, 2, bytes(range(24)))
@@ -122,6 +124,13 @@ def test_odometry_has_pose_and_velocity_and_is_needed_by_a_server():
     assert messages["/tf"].transforms[0].child_frame_id == "own/base_link"
     with pytest.raises(MissingTopicError):
         hop(Pioneer, {})
+
+
+def test_a_velocity_is_roughly_known_and_one_that_is_not_reported_is_unknown():
+    for velocity, variances in ((BodyVelocity(0.3), TWIST_VARIANCES), (None, (UNKNOWN_VARIANCE,) * 6)):
+        odometry = made(Pioneer, Telemetry((1, 2, 0), 0, velocity))["odom"]
+        assert tuple(odometry.twist.covariance[::7]) == variances
+        assert set(odometry.pose.covariance[::7]) == {UNKNOWN_VARIANCE}, "its errors accumulate"
 
 
 def test_a_server_that_knows_nothing_reports_nothing():

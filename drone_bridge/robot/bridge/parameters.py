@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of robot_bridge."""
 
-import math
-from collections.abc import Sequence
-
 from drone_bridge.robot import codec
 from drone_bridge.robot.session.desired import FIRST
 from drone_bridge.robot.topics import DISCOVERY_UDP_PORT, SKID_STEER
 from drone_bridge.ros.common_parameters import common_parameters, frame_parameters
-from drone_bridge.ros.covariances import AXES
+from drone_bridge.ros.covariances import twist_covariance_parameter
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
-
-
-def _check_variances(values: Sequence[float]) -> str | None:
-    if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
-        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
-    return None
-
 
 PARAMETERS = (
     *common_parameters(codec.TCP_PORT, "The robot's port.", roles=("connect",), silence_warning_s=1.5),
@@ -68,10 +58,5 @@ PARAMETERS = (
     *frame_parameters(without=("publish_map_to_odom", "map_frame")),
     *limit_parameters(is_drone=False, can_climb=False),
     # Commanded, not measured: the pose drifts without limit, the velocity is roughly right.
-    ParameterDeclaration(
-        "twist_covariance_diagonal",
-        list(TWIST_VARIANCES),
-        "Variances of the twist on odom: x, y, z, then about x, y, z. Large values mean unknown.",
-        check=_check_variances,
-    ),
+    twist_covariance_parameter(TWIST_VARIANCES),
 )
