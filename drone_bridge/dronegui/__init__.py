@@ -35,7 +35,7 @@ KIND = ProtocolKind(
         agreed={"host": "host", "port": "port", "navdata_port": "navdata-port", "video_port": "video-port"},
         at_once={"in-the-air": True},
     ),
-    emergencies={"emergency": Emergency("cut motors", "the motors stop at once, and the drone falls")},
+    emergencies={"emergency": Emergency("cut motors", "the motors stop immediately, and the drone falls")},
     launch_file="dronegui.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
 )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """dronegui_bridge: flies an AR.Drone through its control GUI, as a ROS 2 node. See docs/dronegui.md.
 
-What is sent when, and how the drone takes off and lands, is in `session.controller`; this node gives it topics,
-parameters, services and a link.
+`session.controller` has the state machine, including take-off and landing. This node adds topics, parameters, services
+and a link.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState
 from drone_bridge.dronegui.pictures.camera import CAMERA_PARAMETERS, CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics
-from drone_bridge.dronegui.ports import PeerWithLatePort
+from drone_bridge.dronegui.ports import NavdataPeer
 from drone_bridge.dronegui.session.controller import (
     EMERGENCY,
     FOREIGN_NAVDATA,
@@ -61,69 +61,69 @@ from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
-#: States in which the drone follows commands, and in which its height and heading are to be held.
+#: States in which the drone follows commands, and height and heading can be held.
 STEERED = (FlightState.FLYING, FlightState.HOVERING)
-#: The emulated drone's, which are an AR.Drone's by default.
+#: Defaults are those of an AR.Drone, as in the emulator.
 AR_DRONE = TiltedDrone(max_tilt=0.2094, max_climb=0.7, max_yaw_rate=1.745)  # 12 degrees, and 100 per second
 
 PARAMETERS = (
-    *common_parameters(DEFAULT_PORT, "The GUI's port.", roles=("connect",)),
+    *common_parameters(DEFAULT_PORT, "Port of the GUI.", roles=("connect",)),
     ParameterDeclaration("rate", 20.0, "Control packets per second.", (2.0, 200.0), live=True),
     ParameterDeclaration(
-        "press_time", 0.5, "Seconds for which a service holds its button down.", range=(0.05, 5.0), live=True
+        "press_time", 0.5, "Time for which a service holds its button down, s.", range=(0.05, 5.0), live=True
     ),
     *drone_parameters(AR_DRONE),
     ParameterDeclaration(
         "first_packet_copies",
         1,
-        "How many times packet 1 is sent. If it is lost, a receiver that has seen higher numbers ignores what follows.",
+        "Number of copies of packet 1. If it is lost, a receiver that has seen higher numbers ignores later packets.",
         range=(1, 10),
     ),
     ParameterDeclaration(
         "receive_navdata",
         True,
-        "Listen for navdata. Disable for a GUI that sends none; assume_flying then sets whether the drone flies.",
+        "Listen for navdata. Disable it for a GUI that sends none: assume_flying then sets whether the drone flies.",
     ),
     ParameterDeclaration(
-        "navdata_port", DEFAULT_NAVDATA_PORT, "The local port to which the GUI sends navdata.", range=(1, 65535)
+        "navdata_port", DEFAULT_NAVDATA_PORT, "Local port to which the GUI sends navdata.", range=(1, 65535)
     ),
     ParameterDeclaration(
         "navdata_timeout",
         1.0,
-        "Seconds without navdata after which the last one is considered outdated.",
+        "Time without navdata after which it is stale, s.",
         range=(0.2, 60.0),
         live=True,
     ),
     ParameterDeclaration(
         "bootstrap",
         True,
-        "Press reset before the first take-off if no navdata arrives and a person has stated that the drone is on the "
-        "ground: a GUI requests navdata from its drone only then, and never lands the drone without it.",
+        "Press reset before the first take-off if no navdata arrives and a person has confirmed by assume_flying that "
+        "the drone is on the ground. A GUI requests navdata only then, and never lands the drone without it.",
         live=True,
     ),
     ParameterDeclaration(
-        "bootstrap_timeout", 3.0, "Seconds to wait for navdata after that press.", range=(0.1, 60.0), live=True
+        "bootstrap_timeout", 3.0, "Timeout of navdata after that press, s.", range=(0.1, 60.0), live=True
     ),
     ParameterDeclaration(
         "confirm_timeout",
         5.0,
-        "Seconds within which navdata must confirm a take-off or landing after its button was pressed.",
+        "Time within which navdata must confirm a take-off or landing after its button was pressed, s.",
         range=(0.1, 60.0),
         live=True,
     ),
     ParameterDeclaration(
-        "publish_odometry", True, "Publish odom: integrated velocities, with the measured height and attitude."
+        "publish_odometry", True, "Publish odom: integrated velocities with measured height and attitude."
     ),
     *frame_parameters(without=("publish_map_to_odom", "map_frame")),
     *CAMERA_PARAMETERS,
     *limit_parameters(is_drone=True, tells_battery=True),
 )
 
-#: The count of attempts to have the port for navdata that failed.
+#: Counter of failed attempts to bind the navdata port.
 PORT_UNAVAILABLE = "missed_navdata_ports"
-#: The services without a request.
+#: Services with an empty request.
 REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY)
-# Conditions in diagnostics.
+# Conditions in /diagnostics.
 NO_NAVDATA, MOTORS_OFF, OTHER_CONTROLLER = "navdata", "emergency", "other_controller"
 
 
@@ -149,7 +149,7 @@ class DroneGuiBridge(ProtocolNode):
         self._is_hover_held = False
         self._has_noted_charge = False
         self._steady_clock = Clock()
-        # There before the node is configured: they say why they refuse.
+        # They exist before the node is configured, and explain their refusal.
         on_hold = (LAND, RESET, EMERGENCY)
         self._requests = RequestServices(
             self, REQUESTS, self._ask, refusal=self._refusal, outlive_cleanup=True, on_hold=on_hold
@@ -176,10 +176,10 @@ class DroneGuiBridge(ProtocolNode):
             self.make_subscription(Empty, name, self._on_message(name), 1, callback_group=self._requests.group)
         self.each_second(self._report_conditions)
 
-    def make_transport(self) -> PeerWithLatePort:
+    def make_transport(self) -> NavdataPeer:
         """Send to the GUI, and listen for navdata at our address towards it."""
         get = self.parameters.__getitem__
-        self._link_to_gui = PeerWithLatePort(
+        self._link_to_gui = NavdataPeer(
             get("host"),
             get("port"),
             get("navdata_port") if get("receive_navdata") else None,
@@ -191,7 +191,7 @@ class DroneGuiBridge(ProtocolNode):
         return self._link_to_gui
 
     def make_session(self) -> ControllerSession:
-        """Number packets from 1 when the node is activated."""
+        """Start a session, which numbers packets from 1."""
         get, link = self.parameters.__getitem__, self._link_to_gui
         self._dead_reckoning = DeadReckoning()
         if get("receive_navdata"):
@@ -210,7 +210,7 @@ class DroneGuiBridge(ProtocolNode):
         return self._session
 
     def undeliverable(self) -> str | None:
-        """Return why no command can reach the drone now, or None: a GUI that is silent may follow all the same."""
+        """Return why commands can't reach the drone now, or None. A silent GUI may still follow them."""
         session = self._session
         return session.undeliverable(elapsed_s()) if session and session.is_open else super().undeliverable()
 
@@ -220,10 +220,10 @@ class DroneGuiBridge(ProtocolNode):
             self._camera.stop()
         self._report_conditions()
 
-    # What the session says, on the loop's thread.
+    # Events of the session, on the link's thread.
 
     def publish_event(self, message: Received | SentPacket | Flying) -> None:
-        """Publish navdata, what went out, or whether the drone flies."""
+        """Publish navdata, a sent packet, or whether the drone flies."""
         if isinstance(message, Received):
             self._publish_navdata(message)
         elif isinstance(message, Flying):
@@ -263,13 +263,13 @@ class DroneGuiBridge(ProtocolNode):
 
     def _warn_of_port(self, address: str, problem: str) -> None:
         if problem:
-            sentence = f"{problem} Without it there is no navdata; retrying."
+            sentence = f"{problem} There is no navdata without it. Retrying."
             self.report.count_and_warn_ongoing(PORT_UNAVAILABLE, sentence)
         else:
             self.report.end_ongoing(PORT_UNAVAILABLE)
             self.report.inform(f"Listening for navdata on {address}.")
 
-    # What the executor does.
+    # For the executor.
 
     def _ask(self, request: Any, now_s: float) -> Any:
         assert self._session
@@ -280,14 +280,14 @@ class DroneGuiBridge(ProtocolNode):
         return self._session.assume_flying(is_flying, request, now_s)
 
     def _refusal(self, name: str) -> str | None:
-        """Return why nothing can be pressed."""
+        """Return why a button can't be pressed, or None."""
         if self._session and self._session.is_open:
             return None
         button = {TAKE_OFF: "take_off", LAND: "take_off", RESET: "reset", EMERGENCY: "reset"}.get(name)
-        return f"{button} can't be pressed {NOT_SENDING}" if button else f"{name} can't be followed {NOT_SENDING}"
+        return f"{button} can't be pressed {NOT_SENDING}" if button else f"{name} can't be carried out {NOT_SENDING}"
 
     def _on_message(self, name: str) -> Callable[[Empty], Any]:
-        """Return a callback that asks for something when an empty message comes."""
+        """Return a callback that makes a request for an empty message."""
 
         async def receive(_: Empty) -> None:
             try:
@@ -298,23 +298,23 @@ class DroneGuiBridge(ProtocolNode):
         return receive
 
     def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Hold hover, or let go of it; while the node is inactive, too."""
+        """Hold hover, or release it, also while the node is inactive."""
         if not request.data and not self.takes_commands():
-            response.message = "The drone hovers on: the request may have waited while this process stood still."
+            response.message = "The request may be stale: the bridge was stalled. The drone keeps hovering."
             return response
         if self._is_hover_held and not request.data and self.has_link:
-            self._pilot.arbiter.forget()  # it hovers on until it gets a new command
+            self._pilot.arbiter.forget()  # it hovers until it gets a new command
         self._is_hover_held = request.data
         if not request.data and self._session:
             self.post(self._session.steer_again)
         response.success = True
         response.message = (
-            "The drone hovers, whatever is commanded." if request.data else "The drone follows commands again."
+            "The drone hovers and ignores commands." if request.data else "The drone follows commands again."
         )
         return response
 
     async def _serve_assume_flying(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        """Take a person's word."""
+        """Accept a person's statement."""
         try:
             ask = partial(self._ask_to_assume, request.data)
             response.message = await self._requests.request("assume_flying", ask, moves=False)
@@ -324,7 +324,7 @@ class DroneGuiBridge(ProtocolNode):
         return response
 
     def _report_conditions(self) -> None:
-        """Report in diagnostics whether navdata arrives, an emergency, and another controller."""
+        """Report in /diagnostics whether navdata arrives, an emergency, and another controller."""
         navdata, emergency, other = self._session.problems if self._session else ("", "", "")
         for name, problem, level in (
             (NO_NAVDATA, navdata, DiagnosticStatus.WARN),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Camera: the two cameras of an AR.Drone. Nothing on the wire names them: the size of a picture distinguishes them."""
+"""Camera: the two cameras of an AR.Drone. The wire does not name them: they are distinguished by picture size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """A camera by its data sheet: a pinhole with square pixels whose axis meets the middle of the picture."""
+    """Camera by its data sheet: a pinhole with square pixels, centred in the picture."""
 
     name: str
     width: int  # pixels
@@ -18,12 +18,12 @@ class Camera:
 
     @property
     def focal_length(self) -> float:
-        """In pixels."""
+        """Focal length, pixels."""
         return math.hypot(self.width, self.height) / 2 / math.tan(math.radians(self.diagonal) / 2)
 
 
-#: In the nose, looking forward.
+#: Forward camera in the nose.
 FRONT = Camera("front", 320, 240, 93.0)
-#: In the belly, looking down; the top of its picture is forward.
+#: Downward camera in the belly. The top of its picture is forward.
 DOWN = Camera("down", 176, 144, 64.0)
 CAMERAS = (FRONT, DOWN)

@@ -1,36 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerConnection and ReceiverConnection: a controller and an AR.Drone's GUI, the ends of the dronegui protocol.
+"""ControllerConnection and ReceiverConnection: codec of a controller and an AR.Drone's GUI.
 
 One JSON document per UDP datagram.
 
-Theory of operation, by the document "Network control protocol" (its section "Setting control state"; navdata, which it
-lacks, by what the real GUI sends, see docs/dronegui.md):
+Theory of operation, by the document "Network control protocol" (its section "Setting control state") and, for navdata,
+which it lacks, by the real GUI, see docs/dronegui.md:
 
 - **Control packets** (`{"seq": n, "state": {...}}`, controller to GUI, port 5560). The state names three buttons and
-  four axes; a control that is left out keeps its state. A packet takes effect if its number is higher than any before,
-  or 1, by which a controller starts over; others are late. Nothing answers, and nothing times out: the last state stays
-  in force. `take_off` and `reset` act when they are pressed, so the packets of a press repeat it until its release.
-- **Navdata** (GUI to port 5561 of its controllers, after the first press of `reset`): each block of the drone's as one
-  object, named by `type`. Versions of the GUI differ in types and fields: a field may be missing, one that is not known
-  is ignored, and the oldest version does not name the type.
-- **Axes**: roll + goes right, pitch + goes backward, yaw + turns right, gas + climbs. The drone's own are x forward, y
-  right, z down: phi + banks right, theta + raises the nose, psi + turns right.
-- **Refusal**: a datagram that can't be read is refused as a whole, and changes nothing for those after it, as each one
-  stands for itself. Sizes, nesting and numbers are bounded before anything is kept.
+four axes. Omitted controls keep their state. A packet takes effect if its number is higher than all previous ones, or
+1, by which a controller starts over. Others are late. There is no acknowledgement and no timeout: the last state stays
+in force. `take_off` and `reset` act when they are pressed, so the packets of a press repeat it until its release.
+- **Navdata** (GUI to port 5561 of its controllers, after the first press of `reset`): each block of the drone's navdata
+as one object, named by `type`. Versions of the GUI differ in types and fields: fields may be missing, unknown ones are
+ignored, and the oldest version does not name the type.
+- **Axes**: roll + goes right, pitch + goes backward, yaw + turns right, gas + climbs. The drone's own axes are x
+forward, y right, z down: phi + banks right, theta + raises the nose, psi + turns right.
+- **Refusal**: an unreadable datagram is refused as a whole, and does not affect later ones, as datagrams are
+independent. Sizes, nesting and numbers are limited before anything is stored.
 
 On the wire:
 
 UDP; one JSON document per datagram.
 
-**Control packets** go to port 5560 of the GUI. Nothing answers them. `state` has the fields of `Controls`, and may be
-left out. The bridge sends strict JSON with all seven, and numbers its packets 1, 2, 3, ...:
+**Control packets** go to port 5560 of the GUI, without acknowledgement. `state` has the fields of `Controls`, which may
+be omitted. The bridge sends strict JSON with all seven, and numbers its packets 1, 2, 3, ...:
 
 ```json
 {"seq":1,"state":{"take_off":false,"reset":false,"hover":true,"roll":0.0,"pitch":0.0,"yaw":0.0,"gas":0.0}}
 ```
 
-**Navdata** comes to port 5561 of the GUI's own machine, and of each host that controls it (from port 3456), one block
-of the drone's navdata per datagram, `demo` about 15 times per second, with the fields of `Demo` and `VisionDetect`:
+**Navdata** goes to port 5561 of the GUI's own machine, and of each host that controls it (from port 3456). Each
+datagram has one block of the drone's navdata, `demo` about 15 times per second, with the fields of `Demo` and
+`VisionDetect`:
 
 ```json
 {"type": "demo", "ctrl_state": 262144, "vbat_flying_percentage": 87, "theta": -1205.4, "phi": 535.6, "psi": 36600.0,
@@ -38,17 +39,17 @@ of the drone's navdata per datagram, `demo` about 15 times per second, with the 
 {"type": "visiondetect", "features": [{"xc": 512, "yc": 430, "width": 88, "height": 61, "dist": 143}]}
 ```
 
-A field that is missing, or NaN, is unknown, and unknown fields and blocks are ignored (`iphoneangles`, `vision`,
-`checksum` and what other versions send are counted). The oldest GUIs do not send `type`; `demo` and `visiondetect`
-are then distinguished by their fields.
+A missing or NaN field is unknown. Unknown fields and blocks are ignored (`iphoneangles`, `vision`, `checksum`, and
+blocks of other versions are counted). The oldest GUIs do not send `type`; `demo` and `visiondetect` are then
+distinguished by their fields.
 
-**Video** comes to port 5562, from port 3457, once the GUI's user has chosen "Start Video": each of the drone's packets
+**Video** goes to port 5562, from port 3457, after the GUI's user has chosen "Start Video": the drone's packets
 unchanged, one picture per datagram, see the package `video`.
 
-**A fresh GUI has no navdata.** One that has just been started does not listen to its drone: it requests navdata when
-its user chooses "Stream Navdata", and in its bootstrap, which is what the `reset` button triggers on the ground (in
-the air it stops the motors). Until then it does not know whether the drone flies: pressing `take_off` twice means two
-take-offs, and nothing but the action "Land" of its window lands the drone. See taking off and landing.
+**A fresh GUI has no navdata.** After its start, a GUI does not listen to its drone. It requests navdata when its user
+chooses "Stream Navdata", and in its bootstrap, which the `reset` button triggers on the ground (in the air it stops the
+motors). Until then it does not know whether the drone flies: pressing `take_off` twice causes two take-offs, and only
+the action "Land" of its window lands the drone. See taking off and landing.
 """
 
 import json
@@ -104,18 +105,18 @@ __all__ = [
 ]
 
 
-# How values of navdata are read and written.
+# Types of navdata values.
 
 
-#: Far more than any value with a unit, and little enough for single precision.
+#: Far above any physical value, and exact enough in single precision.
 MAX_MAGNITUDE = 1e9
 MAX_WHOLE = 2**32 - 1
-#: A drone detects four at most.
+#: A drone detects at most four.
 MAX_FEATURES = 16
 
 
 class _Measurement(Number):
-    """A number; one that is not finite is unknown, as the GUI hands on whatever the drone has in its floats."""
+    """Number. A value that is not finite is unknown, because the GUI forwards the drone's floats unchecked."""
 
     def read(self, value: Any) -> Any:
         is_unknown = isinstance(value, float) and not math.isfinite(value)
@@ -123,25 +124,25 @@ class _Measurement(Number):
 
 
 class _WholeNumber:
-    """A whole number of 32 bits; one that is not finite is unknown."""
+    """Whole number of 32 bits. A value that is not finite is unknown."""
 
     def read(self, value: Any) -> int | None:
         if isinstance(value, float) and not math.isfinite(value):
             return None
         whole = whole_number(value)
         if whole is None or not 0 <= whole <= MAX_WHOLE:
-            raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 0 to 2^32 - 1.")
+            raise RefusedValueError(f" is {shown(value)}, not a whole number from 0 to 2^32 - 1.")
         return whole
 
     write = read
 
 
 class _FeatureList:
-    """The detections of a block."""
+    """Detections of a block."""
 
     def read(self, value: Any) -> "tuple[Feature, ...]":
         if not isinstance(value, list) or len(value) > MAX_FEATURES:
-            raise RefusedValueError(f" is {shown(value)}, and has to be an array of at most {MAX_FEATURES} objects.")
+            raise RefusedValueError(f" is {shown(value)}, not an array of at most {MAX_FEATURES} objects.")
         features = []
         for number, feature in enumerate(value):
             try:
@@ -159,35 +160,35 @@ _COORDINATE = Number(-MAX_MAGNITUDE, MAX_MAGNITUDE)
 _WHOLE = _WholeNumber()
 
 
-# What travels. Units are those of the wire. Each field is declared once.
+# Messages, in the units of the wire. Each field is declared once.
 
 
-#: Of an axis: to full deflection either way.
+#: Range of an axis, from full deflection to full deflection.
 DEFLECTION = Range(-1.0, 1.0)
 
-#: Of a battery, in percent.
+#: Range of a battery's charge, percent.
 CHARGE = Range(0.0, 100.0)
-#: The width and height of an image in navdata's units, whatever its size in pixels.
+#: Width and height of an image in navdata's units, for any size in pixels.
 PICTURE_UNITS = 1000
-#: The major flight state is in the upper half of ctrl_state, what kind of it in the lower one.
+#: ctrl_state has the major flight state in its upper half, and the minor state in its lower half.
 MAJOR_STATE_SHIFT = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Controls:
-    """The state of all controls: three buttons, pressed or not, and four axes from -1 to 1.
+    """State of all controls: three buttons, and four axes from -1 to 1.
 
-    `take_off` (a toggle: it lands a drone that flies) and `reset` (an emergency stop when flying) act when they are
-    pressed, `hover` for as long as it is: the axes are then ignored.
+    `take_off` (a toggle that lands a flying drone) and `reset` (an emergency stop in flight) act when they are
+    pressed. `hover` acts while it is pressed, and overrides the axes.
     """
 
     take_off: bool = False
     reset: bool = False
     hover: bool = True
-    roll: Annotated[float, DEFLECTION] = 0.0  # share of the greatest angle, + goes right
-    pitch: Annotated[float, DEFLECTION] = 0.0  # share of the greatest angle, + goes backward
-    yaw: Annotated[float, DEFLECTION] = 0.0  # share of the greatest rate, + turns right
-    gas: Annotated[float, DEFLECTION] = 0.0  # share of the greatest speed, + climbs
+    roll: Annotated[float, DEFLECTION] = 0.0  # share of the maximum angle, + goes right
+    pitch: Annotated[float, DEFLECTION] = 0.0  # share of the maximum angle, + goes backward
+    yaw: Annotated[float, DEFLECTION] = 0.0  # share of the maximum rate, + turns right
+    gas: Annotated[float, DEFLECTION] = 0.0  # share of the maximum speed, + climbs
 
 
 _CONTROLS = JsonObject(Controls)
@@ -197,7 +198,7 @@ AXES = tuple(each.name for each in fields(Controls) if each.type is not bool)
 
 @dataclass(frozen=True, slots=True)
 class ControlPacket:
-    """A packet that took effect, with the resulting state of all controls."""
+    """Packet that took effect, with the resulting state of all controls."""
 
     seq: float
     controls: Controls
@@ -205,14 +206,14 @@ class ControlPacket:
 
 @dataclass(frozen=True, slots=True)
 class LatePacket:
-    """A packet that was discarded, as one with the same or a higher number came before."""
+    """Packet that was discarded, after one with the same or a higher number."""
 
     seq: float
     newest_seq: float
 
 
 class FlightState(IntEnum):
-    """The major state of the drone."""
+    """Major state of the drone."""
 
     DEFAULT = 0  # motors off: an emergency, until reset is pressed
     INIT = 1
@@ -248,7 +249,7 @@ class Demo:
     """The navdata block `demo`. None stands for a value that is missing, NaN or infinite."""
 
     ctrl_state: Annotated[int | None, _WHOLE] = None
-    vbat_flying_percentage: Annotated[float | None, _MEASURED] = None  # of a full battery
+    vbat_flying_percentage: Annotated[float | None, _MEASURED] = None  # share of a full battery
     theta: Annotated[float | None, _MEASURED] = None  # thousandths of a degree, + raises the nose
     phi: Annotated[float | None, _MEASURED] = None  # thousandths of a degree, + banks right
     psi: Annotated[float | None, _MEASURED] = None  # thousandths of a degree, + turns right
@@ -256,18 +257,18 @@ class Demo:
     vx: Annotated[float | None, _MEASURED] = None  # mm/s, + forward
     vy: Annotated[float | None, _MEASURED] = None  # mm/s, + right
     vz: Annotated[float | None, _MEASURED] = None  # mm/s, + down
-    num_frames: Annotated[int | None, _WHOLE] = None  # of the video
+    num_frames: Annotated[int | None, _WHOLE] = None  # counter of video pictures
 
     @property
     def charge(self) -> float | None:
-        """The share of a full battery, None if missing. A drone that counts to 101 % or -1 % has 1 or 0."""
+        """Share of a full battery, None if missing. Values of 101 % or -1 % are clamped."""
         if self.vbat_flying_percentage is None:
             return None
         return float(CHARGE.clamped(self.vbat_flying_percentage)) / CHARGE.most
 
     @property
     def flight_state(self) -> FlightState | None:
-        """The major flight state, None if missing or unknown."""
+        """Major flight state, None if missing or unknown."""
         if self.ctrl_state is None or self.ctrl_state >> MAJOR_STATE_SHIFT not in _FLIGHT_STATES:
             return None
         return FlightState(self.ctrl_state >> MAJOR_STATE_SHIFT)
@@ -278,10 +279,10 @@ _FLIGHT_STATES = frozenset(FlightState)
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A detection of the drone's vision."""
+    """Detection of the drone's vision."""
 
-    xc: Annotated[float, _COORDINATE]  # PICTURE_UNITS, its middle, + right from the left edge
-    yc: Annotated[float, _COORDINATE]  # PICTURE_UNITS, + down from the upper edge
+    xc: Annotated[float, _COORDINATE]  # PICTURE_UNITS, centre, from the left edge
+    yc: Annotated[float, _COORDINATE]  # PICTURE_UNITS, centre, from the upper edge
     width: Annotated[float, _COORDINATE]  # PICTURE_UNITS
     height: Annotated[float, _COORDINATE]  # PICTURE_UNITS
     dist: Annotated[float | None, _MEASURED] = None  # cm
@@ -296,7 +297,7 @@ class VisionDetect:
 
 @dataclass(frozen=True, slots=True)
 class OtherNavdata:
-    """A navdata block that is not interpreted: its type, empty if missing, and its other fields."""
+    """Navdata block that is not interpreted: its type, empty if missing, and its other fields."""
 
     type: str
     fields: Mapping[str, Any]
@@ -305,13 +306,13 @@ class OtherNavdata:
 Navdata = Demo | VisionDetect | OtherNavdata
 
 
-# One untrusted JSON object per datagram.
+# Untrusted JSON objects, one per datagram.
 
 
 MAX_DATAGRAM_BYTES = 8192
 MAX_NESTING = 16  # of arrays and objects; the protocol itself needs 3
 
-# A string, closed or not; a bracket; a Python literal. None of the three can start inside another one.
+# A string, closed or not, a bracket, or a Python literal. None of these can start inside another one.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[][{}]|\b(?:True|False|None)\b', re.DOTALL)
 _JSON_OF_PYTHON = {"True": "true", "False": "false", "None": "null"}
 
@@ -329,14 +330,12 @@ def parse(
     """Return the object in a datagram. Raises RemoteProtocolError.
 
     Args:
-        datagram: all of it.
-        python_literals: read True, False and None as JSON's true, false and null.
-        parse_constant: gives the value of NaN, Infinity and -Infinity.
+            datagram: the whole datagram.
+            python_literals: accept True, False and None as JSON's true, false and null.
+            parse_constant: converts NaN, Infinity and -Infinity.
     """
     if len(datagram) > MAX_DATAGRAM_BYTES:
-        raise RemoteProtocolError(
-            f"The packet has more than {MAX_DATAGRAM_BYTES} bytes ({len(datagram)}), which none needs."
-        )
+        raise RemoteProtocolError(f"The packet has {len(datagram)} bytes (limit {MAX_DATAGRAM_BYTES}).")
     try:
         text = bytes(datagram).decode()
     except UnicodeDecodeError as error:
@@ -349,19 +348,19 @@ def parse(
     except json.JSONDecodeError as error:
         token = _TOKEN.match(text, error.pos)
         if token and token[0] in _JSON_OF_PYTHON:
-            fault = f" is not JSON: {token[0]} at character {error.pos} is Python's, which python_literals accepts."
+            fault = f" is not JSON: {token[0]} at character {error.pos} is Python, which python_literals accepts."
         else:
             fault = fault_in(text, error.msg, error.pos)
         raise RemoteProtocolError(f"The packet{fault}") from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, among others
+    except (ValueError, RecursionError) as error:  # for example a number of thousands of digits
         raise RemoteProtocolError(f"The packet can't be read: {error}") from error
     if not isinstance(document, dict):
-        raise RemoteProtocolError(f"The packet is {shown(document)}, and has to be an object.")
+        raise RemoteProtocolError(f"The packet is {shown(document)}, not an object.")
     return document
 
 
 def _check_nesting(text: str) -> None:
-    """Refuse nesting that a recursive parser might not handle, which depends on the interpreter."""
+    """Refuse nesting that may overflow a recursive parser, whose limit depends on the interpreter."""
     depth = 0
     for token in _TOKEN.finditer(text):
         if token[0] in ("[", "{"):
@@ -372,12 +371,12 @@ def _check_nesting(text: str) -> None:
             raise RemoteProtocolError(f"The packet is nested more than {MAX_NESTING} deep.")
 
 
-# Blocks of navdata.
+# Navdata blocks.
 
 
 _DEMO = "demo"
 _VISION_DETECT = "visiondetect"
-#: What is in no other block: by these a block that does not name its type is recognised.
+#: Fields that identify a block without a type, as no other block has them.
 _OF_DEMO = frozenset({"ctrl_state", "theta", "phi", "psi"})
 _DEMO_BLOCK, _VISION_BLOCK, _FEATURE = JsonObject(Demo), JsonObject(VisionDetect), JsonObject(Feature)
 
@@ -385,7 +384,7 @@ _DEMO_BLOCK, _VISION_BLOCK, _FEATURE = JsonObject(Demo), JsonObject(VisionDetect
 def _block(document: dict[str, Any]) -> Navdata:
     kind = document.get("type", "")
     if not isinstance(kind, str):
-        raise RemoteProtocolError(f"type is {shown(kind)}, and has to be a string.")
+        raise RemoteProtocolError(f"type is {shown(kind)}, not a string.")
     if kind == _DEMO or (not kind and document.keys() >= _OF_DEMO):
         return _DEMO_BLOCK.read_document(document)
     if kind == _VISION_DETECT or (not kind and document.keys() == {"features"}):
@@ -394,7 +393,7 @@ def _block(document: dict[str, Any]) -> Navdata:
 
 
 def _document(navdata: Navdata) -> dict[str, Any]:
-    """Return the document of a block. Raises ValueError for one that no reader would take."""
+    """Return the document of a block. Raises ValueError for a block that a reader would refuse."""
     if isinstance(navdata, Demo):
         return {"type": _DEMO, **_DEMO_BLOCK.write(navdata)}
     if isinstance(navdata, VisionDetect):
@@ -402,24 +401,24 @@ def _document(navdata: Navdata) -> dict[str, Any]:
     return {**({"type": navdata.type} if navdata.type else {}), **navdata.fields}
 
 
-# The two ends of the conversation.
+# The two ends of the protocol.
 
 
-#: UDP, where the GUI takes control packets.
+#: UDP port of the GUI for control packets.
 DEFAULT_PORT = 5560
-#: UDP, where the GUI sends navdata to, on the hosts of its controllers, and where it sends it from.
+#: UDP port of the controllers' hosts for navdata, and the GUI's source port of navdata.
 DEFAULT_NAVDATA_PORT = 5561
 DEFAULT_NAVDATA_SOURCE_PORT = 3456
 DEFAULT_VIDEO_PORT = 5562
 DEFAULT_VIDEO_SOURCE_PORT = 3457
-FIRST_SEQ = 1  # takes effect whatever came before: a controller that starts over
+FIRST_SEQ = 1  # always takes effect: a controller starts over
 MAX_SEQ = 2**63 - 1
 
 
 class ControllerConnection(EventSource[Navdata]):
-    """The controller's side: sends complete states, numbered from 1, and receives navdata on another port.
+    """Controller's end: sends complete states, numbered from 1, and receives navdata on another port.
 
-    A datagram that is refused changes nothing for those after it.
+    A refused datagram does not affect later ones.
     """
 
     def __init__(self) -> None:
@@ -428,11 +427,11 @@ class ControllerConnection(EventSource[Navdata]):
 
     @property
     def next_seq(self) -> int:
-        """The number of the next packet."""
+        """Number of the next packet."""
         return self._next_seq
 
     def send(self, controls: Controls) -> bytes:
-        """Return the next datagram. Raises LocalProtocolError for what the protocol does not allow."""
+        """Return the next datagram. Raises LocalProtocolError for invalid values."""
         if not isinstance(controls, Controls):
             raise LocalProtocolError(f"A controller does not send {type(controls).__name__}.")
         try:
@@ -456,21 +455,21 @@ class ControllerConnection(EventSource[Navdata]):
 
 
 class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
-    """The GUI's side: receives control packets, and sends navdata.
+    """GUI's end: receives control packets, and sends navdata.
 
-    A datagram that is refused changes nothing, and those after it are read as if it had not come.
+    A refused datagram changes nothing, and does not affect later ones.
     """
 
     def __init__(self, python_literals: bool = False, complete_states_only: bool = False) -> None:
-        """Follow the document. As the real receiver, take 0 and 1 for buttons and any number for seq, and clamp axes.
+        """Follow the document. Like the real receiver, accept 0 and 1 for buttons and any seq, and clamp axes.
 
         Args:
-            python_literals: accept True, False and None, which the document shows and JSON does not know.
-            complete_states_only: refuse a packet that leaves out a control, as the real receiver does.
+            python_literals: accept True, False and None, which the document shows although they are not JSON.
+            complete_states_only: refuse a packet without all controls, like the real receiver.
         """
         self._python_literals = python_literals
         self._complete_states_only = complete_states_only
-        # What the document asks of a controller, to let go of hover, tells that it may be pressed at the start.
+        # The document asks controllers to release hover, so it may be pressed at the start.
         self._controls = Controls()
         self._newest_seq: float | None = None
         self._queue: EventQueue[ControlPacket | LatePacket] = EventQueue()
@@ -478,7 +477,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
     def send(self, block: Navdata) -> bytes:
         """Return the datagram of a block of navdata.
 
-        Raises LocalProtocolError for one that a controller would refuse, or take for another one.
+        Raises LocalProtocolError for a block that a controller would refuse, or mistake for another one.
         """
         if not isinstance(block, Navdata):
             raise LocalProtocolError(f"A GUI does not send {type(block).__name__}.")
@@ -488,7 +487,7 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         except (RemoteProtocolError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise LocalProtocolError(f"{shown(block)} can't be sent: {error}.") from error
         if not is_same:
-            raise LocalProtocolError(f"{shown(block)} can't be sent: it would be read as something else.")
+            raise LocalProtocolError(f"{shown(block)} can't be sent: it would be read as another block.")
         return datagram
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
@@ -511,12 +510,12 @@ class ReceiverConnection(EventSource[ControlPacket | LatePacket]):
         return ControlPacket(seq, self._controls)
 
     def _merged(self, state: Any) -> Controls:
-        """Return the controls in force, with those of a state in their place. Raises RemoteProtocolError."""
+        """Merge a state into the controls in force. Raises RemoteProtocolError."""
         if not isinstance(state, dict):
-            raise RemoteProtocolError(f"state is {shown(state)}, and has to be an object.")
+            raise RemoteProtocolError(f"state is {shown(state)}, not an object.")
         missing = [name for name in (*BUTTONS, *AXES) if name not in state]
         if missing and self._complete_states_only:
-            raise RemoteProtocolError(f"state lacks {', '.join(missing)}, and has to be complete.")
+            raise RemoteProtocolError(f"state lacks {', '.join(missing)}, but complete states are required.")
         state = {name: _tightened(name, value) for name, value in state.items()}
         return _CONTROLS.read_document(asdict(self._controls) | state)
 
@@ -526,7 +525,7 @@ def _encoded(document: dict[str, Any]) -> bytes:
 
 
 def _read_navdata(datagram: bytes | bytearray | memoryview) -> Navdata:
-    # The GUI is written in Python, which writes NaN and Infinity where the drone has them.
+    # The GUI is a Python program, which writes NaN and Infinity for such values of the drone.
     return _block(parse(datagram, parse_constant=float))
 
 
@@ -535,13 +534,13 @@ def _seq(document: dict[str, Any]) -> float:
         raise RemoteProtocolError("The packet has no seq.")
     seq = document["seq"]
     if not is_number(seq) or not 0 <= seq <= MAX_SEQ:
-        raise RemoteProtocolError(f"seq is {shown(seq)}, and has to be a number from 0 to 2^63 - 1.")
+        raise RemoteProtocolError(f"seq is {shown(seq)}, not a number from 0 to 2^63 - 1.")
     whole = whole_number(seq)
     return seq if whole is None else whole
 
 
 def _tightened(name: str, value: Any) -> Any:
-    """Return how the receiver interprets a value, if it accepts it."""
+    """Return a value as the receiver interprets it, if it accepts it."""
     if not is_number(value) or (isinstance(value, float) and not math.isfinite(value)):
         return value
     if name in BUTTONS:

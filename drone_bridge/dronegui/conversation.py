@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol, and which of an operator's commands are neutral."""
+"""Sample conversation with each message of the protocol, and a reader that finds neutral commands."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
 
 
 def conversation() -> tuple[Sent, ...]:
-    """Return packets of a controller, and the navdata of a drone that flies."""
+    """Return packets of a controller, and the navdata of a flying drone."""
     controls = (Controls(), Controls(take_off=True), Controls(hover=False, roll=0.25, pitch=-0.5, yaw=1.0, gas=-1.0))
     state = FlightState.FLYING << MAJOR_STATE_SHIFT
     navdata = (
@@ -35,10 +35,11 @@ def conversation() -> tuple[Sent, ...]:
 
 
 def commands() -> Callable[[bytes], Iterator[bool]]:
-    """Read packets of a controller: hover is neutral, and so is a button without tilt."""
+    """Read packets of a controller. Hover is neutral, and so is a button without tilt."""
 
     def read(data: bytes) -> Iterator[bool]:
-        connection = ReceiverConnection(complete_states_only=True)  # each: a new bridge counts from 1 again
+        # A new one, because a new bridge starts again from 1.
+        connection = ReceiverConnection(complete_states_only=True)
         connection.receive_data(data)
         if isinstance(packet := connection.next_event(), ControlPacket):
             controls = packet.controls
@@ -48,7 +49,7 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
 
 
 class RecordedGui(Recorded):
-    """Datagrams, which are read each by itself."""
+    """Recorded datagrams, which are independent of each other."""
 
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         super().__init__(kind, parameters)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GUI between controllers and a drone: which packets take effect, what buttons do, and where navdata goes.
+"""GUI between controllers and a drone: which packets take effect, the effect of buttons, and receivers of navdata.
 
-Like the real one, it never answers a packet, accepts packets from any sender, and keeps the last state in force
+Like the real one, it never acknowledges a packet, accepts packets from any sender, and keeps the last state in force
 forever. Until it has requested navdata from the drone, which a press of reset triggers, it does not know whether the
 drone flies, and every press of take_off takes off.
 """
@@ -22,21 +22,21 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.wire.rate_limit import RateLimit
 
-#: From the press of reset until the drone sends navdata.
+#: Delay between the press of reset and the drone's navdata, s.
 BOOTSTRAP_S = 0.3
 NAVDATA_RATE = 15.0  # blocks per second
-#: Hosts that navdata is sent to besides the GUI's own: the latest ones whose packets took effect.
+#: Maximum number of hosts that receive navdata besides the GUI's own: the last ones whose packets took effect.
 MAX_CONTROLLERS = 8
-#: How long such a host gets navdata after its last packet, as from a drone itself.
+#: Time for which such a host receives navdata after its last packet, as from a drone itself, s.
 CONTROLLER_TIMEOUT_S = 2.0
 
 
 class Drone(Protocol):
-    """The drone behind the GUI."""
+    """Drone behind the GUI."""
 
     @property
     def is_flying(self) -> bool:
-        """Whether it reports being in the air, also while landing."""
+        """Whether it reports being in the air, including landing."""
 
     def take_off(self) -> None:
         """Take off; no effect in the air."""
@@ -45,7 +45,7 @@ class Drone(Protocol):
         """Land."""
 
     def reset(self) -> None:
-        """Stop the motors in the air; on the ground, end an emergency."""
+        """Stop the motors in the air. On the ground, end an emergency."""
 
     def steer(self, controls: Controls) -> None:
         """Follow hover and the axes from now on."""
@@ -53,35 +53,35 @@ class Drone(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the GUI differs from the document, and its initial state."""
+    """Differences between the GUI and the document, and its initial state."""
 
-    python_literals: bool = False  # accept True, False and None, which the document shows and JSON lacks
-    complete_states_only: bool = False  # refuse a packet that leaves out a control, as the real receiver does
+    python_literals: bool = False  # accept True, False and None, which the document shows although they are not JSON
+    complete_states_only: bool = False  # refuse a packet without all controls, like the real receiver
     is_bootstrapped: bool = False
     navdata_port: int = DEFAULT_NAVDATA_PORT
-    #: After how many seconds without a packet the drone takes the GUI for gone, and sends it no more navdata until it
-    #: is requested again.
+    #: Timeout after which the drone considers the GUI disconnected, and sends no navdata until it is requested again,
+    #: s.
     drone_patience_s: float = math.inf
 
 
 class Gui:
-    """The receiver of packets and sender of navdata. Times are seconds of any one clock. For one thread."""
+    """Receiver of packets and sender of navdata. Times are seconds of any one clock. Single-threaded."""
 
     def __init__(self, drone: Drone, dialect: Dialect, own_host: str = "127.0.0.1") -> None:
-        """`own_host` is the GUI's own machine, in the address family of navdata."""
+        """Take the GUI's own address, in the address family of navdata."""
         self.controls = Controls()  # in force
-        self.heard_s = -math.inf  # when the last packet took effect
-        #: When navdata starts or started; infinite before it is requested.
+        self.heard_s = -math.inf  # time of the last packet that took effect
+        #: Start time of navdata; infinite before it is requested.
         self.hears_drone_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
         self._dialect = dialect
         self._protocol = ReceiverConnection(dialect.python_literals, dialect.complete_states_only)
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
-        self._own_heard_s = -math.inf  # when a packet of the own host took effect
-        #: Of further hosts by name, the one heard last at the end: their address, and when they were heard.
+        self._own_heard_s = -math.inf  # last effective packet from the own host
+        #: Other hosts by name, in order of their last packet, with address and time.
         self._controllers: dict[str, tuple[Any, float]] = {}
-        self._heard: tuple[tuple[Any, float], ...] = ()  # all of these, the own host included
+        self._heard: tuple[tuple[Any, float], ...] = ()  # all of these, including the own host
 
     def hears_drone(self, now_s: float) -> bool:
         """Return whether the drone sends navdata, so that the GUI knows whether it flies."""
@@ -90,21 +90,21 @@ class Gui:
         return now_s >= self.hears_drone_from_s
 
     def start_navdata(self, now_s: float) -> None:
-        """Ask the drone for navdata, as the GUI's user does by "Stream Navdata", and as a press of reset does."""
+        """Request navdata from the drone, as "Stream Navdata" and a press of reset do."""
         self.heard_s = max(self.heard_s, now_s)
         self.hears_drone_from_s = min(self.hears_drone_from_s, now_s + BOOTSTRAP_S)
 
     def receive(self, datagram: bytes, source: Any, now_s: float) -> ControlPacket | LatePacket:
         """Handle a datagram. `source` is a socket address.
 
-        Raises RemoteProtocolError for one that is refused, which changes nothing.
+        Raises RemoteProtocolError for a refused datagram, which changes nothing.
         """
         self._protocol.receive_data(datagram)
         event = self._protocol.next_event()
         if not isinstance(event, ControlPacket):
             assert isinstance(event, LatePacket)
             return event
-        knows_flight = self.hears_drone(now_s)  # before this packet breaks a silence
+        knows_flight = self.hears_drone(now_s)  # before this packet ends a silence
         self.heard_s = now_s
         self._remember(source, now_s)
         before, self.controls = self.controls, event.controls
@@ -124,21 +124,21 @@ class Gui:
         return self.hears_drone(now_s) and self._rate_limit.is_due(now_s, NAVDATA_RATE)
 
     def navdata(self, block: Navdata) -> bytes:
-        """Return the datagram of a block, to be sent to its `receivers`. Raises LocalProtocolError."""
+        """Return the datagram of a block for its `receivers`. Raises LocalProtocolError."""
         return self._protocol.send(block)
 
     def receivers(self, now_s: float) -> tuple[Any, ...]:
-        """Return the addresses for navdata: the GUI's own host, and for CONTROLLER_TIMEOUT_S those of its packets.
+        """Return the destinations of navdata: the GUI's own host, and recent senders for CONTROLLER_TIMEOUT_S.
 
-        The own host gets navdata before any packet, as some controllers only send in response.
+        The own host gets navdata before any packet, because some controllers only send in response.
         """
         recent = [to for to, heard_s in self._controllers.values() if now_s <= heard_s + CONTROLLER_TIMEOUT_S]
         return (self._own_address, *recent)
 
     def controllers(self, now_s: float) -> tuple[Any, ...]:
-        """Return the addresses for navdata of hosts one of whose packets took effect within CONTROLLER_TIMEOUT_S.
+        """Return the navdata addresses of hosts with an effective packet within CONTROLLER_TIMEOUT_S.
 
-        For any thread.
+        Thread-safe.
         """
         return tuple(to for to, heard_s in self._heard if now_s <= heard_s + CONTROLLER_TIMEOUT_S)
 

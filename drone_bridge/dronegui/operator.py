@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the control GUI that follows a plan: it takes off, flies, lands, and reports navdata and video.
+"""Dronegui operator: a client of the control GUI that follows a plan. It takes off, flies, lands, and reports navdata.
 
     drone-bridge operate dronegui --plan '4s forward 0.5, 3s turn 0.5'
 
-As clients do, it holds a button for half a second, and sends the whole state every 50 ms. It waits for navdata before
-it presses anything: where none comes, the drone may be flying, and reset, which makes the GUI ask for navdata, would
-stop its motors. A user who sees the drone on the ground says so by --landed.
+Like other clients, it holds a button for half a second, and sends the complete state every 50 ms. It waits for navdata
+before it presses a button: without navdata the drone may be flying, and reset, which makes the GUI request navdata,
+would stop its motors. With --landed, the user confirms that the drone is on the ground.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 
 SEND_PERIOD_S = 0.05
 PRESS_S = 0.5
-#: How long to wait for what navdata may show.
+#: Timeout of a state in navdata.
 NAVDATA_PATIENCE_S = 3.0
 ATTEMPTS = 6
 TAKE_OFF_PATIENCE_S = 8.0
@@ -67,25 +67,25 @@ class Client(Operator):
         super().__init__(options.plan, cancellation)
         self._video = video
         self._has_picture = False
-        self.demo: Demo | None = None  # the newest
+        self.demo: Demo | None = None  # newest navdata
         self._gui, self._navdata, self._options = gui, navdata, options
         self._protocol = ControllerConnection()
         self._is_heard = True
 
     @property
     def state(self) -> FlightState | None:
-        """The last flight state in navdata."""
+        """Last flight state in navdata."""
         return self.demo.flight_state if self.demo else None
 
     def prepare(self) -> None:
-        """Take off as soon as navdata comes.
+        """Take off once navdata arrives.
 
-        Raises ValueError where the drone may be flying, so that a press might stop or land it.
+        Raises ValueError if the drone may be flying, so that a press might stop or land it.
         """
         if self._options.in_the_air:
             return
         self._wait_for_gui()
-        for _ in range(ATTEMPTS):  # whatever is behind the GUI may be starting, too
+        for _ in range(ATTEMPTS):  # the drone behind the GUI may be starting, too
             if self._hover(NAVDATA_PATIENCE_S, until=lambda: self.demo is not None):
                 break
             if self._options.landed:
@@ -93,12 +93,12 @@ class Client(Operator):
         else:
             if not self._options.landed:
                 raise ValueError(
-                    "No navdata comes, so the drone may be flying, and reset or take_off could bring it down. Choose "
-                    '"Stream Navdata" in the GUI; or, if you see the drone on the ground, start again with --landed.'
+                    "No navdata arrives, so the drone may be flying, and reset or take_off could bring it down. Choose "
+                    '"Stream Navdata" in the GUI. Or, if you see the drone on the ground, start again with --landed.'
                 )
-            print_event("receives no navdata")
+            print_event("no navdata received")
         if self.state is not None and self.state.is_airborne:
-            raise ValueError("The drone flies already: take_off would land it. --in-the-air presses nothing.")
+            raise ValueError("The drone is already flying: take_off would land it. Use --in-the-air.")
         self._press("take_off")
         self._hover(TAKE_OFF_PATIENCE_S, until=lambda: self.state in IN_THE_AIR)
 
@@ -116,10 +116,10 @@ class Client(Operator):
     def leave(self) -> None:
         for _ in range(FAREWELLS):
             self._send(HOVER)
-        print_event("leaves, hovering" if self.state is not FlightState.LANDED else "leaves, landed")
+        print_event("leaving the drone in hover" if self.state is not FlightState.LANDED else "the drone has landed")
 
     def listen(self, timeout_s: float) -> None:
-        self._look()
+        self._report_video()
         if self._navdata is None:
             if self.cancellation.wait(timeout_s):
                 raise LinkCancelledError("Waiting was cancelled.")
@@ -128,7 +128,7 @@ class Client(Operator):
         try:
             block = self._protocol.next_event()
         except RemoteProtocolError as error:
-            print_event(f"received something invalid: {error}")
+            print_event(f"refused a datagram: {error}")
             return
         if isinstance(block, VisionDetect) and block.features:
             print_event(f"{len(block.features)} features detected")
@@ -136,10 +136,10 @@ class Client(Operator):
             is_news = self.demo is None or block.flight_state is not self.state
             self.demo = block
             if self.is_report_due() or is_news:
-                print_event(f"receives {described(block)}")
+                print_event(f"received {navdata_text(block)}")
 
-    def _look(self) -> None:
-        """Report the first picture of the video that has come; later ones are left out."""
+    def _report_video(self) -> None:
+        """Report the first received picture of the video, and ignore later ones."""
         while self._video and (received := self._video.receive()):
             if self._has_picture:
                 continue
@@ -149,10 +149,10 @@ class Client(Operator):
                 print_event(f"received invalid video: {error}")
                 continue
             self._has_picture = True
-            print_event(f"receives video of {picture.width} x {picture.height} pixels")
+            print_event(f"receiving video of {picture.width} x {picture.height} pixels")
 
     def _send(self, controls: Controls) -> None:
-        """Send a state; note whether anybody listens."""
+        """Send a state, and record whether the port is open."""
         try:
             self._gui.send(self._protocol.send(controls), None)
         except LinkRefusedError as error:
@@ -163,7 +163,7 @@ class Client(Operator):
         return self.hold(lambda: self._send(HOVER), seconds, until)
 
     def _wait_for_gui(self) -> None:
-        """Send hover until somebody listens."""
+        """Send hover until the GUI's port is open."""
         self._send(HOVER)
         self._hover(SEND_PERIOD_S)
         while not self._is_heard:
@@ -171,14 +171,14 @@ class Client(Operator):
             self._hover(4 * SEND_PERIOD_S)
 
     def _press(self, button: str) -> None:
-        """Press and release a button, held as long as clients do."""
-        print_event(f"presses {button}")
+        """Press and release a button, held as long as by other clients."""
+        print_event(f"pressing {button}")
         pressed: dict[str, Any] = {button: True}
         self.hold(lambda: self._send(replace(HOVER, **pressed)), PRESS_S)
         self._send(HOVER)
 
 
-def described(demo: Demo) -> str:
+def navdata_text(demo: Demo) -> str:
     """Return navdata as text, in m, m/s, degrees and percent, without missing values."""
     state = demo.flight_state
     parts = [state.name.lower().replace("_", " ") if state is not None else "no state"]
@@ -195,7 +195,7 @@ def described(demo: Demo) -> str:
 
 
 def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
-    """Return a leg as controls; hover at rest."""
+    """Convert a leg to controls; hover at rest."""
     if not (leg.forward or leg.left or leg.up or leg.turn):
         return HOVER
     shares = (
@@ -209,7 +209,7 @@ def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
 
 
 def open_video(host: str, port: int, stack: contextlib.ExitStack) -> DatagramPort | None:
-    """Return the port for video, which the stack closes; None for port 0 and one that another program has."""
+    """Return the port for video, closed by the stack; None for port 0, or if another program uses it."""
     try:
         video = DatagramPort(host, port) if port else None
     except LinkError as error:
@@ -221,7 +221,7 @@ def open_video(host: str, port: int, stack: contextlib.ExitStack) -> DatagramPor
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
-    """Fly until the plan is over, and leave the drone hovering in any case. Raises LinkError and ValueError."""
+    """Fly until the plan is complete, and always leave the drone hovering. Raises LinkError and ValueError."""
     gui = DatagramPeer(options.host, options.port, print_retry, cancellation=cancellation)
     stack.callback(gui.close)
     with contextlib.suppress(LinkCancelledError):
@@ -231,7 +231,7 @@ def operate(options: argparse.Namespace, cancellation: Cancellation, stack: cont
             navdata = DatagramPort(gui.own_host, options.navdata_port)
             stack.callback(navdata.close)
         video = open_video(gui.own_host, options.video_port, stack)
-        print_event(f"sends to {gui.peer}")
+        print_event(f"sending to {gui.peer}")
         Client(gui, navdata, video, options, cancellation).run()
     return 0
 
@@ -245,20 +245,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--navdata-port",
         type=port,
         default=DEFAULT_NAVDATA_PORT,
-        help="local port for navdata; 0 for none (%(default)s)",
+        help="local port for navdata, 0 to disable (%(default)s)",
     )
     parser.link.add_argument(
-        "--video-port", type=port, default=DEFAULT_VIDEO_PORT, help="local port for video; 0 for none (%(default)s)"
+        "--video-port", type=port, default=DEFAULT_VIDEO_PORT, help="local port for video, 0 to disable (%(default)s)"
     )
     drone = parser.add_argument_group("drone: its configuration")
-    drone.add_argument("--full-speed", type=positive, default=5.0, help="at full roll or pitch, m/s (%(default)s)")
-    drone.add_argument("--full-climb", type=positive, default=0.7, help="at full gas, m/s (%(default)s)")
-    drone.add_argument("--full-turn", type=positive, default=1.745, help="at full yaw, rad/s (%(default)s)")
+    drone.add_argument("--full-speed", type=positive, default=5.0, help="speed at full tilt, m/s (%(default)s)")
+    drone.add_argument("--full-climb", type=positive, default=0.7, help="climb rate at full gas, m/s (%(default)s)")
+    drone.add_argument("--full-turn", type=positive, default=1.745, help="turn rate at full yaw, rad/s (%(default)s)")
     drone.add_argument(
-        "--landed", action="store_true", help="you see it on the ground: press reset if no navdata comes by itself"
+        "--landed", action="store_true", help="the drone is on the ground: press reset if no navdata arrives"
     )
-    drone.add_argument("--in-the-air", action="store_true", help="press nothing: it neither takes off nor lands")
-    drone.add_argument("--pause", type=not_negative, default=2.0, help="hovering before it lands, s (%(default)s)")
+    drone.add_argument("--in-the-air", action="store_true", help="do not press any button: no take-off, no landing")
+    drone.add_argument("--pause", type=not_negative, default=2.0, help="hover time before landing, s (%(default)s)")
     return run_program("dronegui operator", operate, parser.parse_args(arguments))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PeerWithLatePort and PortWithOutlet: the links of both ends, as navdata has ports of its own."""
+"""NavdataPeer and PortWithOutlet: the links of both ends, because navdata has ports of its own."""
 
 import contextlib
 import math
@@ -14,25 +14,25 @@ from drone_bridge.wire.addresses import address_name
 
 
 def open_outlet(host: str, port: int, payload: str, wire_log: MakeTap | None = None) -> tuple[DatagramPort, str]:
-    """Return a port to send from, a free one if it can't be this one, and then why, in sentences. Raises LinkError.
+    """Open a port to send from; return it and, if another port is used instead, sentences why. Raises LinkError.
 
-    `payload` is what is sent from it, for these sentences.
+    `payload` names the data that is sent from it, for these sentences.
     """
     try:
         return DatagramPort(host, port, wire_log), ""
     except LinkError as error:
         outlet = DatagramPort(host, 0, wire_log)
-        return outlet, f"{error} {payload} goes out from port {outlet.port} instead."
+        return outlet, f"{error} {payload} is sent from port {outlet.port} instead."
 
 
 class PortWithOutlet(DatagramPort):
-    """A port for datagrams from anybody, and another one from which everything is sent."""
+    """Port that receives datagrams, and another one that sends them."""
 
     def __init__(self, host: str, port: int, outlet_port: int, wire_log: MakeTap | None = None) -> None:
-        """Bind both; the outlet takes a free port if it can't have its own. Raises LinkError."""
+        """Bind both ports. If the outlet's port is in use, a free one is used instead. Raises LinkError."""
         super().__init__(host, port, wire_log)
         try:
-            #: `problem`: why the outlet has another port, and which, in sentences; empty if it has its own.
+            #: Sentences why the outlet has another port, and which; empty if it has its own.
             self.outlet, self.problem = open_outlet(host, outlet_port, "Navdata", wire_log)
         except LinkError:
             super().close()
@@ -46,16 +46,16 @@ class PortWithOutlet(DatagramPort):
         self.outlet.close()
 
 
-#: How often a port is tried that somebody else has.
+#: Retry interval for a port that another program uses, s.
 RETRY_S = 2.0
-#: Datagrams that are dropped in a turn, of those that nobody reads.
+#: Maximum number of unexpected datagrams dropped per turn.
 MAX_UNREAD = 32
 
 
-class PeerWithLatePort(DatagramPeer):
-    """A peer that sends its state to our address towards it, to a port that may be somebody else's for now.
+class NavdataPeer(DatagramPeer):
+    """Connected GUI that sends navdata to a port of ours, which another program may be using for now.
 
-    What the peer sends to the port from which it is sent to is not read.
+    Datagrams from the GUI to the sending port are ignored.
     """
 
     def __init__(
@@ -69,22 +69,22 @@ class PeerWithLatePort(DatagramPeer):
         on_port: Callable[[str, str], None],
         clock: Clock,
     ) -> None:
-        """Begin unbound.
+        """Start without a port.
 
         Args:
-            host: the peer's.
-            port: the peer's.
-            state_port: our port for its state, None for no port at all.
-            on_failure: as DatagramPeer's.
-            wire_log: where bytes are logged.
-            on_port: gets the address of our port whenever it was tried, and why it can't be had, or an empty text.
-            clock: for when it is tried again.
+            host: address of the peer.
+            port: port of the peer.
+            state_port: our port for its state, None for no port.
+            on_failure: see DatagramPeer.
+            wire_log: log for bytes.
+            on_port: callback after each attempt to bind our port, with its address and the reason of a failure, or "".
+            clock: clock for retries.
         """
         super().__init__(host, port, on_failure, wire_log)
         self._state_port, self._on_port, self._clock = state_port, on_port, clock
         self._state: DatagramPort | None = None
         self._tried_s = -math.inf
-        #: Why there is no port; empty while there is one.
+        #: Reason why there is no port; empty if it is open.
         self.problem = ""
 
     def open(self) -> None:
@@ -95,8 +95,8 @@ class PeerWithLatePort(DatagramPeer):
 
     @property
     def hosts(self) -> tuple[str, str] | None:
-        """Our address towards the peer, and the peer's; None while there is no link. For any thread."""
-        with contextlib.suppress(OSError):  # it is being opened again
+        """Our address towards the peer, and the peer's; None without a link. Thread-safe."""
+        with contextlib.suppress(OSError):  # it is being reopened
             if opened := self._socket:
                 return str(opened.getsockname()[0]), str(opened.getpeername()[0])
         return None
@@ -105,7 +105,7 @@ class PeerWithLatePort(DatagramPeer):
         return (*super().files(), *(self._state.files() if self._state else ()))
 
     def receive(self) -> Received | None:
-        """Return the next datagram that came to the port. Raises LinkRefusedError of what was sent."""
+        """Return the next datagram received on the port. Raises LinkRefusedError about an earlier one that was sent."""
         for _ in range(MAX_UNREAD):
             if not super().receive():
                 break

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dronegui_server: stands in for the control GUI, so that programs written for it fly any drone in ROS.
+"""dronegui_server: emulates the control GUI, so that programs written for it fly any ROS drone.
 
-The mirror of dronegui_bridge, see docs/dronegui.md: control packets become cmd_vel, and the drone's topics
-become navdata. What is sent when is in `session.gui`.
+It mirrors dronegui_bridge, see docs/dronegui.md: control packets become cmd_vel, and the drone's topics become
+navdata. `session.gui` has the state machine.
 """
 
 from functools import partial
@@ -84,18 +84,18 @@ from drone_bridge.session.session import AFTER_STALLS, Answer
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.events import RemoteProtocolError
 
-#: The buttons that operators press, by the names of the bridge's services.
+#: Buttons of the operators, by the names of the bridge's services.
 TARGETS = (TAKE_OFF, LAND, RESET, EMERGENCY, HOVER)
 
 PARAMETERS = (
-    *common_parameters(DEFAULT_PORT, "The port for control packets; 0 picks a free one.", roles=("listen",)),
+    *common_parameters(DEFAULT_PORT, "Port for control packets. 0 picks a free port.", roles=("listen",)),
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
     ALLOWED_PEERS,
     ParameterDeclaration(
         "rate",
         20.0,
-        "The minimum rate of cmd_vel while an operator is heard, Hz; every packet is also published at once.",
+        "Minimum rate of cmd_vel while an operator is heard, Hz. Each packet is also published immediately.",
         range=(1.0, 200.0),
         live=True,
     ),
@@ -104,16 +104,16 @@ PARAMETERS = (
     ParameterDeclaration(
         "buttons_as",
         "services",
-        "How take_off and reset reach the drone: as std_srvs/Trigger calls, or as std_msgs/Empty on topics.",
+        "Transport of take_off and reset to the drone: std_srvs/Trigger calls, or std_msgs/Empty on topics.",
         choices=("services", "topics"),
     ),
     *(
         ParameterDeclaration(
             f"target.{name}",
             "",
-            f"The service or topic for {name}. If empty, {'target.reset, or ' * (name == EMERGENCY)}the service "
+            f"Service or topic for {name}. If empty, {'target.reset, or ' * (name == EMERGENCY)}the service "
             f"dronegui_bridge/{name}{', a std_srvs/SetBool' if name == HOVER else f' or the topic {name}'}."
-            + " Where there is none, reset is called."
+            + " If it does not exist, reset is called."
             * (name == EMERGENCY),
         )
         for name in TARGETS
@@ -121,20 +121,20 @@ PARAMETERS = (
     ParameterDeclaration(
         "python_literals",
         False,
-        "Accept True, False and None, which appear in the protocol's document but are not JSON.",
+        "Accept True, False and None, which the protocol's document shows although they are not JSON.",
     ),
-    ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "The operators' port for navdata.", range=(1, 65535)),
+    ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "Port of the operators for navdata.", range=(1, 65535)),
     *GUI_VIDEO_PARAMETERS,
 )
 
 SILENT_SOURCES = "sources"
 MOTION_TOPICS = ("imu/data", "odom", "velocity", "height", "altitude")
-#: More than dronegui_bridge needs by default to bring up a GUI, take off, and look whether the drone flies.
+#: Longer than dronegui_bridge needs by default to start a GUI, take off, and confirm the flight.
 ANSWER_TIMEOUT_S = 15.0
 
 
 class DroneGuiServer(ProtocolNode):
-    """Publishes what operators command, calls what they press, and sends them navdata."""
+    """Publishes the operators' commands, calls services for their buttons, and sends them navdata."""
 
     is_server = True
     open_state = SERVING
@@ -177,10 +177,10 @@ class DroneGuiServer(ProtocolNode):
         targets = {name: target or default.format(name) for name, target in chosen.items()}
         self._presses: dict[str, Publisher[Any]] = {}
         if not are_services:
-            of_presses = {name: target for name, target in targets.items() if name != HOVER}  # drivers have none
+            of_presses = {name: target for name, target in targets.items() if name != HOVER}  # drivers have no hover
             self._presses = {name: self.make_publisher(Empty, target, 10) for name, target in of_presses.items()}
             return
-        # The services of a bridge that was killed stay in the ROS graph for as long as DDS believes in it.
+        # DDS keeps the services of a killed bridge in the ROS graph until its lease expires.
         of_bridge = {name for name, target in chosen.items() if not target}
         bridge = self.resolve_service_name(default.partition("/")[0])
         watch = BridgeWatch(self, lambda: {bridge}) if of_bridge else None
@@ -222,16 +222,16 @@ class DroneGuiServer(ProtocolNode):
         return self._session
 
     def link_ended(self) -> None:
-        """Wait until the last command has arrived."""
+        """Wait for the delivery of the last command."""
         super().link_ended()
         if self._video:
             self._video.stop()
         self._velocities.wait_for_delivery()
 
-    # What operators want, on the loop's thread.
+    # Commands of the operators, on the link's thread.
 
     def publish_event(self, message: Controls | Demo) -> None:
-        """Publish the axes of a state; of navdata, what diagnostics show."""
+        """Publish the axes of a state, or report navdata in /diagnostics."""
         if isinstance(message, Demo):
             self.report.facts |= navdata_facts(message)
             return
@@ -242,11 +242,11 @@ class DroneGuiServer(ProtocolNode):
     def call_service(self, name: str, tag: bool | None) -> None:
         """Call a service, or publish a press; `tag` is whether hover is to be held.
 
-        reset stands in for an emergency that nobody offers.
+        reset replaces an emergency service that does not exist.
         """
         age_s = elapsed_s() - self.decided_s
         if name == EMERGENCY and age_s > EMERGENCY_AGE_S:
-            reason = f"it was pressed {age_s:.1f} s ago: press it again"
+            reason = f"the press is {age_s:.1f} s old. Press it again"
             self._answer(name, tag, Answer(False, reason, was_called=False, has_come=False))
         elif not self._presses:
             request = None if tag is None else SetBool.Request(data=tag)
@@ -272,7 +272,7 @@ class DroneGuiServer(ProtocolNode):
             self.post(partial(self._session.send_navdata, self._demo))
 
     def _demo(self, state: FlightState | None) -> Demo | None:
-        """Return what the drone's topics say; None where a bridge publishes navdata."""
+        """Return navdata from the drone's topics; None if a bridge publishes navdata."""
         return None if self._is_navdata_offered() else assembled_demo(self._topics.value, state)
 
     def _is_navdata_offered(self) -> bool:
@@ -282,14 +282,14 @@ class DroneGuiServer(ProtocolNode):
         found = self.get_publishers_info_by_topic(self.resolve_topic_name("flying"))
         return frozenset(bytes(publisher.endpoint_gid) for publisher in found)
 
-    # What the executor does.
+    # For the executor.
 
     def _forget_hover(self, name: str) -> None:
         if self._session and name == HOVER:
             self.post(self._session.forget_hover)
 
     def _take_flying(self, message: Bool) -> None:
-        """Take what holds until it changes, so also while there is no session."""
+        """Store the state, which is latched, also without a session."""
         heard = partial(self._flying.heard, message.data)
         if self.has_link:
             self.post(heard, is_kept=True)
@@ -320,8 +320,8 @@ class DroneGuiServer(ProtocolNode):
     def _report_sources(self) -> None:
         has_motion = any(self._topics.message(topic) for topic in (NAVDATA_TOPIC, *MOTION_TOPICS))
         is_asked = self._session is not None and self._session.is_open
-        problem = None if has_motion or not is_asked else "no topic gives the drone's motion, so no navdata is sent"
-        advice = "expected are imu/data, odom, velocity, height, altitude, or a bridge's dronegui/navdata"
+        problem = None if has_motion or not is_asked else "no topic provides the drone's motion, so no navdata is sent"
+        advice = "publish imu/data, odom, velocity, height, altitude, or a bridge's dronegui/navdata"
         self.report.update_condition(SILENT_SOURCES, problem, advice)
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: dronegui's packets and navdata to messages on topics, and back; the table of topics.
+"""Translation: dronegui packets and navdata to topics and back; the table of topics.
 
 The wire has directions instead of frames: roll + goes right, pitch + goes backward, yaw + turns right; phi + banks
-right, theta + raises the nose, psi + turns right; velocities are forward, right and down. Units are thousandths: of a
-degree, a metre, a metre per second. What a block leaves out gives no message, or an unknown in it; what no message
-has is left out of a block.
+right, theta + raises the nose, psi + turns right; velocities are forward, right and down. Units are thousandths of a
+degree, a metre, and a metre per second. Values missing in a block give no message, or an unknown in it. Values without
+a message are left out of a block.
 """
 
 import math
@@ -55,13 +55,13 @@ from drone_bridge.ros.transforms import odometry_transform, set_quaternion, tran
 
 
 def controls_from_shares(shares: Shares) -> Controls:
-    """Return shares as controls."""
-    # 0.0 - x, because -x of zero is the other zero.
+    """Convert shares to controls."""
+    # 0.0 - x instead of -x avoids -0.0.
     return Controls(hover=False, roll=shares.roll, pitch=0.0 - shares.pitch, yaw=0.0 - shares.yaw, gas=shares.thrust)
 
 
 def shares_from_controls(controls: Controls) -> Shares:
-    """Return controls as shares; none while hover is pressed, which overrides the axes."""
+    """Convert controls to shares; all zero while hover is pressed, which overrides the axes."""
     if controls.hover:
         return Shares()
     return Shares(controls.gas, 0.0 - controls.pitch, controls.roll, 0.0 - controls.yaw)
@@ -74,32 +74,32 @@ def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
     return message
 
 
-# Navdata. How far what is measured is to be trusted is not on the wire: these are standard deviations.
+# Navdata. Standard deviations of measurements, which are not on the wire.
 
-#: What the AR.Drone's ultrasound rangefinder measures, by its data sheet.
+#: Range of the AR.Drone's ultrasound rangefinder, by its data sheet.
 NEAREST_RANGE_M = 0.2
 FARTHEST_RANGE_M = 6.0
-DRIFT = 0.1  # of the way so far: velocities come from a camera that looks down
+DRIFT = 0.1  # share of the distance so far, as velocities come from a downward camera
 TILT_DEVIATION = math.radians(1.0)
-YAW_DEVIATION = math.radians(10.0)  # of a gyroscope that drifts
-# Of odometry. That of x and y is where it begins: how it drifts is added.
+YAW_DEVIATION = math.radians(10.0)  # of a drifting gyroscope
+# Of odometry. Those of x and y are initial values, to which drift is added.
 POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
-TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed is on the wire, but left at zero
+TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed is on the wire, but always zero
 ODOMETRY_COVARIANCES = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
-#: Of a vertical speed that is on the wire, (m/s)^2: an AR.Drone leaves it at zero while it climbs at up to 1 m/s.
+#: Variance of a vertical speed on the wire, (m/s)^2: an AR.Drone reports zero while it climbs at up to 1 m/s.
 CLIMB_VARIANCE = 1.0
 
-#: A longer gap between two velocities is not bridged: nobody knows how the drone moved.
+#: Longest gap between two velocities that is integrated. The motion in a longer gap is unknown, s.
 LONGEST_GAP_S = 0.5
-#: How fast it may have been meanwhile, m/s.
+#: Assumed maximum speed in such a gap, m/s.
 GREATEST_SPEED = 5.0
 
-#: What odometry is made of: a block that lacks one of these gives none.
+#: Fields that odometry needs.
 _OF_ODOMETRY = ("phi", "theta", "psi", "altitude", "vx", "vy")
 
 
 def navdata_facts(demo: Demo) -> dict[str, str]:
-    """Return what diagnostics show of navdata."""
+    """Return the values of navdata that diagnostics show."""
     state = demo.flight_state
     unknown = "nothing" if demo.ctrl_state is None else f"an unknown state (ctrl_state {demo.ctrl_state})"
     return {
@@ -109,15 +109,15 @@ def navdata_facts(demo: Demo) -> dict[str, str]:
 
 
 def charge_note(demo: Demo) -> str:
-    """Return a sentence about a charge that no battery has, empty if it is within its range."""
+    """Return a sentence about an impossible charge, empty if it is within its range."""
     charge = demo.vbat_flying_percentage
     if charge is None or CHARGE.holds(charge):
         return ""
-    return f"The drone reports a battery of {charge:g} %: taken as {CHARGE.clamped(charge):g} %."
+    return f"The drone reports a battery of {charge:g} %: using {CHARGE.clamped(charge):g} %."
 
 
 def measured_motion(demo: Demo) -> Motion | None:
-    """Return how the drone moves, None if the block lacks a necessary value; its vertical speed stays at zero."""
+    """Return the drone's motion, None if the block lacks a required value. Its vertical speed is always zero."""
     if demo.psi is None or demo.altitude is None or demo.vx is None or demo.vy is None:
         return None
     forward, left, _ = _flu_metres(demo.vx, demo.vy, 0.0)
@@ -128,14 +128,14 @@ def measured_motion(demo: Demo) -> Motion | None:
 
 
 class Pose(NamedTuple):
-    """The drone in odom, by dead reckoning."""
+    """Pose of the drone in odom, by dead reckoning."""
 
     x: float  # m
     y: float  # m
     z: float  # m, above the ground below
     orientation: Quaternion
     velocity: tuple[float, float, float]  # m/s, along the body's axes
-    variance: float  # m^2, of x and of y, by drift alone
+    variance: float  # m^2, of x and of y, by drift only
 
     @property
     def motion(self) -> tuple[float, tuple[float, float, float], tuple[float, float, float]]:
@@ -145,16 +145,16 @@ class Pose(NamedTuple):
 
 
 class DeadReckoning:
-    """Integrates velocities from x = y = 0 on. Height and orientation are measured."""
+    """Integrates velocities from x = y = 0. Height and orientation are measured."""
 
     def __init__(self) -> None:
         self._x = self._y = 0.0  # m
-        self._way = 0.0  # m
+        self._distance = 0.0  # m
         self._gap_variance = 0.0  # m^2
         self._before_s: float | None = None
 
     def update(self, demo: Demo, now_s: float) -> Pose | None:
-        """Return the pose at a time, s of any one clock, None if the block lacks a necessary value."""
+        """Return the pose at a time, s of any one clock, None if the block lacks a required value."""
         orientation = _orientation(demo)
         if orientation is None or demo.altitude is None or demo.vx is None or demo.vy is None:
             return None
@@ -167,24 +167,24 @@ class DeadReckoning:
         else:
             self._x += velocity_x * step_s
             self._y += velocity_y * step_s
-            self._way += math.hypot(velocity_x, velocity_y) * step_s
-        variance = (DRIFT * self._way) ** 2 + self._gap_variance
+            self._distance += math.hypot(velocity_x, velocity_y) * step_s
+        variance = (DRIFT * self._distance) ** 2 + self._gap_variance
         return Pose(self._x, self._y, demo.altitude / 1000, orientation, velocity, variance)
 
 
 def static_transforms(names: DroneFrameNames) -> list[TransformStamped]:
-    """Return base_link to the rangefinder, which points down."""
+    """Return the transform from base_link to the rangefinder, which points down."""
     return [transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY)]
 
 
 class Translation:
-    """Navdata to messages, and back: `wire_*` give the fields of `demo` that a message knows."""
+    """Converter between navdata and ROS. `wire_*` return the fields of `demo` in a message."""
 
     def __init__(self, names: DroneFrameNames) -> None:
         self._names = names
 
     def imu(self, demo: Demo, stamp: Time) -> Imu | None:
-        """Return the attitude; the covariances mark rates and accelerations as unknown."""
+        """Return the attitude. The covariances mark rates and accelerations as unknown."""
         if (orientation := _orientation(demo)) is None:
             return None
         message = Imu()
@@ -206,7 +206,7 @@ class Translation:
         return message
 
     def altitude(self, demo: Demo, stamp: Time) -> Range | None:
-        """Return the height above ground, as measured by ultrasound."""
+        """Return the height above ground, measured by ultrasound."""
         if demo.altitude is None:
             return None
         message = Range(radiation_type=Range.ULTRASOUND, min_range=NEAREST_RANGE_M, max_range=FARTHEST_RANGE_M)
@@ -224,7 +224,7 @@ class Translation:
         return message
 
     def velocity(self, demo: Demo, stamp: Time) -> TwistWithCovarianceStamped | None:
-        """Return the velocity along the body's axes; what is missing is 0, and its variance says so."""
+        """Return the velocity in body axes. Missing components are 0 with a large variance."""
         given = (demo.vx, demo.vy, demo.vz)
         if given == (None, None, None):
             return None
@@ -251,7 +251,7 @@ class Translation:
         return message
 
     def transforms(self, pose: Pose, stamp: Time) -> TFMessage:
-        """Return odom to base_link, and to the ground below it."""
+        """Return the transforms from odom to base_link, and to the ground below it."""
         flown = odometry_transform(self.odometry(pose, stamp))
         _, _, yaw = euler_from_quaternion(pose.orientation)
         below = transform(
@@ -272,7 +272,7 @@ class Translation:
     # From ROS.
 
     def wire_imu(self, message: Imu) -> dict[str, Any]:
-        is_measured = message.orientation_covariance[0] >= 0  # -1: the IMU measures none
+        is_measured = message.orientation_covariance[0] >= 0  # -1 means that the IMU measures none
         return _angles(message.orientation) if is_measured else {}
 
     def wire_charge(self, message: BatteryState) -> dict[str, Any]:
@@ -286,7 +286,7 @@ class Translation:
         return _height(message.point.z) if math.isfinite(message.point.z) else {}
 
     def wire_velocity(self, message: TwistWithCovarianceStamped) -> dict[str, Any]:
-        """Return the components that are known."""
+        """Return the known components."""
         known = _velocity(message.twist.twist.linear)
         return {name: value for axis, (name, value) in enumerate(known.items()) if is_measured(message, axis)}
 
@@ -295,7 +295,7 @@ class Translation:
         return {**_angles(pose.orientation), **_height(pose.position.z), **_velocity(message.twist.twist.linear)}
 
     def wire_detections(self, message: DetectionArray) -> VisionDetect:
-        """Return the current detections, as far as they have a position in the image."""
+        """Return the current detections that have a position in the image."""
         features = []
         for found in message.detections:
             place = (found.center_x, found.center_y, found.width, found.height)
@@ -312,9 +312,9 @@ class Translation:
 
 
 def assembled_demo(value: Callable[[str], Any], state: FlightState | None = None) -> Demo:
-    """Return the block for a drone; `value` gives what the newest message of a topic says, or None.
+    """Assemble the block of a drone; `value` returns the newest value of a topic, or None.
 
-    Odometry counts where no other topic says anything; of other topics the last one in the table.
+    Odometry is used if no other topic has a value. Of several other topics, the last one in the table is used.
     """
     known: dict[str, Any] = value("odom") or {}
     for row in TOPICS:
@@ -341,13 +341,13 @@ def _orientation(demo: Demo) -> Quaternion | None:
 
 
 def _flu_metres(vx: float, vy: float, vz: float) -> tuple[float, float, float]:
-    """Return a velocity of the wire along the axes of REP 103, m/s."""
+    """Convert a velocity of the wire to the axes of REP 103, m/s."""
     forward, left, up = frames.flu_from_frd(vx, vy, vz)
     return forward / 1000, left / 1000, up / 1000
 
 
 def _angles(message: QuaternionMessage) -> dict[str, Any]:
-    """Return phi, theta and psi in the wire's unit, nothing unless it is a rotation."""
+    """Return phi, theta and psi in the wire's unit, or nothing for an invalid rotation."""
     if (q := unit_quaternion(message, 0.5)) is None:
         return {}
     roll, pitch, yaw = (1000 * math.degrees(angle) for angle in euler_from_quaternion(q))
@@ -360,17 +360,17 @@ def _height(height: float) -> dict[str, Any]:
 
 
 def _velocity(linear: Vector3) -> dict[str, Any]:
-    vx, vy, vz = frames.flu_from_frd(linear.x, linear.y, linear.z)  # and from FLU
+    vx, vy, vz = frames.flu_from_frd(linear.x, linear.y, linear.z)  # the same conversion from FLU
     return {"vx": _scaled(vx, 1000), "vy": _scaled(vy, 1000), "vz": _scaled(vz, 1000)}
 
 
 def _scaled(value: float, factor: float) -> float | None:
-    """Return a value in the wire's unit, if it is valid there."""
+    """Return a value in the wire's unit if it is valid there, else None."""
     return value * factor if abs(value) * factor <= MAX_MAGNITUDE else None
 
 
 def _blocks() -> QoSProfile:
-    """Return the QoS of raw blocks: a drone sends a few at a time, some 15 times per second."""
+    """Return the QoS of raw blocks: a drone sends a few together, about 15 times per second."""
     return QoSProfile(depth=50)
 
 
@@ -386,7 +386,7 @@ TOPICS = (
         from_ros=Translation.wire_raw,
         qos=_blocks,
         requested=_blocks,
-        meaning="each block of navdata as it came, for `dronegui_server`",
+        meaning="each block of navdata as received, for `dronegui_server`",
     ),
     Topic(
         DETECTIONS_TOPIC,
@@ -395,7 +395,7 @@ TOPICS = (
         to_ros=Translation.detections,
         from_ros=Translation.wire_detections,
         requested=queued,
-        meaning="what the drone's vision detects, as shares of the image",
+        meaning="detections of the drone's vision, as shares of the image",
     ),
     Topic(
         "battery_state",
@@ -404,7 +404,7 @@ TOPICS = (
         to_ros=Translation.battery_state,
         from_ros=Translation.wire_charge,
         fresh_s=30.0,  # charge changes slowly, and many drivers publish it rarely
-        meaning="the charge, the only value on the wire",
+        meaning="charge, the only value on the wire",
     ),
     Topic(
         "height",
@@ -412,7 +412,7 @@ TOPICS = (
         of=Demo,
         to_ros=Translation.height,
         from_ros=Translation.wire_height,
-        meaning="above the ground below, m",
+        meaning="height above the ground below, m",
     ),
     Topic(
         "altitude",
@@ -420,7 +420,7 @@ TOPICS = (
         of=Demo,
         to_ros=Translation.altitude,
         from_ros=Translation.wire_range,
-        meaning="what the ultrasound rangefinder measures, m",
+        meaning="height by the ultrasound rangefinder, m",
     ),
     Topic(
         "velocity",
@@ -428,7 +428,7 @@ TOPICS = (
         of=Demo,
         to_ros=Translation.velocity,
         from_ros=Translation.wire_velocity,
-        meaning="of the body along its axes, m/s; of rates, and of what is missing, the variance is 1e6",
+        meaning="velocity in body axes, m/s; rates and missing components have the variance 1e6",
     ),
     Topic(
         "imu/data",
@@ -436,7 +436,7 @@ TOPICS = (
         of=Demo,
         to_ros=Translation.imu,
         from_ros=Translation.wire_imu,
-        meaning="the attitude; rates and accelerations are marked as unknown",
+        meaning="attitude; rates and accelerations are marked as unknown",
     ),
     Topic(
         "odom",
@@ -445,7 +445,7 @@ TOPICS = (
         to_ros=Translation.odometry,
         from_ros=Translation.wire_odometry,
         if_parameter="publish_odometry",
-        meaning="the way by integrated velocities, with the measured height and attitude",
+        meaning="pose by integrated velocities, with measured height and attitude",
     ),
     Topic("/tf", TFMessage, of=Pose, to_ros=Translation.transforms, if_parameter="publish_tf"),
 )

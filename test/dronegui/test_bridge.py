@@ -87,7 +87,7 @@ def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
         process.send(signal.SIGCONT)
         wait_until(called.done, "an answer")
         assert not called.result().success
-        process.wait_for_line("A message on reset was refused: This process has just stood still")
+        process.wait_for_line("A message on reset was refused: ")
         wait_until(lambda: press(ros, "land").success, "a landing")
         drone.wait_for_line("^landing -> landed")
         assert drone.count_lines("emergency") == 0
@@ -100,7 +100,7 @@ def test_a_bridge_that_comes_back_in_flight_cuts_the_motors_by_emergency_on_hold
         assert press(ros, "takeoff").success
         drone.wait_for_line("^taking off -> flying")
         process.send(signal.SIGKILL)
-        drone.wait_for_line("the drone takes the GUI for gone")
+        drone.wait_for_line("the drone considers the GUI disconnected")
     with bridge(drone, navdata_timeout=1.0):
         reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
         # A call may still go to the bridge that was killed.

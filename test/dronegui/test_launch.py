@@ -50,11 +50,11 @@ def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_dro
         drone.wait_for_line("taking off -> flying")
         os.kill(int(composition.wait_for_line(r"dronegui_bridge-\d+ started \(pid (\d+)\)")[1]), signal.SIGKILL)
         drone.send(signal.SIGURG)
-        drone.wait_for_line("the GUI is started again")
+        drone.wait_for_line("the GUI was restarted")
         composition.wait_for_count("Listening for navdata", 2)
         for name in ("takeoff", "land"):
             refused = ros.call_successor(Trigger, f"dronegui_bridge/{name}", Trigger.Request())
-            assert (refused.success, "It is not known whether the drone flies" in refused.message) == (False, True)
+            assert (refused.success, "It is unknown whether the drone flies" in refused.message) == (False, True)
         drone.send(signal.SIGUSR1)  # "Stream Navdata"
         wait_until(lambda: ros.trigger("dronegui_bridge/land").success, "navdata")
         drone.wait_for_line("landing -> landed")

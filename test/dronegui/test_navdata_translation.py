@@ -171,8 +171,8 @@ def test_odometry_counts_where_no_other_topic_says_anything():
         (0, 0.0, ""),
         (87, 0.87, ""),
         (100, 1.0, ""),
-        (101, 1.0, "101 %: taken as 100 %"),
-        (-1, 0.0, "-1 %: taken as 0 %"),
+        (101, 1.0, "101 %: using 100 %"),
+        (-1, 0.0, "-1 %: using 0 %"),
     ],
 )
 def test_a_charge_is_between_empty_and_full(percent, share, note):

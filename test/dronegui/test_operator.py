@@ -50,7 +50,7 @@ def test_a_signal_leaves_the_drone_hovering(ports):
             while b'"hover":false' not in gui.recv(65535):
                 pass
             assert operator.stop() == 0
-            operator.wait_for_line("leaves, hovering")
+            operator.wait_for_line("leaving the drone in hover")
         gui.setblocking(False)
         packets = []
         with contextlib.suppress(BlockingIOError):
@@ -66,8 +66,8 @@ def test_the_launch_file_puts_a_flight_through_ros(domain):
     )
     given = {"relay": True, "emulate": True, "operate": True, "operator_plan": "1s forward 2"}
     with launch("dronegui_server.launch.xml", **given, **dict(zip(names, free_ports(6), strict=True))) as flight:
-        flight.wait_for_line("presses take_off")
-        flight.wait_for_line("receives video of 320 x 240 pixels")
+        flight.wait_for_line("pressing take_off")
+        flight.wait_for_line("receiving video of 320 x 240 pixels")
         flight.wait_for_line("1s forward 2: pitch -0.4")
-        flight.wait_for_line("leaves, landed", timeout_s=120)
+        flight.wait_for_line("the drone has landed", timeout_s=120)
         flight.wait_for_line(r"landing -> landed: .* x=(0\.[2-9]|[1-9])")

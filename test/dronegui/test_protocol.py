@@ -105,8 +105,8 @@ def test_a_refused_packet_changes_nothing():
         (b"", "not JSON"),
         (b'{"seq": 1, "state": {"roll": NaN}}', "NaN"),
         (b"{}", "no seq"),
-        (b"1", "has to be an object"),
-        (b'[{"seq": 1}]', "has to be an object"),
+        (b"1", "not an object"),
+        (b'[{"seq": 1}]', "not an object"),
         (b'{"seq": 1, "state": []}', "state is []"),
         (b'{"seq": 1, "state": null}', "state is None"),
         (b'{"seq": 1} {"seq": 2}', "not JSON"),
@@ -135,7 +135,7 @@ AS_DOCUMENTED = b'{ "seq": 1, "state": { "take_off": True, "hover": False, "note
 
 
 def test_python_literals_are_refused_unless_asked_for():
-    assert refusal(AS_DOCUMENTED).endswith("True at character 35 is Python's, which python_literals accepts.")
+    assert "python_literals" in refusal(AS_DOCUMENTED)
     packet = receive(ReceiverConnection(python_literals=True), AS_DOCUMENTED)
     assert packet.controls == Controls(take_off=True, hover=False)
 
@@ -166,7 +166,7 @@ def test_0_and_1_are_buttons_axes_are_clamped_and_fractions_count():
         ({"seq": 1, "state": {"hover": None}}, "hover is None"),
         ({"seq": 1, "state": {"roll": "1"}}, "roll is '1'"),
         ({"seq": 1, "state": {"roll": True}}, "roll is True"),
-        ({"seq": "1"}, "seq is '1', and has to be a number"),
+        ({"seq": "1"}, "seq is '1', not a number"),
         ({"seq": -0.5}, "seq is -0.5"),
         ({"seq": True}, "seq is True"),
         (b'{"seq": NaN}', "NaN"),

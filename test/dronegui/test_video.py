@@ -91,7 +91,7 @@ def test_the_captures_have_both_sizes():
     ("name", "reason"),
     [
         ("cif_q15", "352 x 288"),
-        ("cut", "cut short"),
+        ("cut", "truncated"),
         ("inter_head", "INTRA"),
         ("no_end", "0x3f"),
         ("p264_head", "video:video_codec to 32"),
@@ -115,7 +115,7 @@ def test_refused_captures_are_refused_with_the_reason(name, reason):
         (22, 5, 2 << 3 | 3, "640 x 480"),
         (27, 3, 7, "type 7"),
         (30, 5, 0, "quantizer 0"),
-        (67, 2, 0, "without its mark"),
+        (67, 2, 0, "without its marker"),
     ],
 )
 def test_each_field_of_a_head_is_checked(at, count, value, reason):

@@ -45,7 +45,7 @@ def test_telemetry_is_answered():
         port = operator.wait_for_line(r"waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
         with run("emulate", "telemetry", "--port", port) as drone:
             assert operator.wait() == 0, operator.output
-            operator.wait_for_line(r"leaves, hovering: \d+ documents, [1-9]\d* images")
+            operator.wait_for_line(r"leaving the drone in hover: \d+ documents, [1-9]\d* images")
             assert drone.stop() == 0
             drone.wait_for_line(r"documents sent, \d\d+ commands, 0 refused")
 

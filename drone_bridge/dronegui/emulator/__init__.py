@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone behind its control GUI: the vehicle's side of the protocol."""
+"""Dronegui emulator: a drone behind its control GUI."""

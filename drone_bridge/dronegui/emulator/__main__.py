@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GuiProgram: a simulated drone behind its control GUI, which takes control packets over UDP and flies accordingly.
+"""Dronegui emulator: a simulated drone behind its control GUI, which receives control packets over UDP.
 
     python3 -m drone_bridge.dronegui.emulator --trajectory flight.csv
 
-As in the original, no packet is answered, everybody may send, and the last command stays in force forever. Once reset
-has been pressed, the drone's navdata goes to all senders of packets. The GUI's user has more actions: "Stream Navdata"
-(SIGUSR1), "Land" (SIGUSR2), to switch the drone's cameras (SIGIO), and to close the GUI and start it again while the
-drone flies (SIGURG). "Start Video" has been chosen from the start, unless that is left out.
-The program reports on standard output: a line for each change and, once a second, where the drone is.
+Like the original, it does not acknowledge packets, accepts any sender, and keeps the last command in force forever.
+After a press of reset, the drone's navdata goes to all senders of packets. The GUI's user has more actions: "Stream
+Navdata" (SIGUSR1), "Land" (SIGUSR2), switching the drone's cameras (SIGIO), and restarting the GUI while the drone
+flies (SIGURG). "Start Video" is chosen from the start unless it is disabled. It prints one line per change, and the
+drone's position once per second.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 
 class GuiProgram:
-    """A GUI without its window: it counts packets, and reports who controls it."""
+    """GUI without a window: it counts packets, and reports its controllers."""
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class GuiProgram:
         return Gui(self._flight, self._dialect, self._link.loopback_host)
 
     def restart(self, *_: object) -> None:
-        """Do what the GUI's user does by closing its window and starting it again: it knows nothing then."""
-        print_event("the GUI is started again")
-        self._flight.steer(Controls())  # as a drone does that hears nothing
+        """Restart the GUI, as its user can do: all its state is lost."""
+        print_event("the GUI was restarted")
+        self._flight.steer(Controls())  # as a drone does without commands
         self._dialect = replace(self._dialect, is_bootstrapped=False)
         self._gui, self._was_hearing, self._was_reset = self._started(), False, False
 
@@ -113,16 +113,16 @@ class GuiProgram:
             self._sender = sender
         self.packets += 1
         if event.controls.reset and not self._was_reset:
-            print_event("reset: the GUI asks the drone for navdata")
+            print_event("reset: the GUI requests navdata from the drone")
         self._was_reset = event.controls.reset
 
     def start_navdata(self, *_: object) -> None:
-        """Do what the GUI's user does by this name."""
+        """Request navdata, by the user's action "Stream Navdata"."""
         self._gui.start_navdata(self._flight.time)
-        print_event("Stream Navdata: the GUI asks the drone for navdata")
+        print_event("Stream Navdata: the GUI requests navdata from the drone")
 
     def land(self, *_: object) -> None:
-        """Do what the GUI's user does by this name."""
+        """Land, by the user's action "Land"."""
         print_event("Land: the GUI commands the drone to land")
         self._flight.land()
 
@@ -132,15 +132,15 @@ class GuiProgram:
             print_event(f"video of the {self._video.switch().name} camera")
 
     def send_video(self) -> None:
-        """Send a picture that is due to all controllers."""
+        """Send a due picture to all controllers."""
         if self._video and self._video.is_due(self._flight.time):
             self._video.show(self._flight, self._gui.receivers(self._flight.time))
 
     def send_navdata(self) -> None:
-        """Send navdata that is due to all controllers."""
+        """Send due navdata to all controllers."""
         is_hearing = self._gui.hears_drone(self._flight.time)
         if self._was_hearing and not is_hearing:
-            print_event("the drone takes the GUI for gone, and sends no more navdata")
+            print_event("the drone considers the GUI disconnected, and stops sending navdata")
         self._was_hearing = is_hearing
         if not self._gui.navdata_is_due(self._flight.time):
             return
@@ -148,7 +148,7 @@ class GuiProgram:
         self._navdata_number += 1
         for datagram in datagrams:
             for address in self._gui.receivers(self._flight.time):
-                with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
+                with contextlib.suppress(LinkError):  # it may be reachable for the next one
                     self._link.send(datagram, address)
 
 
@@ -156,7 +156,7 @@ class GuiProgram:
 
 REPORT_PERIOD_S = 1.0
 CSV_COLUMNS = (*COLUMNS, *(f"control_{key}" for key in (*BUTTONS, *AXES)))
-#: After the process was held up for longer than this, flight goes on from there instead of catching up.
+#: After a longer stall, the flight continues from there instead of catching up, s.
 LONGEST_CATCH_UP_S = 0.25
 
 
@@ -167,7 +167,7 @@ def fly(
     options: argparse.Namespace,
     trajectory: TrajectoryFile | None,
 ) -> None:
-    """Fly in real time until the duration is over; `hear` waits for a packet for so many seconds.
+    """Fly in real time until the duration ends; `hear` waits for a packet for up to the given seconds.
 
     Raises LinkError and LinkCancelledError.
     """
@@ -196,11 +196,11 @@ def fly(
 
 
 def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Video | None:
-    """Start the camera, which the stack ends; return None where OpenCV is missing. Raises LinkError."""
+    """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError."""
     try:
         from drone_bridge.dronegui.emulator.video import Video  # the flight itself needs no OpenCV
     except ModuleNotFoundError as error:
-        print_event(f"no video is sent: {explain_missing('drone_bridge.dronegui.emulator', error)}")
+        print_event(f"video is disabled: {explain_missing('drone_bridge.dronegui.emulator', error)}")
         return None
     outlet, problem = open_outlet(options.host, options.video_source_port, "Video")
     if problem:
@@ -252,42 +252,43 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     link.add_argument(
         "--strict-real",
         action="store_true",
-        help="refuse incomplete states, as the real receiver does",
+        help="refuse incomplete states, like the real receiver",
     )
     add_bad_network(link)
-    navdata = parser.add_argument_group("navdata: what the GUI sends to its controllers")
+    navdata = parser.add_argument_group("navdata: from the GUI to its controllers")
     navdata.add_argument(
-        "--navdata-port", type=port, default=DEFAULT_NAVDATA_PORT, help="of the controllers' hosts (%(default)s)"
+        "--navdata-port", type=port, default=DEFAULT_NAVDATA_PORT, help="port of the controllers' hosts (%(default)s)"
     )
     navdata.add_argument(
         "--navdata-source-port",
         type=port,
         default=DEFAULT_NAVDATA_SOURCE_PORT,
-        help="where it is sent from, if that is free; 0 takes any (%(default)s)",
+        help="source port, if it is free; 0 for any (%(default)s)",
     )
-    navdata.add_argument(
-        "--bootstrapped", action="store_true", help="ask the drone for navdata at the start, before reset is pressed"
-    )
+    navdata.add_argument("--bootstrapped", action="store_true", help="request navdata from the drone at the start")
     navdata.add_argument(
         "--drone-patience",
         type=positive,
         default=math.inf,
-        help="without packets for this long the drone takes the GUI for gone, and sends it no more navdata until reset "
-        'or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
+        help="without packets for this long, the drone considers the GUI disconnected, and sends no navdata until "
+        'reset or "Stream Navdata"; about 2 s with an AR.Drone (%(default)s)',
     )
-    video = parser.add_argument_group("video: what the GUI forwards of the drone's camera")
-    video.add_argument("--no-video", dest="video", action="store_false", help='as if "Start Video" was not chosen')
+    video = parser.add_argument_group("video: from the drone's camera, forwarded by the GUI")
+    video.add_argument("--no-video", dest="video", action="store_false", help='do not choose "Start Video"')
     video.add_argument(
-        "--camera", choices=[each.name for each in CAMERAS], default=FRONT.name, help="whose pictures (%(default)s)"
+        "--camera",
+        choices=[each.name for each in CAMERAS],
+        default=FRONT.name,
+        help="source of pictures (%(default)s)",
     )
     video.add_argument(
-        "--video-port", type=port, default=DEFAULT_VIDEO_PORT, help="of the controllers' hosts (%(default)s)"
+        "--video-port", type=port, default=DEFAULT_VIDEO_PORT, help="port of the controllers' hosts (%(default)s)"
     )
     video.add_argument(
         "--video-source-port",
         type=port,
         default=DEFAULT_VIDEO_SOURCE_PORT,
-        help="where it is sent from, if that is free; 0 takes any (%(default)s)",
+        help="source port, if it is free; 0 for any (%(default)s)",
     )
     drone = parser.add_argument_group("drone")
     add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING, *BATTERY), (LATE,))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight: how the emulated drone flies.
+"""Flight dynamics of the emulated drone.
 
 World and body have the axes of REP 103: x forward (at the start), y left, z up, yaw + to the left.
 """
@@ -16,19 +16,19 @@ from drone_bridge.motion.matrices import Matrix, Triple, rotation_from_angles
 from drone_bridge.motion.wind import Wind
 
 GRAVITY = 9.81  # m/s^2
-# What the body does about a command: first-order lags, s.
+# Time constants of the body's first-order response to commands, s.
 TILT_LAG_S = 0.15
 YAW_LAG_S = 0.1
 CLIMB_LAG_S = 0.25
-# How hover keeps its place: tilt as a spring and a damper would pull. Critical damping is 2 * sqrt(spring).
+# Position hold of hover: tilt acts like a spring and a damper. Critical damping is 2 * sqrt(spring).
 HOVER_SPRING = 1.0  # 1/s^2
 HOVER_DAMPER = 2.0  # 1/s
-HOVER_SLOW = 0.3  # m/s: slower than this, the place to keep is here; faster, hover only brakes
+HOVER_SLOW = 0.3  # m/s: below this speed hover holds the current position, above it hover only brakes
 TAKE_OFF_HEIGHT = 1.0  # m
 TAKE_OFF_SPEED = 0.5  # m/s
-APPROACH = 2.0  # 1/s: climb per metre that is missing to the height wanted
+APPROACH = 2.0  # 1/s: climb rate per metre below the target height
 LANDING_SPEED = 0.4  # m/s
-LOWEST_FLIGHT = 0.1  # m: to come lower one has to land
+LOWEST_FLIGHT = 0.1  # m: a lower height needs a landing
 
 COLUMNS = ("time", "phase", "x", "y", "z", "yaw", "pitch", "roll", "vx", "vy", "vz")
 
@@ -40,7 +40,7 @@ class Phase(str, Enum):
     TAKING_OFF = "taking off"
     FLYING = "flying"
     LANDING = "landing"
-    EMERGENCY = "emergency"  # motors off until reset is pressed again on the ground
+    EMERGENCY = "emergency"  # motors off until reset is pressed on the ground
 
 
 #: Steps of the simulation per second.
@@ -54,10 +54,10 @@ CEILING = 3.0  # m
 
 
 class Flight:
-    """One drone, initially on the ground."""
+    """Drone, initially on the ground."""
 
     def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
-        """`gusts` (m/s, standard deviation per axis) repeat with their seed."""
+        """Take the gusts, m/s, standard deviation per axis, which are reproducible with the seed."""
         self.time = 0.0  # s
         self.phase = Phase.LANDED
         self.position = np.zeros(3)  # m
@@ -67,21 +67,21 @@ class Flight:
         self.flown_s = 0.0  # with motors on
         self._wind = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
         self._controls = Controls()
-        self._place: Triple | None = None  # that hover keeps, m
+        self._place: Triple | None = None  # position that hover holds, m
 
     @property
     def height(self) -> float:
-        """Metres above the ground."""
+        """Height above the ground, m."""
         return float(self.position[2])
 
     @property
     def rotation(self) -> Matrix:
-        """The matrix that takes vectors from the body frame to the world frame."""
+        """Rotation from the body frame to the world frame."""
         return rotation_from_angles(self.roll, self.pitch, self.yaw)
 
     @property
     def is_hovering(self) -> bool:
-        """Whether the drone holds its position by itself."""
+        """Whether the drone holds its position."""
         return self.phase is Phase.FLYING and self._controls.hover
 
     @property
@@ -90,7 +90,7 @@ class Flight:
 
     @property
     def is_flying(self) -> bool:
-        """Whether the motors carry the drone, as they do until it has landed."""
+        """Whether the motors carry the drone, which includes the landing."""
         return self.phase in (Phase.TAKING_OFF, Phase.FLYING, Phase.LANDING)
 
     def steer(self, controls: Controls) -> None:
@@ -106,7 +106,7 @@ class Flight:
             self.phase, self._place = Phase.LANDING, None
 
     def reset(self) -> None:
-        """Stop the motors in the air; on the ground, end an emergency."""
+        """Stop the motors in the air. On the ground, end an emergency."""
         if self.is_flying:
             self.phase = Phase.EMERGENCY
         elif self.phase is Phase.EMERGENCY and self.height <= 0:
@@ -137,7 +137,7 @@ class Flight:
         )
 
     def _steer(self, step: float) -> None:
-        """Make attitude and climb follow their targets."""
+        """Move attitude and climb rate towards their targets."""
         controls = self._controls
         climb = {Phase.TAKING_OFF: TAKE_OFF_SPEED, Phase.LANDING: -LANDING_SPEED}.get(self.phase, 0.0)
         yaw_rate = 0.0
@@ -177,7 +177,7 @@ class Flight:
         wind = self._wind.velocity
         drag = -DRAG * (self.velocity - wind)
         if self.is_flying:
-            # Thrust is what keeps the height, so tilting it pulls sideways by the tangent. Climbing is steered as such.
+            # Thrust keeps the height, so tilt accelerates sideways by its tangent. Climbing is controlled separately.
             forward, left = GRAVITY * math.tan(self.pitch), -GRAVITY * math.tan(self.roll)
             pull = (
                 math.cos(self.yaw) * forward - math.sin(self.yaw) * left,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Navdata of the emulated drone, block by block."""
+"""Navdata of the emulated drone, by block."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from drone_bridge.motion.quaternions import inverse, quaternion_from_euler, rota
 from drone_bridge.programs.lies import Lies
 
 FULL_BATTERY_FLIES_S = 720.0
-#: A block comes with one `demo` in this many.
+#: Number of `demo` blocks per block of this type.
 DETECTION_EVERY = 5
-#: A tag that hangs ahead of where the drone starts, turned to it; the camera in the nose sees it.
+#: Tag ahead of the drone's start position, facing it. The forward camera sees it.
 TAG_POSITION_M = (4.0, 0.0, 1.2)
 TAG_SIZE_M = 0.2
 FARTHEST_TAG_M = 8.0
@@ -38,7 +38,7 @@ _STATES = {
 
 
 def blocks(flight: Flight, number: int, lies: Lies[list[Navdata]] | None = None) -> list[Navdata]:
-    """Return the blocks that the drone sends together; `number` counts these sets."""
+    """Return the blocks that the drone sends together; `number` counts these groups."""
     result: list[Navdata] = [_demo(flight, number, lies or Lies())]
     if number % DETECTION_EVERY == 0:
         result += [_detection(flight), OtherNavdata("iphoneangles", {"enable": 1, "ax": 0.0, "ay": 0.0, "az": 1.0})]
@@ -67,7 +67,7 @@ def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
 
 
 def _detection(flight: Flight) -> VisionDetect:
-    """Return the tag, if it is entirely in the image."""
+    """Return the tag if it is completely in the image."""
     x, y, z = (tag - own for tag, own in zip(TAG_POSITION_M, flight.position.tolist(), strict=True))
     ahead, left, up = _in_body(flight, x, y, z)
     if not TAG_SIZE_M < ahead < FARTHEST_TAG_M:
@@ -89,5 +89,5 @@ def _detection(flight: Flight) -> VisionDetect:
 
 
 def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return a vector of the world along the body's axes: forward, left, up."""
+    """Rotate a vector from the world to the body's axes: forward, left, up."""
     return rotated(inverse(quaternion_from_euler(flight.roll, flight.pitch, flight.yaw)), x, y, z)

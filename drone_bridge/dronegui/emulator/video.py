@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Video: the pictures of the emulated drone's camera, drawn from its pose and sent as the GUI forwards them.
+"""Video of the emulated drone's camera, drawn from its pose and sent like the GUI forwards it.
 
-The forward camera sees the ground up to the horizon, in haze, and the tag that its navdata detects; the downward camera
-the ground alone.
+The forward camera sees the ground up to the horizon, in haze, and the tag that its navdata detects. The downward camera
+sees only the ground.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from drone_bridge.vision.surfaces import FACING_BACK, Colour, Image, Surface, gr
 from drone_bridge.wire.rate_limit import RateLimit
 
 VIDEO_RATE = 15.0  # pictures per second
-#: Of both cameras above the drone's feet, m.
+#: Height of both cameras above the drone's feet, m.
 CAMERA_HEIGHT = 0.1
 SKY: Colour = (214, 198, 178)
-HAZE = 12.0  # m, after which a third of the contrast is left
-#: By how much the ground is drawn coarser, as most of it is far ahead.
+HAZE = 12.0  # distance at which a third of the contrast is left, m
+#: Reduction of the ground's resolution, as most of it is far away.
 COARSER_AHEAD = 4.0
 TAG_DICTIONARY, TAG_IDENTITY, TAG_PIXELS = "DICT_4X4_50", 7, 96
-#: Cells of the marker and its margin, across.
+#: Width of the marker with its margin, cells.
 TAG_CELLS, MARGIN_CELLS = 6, 1
 
 
 class Scenery:
-    """The world as one of the cameras sees it."""
+    """View of one of the cameras."""
 
     def __init__(self, camera: Camera, seed: int) -> None:
         is_down = camera is DOWN
@@ -55,7 +55,7 @@ class Scenery:
         side = TAG_SIZE_M * (TAG_CELLS + 2 * MARGIN_CELLS) / TAG_CELLS
         self._tag = Surface(np.stack([marker] * 3, axis=2), side, side, directions=FACING_BACK)
         columns, rows = np.arange(camera.width, dtype=np.float32), np.arange(camera.height, dtype=np.float32)
-        #: Of each pixel: its homogeneous coordinates, and the length of its ray to a depth of 1.
+        #: Homogeneous coordinates of each pixel, and the length of its ray at a depth of 1.
         self._pixels = (*np.meshgrid(columns, rows), np.float32(1.0))
         across, down = (size / 2 - 0.5 for size in (camera.width, camera.height))
         self._lengths = np.hypot(np.hypot(columns - across, (rows - down)[:, np.newaxis]) / camera.focal_length, 1.0)
@@ -64,8 +64,8 @@ class Scenery:
         """Return a new image.
 
         Args:
-            position: of the drone in the world frame, m.
-            rotation: takes the body frame to the world frame.
+            position: position of the drone in the world frame, m.
+            rotation: rotation from the body frame to the world frame.
         """
         camera, eye = self._camera, position + np.array([0.0, 0.0, CAMERA_HEIGHT])
         view = camera.view(rotation)
@@ -78,8 +78,8 @@ class Scenery:
         return image
 
     def _in_haze(self, image: Image, view: Matrix, height: float) -> Image:
-        """Return the image of the ground with haze, which hides all that is above the horizon."""
-        of_down = -np.linalg.inv(view)[2].astype(np.float32)  # a pixel's ray falls by this for a depth of 1
+        """Return the ground's image with haze, which covers everything above the horizon."""
+        of_down = -np.linalg.inv(view)[2].astype(np.float32)  # descent of a pixel's ray at a depth of 1
         falls = sum(share * coordinate for share, coordinate in zip(of_down, self._pixels, strict=True))
         clear = np.exp(self._lengths * (-height / HAZE) / np.maximum(falls, 1e-6))[..., np.newaxis]
         sky = np.array(SKY, np.float32)
@@ -97,10 +97,10 @@ class Shot(NamedTuple):
 
 
 class Video:
-    """Draws, encodes and sends in a thread of its own, so that it does not hold up the flight."""
+    """Draws, encodes and sends in its own thread, so that the flight is not delayed."""
 
     def __init__(self, camera: Camera, outlet: DatagramPort, port: int, network: BadNetwork[bytes], seed: int) -> None:
-        """Start the thread, which sends from the outlet to this port of the receivers. Both are closed together."""
+        """Start the thread, which sends from the outlet to this port of the receivers. `close` closes both."""
         self._camera, self._outlet, self._port, self._network, self._seed = camera, outlet, port, network, seed
         self._rate_limit = RateLimit()
         self._next: Shot | None = None
@@ -114,7 +114,7 @@ class Video:
         return self._rate_limit.is_due(now_s, VIDEO_RATE)
 
     def show(self, flight: Flight, receivers: Sequence[Any]) -> None:
-        """Send a picture of the present view to the hosts of these addresses, in place of one that is not drawn yet."""
+        """Send a picture of the current view to these hosts. It replaces a picture that is not drawn yet."""
         self._next = Shot(self._camera, flight.position.copy(), flight.rotation, receivers)
         self._wakeup.set()
 
@@ -130,7 +130,7 @@ class Video:
         self._outlet.close()
 
     def _run(self) -> None:
-        cv2.setNumThreads(1)  # images are small: waking other threads for them costs more than it gains
+        cv2.setNumThreads(1)  # waking other threads costs more than it gains for small images
         sceneries, number = functools.cache(functools.partial(Scenery, seed=self._seed)), 0
         while not self._is_over:
             self._wakeup.wait()
@@ -144,5 +144,5 @@ class Video:
     def _send(self, packet: bytes, receivers: Sequence[Any]) -> None:
         for arriving in self._network.carry(packet):
             for host, _, *rest in receivers:
-                with contextlib.suppress(LinkError):  # perhaps it is there again for the next one
+                with contextlib.suppress(LinkError):  # it may be reachable for the next one
                     self._outlet.send(arriving, (host, self._port, *rest))

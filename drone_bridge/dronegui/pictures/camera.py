@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CameraTopics: what the GUI forwards of the drone's camera, on image topics.
+"""CameraTopics: publishes the video that the GUI forwards on image topics.
 
-While the bridge is active a thread reads the port, has a child process decode the newest packet while anybody
-subscribes to a topic of pictures, and publishes what comes back. The executor does nothing for it; the thread of the
-reports reads attributes that are replaced as a whole.
+While the bridge is active, a thread reads the port, passes the newest packet to a child process if a picture topic has
+subscribers, and publishes the result. The executor is not involved. The diagnostics thread reads attributes that are
+replaced as a whole.
 """
 
 import math
@@ -50,23 +50,21 @@ CAMERA_PARAMETERS = (
     ParameterDeclaration(
         "video_port",
         DEFAULT_VIDEO_PORT,
-        "The local port to which the GUI forwards the drone's video; 0 for no topics of the camera.",
+        "Local port to which the GUI forwards the drone's video. 0 disables the camera's topics.",
         range=(0, 65535),
     ),
-    ParameterDeclaration(
-        "video_rate", 30.0, "The most pictures that are decoded per second.", range=(0.1, 60.0), live=True
-    ),
+    ParameterDeclaration("video_rate", 30.0, "Maximum rate of decoded pictures, Hz.", range=(0.1, 60.0), live=True),
     *CALIBRATION_PARAMETERS.values(),
     ParameterDeclaration(
         "wire_log_video",
         False,
-        "Log the video's packets in the wire log, 300 kB/s, instead of the size and the hash of each.",
+        "Record complete video packets in the wire log, 300 kB/s, instead of their size and hash.",
     ),
 )
 
 JPEG_QUALITY = 80  # of 100
 SUBSCRIBER_CHECK_PERIOD_S = 0.2
-#: Without a packet for so long there is no video, s.
+#: Time without a packet after which there is no video, s.
 SILENCE_S = 3.0
 # Counters.
 PACKETS, PICTURES = "video_packets", "pictures"
@@ -79,12 +77,12 @@ REFUSED, FOREIGN, ENDS, UNCOMPRESSED = (
 CAMERA_RATES, CAMERA_PROBLEMS = (PACKETS, PICTURES), (REFUSED, FOREIGN, ENDS, UNCOMPRESSED)
 # Conditions.
 PORT_TAKEN, NO_VIDEO, UNDECODED = "video_port", "video", "video_format"
-START_VIDEO = "choose Start Video in the GUI, which disturbs no flight; its reset would stop the motors"
+START_VIDEO = "choose Start Video in the GUI, which does not affect the flight (reset would stop the motors)"
 PICTURE_TOPICS = frozenset(row.name for row in PICTURE_ROWS)
 
 
 class _Pending(NamedTuple):
-    """A packet that is decoded next, or that the child has."""
+    """Packet that is decoded next, or that the child is decoding."""
 
     packet: bytes
     stamp: Time
@@ -95,7 +93,7 @@ class CameraTopics:
     """Topics of the drone's cameras."""
 
     def __init__(self, node: "ProtocolNode", names: DroneFrameNames) -> None:
-        """Make the publishers. Raises ValueError of a calibration file."""
+        """Create the publishers. Raises ValueError for an invalid calibration file."""
         self._node = node
         parameter = node.parameters.__getitem__
         calibrations = {camera: parameter(each.name) for camera, each in CALIBRATION_PARAMETERS.items()}
@@ -111,19 +109,19 @@ class CameraTopics:
         }
         self._static = node.make_publisher(TFMessage, "/tf_static", latched())
         self._thread: threading.Thread | None = None
-        # Written by the thread, read by that of the reports.
+        # Written by the thread, read by the diagnostics thread.
         self._port: VideoPort | None = None
         self._wanted: frozenset[str] = frozenset()  # topics with subscribers
-        self._taken_s = -math.inf  # when a packet came
-        self._refusal = ""  # of the newest packet that the child got
-        # The thread's own.
-        self._checked_s = -math.inf  # when subscribers were counted
+        self._taken_s = -math.inf  # time of the last packet
+        self._refusal = ""  # of the newest packet that was sent to the child
+        # Used only by the thread.
+        self._checked_s = -math.inf  # time of the last count of subscribers
         self._pending: _Pending | None = None
         self._is_placed = False  # whether the transforms of this activation were published
         node.each_second(self._report)
 
     def start(self, hosts: Callable[[], Hosts | None]) -> None:
-        """Start the thread; `hosts` as VideoPort's."""
+        """Start the thread; `hosts` as in VideoPort."""
         log = video_log(self._node.wire_log, self._node.parameters["wire_log_video"])
         self._port = VideoPort(self._node.parameters["video_port"], hosts, log)
         self._taken_s, self._refusal, self._pending, self._is_placed = elapsed_s(), "", None, False
@@ -133,7 +131,7 @@ class CameraTopics:
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the port, and end thread and child."""
+        """Close the port, and stop thread and child."""
         thread, self._thread, self._port = self._thread, None, None
         if thread is None:
             return
@@ -141,7 +139,7 @@ class CameraTopics:
         if ends_within(thread, STOP_TIMEOUT_S):
             self._cancellation.close()
 
-    # The thread.
+    # On the thread.
 
     def _run(self, port: VideoPort) -> None:
         child, stalls = CodecProcess(original_output()), StallDetector()
@@ -179,7 +177,7 @@ class CameraTopics:
             self._wanted = frozenset(wanted)
 
     def _take_packet(self, port: VideoPort) -> None:
-        """Read the port if it is due: the newest packet is published as it came, and decoded next."""
+        """Read the port if it is due. The newest packet is published unchanged, and decoded next."""
         taken, counts = port.take(self._node.parameters["video_rate"]), self._node.report.counts
         if taken.refused:
             counts[FOREIGN] += taken.refused
@@ -198,7 +196,7 @@ class CameraTopics:
             self._pending = _Pending(taken.packet, stamp, self._taken_s)
 
     def _ask(self, child: CodecProcess) -> None:
-        """Give the child the newest packet, once it is done with the last one."""
+        """Pass the newest packet to the child when it is idle."""
         if self._pending is None or not child.can_take:
             return
         self._asked, self._pending = self._pending, None
@@ -208,7 +206,7 @@ class CameraTopics:
             self._node.report.count_and_warn(ENDS, str(error))
 
     def _publish_reply(self, child: CodecProcess) -> None:
-        """Publish the picture that the child has decoded, if it is done."""
+        """Publish the picture that the child has decoded, if it is ready."""
         try:
             reply = child.reply() if child.is_busy else None
         except CodecProcessError as error:
@@ -242,7 +240,7 @@ class CameraTopics:
             each.header.stamp = self._asked.stamp
         self._node.publish(self._static, TFMessage(transforms=self._transforms))
 
-    # The thread of the reports.
+    # On the diagnostics thread.
 
     def _report(self) -> None:
         port, is_wanted = self._port, bool(self._wanted & PICTURE_TOPICS)

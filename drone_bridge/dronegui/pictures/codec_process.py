@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CodecProcess: the child process that decodes and encodes pictures, as its parent sees it, and their shared memory.
+"""CodecProcess: parent's side of the child process that decodes and encodes pictures, and their shared memory.
 
-The memory has no name in any file system, and the child ends when the socket between them does: a parent that is killed
-leaves nothing behind.
+The memory has no name in a file system, and the child exits when its socket is closed, so a killed parent leaves
+nothing behind.
 """
 
 import contextlib
@@ -18,23 +18,23 @@ from typing import Any, NamedTuple
 
 from drone_bridge.net.clock import elapsed_s
 
-#: Bytes of data that a request may have: an image of 1920 x 1080 pixels. Pages that are never written take no memory.
+#: Maximum data of a request: an image of 1920 x 1080 pixels. Pages that are never written use no memory.
 MAX_DATA_BYTES = 8 << 20
-#: The results follow the data.
+#: Offset of the results, after the data.
 MEMORY_BYTES = MAX_DATA_BYTES + (1 << 20)
 _WORKER = "drone_bridge.dronegui.pictures.worker"
-#: Threads of BLAS would wait actively beside the one that computes.
+#: One thread: others of BLAS would spin.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-#: Between two starts of the child, s.
+#: Minimum time between two starts of the child, s.
 RESTART_S = 1.0
-#: The child has this long for a reply, its start and imports on a busy machine included.
+#: Timeout of a reply, including start and imports on a busy machine, s.
 REPLY_TIMEOUT_S = 20.0
 _END_TIMEOUT_S = 1.0
 _REPLY_BYTES = 1 << 16
 
 
 class Reply(NamedTuple):
-    """What came of a request: facts and data, or the sentence why it was refused."""
+    """Result of a request: facts and data, or a sentence why it was refused."""
 
     facts: dict[str, Any]
     data: list[bytes]
@@ -42,46 +42,46 @@ class Reply(NamedTuple):
 
 
 class CodecProcessError(Exception):
-    """The child has ended or hangs, and was ended: the request is lost. The text is a sentence."""
+    """The child has exited or hung, and the request is lost. The text is a sentence."""
 
 
 class CodecProcess:
-    """One child, started with the first request and again after it has ended. For one thread."""
+    """Child process, started by the first request and restarted after its end. Single-threaded."""
 
     def __init__(self, output: tuple[int, int]) -> None:
-        """`output` are the descriptors that the child's standard output and error go to."""
+        """Take the descriptors for the child's standard output and error."""
         self._output = output
         self._child: subprocess.Popen[bytes] | None = None
         self._started_s = -math.inf
-        self._asked_s: float | None = None  # when the request was made that has no reply yet
+        self._asked_s: float | None = None  # time of the request without a reply
         self._received = b""
 
     @property
     def pid(self) -> int | None:
-        """The child's process id, None if there is no child."""
+        """Process id of the child, None without a child."""
         return self._child.pid if self._child else None
 
     @property
     def can_take(self) -> bool:
-        """Whether a request can be made now: the child has answered the last one, or may be started."""
+        """Whether a request can be made now: the child is idle, or may be started."""
         return self._asked_s is None and (self._child is not None or elapsed_s() >= self._started_s + RESTART_S)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a reply is due."""
+        """Whether a reply is pending."""
         return self._asked_s is not None
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable with a reply, or when the child ends."""
+        """Return the descriptor that becomes readable with a reply, or when the child exits."""
         return self._socket.fileno()
 
     def ask(self, work: str, data: bytes | memoryview, **more: Any) -> None:
-        """Make a request, while `can_take`.
+        """Send a request. Requires `can_take`.
 
         Args:
-            work: the name of one of the child's works.
-            data: what it is done with, MAX_DATA_BYTES at most.
-            more: what that work needs beside.
+            work: name of one of the child's functions.
+            data: its input, MAX_DATA_BYTES at most.
+            more: its other arguments.
 
         Raises CodecProcessError.
         """
@@ -95,7 +95,7 @@ class CodecProcess:
             self._fail(error)
 
     def reply(self) -> Reply | None:
-        """Return the reply, None if it has not come yet. Raises CodecProcessError."""
+        """Return the reply, None if it is pending. Raises CodecProcessError."""
         try:
             received = self._socket.recv(_REPLY_BYTES, socket.MSG_DONTWAIT)
             self._received += received
@@ -120,7 +120,7 @@ class CodecProcess:
         return Reply(answer["facts"], data)
 
     def end(self) -> None:
-        """End the child; the next request starts another one."""
+        """Stop the child. The next request starts another one."""
         if self._child is None:
             return
         child, self._child, self._asked_s, self._received = self._child, None, None, b""
@@ -153,7 +153,7 @@ class CodecProcess:
                     stderr=self._output[1],
                     env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
                     pass_fds=(theirs.fileno(), descriptor),
-                    start_new_session=True,  # so that a terminal's Ctrl-C is the node's business alone
+                    start_new_session=True,  # a terminal's Ctrl-C is handled by the node
                 )
             except OSError as error:
                 raise CodecProcessError(f"The process for pictures can't be started: {error.strerror}.") from error
@@ -161,20 +161,20 @@ class CodecProcess:
         self._socket = ours
 
     def _fail(self, error: OSError | None) -> None:
-        """End a child that has ended by itself or hangs. Raises CodecProcessError."""
+        """Reap a child that has exited or hung. Raises CodecProcessError."""
         assert self._child
         status = self._child.poll()
         self.end()
         reason = f"ended with status {status}" if status is not None else str(error or "closed its socket")
-        raise CodecProcessError(f"The process for pictures failed ({reason}); another one takes its place.")
+        raise CodecProcessError(f"The process for pictures failed ({reason}); it will be restarted.")
 
 
 def _memory_file() -> int:
-    """Return the descriptor of memory that no file system has a name of."""
+    """Return the descriptor of anonymous memory."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("pictures")
     else:
-        from tempfile import TemporaryFile  # of macOS only
+        from tempfile import TemporaryFile  # only on macOS
 
         with TemporaryFile() as file:
             descriptor = os.dup(file.fileno())

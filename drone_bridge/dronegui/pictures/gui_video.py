@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GuiVideo: images of a vehicle in ROS as the video that a GUI forwards to the programs that control it.
+"""GuiVideo: sends images of a ROS vehicle as the video that a GUI forwards to its controllers.
 
-A bridge's packets go on byte for byte, once they are checked; other images are encoded. Both is done in a child
-process, for which a thread waits. The executor subscribes to one topic at a time, while somebody controls the vehicle,
-and leaves the newest message to the thread.
+Packets of a bridge are checked and forwarded unchanged; other images are encoded. A child process does both, and a
+thread waits for it. The executor subscribes to one topic at a time, while the vehicle has a controller, and hands the
+newest message to the thread.
 """
 
 import threading
@@ -34,14 +34,12 @@ if TYPE_CHECKING:
 
 GUI_VIDEO_PARAMETERS = (
     ParameterDeclaration(
-        "video_port", DEFAULT_VIDEO_PORT, "The operators' port for video; 0 to send none.", range=(0, 65535)
+        "video_port", DEFAULT_VIDEO_PORT, "Port of the operators for video. 0 disables video.", range=(0, 65535)
     ),
-    ParameterDeclaration(
-        "video_rate", 30.0, "The most pictures that are sent per second.", range=(0.1, 60.0), live=True
-    ),
+    ParameterDeclaration("video_rate", 30.0, "Maximum rate of pictures, Hz.", range=(0.1, 60.0), live=True),
 )
 
-#: Where images come from: the first of these that has a publisher.
+#: Topics of images, in order of preference. The first one with a publisher is used.
 SOURCES = {VIDEO_TOPIC: UInt8MultiArray, RAW: Image, COMPRESSED: CompressedImage}
 CHOICE_PERIOD_S = 1.0
 _LOOK_S = 1.0
@@ -51,7 +49,7 @@ GUI_VIDEO_RATES, GUI_VIDEO_PROBLEMS = (SENT,), (REFUSED, ENDS, UNSENT)
 
 
 class _Taken(NamedTuple):
-    """A message, and when it came."""
+    """Message, and its time of arrival."""
 
     topic: str
     message: Any
@@ -62,10 +60,10 @@ class GuiVideo:
     """Video for a GUI's controllers."""
 
     def __init__(self, node: "ProtocolNode") -> None:
-        """Look for a source of images from now on."""
+        """Start looking for a source of images."""
         self._node = node
         self._names = {topic: node.resolve_topic_name(topic) for topic in SOURCES}
-        self._source = ""  # the topic that is subscribed to
+        self._source = ""  # the subscribed topic
         self._rate_limit = RateLimit()
         self._controllers: Callable[[float], Sequence[Any]] = lambda now_s: ()
         self._thread: threading.Thread | None = None
@@ -75,12 +73,12 @@ class GuiVideo:
         node.make_timer(CHOICE_PERIOD_S, self._choose_source)
 
     def start(self, host: str, controllers: Callable[[float], Sequence[Any]]) -> None:
-        """Open the port that video is sent from, and start the thread.
+        """Open the port that sends video, and start the thread.
 
         Args:
             host: our address.
-            controllers: takes the time, s, and returns the addresses of those who control the vehicle, of whatever
-                port. For any thread.
+            controllers: takes the time, s, and returns the addresses of the vehicle's controllers, with any port.
+                Thread-safe.
 
         Raises LinkError.
         """
@@ -97,7 +95,7 @@ class GuiVideo:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send nothing more, and end thread and child."""
+        """Stop sending, and stop thread and child."""
         thread, self._thread, self._controllers = self._thread, None, lambda now_s: ()
         if thread is None:
             return
@@ -106,10 +104,10 @@ class GuiVideo:
         if ends_within(thread, STOP_TIMEOUT_S):
             self._cancellation.close()
 
-    # The executor.
+    # For the executor.
 
     def _choose_source(self) -> None:
-        """Subscribe to the best topic that has a publisher while somebody controls the vehicle, else to none."""
+        """Subscribe to the best topic with a publisher while the vehicle has a controller, else to none."""
         chosen = ""
         if self._controllers(elapsed_s()):
             chosen = next((topic for topic, name in self._names.items() if self._node.count_publishers(name)), "")
@@ -122,13 +120,13 @@ class GuiVideo:
             self._node.make_subscription(SOURCES[chosen], chosen, partial(self._take, chosen), newest())
 
     def _take(self, topic: str, message: Any) -> None:
-        """Leave a message to the thread, in place of one that it has not begun with."""
+        """Hand a message to the thread, in place of one that it has not started."""
         now_s = elapsed_s()
         if topic == self._source and self._rate_limit.is_due(now_s, self._node.parameters["video_rate"]):
             self._newest = _Taken(topic, message, now_s)
             self._wakeup.set()
 
-    # The thread.
+    # On the thread.
 
     def _run(self, outlet: DatagramPort) -> None:
         child, number = CodecProcess(original_output()), 0
@@ -149,18 +147,18 @@ class GuiVideo:
             child.end()
 
     def _packet_of(self, taken: _Taken, number: int, child: CodecProcess) -> bytes | None:
-        """Have the child check or encode a message; return the packet, or None for one that can't be sent."""
+        """Check or encode a message in the child; return the packet, or None if it can't be sent."""
         message = taken.message
         size = len(message.data)
         if size > MAX_DATA_BYTES:
-            self._refuse(taken.topic, f"It has {size} bytes; {MAX_DATA_BYTES} are allowed.")
+            self._refuse(taken.topic, f"It has {size} bytes (limit {MAX_DATA_BYTES}).")
             return None
         facts = {"number": number}
         if taken.topic == RAW:
             facts |= {name: getattr(message, name) for name in ("encoding", "width", "height", "step")}
         work = {VIDEO_TOPIC: "check", RAW: "encode", COMPRESSED: "encode_jpeg"}[taken.topic]
         try:
-            while not child.can_take:  # it was started a moment ago, and has ended
+            while not child.can_take:  # it has exited shortly after its start
                 if self._cancellation.wait(_LOOK_S / 4):
                     return None
             child.ask(work, memoryview(message.data).cast("B"), **facts)

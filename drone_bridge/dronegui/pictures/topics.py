@@ -20,13 +20,13 @@ from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.transforms import transform
 
-#: By camera, the parameter that names its calibration file.
+#: Parameter with the calibration file, by camera.
 CALIBRATION_PARAMETERS = {
     camera: ParameterDeclaration(
         f"{camera.name}_camera_info",
         "",
-        f"{place}'s calibration file, as camera_calibration writes it, of {camera.width} x {camera.height}. "
-        f"If empty, camera_info is that of a pinhole of {camera.diagonal:g} degrees from corner to corner.",
+        f"{place}'s calibration file in the format of camera_calibration, for {camera.width} x {camera.height} pixels. "
+        f"If empty, camera_info is an ideal pinhole with {camera.diagonal:g} degrees from corner to corner.",
     )
     for camera, place in ((FRONT, "The front camera"), (DOWN, "The downward camera"))
 }
@@ -34,12 +34,12 @@ CALIBRATION_PARAMETERS = {
 
 @dataclass(frozen=True, slots=True)
 class CameraPicture:
-    """A decoded picture.
+    """Decoded picture.
 
     Attributes:
-        camera: which one took it, by its size.
+        camera: its camera, by the size.
         rgb8: height x width x 3 bytes.
-        jpeg: the same as a JPEG, None if none was made.
+        jpeg: the picture as JPEG, or None.
     """
 
     camera: Camera
@@ -49,27 +49,27 @@ class CameraPicture:
 
 @dataclass(frozen=True, slots=True)
 class VideoPacket:
-    """A packet of video as it came."""
+    """Video packet as received."""
 
     data: bytes
 
 
 def optical_frame(names: DroneFrameNames, camera: Camera) -> str:
-    """Return the camera's frame in optical axes."""
+    """Return the camera's optical frame."""
     return f"{names.prefix}{camera.name}_camera_optical_frame"
 
 
 def camera_transforms(names: DroneFrameNames) -> list[TransformStamped]:
-    """Return base_link to the optical frame of each camera. Where they sit in the hull is left out."""
+    """Return the transform from base_link to each camera's optical frame. Positions in the hull are ignored."""
     turns = {FRONT: OPTICAL_IN_BODY, DOWN: DOWNWARD_OPTICAL_IN_BODY}
     return [transform(names.base_link, optical_frame(names, each), rotation=turns[each]) for each in CAMERAS]
 
 
 class CameraTranslation:
-    """Messages of pictures. Those of a camera are made once, and valid until the next call."""
+    """Converts pictures to messages, which are created once per camera, and valid until the next call."""
 
     def __init__(self, names: DroneFrameNames, calibrations: Mapping[Camera, str]) -> None:
-        """`calibrations` are paths of calibration files, empty for none. Raises ValueError of a file."""
+        """Take the paths of calibration files, empty for none. Raises ValueError for an invalid file."""
         frames = {camera: optical_frame(names, camera) for camera in CAMERAS}
         self._images = {camera: Rgb8Image(camera.width, camera.height, frame) for camera, frame in frames.items()}
         self._compressed = {camera: CompressedImage(format=RGB8_AS_JPEG) for camera in CAMERAS}
@@ -83,7 +83,7 @@ class CameraTranslation:
         return self._images[picture.camera].filled(picture.rgb8, stamp)
 
     def compressed_image(self, picture: CameraPicture, stamp: Time) -> CompressedImage | None:
-        """Return the JPEG, if one was made."""
+        """Return the JPEG, if there is one."""
         if picture.jpeg is None:
             return None
         message = self._compressed[picture.camera]
@@ -98,12 +98,13 @@ class CameraTranslation:
 
     def packet(self, packet: VideoPacket, _: Time) -> UInt8MultiArray:
         message = UInt8MultiArray()
-        message._data = array("B", packet.data)  # past the property, which checks each element on some distributions
+        # Bypasses the property, which checks each element on some distributions.
+        message._data = array("B", packet.data)
         return message
 
 
 def camera_info(camera: Camera, frame_id: str, calibration: str) -> CameraInfo:
-    """Return the CameraInfo of a calibration file, or that of the data sheet for an empty path. Raises ValueError."""
+    """Return the CameraInfo of a calibration file, or of the data sheet for an empty path. Raises ValueError."""
     if not calibration:
         focal = camera.focal_length
         return pinhole_camera_info(camera.width, camera.height, focal_x=focal, focal_y=focal, frame_id=frame_id)
@@ -126,9 +127,9 @@ VIDEO_ROW = Topic(
     to_ros=CameraTranslation.packet,
     qos=newest,
     requested=newest,
-    meaning="each packet of the camera's video as it came, for `dronegui_server`",
+    meaning="each packet of the camera's video as received, for `dronegui_server`",
 )
-#: In the order in which they are published: the small message first.
+#: In order of publication: the small message first.
 PICTURE_ROWS = (
     Topic(
         CAMERA_INFO,
@@ -136,7 +137,7 @@ PICTURE_ROWS = (
         of=CameraPicture,
         to_ros=CameraTranslation.camera_info,
         qos=newest,
-        meaning="of each image: the calibration file's, or an ideal pinhole with the data sheet's field of view",
+        meaning="calibration file, or an ideal pinhole with the data sheet's field of view",
     ),
     Topic(
         COMPRESSED,
@@ -144,7 +145,7 @@ PICTURE_ROWS = (
         of=CameraPicture,
         to_ros=CameraTranslation.compressed_image,
         qos=newest,
-        meaning="a JPEG of the image, while somebody subscribes",
+        meaning="image as JPEG, only for subscribers",
     ),
     Topic(
         RAW,
@@ -152,7 +153,7 @@ PICTURE_ROWS = (
         of=CameraPicture,
         to_ros=CameraTranslation.image,
         qos=newest,
-        meaning="the decoded video, rgb8, while somebody subscribes: 320 x 240 pixels of the front camera, "
+        meaning="decoded video, rgb8, only for subscribers: 320 x 240 pixels of the front camera, "
         "176 x 144 of the downward one",
     ),
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""VideoPort: the UDP port to which the GUI forwards its drone's video, read for the newest packet only."""
+"""VideoPort: UDP port to which the GUI forwards the drone's video. Only the newest packet is read."""
 
 import hashlib
 import json
@@ -11,44 +11,44 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, MakeTap, Tap
 from drone_bridge.net.datagram_link import DatagramPort
 
-#: How often a port is tried that another program has.
+#: Retry interval for a port that another program uses, s.
 RETRY_S = 2.0
-#: Datagrams that are read at a time, of which the newest is kept.
+#: Maximum number of datagrams read at a time. The newest one is kept.
 MAX_DRAINED = 64
-#: Datagrams that are dropped at a time. A socket's buffer has room for fewer.
+#: Maximum number of datagrams dropped at a time. A socket's buffer has room for fewer.
 MAX_STALE = 64 * MAX_DRAINED
-#: More datagrams than that at a time are a flood, which is read half as often.
+#: Number of datagrams at a time above which the port is read half as often.
 FLOOD = 2
-#: Transports in the wire log: packets in full, or the size and the hash of each, as JSON.
+#: Transports in the wire log: complete packets, or their size and hash as JSON.
 IN_FULL, BY_HASH = "udp video", "udp video by hash"
 
 
-#: The address of our own end and that of the peer, without ports.
+#: Address of our own end and that of the peer, without ports.
 Hosts = tuple[str, str]
 
 
 class Taken(NamedTuple):
-    """What was read at a time."""
+    """Datagrams read at a time."""
 
-    packet: bytes | None  # the newest of the peer
-    received: int  # datagrams of the peer
-    refused: int  # datagrams of other hosts
-    refused_host: str  # the last of them
+    packet: bytes | None  # newest one of the peer
+    received: int  # number of datagrams of the peer
+    refused: int  # number of datagrams of other hosts
+    refused_host: str  # last one of these
 
 
 NOTHING = Taken(None, 0, 0, "")
 
 
 class VideoPort:
-    """Port at our address towards the peer, bound as soon as it is free and read at a limited rate. For one thread."""
+    """Port at our address towards the peer, bound as soon as it is free and read at a limited rate. Single-threaded."""
 
     def __init__(self, port: int, hosts: Callable[[], Hosts | None], log: MakeTap | None) -> None:
-        """Begin unbound.
+        """Start unbound.
 
         Args:
-            port: the number.
-            hosts: returns our address towards the peer and the peer's, None while they are unknown.
-            log: where bytes are logged.
+            port: port number.
+            hosts: returns our address towards the peer and the peer's, None while unknown.
+            log: log for bytes.
         """
         self._number, self._hosts, self._log = port, hosts, log
         self._port: DatagramPort | None = None
@@ -68,7 +68,7 @@ class VideoPort:
         return self._port.files()[0].fileno()
 
     def keep_open(self) -> None:
-        """Bind the port if it is time to, and again where our address towards the peer has changed."""
+        """Bind the port if a retry is due, and again after our address towards the peer has changed."""
         hosts = self._hosts()
         if hosts is None:
             return
@@ -130,7 +130,7 @@ class VideoPort:
 
 
 def video_log(log: MakeTap | None, in_full: bool) -> MakeTap | None:
-    """Return how packets of video are logged: as they are, or by their size and hash."""
+    """Return how video packets are logged: complete, or by their size and hash."""
     if log is None:
         return None
 

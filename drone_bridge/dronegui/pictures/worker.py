@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child process for pictures: decodes, checks and encodes them for `codec_process`.
+"""Child process that decodes, checks and encodes pictures for `codec_process`.
 
     python3 -m drone_bridge.dronegui.pictures.worker SOCKET MEMORY
 
 Requests and replies are lines of JSON on a socket, data is in shared memory. A request has `work`, the name of one of
-WORK, `bytes`, the size of its data at the start of the memory, and what that work needs beside. A reply has `facts`
-and `sizes` of the results, which follow each other in the memory from MAX_DATA_BYTES on; or `refusal`, a sentence. The
-end of the socket ends the process, so it ends with its parent, however that ends.
+WORK, `bytes`, the size of its data at the start of the memory, and other arguments. A reply has `facts` and `sizes` of
+the results, which follow each other in the memory from MAX_DATA_BYTES on; or `refusal`, a sentence. The process exits
+when the socket is closed, so it exits with its parent in any case.
 """
 
 import json
@@ -28,16 +28,16 @@ from drone_bridge.vision.raw_images import rgb_of_raw
 from drone_bridge.wire import jpeg
 from drone_bridge.wire.events import ProtocolError
 
-#: By how much less the child gets of a busy machine than its node.
+#: Niceness relative to the node, so that the child gets less of a busy machine.
 NICENESS = 5
 
 Facts = dict[str, Any]
 
 
 def decoded(packet: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
-    """Return a picture's size and number, its pixels as rgb8, and if `jpeg` is a quality, the JPEG.
+    """Decode a picture; return its size and number, its pixels as rgb8, and if `jpeg` is a quality, the JPEG.
 
-    Where no JPEG can be made, the fact `jpeg_problem` says why, in half a sentence. Raises RemoteProtocolError.
+    Without a JPEG, the fact `jpeg_problem` has the reason, as half a sentence. Raises RemoteProtocolError.
     """
     picture = decode(packet)
     facts: Facts = {"width": picture.width, "height": picture.height, "number": picture.number}
@@ -52,13 +52,13 @@ def decoded(packet: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[byte
 
 
 def checked(packet: bytes, _: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
-    """Return the size of a picture whose packet may be sent to programs. Raises RemoteProtocolError."""
+    """Check that a packet may be sent to programs; return its size. Raises RemoteProtocolError."""
     head = check(packet)
     return {"width": head.width, "height": head.height}, []
 
 
 def encoded(data: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
-    """Return the packet of a raw image with `encoding`, `width`, `height`, `step`; `number` counts packets.
+    """Encode a raw image with `encoding`, `width`, `height`, `step`; `number` counts packets.
 
     Raises ValueError with half a sentence.
     """
@@ -67,15 +67,15 @@ def encoded(data: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]
 
 
 def encoded_jpeg(data: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
-    """Return the packet of a JPEG. Raises ValueError with half a sentence."""
+    """Encode a JPEG as a packet. Raises ValueError with half a sentence."""
     width, height = jpeg.read_size(data)
     if 3 * width * height > MAX_DATA_BYTES:
-        raise ValueError(f"has {width} x {height} pixels, and {MAX_DATA_BYTES // 3} are allowed")
+        raise ValueError(f"has {width} x {height} pixels (limit {MAX_DATA_BYTES // 3})")
     return {}, [encode(in_front_size(bgr_of_jpeg(data)[..., ::-1]), number=request["number"])]
 
 
 def in_front_size(pixels: Pixels) -> Pixels:
-    """Return an image in the size of the front camera, with black bars where its shape is another one."""
+    """Scale an image to the size of the front camera, with black bars if its aspect ratio differs."""
     height, width, _ = pixels.shape
     if (width, height) == (FRONT.width, FRONT.height):
         return np.ascontiguousarray(pixels)
@@ -88,7 +88,7 @@ def in_front_size(pixels: Pixels) -> Pixels:
 
 
 def _scaled(pixels: Pixels, rows: int, columns: int) -> Pixels:
-    """Return an image of another size; without OpenCV its nearest pixels."""
+    """Scale an image; without OpenCV by nearest neighbours."""
     try:
         cv2 = opencv()
     except ValueError:
@@ -108,7 +108,7 @@ WORK: Mapping[str, Callable[[bytes, Mapping[str, Any]], tuple[Facts, list[bytes]
 
 
 def answer(line: bytes, memory: mmap.mmap) -> bytes:
-    """Carry out one request; return the reply."""
+    """Handle one request; return the reply."""
     request = json.loads(line)
     try:
         facts, results = WORK[request["work"]](memory[: request["bytes"]], request)
@@ -128,8 +128,8 @@ def _line(reply: Facts) -> bytes:
 
 
 def main() -> int:
-    """Serve until the other end of the socket is closed."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # which a terminal or a service manager sends to all of a node
+    """Serve until the socket is closed."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # sent by a terminal or a service manager to all processes of a node
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
     with (
@@ -141,7 +141,7 @@ def main() -> int:
             for line in requests:
                 connection.sendall(answer(line, memory))
         except ConnectionError:
-            pass  # the parent has ended
+            pass  # the parent has exited
     return 0
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is sent when in the GUI's protocol, by its controller and by the GUI."""
+"""State machines of the GUI's protocol, for its controller and the GUI."""

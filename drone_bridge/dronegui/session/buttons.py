@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Buttons: presses that survive the loss of some packets, packet by packet. Pure.
+"""Buttons: presses that tolerate packet loss. Pure.
 
-| a press | its button is | goes on |
+| press | button | until |
 |---|---|---|
-| waits for its first packet | up | with that; is given up after a stall, on hold, or where nothing is sent any more: \
-an emergency only where that is after `begins_until_s` |
-| is down | down | up, after `hold_s` and PACKETS_PER_LEVEL packets, or where it is given up |
-| is up again | up | over, after PACKETS_PER_LEVEL packets |
-| was refused: nobody listened, as was heard after its second packet | up | over at once |
+| waits for its first packet | up | that packet; it is cancelled after a stall, on hold, or when sending stops: \
+an emergency only after `begins_until_s` |
+| is down | down | `hold_s` and PACKETS_PER_LEVEL packets have passed, or it is cancelled: then it is up |
+| is up again | up | PACKETS_PER_LEVEL packets later it has ended |
+| was refused: the port was closed, as reported after its second packet | up | it ends immediately |
 
-A press that has begun is completed and released whatever happens: what its button means was decided when it began.
+A press that has begun is always completed and released: its meaning was decided when it began.
 """
 
 import math
 from collections.abc import Iterator
 
-#: As many packets have to say that a button is pressed, and that it is not, for the edge to be sure to get across.
+#: Number of packets with a button pressed, and released, after which the edge has certainly been received.
 PACKETS_PER_LEVEL = 3
 
 
 class Press:
-    """One press of a button."""
+    """Press of a button."""
 
     def __init__(self, hold_s: float, begins_until_s: float = -math.inf) -> None:
-        """Create a press of at least `hold_s`; until `begins_until_s` no stall, hold or lost packet cancels it."""
+        """Create a press of at least `hold_s`. Until `begins_until_s`, no stall, hold or lost packet cancels it."""
         self._hold_s, self.begins_until_s = hold_s, begins_until_s
         self._first_sent_s = 0.0
         self._packets_down = self._packets_up = 0
         self._is_given_up = False
-        #: Whether it is released for good, or comes to nothing.
+        #: Whether it was completely released, or was cancelled.
         self.is_over = False
-        #: Whether nobody listened to one of the packets.
+        #: Whether the port was closed for one of the packets.
         self.was_refused = False
-        #: Why it must not begin any more, in a sentence; empty if it may.
+        #: Reason why it must not begin any more, as a sentence; empty if it may.
         self.outdated_by = ""
 
     @property
@@ -45,13 +45,13 @@ class Press:
         return self._packets_up >= PACKETS_PER_LEVEL
 
     def is_down(self, now_s: float) -> bool:
-        """Return whether the next packet has the button pressed."""
+        """Return whether the button is pressed in the next packet."""
         if self.is_over or self._is_given_up:
             return False
         return self._packets_down < PACKETS_PER_LEVEL or now_s < self._first_sent_s + self._hold_s
 
     def sent(self, was_down: bool, now_s: float) -> None:
-        """Note a packet that goes out."""
+        """Record a packet that is sent."""
         if not was_down:
             self._packets_up += self.was_sent and not self.is_over
             self.is_over |= self.was_released
@@ -61,23 +61,23 @@ class Press:
         self._packets_down += 1
 
     def unsent(self, was_down: bool) -> None:
-        """Note that the packet did not go out after all."""
+        """Record that the packet was not sent after all."""
         if was_down:
             self._packets_down -= 1
         elif self._packets_up:
             self._packets_up -= 1
 
     def refuse(self) -> None:
-        """Note that nobody listened to a packet: a GUI that starts now does not get the rest of the press.
+        """Record that the port was closed for a packet: a GUI that starts now does not get the rest of the press.
 
-        Where only the first packet of the press has gone out, that may have been one before it, and the press goes on:
-        if nobody listens, the next one is refused as well.
+        If only the first packet of the press was sent, the refusal may concern an earlier one, and the press continues.
+        If the port is closed, the next packet is refused, too.
         """
         if self._packets_down + self._packets_up > 1:
             self.was_refused = self.is_over = True
 
     def give_up(self, *, at_once: bool) -> None:
-        """Release the button early; `at_once`: without packets that report the release."""
+        """Release the button early; with `at_once`, without packets that report the release."""
         self._is_given_up = True
         self.is_over |= at_once or not self.was_sent
 
@@ -88,11 +88,11 @@ class Press:
 
 
 class Buttons:
-    """The buttons that are being pressed, each until its press is forgotten."""
+    """Current presses, each until it is forgotten."""
 
     def __init__(self) -> None:
         self._presses: dict[str, Press] = {}
-        self._last_down: frozenset[str] = frozenset()  # in the last packet
+        self._last_down: frozenset[str] = frozenset()  # buttons in the last packet
 
     def __iter__(self) -> Iterator[Press]:
         return iter(self._presses.values())
@@ -103,17 +103,17 @@ class Buttons:
             raise ValueError(f"{button} is still being pressed.")
 
     def press(self, button: str, hold_s: float, begins_until_s: float = -math.inf) -> Press:
-        """Begin a press. Raises ValueError with a sentence while the button is pressed."""
+        """Start a press. Raises ValueError with a sentence while the button is pressed."""
         self.check_released(button)
         self._presses[button] = Press(hold_s, begins_until_s)
         return self._presses[button]
 
     def newest(self, button: str) -> Press | None:
-        """Return the press of a button that is not forgotten."""
+        """Return the press of a button, unless it was forgotten."""
         return self._presses.get(button)
 
     def forget(self, button: str) -> None:
-        """Allow a button to be pressed again after its press is over."""
+        """Allow a button to be pressed again after the end of its press."""
         self._presses.pop(button, None)
 
     def down(self, now_s: float) -> frozenset[str]:
@@ -121,12 +121,12 @@ class Buttons:
         return frozenset(button for button, press in self._presses.items() if press.is_down(now_s))
 
     def sent(self, down: frozenset[str], now_s: float) -> None:
-        """Note a packet with these buttons pressed."""
+        """Record a packet with these buttons pressed."""
         self._last_down = down
         for button, press in self._presses.items():
             press.sent(button in down, now_s)
 
     def unsent(self) -> None:
-        """Note that the last packet did not go out after all."""
+        """Record that the last packet was not sent after all."""
         for button, press in self._presses.items():
             press.unsent(button in self._last_down)

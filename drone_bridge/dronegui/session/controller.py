@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ControllerSession: what a controller says to the GUI, and when, and how it takes off and lands. Pure.
+"""ControllerSession: state machine of a controller of the GUI, with take-off and landing. Pure.
 
-Theory of operation, by the document "Network control protocol" and by what real GUIs do:
+Theory of operation, by the document "Network control protocol" and by real GUIs:
 
-The GUI answers nothing and has no time-out: the last packet stays in force for ever. So packets go out at `rate`, with
-numbers from 1, whatever comes back: the newest command while it holds, otherwise hover. Packet 1 is sent
-`first_packet_copies` times, as a GUI that misses it ignores what follows.
+The GUI does not acknowledge packets and has no timeout: the last packet stays in force forever. So packets are sent at
+`rate`, numbered from 1, without feedback: the newest command while it is valid, otherwise hover. Packet 1 is sent
+`first_packet_copies` times, because a GUI that misses it ignores later ones.
 
-| state | what is sent | ends |
+| state | sends | ends |
 |---|---|---|
 | WAITING, also when the link is lost | hover FINAL_REPEATS times, all buttons released, when it is lost | SENDING, \
 by a link |
 | SENDING, its first HOVER_PACKETS | hover, and buttons | |
-| SENDING | what the pilot flies, hover without that, and buttons | |
+| SENDING | the pilot's command, else hover, and buttons | |
 | CLOSED, by `end` | hover FINAL_REPEATS times, all buttons released | |
 
-Navdata comes from the GUI's host alone, and says whether the drone flies; see `session.flight_watch` for how long that
-is known. take_off is a toggle, and the button reset has two effects: so neither is pressed where it could mean the
-opposite of what was requested. Each direction has two names for the two effects of reset:
+Navdata is accepted only from the GUI's host, and reports whether the drone flies; see `session.flight_watch` for how
+long that is known. take_off is a toggle, and the button reset has two effects: so neither is pressed if it could mean
+the opposite of the request. Each direction has two names for the two effects of reset:
 
-| requested | the drone flies | unknown | seen, or stated, on the ground |
+| request | the drone flies | unknown | on the ground, by navdata or assume_flying |
 |---|---|---|---|
 | here: emergency, an event: cut the motors now | pressed | pressed | pressed |
 | here: reset, which restarts communication | refused, names emergency | refused, names emergency | pressed |
@@ -28,39 +28,39 @@ reset |
 | in `session.gui`: reset of a client that has just started | withheld once, then calls emergency | likewise | calls \
 reset |
 
-An emergency ignores hold and navdata. It is pressed unless EMERGENCY_AGE_S have passed since it was requested, then its
-caller has to decide again. All emergencies that are under way share one press; a press of reset that began for another
-request is released first, for the emergency to have an edge of its own.
+An emergency ignores hold and navdata. It is pressed unless EMERGENCY_AGE_S have passed since the request. After that,
+the caller has to decide again. All current emergencies share one press. A press of reset that began for another request
+is released first, so that the emergency has its own edge.
 
-Other requests go through these steps; each ends by what it waits for, after its time, or when nothing is sent any more,
-and each may refuse, with a sentence:
+Other requests go through these steps. Each step ends with its event, its timeout, or when sending stops, and each may
+refuse the request, with a sentence:
 
 | step | takeoff | land | reset |
 |---|---|---|---|
-| requested | refused while take_off is down, or another takeoff or an emergency is under way | refused while take_off \
-is down | refused while a takeoff is under way |
-| LISTENING for navdata, until it was listened for `navdata_timeout` | always | always | always |
-| then | refused where it is old, the drone may fly, its motors are off, or its battery would land it | \
-done where it is landing; refused where it may be on the ground, or is old and the drone is not seen | \
-refused where it is old, or the drone may fly |
-| RESETTING: reset is down, then up | where nothing comes, and a person has stated that it is on the ground | | |
-| STARTING: for navdata, for `bootstrap_timeout`; then as after LISTENING | after that | | |
+| requested | refused while take_off is down, or during another takeoff or an emergency | refused while take_off \
+is down | refused during a takeoff |
+| LISTENING for navdata, for `navdata_timeout` | always | always | always |
+| then | refused if it is stale, the drone may fly, its motors are off, or its battery would make it land | \
+done if the drone is landing; refused if it may be on the ground, or if the request is stale and there is no navdata | \
+refused if it is stale, or the drone may fly |
+| RESETTING: reset is down, then up | without navdata, if assume_flying says that it is on the ground | | |
+| STARTING: waits for navdata, for `bootstrap_timeout`; then as after LISTENING | after that | | |
 | PRESSING | take_off | take_off | reset |
-| CONFIRMING: for the state that was requested, for `confirm_timeout` | where the drone is seen | likewise | |
+| CONFIRMING: waits for the requested state, for `confirm_timeout` | with navdata | with navdata | |
 
-Where the vehicle has to land, by its limits, land is requested every LAND_PERIOD_S, until it is done.
+If a limit requires a landing, land is requested every LAND_PERIOD_S until it succeeds.
 
-- Old is what was requested before this process stood still, or before the link was lost or opened. A press that had not
-  begun by then is given up, as is that of a takeoff when the vehicle is held; one that had begun is completed and
-  released. Emergencies have their own age.
-- Of a press that has begun and whose release may not get out, as the link is lost, nobody knows what it did. What
-  navdata showed before the next link is not seen then.
-- Where the drone does not follow, see `session.follow_watch`, or does not land when it is to, another controller may
-  have sent higher numbers. Then packet 1 is sent again, once, with hover or with the landing that was requested, and
-  nothing but hover follows until a person calls hover with false, or holds and resumes: that controller may be a
-  safety pilot's. A takeoff that is not confirmed has packet 1 sent again as well, for the next one.
-- Where nobody listens at the GUI's port, packets are still sent, so that a GUI that is started later hovers. The press
-  of then is given up, unless the refusal may be that of a packet before it.
+- A request is stale if this process was stalled, or the link was lost or opened, since it was made. A press that had
+not begun by then is cancelled, as is that of a takeoff on hold. One that had begun is completed and released.
+Emergencies have their own limit of age.
+- If a press has begun and the link is lost before its release, its effect is unknown. Navdata from before the next link
+does not count then.
+- If the drone does not follow, see `session.follow_watch`, or does not land when it should, another controller may have
+sent higher numbers. Then packet 1 is sent again, once, with hover or with the requested landing, and only hover
+follows until a person calls hover with false, or holds and resumes: that controller may be a safety pilot's. A takeoff
+that is not confirmed also sends packet 1 again, for the next one.
+- If the GUI's port is closed, packets are still sent, so that a GUI that is started later hovers. The current press is
+cancelled, unless the refusal may concern an earlier packet.
 """
 
 import contextlib
@@ -103,46 +103,46 @@ from drone_bridge.wire.events import RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
 WAITING, SENDING, CLOSED = "waiting for a peer", "sending", "closed"
-#: What can be requested.
+#: Requests.
 TAKE_OFF, LAND, RESET, EMERGENCY = "takeoff", "land", "reset", "emergency"
-#: The command that is always safe, and never wrong: no button but hover.
+#: Command that is always safe and unambiguous: no button but hover.
 HOVER = Controls(hover=True)
-#: How often a landing is requested that a limit requires.
+#: Interval between requests of a landing that a limit requires, s.
 LAND_PERIOD_S = 1.0
-#: Hover packets at the start, as UDP may lose some.
+#: Hover packets at the start, because UDP may lose some.
 HOVER_PACKETS = 3
 # Counters.
 UNHEARD, FOREIGN_NAVDATA, OVERRULED = "undelivered_packets", "refused_navdata", "overruled_flights"
-#: For how long a drone that navdata shows may do something else than commanded, at least.
+#: Minimum time for which a drone visible in navdata may deviate from its command, s.
 OVERRULED_S = 3.0
-#: For how long after a refusal nobody listens at the GUI's port.
+#: Time after a refusal for which the GUI's port is considered closed, s.
 REFUSED_S = 1.0
-#: What a drone that was commanded to take off shows, and one that was commanded to land.
+#: States of a drone that was commanded to take off, and of one that was commanded to land.
 TAKEN_OFF = frozenset(state for state in FlightState if state.is_airborne and state is not FlightState.LANDING)
 LANDING_OR_LANDED = frozenset({FlightState.LANDING, FlightState.LANDED, FlightState.INIT})
 
-#: An emergency that was requested longer ago is refused: the person who called it has seen meanwhile what happens.
+#: Limit of an emergency request's age, s: the person who called it has seen the result meanwhile.
 EMERGENCY_AGE_S = 3.0
-#: What a press would do to a drone that is not where it is believed to be.
+#: Effect of a press if the drone's state is not as believed.
 HARM_ON_GROUND = "The button take_off would make a drone on the ground fly."
-STOOD_STILL = "This process has stood still since it was called: call it again."
-LINK_CHANGED = "The link was lost or opened since it was called: call it again."
-HELD_SINCE = "The vehicle is held since it was called: let it follow commands, and call it again."
-CUT_SINCE = "emergency was called since: call it again if the drone is to fly."
+STALLED = "The request is stale: the bridge was stalled meanwhile. Please call again."
+LINK_CHANGED = "The request is stale: the link was lost or opened meanwhile. Please call again."
+HELD_SINCE = "The vehicle was put on hold meanwhile. Resume it, and call again."
+CUT_SINCE = "emergency was called meanwhile. Call again if the drone should fly."
 STEER_AGAIN = "To steer again, call hover with false, or hold the vehicle and resume it."
 CUTS = "To stop the motors of a drone in the air, call emergency."
 CALL_AGAIN = "If its motors still run, call emergency again."
-NOT_SENDING = "while nothing is sent: the bridge has to be active, and to have found its GUI's host."
+NOT_SENDING = "because nothing is being sent. Activate the bridge, and check its GUI's host."
 
 
 @dataclass(slots=True)
 class SentPacket:
-    """A packet that is sent."""
+    """Packet that is sent."""
 
     seq: int
     controls: Controls
     is_out: bool = True
-    """Whether it went out, as far as is known when it is published: right after that was tried."""
+    """Whether it was sent, as far as known right after the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +153,21 @@ class _SendPacket(Send):
 
 
 class Flying(NamedTuple):
-    """That the drone flies, or not."""
+    """Whether the drone flies."""
 
     is_flying: bool
 
 
 class Received(NamedTuple):
-    """A block of navdata."""
+    """Block of navdata."""
 
     block: Navdata
     datagram: bytes
     source: str
 
 
-class Asked(Protocol):
-    """A request that somebody waits for."""
+class FlightRequest(Protocol):
+    """Request with a waiting caller."""
 
     name: str
     asked_s: float
@@ -175,14 +175,14 @@ class Asked(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _OwnLanding:
-    """A landing without a request: the vehicle has to land."""
+    """Landing without a request: the vehicle has to land."""
 
     asked_s: float
     name: str = LAND
 
 
 class Step(Enum):
-    """How far a request has got."""
+    """Progress of a request."""
 
     LISTENING = auto()
     RESETTING = auto()
@@ -193,23 +193,23 @@ class Step(Enum):
 
 @dataclass(slots=True, eq=False)
 class _Flight:
-    """A request under way."""
+    """Request in progress."""
 
-    request: Asked
+    request: FlightRequest
     step: Step
     since_s: float
-    """When the step began."""
+    """Time at which the step began."""
     until_s: float
-    """When it ends at the latest."""
+    """Deadline of the step."""
     press: Press | None = None
     was_seen: bool = False
-    """Whether navdata showed the drone when the press began."""
+    """Whether navdata was current when the press began."""
     has_begun_again: bool = False
-    """Whether this is the press after packets began again."""
+    """Whether this is the press after packets restarted from 1."""
 
 
 class ControllerSession(Session):
-    """A controller's conversation with one GUI."""
+    """Controller's conversation with one GUI."""
 
     def __init__(
         self,
@@ -222,45 +222,46 @@ class ControllerSession(Session):
         gui_host: Callable[[], str],
         port_problem: Callable[[], str] | None,
     ) -> None:
-        """Begin without a link.
+        """Start without a link.
 
         Args:
-            gui: its name for logs.
-            parameter: returns present values: `rate`, `press_time`, `first_packet_copies`, `bootstrap`, `navdata_port`,
+            gui: name of the GUI for logs.
+            parameter: returns current values of `rate`, `press_time`, `first_packet_copies`, `bootstrap`,
+            `navdata_port`,
                 `navdata_timeout`, `bootstrap_timeout` and `confirm_timeout`.
-            pilot: which decides how the drone is steered.
-            to_controls: makes controls of shares, with the signs of the wire.
-            is_hover_held: returns whether the drone hovers whatever is commanded.
-            gui_host: returns the address that navdata has to come from.
-            port_problem: returns why there is no port for navdata, or an empty text; None where none is received.
+            pilot: decides how the drone is steered.
+            to_controls: converts shares to controls, with the signs of the wire.
+            is_hover_held: returns whether the drone hovers and ignores commands.
+            gui_host: returns the only permitted source address of navdata.
+            port_problem: returns why there is no port for navdata, or an empty text; None if navdata is disabled.
         """
         self.state, self.peer = WAITING, gui
         self._pilot, self._parameter = pilot, parameter
         self._watch = FlightWatch(lambda: float(parameter("navdata_timeout")))
         self._following = FollowWatch()
         self._is_overruled = self._was_held = False
-        self._refused: tuple[str, float] | None = None  # the last refusal, and when
+        self._refused: tuple[str, float] | None = None  # last refusal, and its time
         self._to_controls, self._is_hover_held = to_controls, is_hover_held
         self._gui_host, self._port_problem = gui_host, port_problem
         self._connection = ControllerConnection()
         self._buttons = Buttons()
         self._flights: list[_Flight] = []
         self._hover_left = HOVER_PACKETS
-        self._packet_s = math.inf  # when the next one is due
-        self._land_s = -math.inf  # when limits may request a landing
+        self._packet_s = math.inf  # time of the next packet
+        self._land_s = -math.inf  # earliest time at which limits may request a landing
         self._final_left = 0
-        self._stood_still_s = -math.inf
-        self._cut_s = -math.inf  # when an emergency was requested last
-        self._published: bool | None = None  # whether it flies
-        self._effects: list[Action] = []  # of what is being handled
-        #: Problems with navdata, with the drone, and with other controllers, as clauses, empty without one. They are of
-        #: the last turn: another thread may read them before this session has found that the process stalled.
+        self._stalled_s = -math.inf
+        self._cut_s = -math.inf  # time of the last request of an emergency
+        self._published: bool | None = None  # published state of flight
+        self._effects: list[Action] = []  # of the current event
+        #: Problems with navdata, with the drone, and with other controllers, as clauses, empty if there is none. They
+        #: are those of the last turn: another thread may read them before this session has detected a stall.
         self.problems = "", "", ""
 
     # The link.
 
     def opened(self, now_s: float) -> Actions:
-        """Begin with hover, as the one before may have left the drone moving."""
+        """Start with hover, in case an earlier bridge left the drone moving."""
         self._watch.resume(now_s)
         self.state, self.is_open = SENDING, True
         self._hover_left, self._packet_s = HOVER_PACKETS, now_s
@@ -268,11 +269,11 @@ class ControllerSession(Session):
         self._effects = [Note("connections", f"Sending to {self.peer}.", is_expected=True)]
         self._send_packet(now_s)
         if self._watch.is_flying(now_s) is None and not self._receives_navdata:
-            self._effects.append(Note("", f"Whether the drone flies is unknown: {self.advice}.", is_expected=True))
+            self._effects.append(Note("", f"It is unknown whether the drone flies: {self.advice}.", is_expected=True))
         return self._taken(now_s)
 
     def tick(self, now_s: float) -> Actions:
-        """Send the packet that is due, and go on with what was requested."""
+        """Send the packet that is due, and continue requests."""
         if now_s < self.due_s:
             return []
         if self._final_left:
@@ -283,38 +284,38 @@ class ControllerSession(Session):
         return self._taken(now_s)
 
     def resume(self, now_s: float) -> Actions:
-        """Speak and listen before anybody is judged, and begin no press from before."""
+        """Restart the timeouts, and cancel presses that have not begun."""
         super().resume(now_s)
-        self._stood_still_s = now_s
+        self._stalled_s = now_s
         self._watch.resume(now_s)
         self._following.restart()
         for press in self._buttons:
-            press.outdate(STOOD_STILL, now_s)
+            press.outdate(STALLED, now_s)
         for flight in self._flights:
             flight.until_s = max(flight.until_s, now_s + self._parameter("navdata_timeout"))
         return self._taken(now_s)
 
     def refused(self, sentence: str, now_s: float) -> Actions:
-        """Take that nobody listens at the GUI's port."""
+        """Handle a closed port at the GUI."""
         if self.state != SENDING:
             return []  # it may have closed before us
         self._refused = sentence, now_s
         for press in self._buttons:
             press.refuse()
         self._effects.append(
-            Note(UNHEARD, f"{sentence} Packets are still sent.", is_ongoing=True, is_usual_at_start=True)
+            Note(UNHEARD, f"{sentence} Still sending packets.", is_ongoing=True, is_usual_at_start=True)
         )
         if self._watch.refused(now_s):
-            self._effects.append(Note("", f"Whether the drone flies is not known any more: {self.advice}."))
+            self._effects.append(Note("", f"It is no longer known whether the drone flies: {self.advice}."))
         return self._taken(now_s)
 
     def undeliverable(self, now_s: float) -> str | None:
-        """Return why no packet reaches a GUI, in a sentence, or None. For any thread."""
+        """Return why no packet reaches a GUI, as a sentence, or None. Thread-safe."""
         refused = self._refused
         return refused[0] if refused and now_s - refused[1] <= REFUSED_S else None
 
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
-        """Handle a packet that was not sent: presses are given up, unless they may still begin."""
+        """Handle a packet that was not sent: presses are cancelled, unless they may still begin."""
         assert isinstance(action, _SendPacket)
         assert action.packet
         action.packet.is_out = False
@@ -323,11 +324,12 @@ class ControllerSession(Session):
             if now_s > press.begins_until_s:
                 press.give_up(at_once=False)
         if action.packet.seq == FIRST_SEQ:
-            self._connection = ControllerConnection()  # or a GUI that has seen higher numbers ignores what follows
+            # Else a GUI that has seen higher numbers would ignore the following packets.
+            self._connection = ControllerConnection()
         return [*self._taken(now_s), Note(action.if_lost, sentence)]
 
     def lost(self, now_s: float) -> Actions:
-        """Leave the drone hovering, all buttons released, and answer who waits."""
+        """Leave the drone hovering with all buttons released, and reply to pending requests."""
         self.state, self.is_open, self._packet_s = WAITING, False, math.inf
         self._give_up_presses()
         for _ in range(FINAL_REPEATS):
@@ -335,7 +337,7 @@ class ControllerSession(Session):
         return self._taken(now_s)
 
     def end(self, now_s: float) -> Actions:
-        """Leave the drone hovering, all buttons released."""
+        """Leave the drone hovering with all buttons released."""
         had_link = self.is_open
         self.state, self.is_open, self._packet_s = CLOSED, False, math.inf
         for press in self._buttons:
@@ -347,7 +349,7 @@ class ControllerSession(Session):
         return self._final(now_s)
 
     def _final(self, now_s: float) -> Actions:
-        """Send one of the last packets, and have the others follow."""
+        """Send one of the last packets, and schedule the others."""
         self._final_left -= 1
         self._send_packet(now_s)
         if not self._final_left:
@@ -364,7 +366,7 @@ class ControllerSession(Session):
     # Packets.
 
     def _send_packet(self, now_s: float) -> None:
-        """Send what is commanded, with the buttons that are pressed, and say so."""
+        """Send the command with the pressed buttons, and publish the packet."""
         self._packet_s = next_due(self._packet_s, 1 / self._parameter("rate"), now_s) if self.is_open else math.inf
         is_held = self._pilot.arbiter.rank(now_s) is Rank.HOLD
         if is_held:
@@ -394,7 +396,7 @@ class ControllerSession(Session):
                 flight.press.outdate(HELD_SINCE, now_s)
 
     def _commanded(self, now_s: float) -> Controls:
-        """Return the controls, without presses."""
+        """Return the controls without pressed buttons."""
         shares = self._pilot.shares(now_s, is_overruled=self._is_hover_held())
         if self._pilot.is_estimating:
             self._effects.append(Note(ESTIMATED, ESTIMATES, is_ongoing=True))
@@ -409,7 +411,7 @@ class ControllerSession(Session):
     # Navdata.
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a datagram of navdata."""
+        """Handle a datagram of navdata."""
         assert isinstance(data, bytes)
         name = peer_name(source)
         if source[0] != self._gui_host():
@@ -429,21 +431,21 @@ class ControllerSession(Session):
             self._publish_flying(self._watch.is_flying(now_s))
             self._following.shown(block.flight_state, now_s)
             if self._following.is_overruled(max(self._parameter("confirm_timeout"), OVERRULED_S)):
-                self._begin_again("The drone does not follow, by its navdata", now_s)
+                self._begin_again("The drone does not follow commands, by its navdata", now_s)
         self._effects.append(Publish(Received(block, data, name)))
         return self._taken(now_s)
 
     def _begin_again(self, why: str, now_s: float) -> None:
-        """Have the GUI take our packets again, and steer no more until a person decides that."""
+        """Make the GUI accept our packets again, and only hover until a person decides."""
         self._connection = ControllerConnection()
         self._following.restart()
         self._is_overruled, self._packet_s = True, now_s
         self._effects.append(
-            Note(OVERRULED, f"{why}: {self._other_controller}. Packet 1 was sent again. {STEER_AGAIN}")
+            Note(OVERRULED, f"{why}: {self._other_controller}. Restarted from packet 1. {STEER_AGAIN}")
         )
 
     def steer_again(self, now_s: float) -> Actions:
-        """Follow commands again: a person knows of the other controller."""
+        """Follow commands again: a person knows about the other controller."""
         self._is_overruled = False
         return self._taken(now_s)
 
@@ -451,8 +453,8 @@ class ControllerSession(Session):
     def _other_controller(self) -> str:
         port = self.peer.rpartition(":")[2]
         return (
-            f"another controller may be sending higher numbers, perhaps a safety pilot's; on the GUI's machine, "
-            f"'tcpdump -n udp port {port}' shows it"
+            f"another controller may be sending higher numbers, perhaps a safety pilot's. Check with "
+            f"'tcpdump -n udp port {port}' on the GUI's machine"
         )
 
     def _publish_flying(self, is_flying: bool | None) -> None:
@@ -466,36 +468,36 @@ class ControllerSession(Session):
 
     # Requests.
 
-    def ask(self, request: Asked, now_s: float) -> Actions:
-        """Take off, land, reset, or cut the motors; the Outcome comes now or later."""
+    def ask(self, request: FlightRequest, now_s: float) -> Actions:
+        """Take off, land, reset, or cut the motors; the Outcome follows now or later."""
         try:
             self._begin(request, now_s)
         except ValueError as error:
             return [_outcome(request, False, str(error))]
         return self._taken(now_s)
 
-    def assume_flying(self, is_flying: bool, request: Asked, now_s: float) -> Actions:
-        """Take a person's word."""
+    def assume_flying(self, is_flying: bool, request: FlightRequest, now_s: float) -> Actions:
+        """Accept a person's statement."""
         if reason := self._age_reason(request):
             return [Outcome(request, False, reason)]
         if self._watch.sees_drone(now_s):
-            return [Outcome(request, False, f"Nothing needs to be assumed: navdata says {self._state_name}.")]
+            return [Outcome(request, False, f"There is no need to assume: navdata reports {self._state_name}.")]
         self._assume(is_flying, Source.PERSON)
-        sentence = f"The drone is assumed to {'fly' if is_flying else 'be on the ground'}."
+        sentence = f"Assuming that the drone {'flies' if is_flying else 'is on the ground'}."
         if self._needs_bootstrap(now_s):
-            sentence += " takeoff will press reset, which stops the motors of a drone that flies."
+            sentence += " takeoff will press reset, which stops the motors of a flying drone."
         return [*self._taken(now_s), Outcome(request, True, sentence)]
 
-    def _age_reason(self, request: Asked) -> str:
-        """Return why a request is old, in a sentence; empty if it is not."""
-        if request.asked_s <= self._stood_still_s:
-            return STOOD_STILL
+    def _age_reason(self, request: FlightRequest) -> str:
+        """Return why a request is stale, as a sentence; empty if it is not."""
+        if request.asked_s <= self._stalled_s:
+            return STALLED
         if request.asked_s <= self._cut_s:
             return CUT_SINCE
         return LINK_CHANGED if request.asked_s <= self.fresh_since_s else ""
 
     def _land_if_it_has_to(self, now_s: float) -> None:
-        """Request a landing where a limit requires it; a failed one is requested again a little later."""
+        """Request a landing that a limit requires. A failed one is repeated later."""
         is_asked = any(isinstance(flight.request, _OwnLanding) for flight in self._flights)
         if is_asked or now_s < self._land_s or self._pilot.arbiter.rank(now_s) is not Rank.LANDING:
             return
@@ -505,8 +507,8 @@ class ControllerSession(Session):
         with contextlib.suppress(ValueError):  # take_off is down
             self._begin(_OwnLanding(now_s), now_s)
 
-    def _begin(self, request: Asked, now_s: float) -> None:
-        """Begin what is requested. Raises ValueError with a sentence."""
+    def _begin(self, request: FlightRequest, now_s: float) -> None:
+        """Start a request. Raises ValueError with a sentence."""
         under_way = {flight.request.name for flight in self._flights}
         until_s = self._first_navdata_s(now_s)
         if request.name == EMERGENCY:
@@ -517,21 +519,21 @@ class ControllerSession(Session):
             if (press := self._buttons.newest("reset")) and EMERGENCY not in under_way:
                 press.give_up(at_once=False)
         elif request.name != RESET:
-            self._buttons.check_released("take_off")  # what it does shows only afterwards
+            self._buttons.check_released("take_off")  # its effect is visible only afterwards
         for name in {TAKE_OFF: (TAKE_OFF, EMERGENCY), RESET: (TAKE_OFF,)}.get(request.name, ()):
             if name in under_way:
-                raise ValueError(f"{name} is under way.")
+                raise ValueError(f"{name} is in progress.")
         self._flights.append(_Flight(request, Step.LISTENING, now_s, until_s))
 
     def _first_navdata_s(self, now_s: float) -> float:
-        """Return until when navdata is waited for, which may show that the drone is flying."""
+        """Return the time until which to wait for navdata, which may show that the drone is flying."""
         if self._port_problem is None or self._watch.hears_gui(now_s):
             return now_s
         timeout_s: float = self._parameter("navdata_timeout")
         return now_s + max(0.0, timeout_s - self._watch.listened_s(now_s))
 
     def _go_on(self, now_s: float) -> None:
-        """Go on with each request whose step has ended."""
+        """Continue each request whose step has ended."""
         for flight in tuple(self._flights):
             while flight in self._flights and self._has_ended(flight, now_s):
                 try:
@@ -543,7 +545,7 @@ class ControllerSession(Session):
                         self._answer(flight, True, done)
 
     def _has_ended(self, flight: _Flight, now_s: float) -> bool:
-        """Return whether what the step waits for has come, or its time is over."""
+        """Return whether the event of the step has occurred, or its timeout."""
         if flight.press and flight.step in (Step.RESETTING, Step.PRESSING):
             return flight.press.is_over
         if now_s >= flight.until_s or not self.is_open:
@@ -556,16 +558,16 @@ class ControllerSession(Session):
 
     def _answer(self, flight: _Flight, is_success: bool, sentence: str) -> None:
         self._flights.remove(flight)
-        is_expected = is_success and not flight.press  # it is landing already
+        is_expected = is_success and not flight.press  # it is already landing
         self._effects.append(_outcome(flight.request, is_success, sentence, is_expected=is_expected))
 
     @property
     def _emergency_press(self) -> Press | None:
-        """The press that cuts the motors, where one is under way."""
+        """Current press that cuts the motors, if any."""
         presses = (flight.press for flight in self._flights if flight.request.name == EMERGENCY)
         return next(filter(None, presses), None)
 
-    # Each step's end: returns the outcome, or None where another step follows. Raises ValueError with a sentence.
+    # End of each step: returns the outcome, or None if another step follows. Raises ValueError with a sentence.
 
     def _has_listened(self, flight: _Flight, now_s: float) -> str | None:
         if flight.request.name == EMERGENCY:
@@ -577,14 +579,12 @@ class ControllerSession(Session):
         if reason:
             raise ValueError(reason)
         if flight.request.name == RESET:
-            self._check_on_ground(
-                "the button reset would stop the motors of a drone that flies", now_s, instead=f" {CUTS}"
-            )
+            self._check_on_ground("the button reset would stop the motors of a flying drone", now_s, instead=f" {CUTS}")
             self._press(flight, Step.PRESSING, "reset", now_s)
             return None
         if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
             raise ValueError(HELD_SINCE)
-        self._check_on_ground("the button take_off would land a drone that flies", now_s)
+        self._check_on_ground("the button take_off would land a flying drone", now_s)
         if self._watch.sees_drone(now_s) and self._watch.state is FlightState.DEFAULT:
             raise ValueError("The drone's motors are off, as after an emergency: call reset first.")
         if refusal := self._pilot.arbiter.limits.takeoff_refusal:
@@ -596,36 +596,36 @@ class ControllerSession(Session):
         return None
 
     def _cut(self, flight: _Flight, now_s: float) -> None:
-        """Press reset, whatever is known, or share the press of another emergency."""
+        """Press reset in any state, or share the press of another emergency."""
         until_s = flight.request.asked_s + EMERGENCY_AGE_S
         if now_s > until_s:
-            raise ValueError(f"Not cut: the request is {now_s - flight.request.asked_s:.1f} s old.")
+            raise ValueError(f"The motors were not cut: the request is {now_s - flight.request.asked_s:.1f} s old.")
         if press := self._emergency_press:
             flight.press, flight.step, flight.since_s = press, Step.PRESSING, now_s
         else:
             self._press(flight, Step.PRESSING, "reset", now_s, begins_until_s=until_s)
-            self._effects.append(Note("", "The motors are being cut: emergency was called."))
+            self._effects.append(Note("", "Cutting the motors: emergency was called."))
 
     def _may_land(self, flight: _Flight, reason: str, now_s: float) -> str | None:
-        """Press the button; where the request is old, which has a reason, only if the drone was seen since."""
+        """Press the button. A stale request, which has a reason, needs current navdata."""
         sees_drone = self._watch.sees_drone(now_s)
-        if reason and not sees_drone:  # which navdata of before the stall or the link does not count for
+        if reason and not sees_drone:  # navdata from before the stall or the link does not count
             raise ValueError(reason)
         if sees_drone and self._watch.state is FlightState.LANDING:
-            return "The drone is landing already."
+            return "The drone is already landing."
         self._check_in_the_air(now_s)
         self._press(flight, Step.PRESSING, "take_off", now_s)
         return None
 
     def _bootstrap(self, flight: _Flight, now_s: float) -> None:
-        """Make the GUI request navdata from a drone that a person says is on the ground."""
+        """Make the GUI request navdata from a drone that is on the ground by a person's statement."""
         if self._port_problem and self._port_problem():
-            # The drone may fly, and its navdata go to somebody else: reset would then be an emergency stop.
+            # The drone may fly, with its navdata going to another program: reset would then be an emergency stop.
             raise ValueError(
                 f"It is unknown whether the drone is on the ground: {self._blind_reason(now_s)}. Free that port, or "
                 "set receive_navdata to false."
             )
-        sentence = "There is no navdata: reset is pressed, so that the GUI requests it from its drone."
+        sentence = "There is no navdata: pressing reset, so that the GUI requests it from its drone."
         self._press(flight, Step.RESETTING, "reset", now_s)
         self._effects.append(Note("", sentence, is_expected=True))
 
@@ -638,16 +638,16 @@ class ControllerSession(Session):
         flight.was_seen = self._watch.sees_drone(now_s)
 
     def _check_pressed(self, flight: _Flight, button: str, now_s: float) -> None:
-        """Raise ValueError with a sentence if a press that is over came to nothing, or nobody knows to what."""
+        """Raise ValueError with a sentence if a completed press had no effect, or an unknown one."""
         press = flight.press
         assert press
         self._buttons.forget(button)
         if press.was_refused:
-            raise ValueError(f"{button} may not have been pressed: nobody listens at {self.peer}.")
+            raise ValueError(f"{button} may not have been pressed: the port of {self.peer} is closed.")
         if press.outdated_by:
             raise ValueError(f"{button} was not pressed: {press.outdated_by}")
         if not press.was_sent:
-            raise ValueError(f"{button} was not pressed: nothing could be sent any more.")
+            raise ValueError(f"{button} was not pressed: the link was lost.")
         if button == "reset":
             self._watch.was_reset_pressed = True
         if not press.was_released:
@@ -655,7 +655,7 @@ class ControllerSession(Session):
             changes_nothing = is_flying is None or (button == "reset" and not is_flying)
             if not changes_nothing and not self._watch.sees_drone(now_s):
                 self._assume(None, Source.PRESS)
-            raise ValueError(f"{button} was pressed, and then nothing could be sent any more.")
+            raise ValueError(f"{button} was pressed, and then the link was lost.")
 
     def _has_reset(self, flight: _Flight, now_s: float) -> None:
         self._check_pressed(flight, "reset", now_s)
@@ -670,9 +670,9 @@ class ControllerSession(Session):
             return "reset was pressed and released."
         self._check_pressed(flight, "take_off", now_s)
         if flight.was_seen:
-            flight.step = Step.CONFIRMING  # what has shown since the press began counts
+            flight.step = Step.CONFIRMING  # events since the press began count
             wanted_s = self._parameter("press_time") + self._parameter("confirm_timeout")
-            flight.until_s = max(flight.since_s + wanted_s, self._stood_still_s + self._parameter("navdata_timeout"))
+            flight.until_s = max(flight.since_s + wanted_s, self._stalled_s + self._parameter("navdata_timeout"))
             return None
         reason = self._blind_reason(now_s)
         if flight.request.name == TAKE_OFF:
@@ -699,37 +699,37 @@ class ControllerSession(Session):
             self._press(flight, Step.PRESSING, "take_off", now_s)
             flight.has_begun_again = True
             return None
-        reported = f"its navdata says {self._state_name}." if self._watch.sees_drone(now_s) else "navdata has ended."
+        reported = f"its navdata reports {self._state_name}." if self._watch.sees_drone(now_s) else "navdata has ended."
         outcome = f"the drone does not {'land' if is_landing else 'take off'}: {reported}"
         advice = ' If it still flies, choose "Land" in the GUI.'
         if not is_landing and self._watch.sees_drone(now_s):
             self._connection = ControllerConnection()
-            advice = f" Packets begin with 1 again, as {self._other_controller}. Call takeoff again."
+            advice = f" Restarted from packet 1, because {self._other_controller}. Call takeoff again."
         elif not is_landing:
             advice = ""
         raise ValueError(f"take_off was pressed and released, but {outcome}{advice}")
 
     def _is_confirmed(self, flight: _Flight) -> bool:
         wanted = LANDING_OR_LANDED if flight.request.name == LAND else TAKEN_OFF
-        return self._watch.state in wanted  # when the press began it was not
+        return self._watch.state in wanted  # it was another one when the press began
 
     def _needs_bootstrap(self, now_s: float) -> bool:
-        """Return whether a take-off begins by pressing reset, which in the air would stop the motors."""
+        """Return whether a take-off starts by pressing reset, which in the air would stop the motors."""
         watch = self._watch
         if not self._parameter("bootstrap") or watch.hears_gui(now_s) or watch.was_reset_pressed:
             return False
         return watch.source is Source.PERSON and not watch.is_flying(now_s)
 
     def _check_on_ground(self, harm: str, now_s: float, instead: str = "") -> None:
-        """Raise ValueError with a sentence unless the drone is seen, or stated, to be on the ground."""
+        """Raise ValueError with a sentence unless the drone is on the ground, by navdata or assume_flying."""
         is_flying = self._watch.is_flying(now_s)
         if is_flying is None:
             raise ValueError(f"{self._unknown(now_s)} {harm[0].upper()}{harm[1:]}. {self._advice_sentence}{instead}")
         if is_flying and self._watch.sees_drone(now_s):
-            raise ValueError(f"The drone flies, as its navdata says, and {harm}.{instead}")
+            raise ValueError(f"The drone is flying, by its navdata, and {harm}.{instead}")
         if is_flying:
             raise ValueError(
-                f"The drone is assumed to fly, and {harm}. If it is on the ground, call assume_flying with false "
+                f"The drone is assumed to be flying, and {harm}. If it is on the ground, call assume_flying with false "
                 f"first.{instead}"
             )
 
@@ -738,12 +738,10 @@ class ControllerSession(Session):
         if is_flying is None:
             raise ValueError(f"{self._unknown(now_s)} {HARM_ON_GROUND} {self._advice_sentence}")
         if not is_flying and self._watch.sees_drone(now_s):
-            raise ValueError(
-                "The drone is on the ground, as its navdata says, and the take_off button would make it fly."
-            )
+            raise ValueError("The drone is on the ground, by its navdata, and the button take_off would make it fly.")
         if not is_flying:
             raise ValueError(
-                "The drone is assumed to be on the ground, and the take_off button would make it fly. If it flies, "
+                "The drone is assumed to be on the ground, and the button take_off would make it fly. If it flies, "
                 "call assume_flying with true first."
             )
 
@@ -753,7 +751,7 @@ class ControllerSession(Session):
             self._published = is_flying
             self._effects.append(Publish(Flying(is_flying)))
 
-    # What a person reads.
+    # Texts for people.
 
     def _found_problems(self, now_s: float) -> tuple[str, str, str]:
         watch, navdata, emergency = self._watch, "", ""
@@ -761,15 +759,15 @@ class ControllerSession(Session):
             if not watch.hears_gui(now_s) and watch.listened_s(now_s) > self._parameter("navdata_timeout"):
                 navdata = self._blind_reason(now_s)
                 if watch.is_flying(now_s) is None:
-                    navdata += f", and whether the drone flies is unknown: {self.advice}"
+                    navdata += f", so it is unknown whether the drone flies: {self.advice}"
             if watch.sees_drone(now_s) and watch.state is FlightState.DEFAULT:
-                emergency = "the drone's motors are off, as after an emergency: call reset when it is on the ground"
-        other = f"{self._other_controller}; the drone hovers until hover is called with false" * self._is_overruled
+                emergency = "the drone's motors are off, as after an emergency. Call reset when it is on the ground"
+        other = f"{self._other_controller}. The drone hovers until hover is called with false" * self._is_overruled
         return navdata, emergency, other
 
     @property
     def advice(self) -> str:
-        """How a person makes the drone's state known, as a clause."""
+        """How a person can provide the drone's state, as a clause."""
         look = "look at the drone and call assume_flying"
         return f'choose "Stream Navdata" in the GUI, or {look}' if self._receives_navdata else look
 
@@ -778,9 +776,9 @@ class ControllerSession(Session):
         return f'{self.advice[0].upper()}{self.advice[1:]}. If it flies, "Land" in the GUI lands it.'
 
     def _unknown(self, now_s: float) -> str:
-        gone = "nobody listened at the GUI's port, so that it may be another GUI by now, and "
+        gone = "the GUI's port was closed, so it may be another GUI by now, and "
         reason = f"{gone if self._watch.was_gui_gone else ''}{self._blind_reason(now_s)}"
-        return f"It is not known whether the drone flies: {reason}."
+        return f"It is unknown whether the drone flies: {reason}."
 
     def _blind_reason(self, now_s: float) -> str:
         """Return why the drone's state is unknown, as a clause."""
@@ -788,7 +786,7 @@ class ControllerSession(Session):
             return "receive_navdata is false"
         port = self._parameter("navdata_port")
         if self._port_problem():
-            return f"port {port} for navdata can't be listened on"
+            return f"port {port} for navdata can't be bound"
         if self._watch.hears_gui(now_s):
             return "navdata has no known state"
         if self._watch.was_reset_pressed:
@@ -801,7 +799,7 @@ class ControllerSession(Session):
         return "nothing" if state is None else state.name.lower().replace("_", " ")
 
     def _taken(self, now_s: float) -> Actions:
-        """Go on, and return what is to be done."""
+        """Continue, and return the actions."""
         self._go_on(now_s)
         self.problems = self._found_problems(now_s)
         self.due_s = self._packet_s
@@ -809,7 +807,7 @@ class ControllerSession(Session):
         return actions
 
 
-#: What comes after each step.
+#: Successor of each step.
 _STEPS: dict[Step, Callable[[ControllerSession, _Flight, float], str | None]] = {
     Step.LISTENING: ControllerSession._has_listened,
     Step.RESETTING: ControllerSession._has_reset,
@@ -819,16 +817,16 @@ _STEPS: dict[Step, Callable[[ControllerSession, _Flight, float], str | None]] = 
 }
 
 
-def _outcome(request: Asked, is_success: bool, sentence: str, *, is_expected: bool = False) -> Action:
-    """Return the outcome for its caller; of a landing without a request, a warning unless it is expected."""
+def _outcome(request: FlightRequest, is_success: bool, sentence: str, *, is_expected: bool = False) -> Action:
+    """Return the outcome for its caller; for a landing without a request, a warning unless it is expected."""
     if request.name == EMERGENCY and not is_success:
         sentence = f"{sentence} {CALL_AGAIN}"
     if not isinstance(request, _OwnLanding):
         return Outcome(request, is_success, sentence)
-    return Note("", sentence if is_success else f"The vehicle has to land, and does not: {sentence}", is_expected)
+    return Note("", sentence if is_success else f"The vehicle must land, but does not: {sentence}", is_expected)
 
 
 def _with_buttons(controls: Controls, pressed: frozenset[str]) -> Controls:
-    """Return the controls with these buttons also pressed."""
+    """Return the controls with these buttons pressed, too."""
     buttons: dict[str, Any] = dict.fromkeys(pressed, True)
     return replace(controls, **buttons)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FollowWatch: whether the drone follows our packets, by the state in its navdata. Pure.
+"""FollowWatch: detects by navdata whether the drone follows our packets. Pure.
 
-The GUI obeys the higher numbers: one packet of another controller makes it ignore ours, and it reports nothing. But a
-drone that hovers as it was commanded reports HOVERING, and one that is steered FLYING. What it reports where the axes
-are next to zero is not known.
+The GUI obeys the higher numbers: after one packet of another controller it ignores ours, without a report. But a drone
+that hovers as commanded reports HOVERING, and one that is steered FLYING. Its report for axes close to zero is unknown.
 
-| seen | believed |
+| observation | conclusion |
 |---|---|
 | in this flight the drone has followed us into both states, and has been in the other one for `patience_s` since it \
-was in ours, or we changed ours | it does not follow |
-| anything else: no navdata, another state, a drone that reports one state for both, late navdata | nothing |
+was in ours, or since we changed ours | it does not follow |
+| anything else: no navdata, another state, a drone that reports one state for both, late navdata | none |
 """
 
 import math
@@ -18,11 +17,11 @@ from drone_bridge.dronegui.codec import Controls, FlightState
 
 #: States of a drone in flight, by whether it hovers.
 FOLLOWING = {FlightState.HOVERING: True, FlightState.FLYING: False}
-#: For how long we have commanded the same before agreement shows that it follows.
+#: Time of a constant command after which agreement shows that the drone follows, s.
 SETTLED_S = 0.5
-#: A longer gap between two reports counts as that much.
+#: Maximum time counted for a gap between two reports, s.
 LONGEST_GAP_S = 0.5
-#: A larger share on an axis steers the drone.
+#: Share above which an axis steers the drone.
 STEERS = 0.05
 
 
@@ -30,26 +29,26 @@ class FollowWatch:
     """Compares the commanded and the reported kind of flight: hover, or not."""
 
     def __init__(self) -> None:
-        self._is_hover: bool | None = None  # commanded last
-        self._is_judged = False  # whether the last packet shows it
-        self._sent_s = math.inf  # since when it is commanded
-        self._agreed: set[bool] = set()  # what the drone has followed us into, in this flight
-        self._shown_s = math.inf  # when there was a state last
-        self._apart_s = 0.0  # for how long the drone has been in the other state
+        self._is_hover: bool | None = None  # in the last command
+        self._is_judged = False  # whether the last packet is unambiguous
+        self._sent_s = math.inf  # start time of the current command
+        self._agreed: set[bool] = set()  # states into which the drone has followed us, in this flight
+        self._shown_s = math.inf  # time of the last state
+        self._apart_s = 0.0  # time that the drone has been in the other state
 
     def restart(self) -> None:
-        """Forget the flight: this process stalled, or the packets begin again."""
+        """Forget the flight, after a stall or a restart of the packets."""
         self._agreed, self._apart_s = set(), 0.0
 
     def sent(self, controls: Controls, now_s: float) -> None:
-        """Note a packet."""
+        """Record a packet."""
         axes = controls.roll, controls.pitch, controls.yaw, controls.gas
         self._is_judged = controls.hover or max(map(abs, axes)) > STEERS
         if self._is_judged and controls.hover is not self._is_hover:
             self._is_hover, self._sent_s, self._apart_s = controls.hover, now_s, 0.0
 
     def shown(self, state: FlightState | None, now_s: float) -> None:
-        """Note the state in navdata."""
+        """Record the state in navdata."""
         elapsed_s, self._shown_s = max(now_s - self._shown_s, 0.0), now_s
         if state not in FOLLOWING:
             self.restart()

@@ -1,29 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GuiSession: what the GUI says to its controllers, and what of their packets a drone in ROS follows. Pure.
+"""GuiSession: state machine of a GUI, whose controllers' packets a ROS drone follows. Pure.
 
-Theory of operation, by the document "Network control protocol" and by what the real GUI does:
+Theory of operation, by the document "Network control protocol" and by the real GUI:
 
-Nobody greets anybody: each sender of packets controls the drone, and the packet with the higher number wins, see
-`device.Gui`. The GUI answers nothing and has no time-out, so the last state would stay in force for ever; here it is in
-force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover, for a service that was not there yet.
+There is no handshake: each sender of packets controls the drone, and the packet with the higher number wins, see
+`device.Gui`. The GUI does not acknowledge packets and has no timeout, so the last state would stay in force forever.
+Here it is in force for `command_timeout`. Meanwhile it is repeated at `rate`, and so is hover, for a service that
+starts later.
 
-| state | the axes | hover is held | ends |
+| state | axes | holds hover | ends |
 |---|---|---|---|
-| WAITING, also after the link was lost | nothing is published | no more | by a packet |
-| SERVING, a state in force | of the last packet | as it is pressed, and while the vehicle is held | after \
+| WAITING, also after the link was lost | nothing is published | no | by a packet |
+| SERVING, a state in force | of the last packet | while pressed, and on hold | after \
 `command_timeout` |
-| SERVING, silent | zero, once | while ours is the last command for the vehicle | by a packet |
-| CLOSED, by `end` | zero | no more | |
+| SERVING, silent | zero, once | while ours is the last command to the vehicle | by a packet |
+| CLOSED, by `end` | zero | no | |
 
-- A press is an edge between two packets, from any senders, and is a call: it is made once, and never again, whatever
-  comes of it. take_off lands a drone that flies, see `session.flying`. On hold only landing and emergency are called.
+- A press is an edge between two packets, from any senders, and causes one call, which is never repeated, with any
+result. take_off lands a flying drone, see `session.flying`. On hold, only landing and emergency are called.
 - reset has two effects, and programs press it in their first packet to restart communication. It calls reset while the
-  drone is known to be on the ground, and otherwise emergency, as the document says. The first press within START_S of
-  a sender's start is withheld then: a start is a sender that is not among the last MAX_CONTROLLERS, or numbers that
-  begin again with 1. `session.controller` has the table of both directions.
-- Right after this process stood still no packet is followed, as it may have waited meanwhile; its presses are lost.
-- Navdata goes to the GUI's own machine and to the hosts that control it: each block of a bridge's unchanged, or else
-  what the vehicle's topics say, NAVDATA_RATE times per second at most.
+drone is known to be on the ground, and otherwise emergency, as in the document. The first press within START_S of a
+sender's start is then withheld: a start is a sender that is not among the last MAX_CONTROLLERS, or numbers that restart
+from 1. `session.controller` has the table of both directions.
+- Right after a stall of this process no packet is followed, because it may be stale. Its presses are lost.
+- Navdata is sent to the GUI's own machine and to its controllers' hosts: each block of a bridge unchanged, or else data
+from the vehicle's topics, at most NAVDATA_RATE times per second.
 """
 
 import math
@@ -61,18 +62,18 @@ from drone_bridge.wire.addresses import AllowedPeers, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
 WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
-#: The presses, and what is held while its button is down: its tag is whether it is to be.
+#: Presses, and the button that is held while it is down, with the wanted state as its tag.
 TAKE_OFF, LAND, RESET, EMERGENCY, HOVER = "takeoff", "land", "reset", "emergency", "hover"
-#: For how long a sender counts as just started, s.
+#: Time for which a sender counts as just started, s.
 START_S = 1.0
-#: No motion: as hover, but for the button.
+#: No motion, without the button hover.
 LEVEL = Controls(hover=False)
 # Counters.
 LATE, REFUSED, UNANSWERED, UNSENT = "late_packets", "refused_presses", "unanswered_presses", "unsent_navdata"
 
 
 class GuiSession(Session):
-    """A GUI's conversation with its controllers."""
+    """GUI's conversation with its controllers."""
 
     def __init__(
         self,
@@ -84,15 +85,15 @@ class GuiSession(Session):
         is_held: Callable[[], bool],
         is_neutral_last: Callable[[], bool],
     ) -> None:
-        """Begin without an operator.
+        """Start without an operator.
 
         Args:
-            parameter: returns the present value of `rate` and `command_timeout`.
-            allowed_peers: who may control the drone.
-            gui: how it differs from the document, and its own host, in the address family of navdata.
-            flying: whether the drone flies, which lasts longer than a session.
-            is_held: returns whether the vehicle is held.
-            is_neutral_last: returns whether the neutral command is the last that anybody gave the vehicle.
+            parameter: returns the current value of `rate` and `command_timeout`.
+            allowed_peers: permitted controllers.
+            gui: differences from the document, and our own host, in the address family of navdata.
+            flying: state of flight, which outlives a session.
+            is_held: returns whether the vehicle is on hold.
+            is_neutral_last: returns whether the vehicle's last command from any source is neutral.
         """
         self.state = WAITING
         self._parameter, self._allowed = parameter, allowed_peers
@@ -100,19 +101,19 @@ class GuiSession(Session):
         self._flying = flying
         self._gui = Gui(self, *gui)
         self._command = OperatorCommand(LEVEL, lambda: parameter("command_timeout"), parameter("rate"))
-        self._hover: bool | None = False  # whether it is held; None: the service has to be called again
-        self._look_s = math.inf  # when hover is looked at again
-        self._now_s, self._sender = -math.inf, ""  # of the packet that is being read
-        self._presses_reset = False  # that packet
+        self._hover: bool | None = False  # whether it is held; None: the service must be called again
+        self._hover_check_s = math.inf  # time of the next check of hover
+        self._now_s, self._sender = -math.inf, ""  # time and sender of the packet that is being read
+        self._presses_reset = False  # whether that packet presses reset
         self._seq = float(FIRST_SEQ)  # of the last packet
-        self._started_s: dict[str, float] = {}  # of the last senders by name, the newest at the end
-        self._withheld_of = ""  # the host whose reset was withheld last, until its next press
-        self._effects: list[Action] = []  # of it
+        self._started_s: dict[str, float] = {}  # start times of the last senders by name, the newest at the end
+        self._withheld_of = ""  # host whose reset was withheld last, until its next press
+        self._effects: list[Action] = []  # of the current packet
 
-    # The operators.
+    # Operators.
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
-        """Take a packet."""
+        """Handle a packet."""
         name = peer_name(source)
         if not self._allowed.allows(source[0]):
             return [Note("refused_peers", f"{name} was refused: it is not in allowed_peers.")]
@@ -126,7 +127,7 @@ class GuiSession(Session):
         except RemoteProtocolError as error:
             return [Note("rejected_input", f"A packet from {name} was refused: {error}")]
         if not isinstance(event, ControlPacket):
-            sentence = f"Packets from {name} arrive late: {event.seq:g} after {event.newest_seq:g}."
+            sentence = f"Ignored a late packet from {name}: {event.seq:g} after {event.newest_seq:g}."
             return [Note(LATE, f"{sentence} A restarted sender must begin with seq 1.", is_ongoing=True)]
         self._note_start(name, event.seq, now_s)
         if self._presses_reset:
@@ -136,39 +137,39 @@ class GuiSession(Session):
             begun.append(Note("", f"Controlled by {name}.", is_expected=True))
         self.state, self.peer, self.is_open = SERVING, name, True
         self.heard_s = now_s
-        self._look_s = now_s + 1 / self._parameter("rate")
+        self._hover_check_s = now_s + 1 / self._parameter("rate")
         self._set_due()
         return [Note("packets"), *begun, *self._effects]
 
     def tick(self, now_s: float) -> Actions:
-        """Repeat the state in force, or end it; and hold hover, or let go of it."""
+        """Repeat the state in force, or end it; hold or release hover."""
         if now_s < self.due_s:
             return []
         was_in_force, self._command.rate = self._command.is_in_force, self._parameter("rate")
         actions = list(self._command.tick(self.peer, now_s))
-        if now_s >= self._look_s:
-            self._look_s = next_due(self._look_s, 1 / self._parameter("rate"), now_s)
+        if now_s >= self._hover_check_s:
+            self._hover_check_s = next_due(self._hover_check_s, 1 / self._parameter("rate"), now_s)
         if self._command.is_in_force:
             is_wanted = self._gui.controls.hover or self._is_held()
         else:
-            # Zero alone would hold the drone level for a while, so that it drifts, even if it was left hovering. Where
-            # the last command is somebody else's, they fly the drone.
+            # Zero would only level the drone for a while, so that it drifts, even if it was left hovering. If the last
+            # command is another program's, that program flies the drone.
             is_wanted = was_in_force or self._is_neutral_last()
         actions += self._hold_hover(is_wanted)
         self._set_due()
         return actions
 
     def resume(self, now_s: float) -> Actions:
-        """Follow no packet until what waited is read, and end a state that has got too old."""
+        """Ignore packets until pending ones are read, and end a stale state."""
         super().resume(now_s)
         actions = self._command.resume(self.peer, now_s)
         self._set_due()
         return actions
 
     def lost(self, now_s: float) -> Actions:
-        """End the state in force, as nobody knows what the operator wants now."""
+        """End the state in force, because the operator is unreachable."""
         self.state, self.is_open = WAITING, False
-        self._look_s = math.inf
+        self._hover_check_s = math.inf
         actions = self._left()
         self._set_due()
         return actions
@@ -177,49 +178,49 @@ class GuiSession(Session):
         self.state, self.is_open, self.is_over, self.due_s = CLOSED, False, True, math.inf
         return self._left()
 
-    # The drone's services.
+    # Services of the drone.
 
     def answered(self, name: str, tag: Any, answer: Answer, now_s: float) -> Actions:
-        """Take what came of a call."""
+        """Handle the result of a call."""
         if name == HOVER and not answer.has_come and not answer.was_displaced and tag == self._hover:
-            self._hover = None  # so that the next packet calls it again
+            self._hover = None  # the next packet calls it again
         if answer.is_success:
             if name == HOVER:
                 return []
             self._flying.done(name)
             return [Note("", f"{name}: {answer.sentence}", is_expected=True)]
         if answer.was_called and not answer.has_come:
-            return [Note(UNANSWERED, f"{name} was pressed, and {answer.sentence}.")]
+            return [Note(UNANSWERED, f"{name} was pressed, but {answer.sentence}.")]
         if name == HOVER and not answer.was_called:
             return []  # a vehicle may lack it
         return [Note(REFUSED, f"{name} was refused: {answer.sentence}")]
 
     def forget_hover(self, now_s: float) -> Actions:
-        """Note that nobody offers hover: a bridge that comes back has forgotten it."""
+        """Record that no node offers hover: a bridge that restarts has forgotten it."""
         self._hover = None
         return []
 
     # Navdata.
 
     def forward(self, block: Navdata, datagram: bytes, now_s: float) -> Actions:
-        """Send a bridge's block on, unchanged."""
+        """Forward a bridge's block unchanged."""
         if isinstance(block, Demo) and block.flight_state is not None:  # 0 is a state, too
             self._flying.shown(block.flight_state.is_airborne)
         return self._sent(block, datagram, now_s)
 
     def send_navdata(self, make: Callable[[FlightState | None], Demo | None], now_s: float) -> Actions:
-        """Send what the vehicle's topics say, if a block is due; `make` gets the drone's state."""
+        """Send data from the vehicle's topics if a block is due; `make` takes the drone's state."""
         if not self._gui.navdata_is_due(now_s):
             return []
         block = make(self._flying.state(self._gui.controls.hover))
         return [] if block is None else self._encoded(block, now_s)
 
     def send_detections(self, block: VisionDetect, now_s: float) -> Actions:
-        """Send what the vehicle's vision detects."""
+        """Send the detections of the vehicle's vision."""
         return self._encoded(block, now_s)
 
     def controllers(self, now_s: float) -> tuple[Any, ...]:
-        """Return the addresses of hosts that control the drone, see `Gui.controllers`. For any thread."""
+        """Return the addresses of the controllers' hosts, see `Gui.controllers`. Thread-safe."""
         return self._gui.controllers(now_s)
 
     def _encoded(self, block: Navdata, now_s: float) -> Actions:
@@ -233,7 +234,7 @@ class GuiSession(Session):
         sent = [Send(datagram, each, UNSENT, counted) for each in self._gui.receivers(now_s)]
         return [*sent, *([Publish(block)] if isinstance(block, Demo) else [])]
 
-    # The Drone of the GUI.
+    # Implementation of the GUI's Drone.
 
     @property
     def is_flying(self) -> bool:
@@ -254,7 +255,7 @@ class GuiSession(Session):
         self._effects += self._command.command(axes, self._now_s)
 
     def _note_start(self, name: str, seq: float, now_s: float) -> None:
-        """Note when the sender of a packet has started."""
+        """Record the start of a packet's sender."""
         begins_again = seq == FIRST_SEQ < self._seq
         if begins_again:
             self._withheld_of = ""
@@ -265,14 +266,14 @@ class GuiSession(Session):
             del self._started_s[next(iter(self._started_s))]
 
     def _press_reset(self, host: str, now_s: float) -> None:
-        """Call reset on the ground and emergency elsewhere, unless the press may only be a program's first packet."""
+        """Call reset on the ground and emergency otherwise, unless the press may only be a program's first packet."""
         if self._flying.is_flying is False:
             self._press(RESET)
         elif now_s < self._started_s[self._sender] + START_S and self._withheld_of != host:
             self._withheld_of = host
             where = "flies" if self._flying.is_flying else "may fly"
             sentence = (
-                f"reset of {self._sender} was withheld: the drone {where}, its motors would stop, and this sender has "
+                f"Withheld the reset of {self._sender}: the drone {where}, its motors would stop, and this sender has "
                 f"just started. To cut the motors, press it again."
             )
             self._effects.append(Note(REFUSED, sentence))
@@ -282,7 +283,7 @@ class GuiSession(Session):
 
     def _press(self, name: str) -> None:
         if name not in (LAND, EMERGENCY) and self._is_held():
-            sentence = f"{name} was pressed, and is refused while the vehicle is held."
+            sentence = f"{name} was pressed, but is refused while the vehicle is on hold."
             self._effects.append(Note(REFUSED, sentence))
             return
         self._flying.pressed(name)
@@ -291,15 +292,15 @@ class GuiSession(Session):
     # Hover.
 
     def _hold_hover(self, is_wanted: bool) -> Actions:
-        """Call hover where that changes something."""
+        """Call hover if that changes its state."""
         if is_wanted == self._hover:
             return []
         self._hover = is_wanted
         return [Call(HOVER, is_wanted)]
 
     def _left(self) -> Actions:
-        """Command zero, then let go of hover: a bridge follows what comes after that."""
+        """Command zero, then release hover: a bridge follows the commands after that."""
         return [*self._command.end(), *self._hold_hover(False)]
 
     def _set_due(self) -> None:
-        self.due_s = min(self._command.due_s, self._look_s)
+        self.due_s = min(self._command.due_s, self._hover_check_s)

@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bits of a packet, in the order of its words: read at any position, and written."""
+"""Bits of a packet in the order of its words, for reading at any position, and writing."""
 
 import numpy as np
 import numpy.typing as npt
 
 from drone_bridge.dronegui.video.layout import WORD_BYTES
 
-#: Bits of a window that are valid at every position.
+#: Valid bits of a window at each position.
 WINDOW_BITS = 25
-#: Zero bits that are readable after the last one of the packet.
+#: Readable zero bits after the last bit of the packet.
 READABLE_BEYOND_END = 256
 _SHIFTS = np.arange(8, dtype=np.uint32)
 
 
 def in_order(data: bytes) -> bytes:
-    """Swap the bytes of each 32-bit word, which turns a packet into the order of its bits, and back.
+    """Swap the bytes of each 32-bit word, which converts a packet to bit order, and back.
 
-    Bytes after the last whole word are dropped.
+    Bytes after the last complete word are dropped.
     """
     return np.frombuffer(data, "<u4", len(data) // WORD_BYTES).byteswap().tobytes()
 
 
 def windows(ordered: bytes) -> npt.NDArray[np.uint32]:
-    """Return for each bit of ordered bytes, and READABLE_BEYOND_END beyond, the 32 bits from there on.
+    """Return the 32 bits from each bit of ordered bytes on, including READABLE_BEYOND_END bits after them.
 
-    The first WINDOW_BITS of them are valid.
+    The first WINDOW_BITS of each are valid.
     """
     padded = np.frombuffer(ordered + bytes(READABLE_BEYOND_END // 8 + WORD_BYTES - 1), np.uint8).astype(np.uint32)
     words = padded[:-3] << 24 | padded[1:-2] << 16 | padded[2:-1] << 8 | padded[3:]
@@ -33,7 +33,7 @@ def windows(ordered: bytes) -> npt.NDArray[np.uint32]:
 
 
 def packed(codes: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> bytes:
-    """Return codes of so many bits each, one after the other, and zero bits up to a whole byte."""
+    """Concatenate codes with these bit lengths, padded with zero bits to a whole byte."""
     ends = np.cumsum(lengths)
     shifts = np.repeat(ends, lengths) - np.arange(1, ends[-1] + 1)
     return np.packbits((np.repeat(codes, lengths) >> shifts & 1).astype(np.uint8)).tobytes()

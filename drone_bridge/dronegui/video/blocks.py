@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planes of a picture cut into the blocks of its macroblocks, and put together again.
+"""Conversion between the planes of a picture and the blocks of its macroblocks.
 
 Blocks are in the packet's order: rows of macroblocks, macroblocks in a row, and Y0, Y1, Y2, Y3, Cb, Cr in each.
 """
@@ -15,7 +15,7 @@ CB, CR = 4, 5
 def joined(
     blocks: npt.NDArray[np.int16], rows: int, columns: int
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16], npt.NDArray[np.int16]]:
-    """Return the planes y, cb and cr of blocks x 8 x 8 samples, in so many rows and columns of macroblocks."""
+    """Join blocks x 8 x 8 samples to the planes y, cb and cr, for this number of macroblock rows and columns."""
     each = blocks.reshape(rows, columns, BLOCKS, 8, 8)
     y = each[:, :, :CB].reshape(rows, columns, 2, 2, 8, 8).transpose(0, 2, 4, 1, 3, 5)
     cb, cr = (each[:, :, n].transpose(0, 2, 1, 3).reshape(8 * rows, 8 * columns) for n in (CB, CR))
@@ -25,7 +25,7 @@ def joined(
 def cut(
     y: npt.NDArray[np.float32], cb: npt.NDArray[np.float32], cr: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Return blocks x 8 x 8 samples of the planes."""
+    """Cut planes into blocks x 8 x 8 samples."""
     rows, columns = y.shape[0] // 16, y.shape[1] // 16
     blocks = np.empty((rows, columns, BLOCKS, 8, 8), np.float32)
     luma = y.reshape(rows, 2, 8, columns, 2, 8).transpose(0, 3, 1, 4, 2, 5)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check a packet before it is sent to programs that decode it with the maker's decoder, which checks nothing.
+"""Check of a packet before it is sent to programs that use the maker's decoder, which checks nothing.
 
-Whatever that decoder would read or write beyond its memory for is refused, though `decode` accepts some of it.
+Packets for which that decoder would access memory out of bounds are refused, although `decode` accepts some of them.
 """
 
 import numpy as np
@@ -14,14 +14,14 @@ from drone_bridge.wire.events import RemoteProtocolError
 
 
 def check(packet: bytes) -> Head:
-    """Return the head of a packet that any decoder reads without harm.
+    """Return the head of a packet that any decoder can read safely.
 
     Raises:
         RemoteProtocolError: `decode` would refuse it, its rows are not aligned to 8 bits, it has macroblocks that are
-            not coded, a DC of 0, or more than its picture.
+            not coded, a DC of 0, or data after its picture.
     """
     if len(packet) > MAX_PACKET_BYTES:
-        raise RemoteProtocolError(f"A video packet has {len(packet)} bytes; {MAX_PACKET_BYTES} are the most.")
+        raise RemoteProtocolError(f"A video packet has {len(packet)} bytes (limit {MAX_PACKET_BYTES}).")
     ordered = in_order(packet)
     head = Head.read(ordered)
     rows, columns = head.height // MACROBLOCK_PIXELS, head.width // MACROBLOCK_PIXELS
@@ -41,5 +41,5 @@ def check(packet: bytes) -> Head:
         len(packet) != WORD_BYTES * words
         or int.from_bytes(ordered, "big") & (1 << 8 * len(packet) - reader.position) - 1
     ):
-        raise RemoteProtocolError(f"A picture of {WORD_BYTES * words} bytes is followed by something else.")
+        raise RemoteProtocolError(f"A picture of {WORD_BYTES * words} bytes is followed by other data.")
     return head

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Y, Cb and Cr of full range (BT.601) to RGB, and back; four pixels share a chroma sample."""
+"""Conversion between full-range Y, Cb and Cr (BT.601) and RGB. Four pixels share a chroma sample."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,12 +8,12 @@ GREY = 128
 
 
 def rgb_of(y: npt.NDArray[np.int16], cb: npt.NDArray[np.int16], cr: npt.NDArray[np.int16]) -> npt.NDArray[np.uint8]:
-    """Return height x width x 3, as the maker's decoder does: of samples that are not clipped, and in 8-bit fractions.
+    """Return height x width x 3, like the maker's decoder: from unclipped samples, with 8-bit fractions.
 
     Args:
-        y: height x width, within +-8192, for which sums stay within 16 bits.
-        cb: height/2 x width/2, likewise.
-        cr: height/2 x width/2, likewise.
+        y: height x width, within +-8192, so that sums fit into 16 bits.
+        cb: height/2 x width/2, within +-8192.
+        cr: height/2 x width/2, within +-8192.
     """
     height, width = y.shape
     blue, red = cb.astype(np.int32) - GREY, cr.astype(np.int32) - GREY
@@ -28,7 +28,7 @@ def rgb_of(y: npt.NDArray[np.int16], cb: npt.NDArray[np.int16], cr: npt.NDArray[
 def planes_of(
     rgb: npt.NDArray[np.uint8],
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return y (height x width), cb and cr (height/2 x width/2) of height x width x 3; chroma is the mean of four."""
+    """Return y (height x width), cb and cr (height/2 x width/2) for height x width x 3. Chroma is the mean of four."""
     height, width, _ = rgb.shape
     y = _luma(rgb.astype(np.float32))
     mean = rgb.reshape(height // 2, 2, width // 2, 2, 3).sum(axis=(1, 3), dtype=np.float32) / 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decode a packet of the AR.Drone's video."""
+"""Decoder of the AR.Drone's video packets."""
 
 import numpy as np
 
@@ -12,18 +12,18 @@ from drone_bridge.dronegui.video.reader import Reader
 from drone_bridge.dronegui.video.transform import samples_of
 from drone_bridge.wire.events import RemoteProtocolError
 
-#: Samples beyond are clipped, to be summed up in 16 bits. No encoder's come near.
+#: Limit at which samples are clipped, so that sums fit into 16 bits. Real encoders stay far below it.
 _MAX_SAMPLE = 2**13 - 1
 
 
 def decode(packet: bytes) -> Picture:
-    """Return the picture of one datagram.
+    """Return the picture in one datagram.
 
     Raises:
-        RemoteProtocolError: it is no whole picture, or not one of the codec and the sizes that are decoded.
+        RemoteProtocolError: it is not a complete picture, or has another codec or size.
     """
     if len(packet) > MAX_PACKET_BYTES:
-        raise RemoteProtocolError(f"A video packet has {len(packet)} bytes; {MAX_PACKET_BYTES} are the most.")
+        raise RemoteProtocolError(f"A video packet has {len(packet)} bytes (limit {MAX_PACKET_BYTES}).")
     ordered = in_order(packet)
     head = Head.read(ordered)
     rows, columns = head.height // MACROBLOCK_PIXELS, head.width // MACROBLOCK_PIXELS

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order of a block's coefficients, and the factor of each."""
+"""Order of a block's coefficients, and the factor of each one."""
 
 import numpy as np
 
 from drone_bridge.dronegui.video.layout import MAX_QUANTIZER, TABLE_MODE, TABLE_MODE_QUANTIZER
 
-#: Place along the zigzag -> 8 * row + column, as in JPEG. The row is the vertical frequency.
+#: Position along the zigzag -> 8 * row + column, as in JPEG. The row is the vertical frequency.
 ZIGZAG = np.array(
     (
         *(0, 1, 8, 16, 9, 2, 3, 10),
@@ -19,7 +19,7 @@ ZIGZAG = np.array(
     )
 )
 _ROWS, _COLUMNS = np.divmod(ZIGZAG, 8)
-#: Place along the zigzag -> 8 * column + row: transforms take blocks column by column.
+#: Position along the zigzag -> 8 * column + row: transforms process blocks by column.
 TRANSPOSED_ZIGZAG = 8 * _COLUMNS + _ROWS
 
 
@@ -27,6 +27,6 @@ def _factors(quantizer: int) -> list[int]:
     return (1 + (1 + _ROWS + _COLUMNS) * quantizer).tolist()  # type: ignore[no-any-return]
 
 
-#: [quantizer, place along the zigzag] -> coefficient of level 1. No picture has quantizer 0.
+#: [quantizer, position along the zigzag] -> coefficient of level 1. Quantizer 0 does not exist.
 FACTORS = np.array([_factors(quantizer) for quantizer in range(MAX_QUANTIZER + 1)] + [_factors(TABLE_MODE_QUANTIZER)])
 assert len(FACTORS) == TABLE_MODE + 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encode a picture as the AR.Drone sends it: every macroblock coded, codes of the documents only."""
+"""Encoder of the AR.Drone's video packets: each macroblock is coded, with documented codes only."""
 
 from dataclasses import replace
 
@@ -41,28 +41,28 @@ from drone_bridge.wire.events import LocalProtocolError
 
 
 def encode(rgb: npt.NDArray[np.uint8], quantizer: int = TABLE_MODE, number: int = 0) -> bytes:
-    """Return the packet of a picture, MAX_PACKET_BYTES long at most.
+    """Return the packet of a picture, at most MAX_PACKET_BYTES long.
 
     Args:
         rgb: height x width x 3, of one of SIZES.
         quantizer: 1 (finest) to 30, or 31, which is as fine as 2. If the packet would be too long, a coarser one is
-            taken; with 30 every picture fits. The finest cut high contrast, as levels are limited to 127.
-        number: the picture's count, of which 32 bits are sent.
+            used. All pictures fit with 30. The finest ones reduce high contrast, as levels are limited to 127.
+        number: counter of the picture, of which 32 bits are sent.
 
     Raises:
-        LocalProtocolError: another shape or type of `rgb`, or another quantizer.
+        LocalProtocolError: `rgb` has another shape or type, or the quantizer is out of range.
     """
     shape = tuple(rgb.shape)
     if rgb.dtype != np.uint8 or len(shape) != 3 or shape[2] != 3 or (shape[1], shape[0]) not in SIZES:
         known = " or ".join(f"{height} x {width} x 3" for width, height in SIZES)
-        raise LocalProtocolError(f"A picture is {rgb.dtype} of shape {shape}; uint8 of {known} can be encoded.")
+        raise LocalProtocolError(f"A picture is {rgb.dtype} of shape {shape}, not uint8 of {known}.")
     if not 1 <= quantizer <= TABLE_MODE:
-        raise LocalProtocolError(f"The quantizer is {quantizer}; 1 to {TABLE_MODE} can be encoded.")
+        raise LocalProtocolError(f"The quantizer is {quantizer}, not from 1 to {TABLE_MODE}.")
     rows = shape[0] // MACROBLOCK_PIXELS
     coefficients = coefficients_of(blocks.cut(*colours.planes_of(rgb)), rows)
     head = Head(shape[1], shape[0], quantizer, number & 0xFFFFFFFF)
     packet = _packet(head, coefficients)
-    # It ends: with MAX_QUANTIZER, the energy of samples from 0 to 255 buys codes of 52 kB at most, at 320 x 240.
+    # This terminates: with MAX_QUANTIZER, samples from 0 to 255 need at most 52 kB of codes, at 320 x 240.
     while len(packet) > MAX_PACKET_BYTES:
         head = replace(head, quantizer=_coarser(head.quantizer))
         packet = _packet(head, coefficients)
@@ -74,7 +74,7 @@ def _coarser(quantizer: int) -> int:
 
 
 def _packet(head: Head, coefficients: npt.NDArray[np.float32]) -> bytes:
-    """Return the packet of a picture, however long: head, rows and end, each aligned to whole bytes."""
+    """Return the packet of a picture, of any length: head, rows and end, each aligned to whole bytes."""
     columns = head.width // MACROBLOCK_PIXELS
     codes, lengths, firsts = _codes_of_blocks(_levels(coefficients, head.quantizer))
     row_firsts = firsts[:: columns * BLOCKS]
@@ -91,9 +91,9 @@ def _packet(head: Head, coefficients: npt.NDArray[np.float32]) -> bytes:
 
 
 def _levels(coefficients: npt.NDArray[np.float32], quantizer: int) -> Integers:
-    """Return the levels nearest to coefficients: blocks x 64, along the zigzag.
+    """Quantize coefficients to the nearest levels: blocks x 64, along the zigzag.
 
-    A DC is never 0: the decoder of the GUI's programs would run past such a block.
+    A DC is never 0, because the decoder of the GUI's programs would read past such a block.
     """
     levels = np.rint(coefficients.take(TRANSPOSED_ZIGZAG, axis=1) / FACTORS[quantizer].astype(np.float32))
     levels[:, 0] = np.clip(levels[:, 0], 1, MAX_DC)
@@ -105,8 +105,8 @@ def _levels(coefficients: npt.NDArray[np.float32], quantizer: int) -> Integers:
 def _codes_of_blocks(levels: Integers) -> tuple[Integers, Integers, Integers]:
     """Return all codes of a picture's blocks, their lengths in bits, and the index of each block's first code.
 
-    The first code of a block is its DC, preceded by the head of its macroblock where it is Y0. The last pair of a block
-    includes the end of the block.
+    The first code of a block is its DC, after the head of its macroblock for Y0. The last pair of a block includes the
+    end of the block.
     """
     block, place = np.nonzero(levels[:, 1:])
     place += 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Head of a picture: read with the reason if the picture can't be decoded, and written."""
+"""Head of a picture: parsing, with a reason if it can't be decoded, and writing."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from drone_bridge.wire.events import RemoteProtocolError
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Head of a picture that is decoded and encoded.
+    """Head of a supported picture.
 
     Attributes:
         width: in pixels.
         height: in pixels.
         quantizer: of row 0.
-        number: the drone's count of its pictures, 32 bits.
+        number: the drone's picture counter, 32 bits.
     """
 
     width: int
@@ -25,9 +25,9 @@ class Head:
 
     @classmethod
     def read(cls, ordered: bytes) -> "Head":
-        """Read the head of a packet whose bytes are in the order of its bits. Raises RemoteProtocolError."""
+        """Read the head of a packet in bit order. Raises RemoteProtocolError."""
         if 8 * len(ordered) < HEAD_BITS:
-            raise RemoteProtocolError(f"A video packet of {len(ordered)} bytes in whole words is cut short.")
+            raise RemoteProtocolError(f"A video packet is truncated at {len(ordered)} bytes.")
         fields = _fields(ordered)
         if fields["start"] == P264_START:
             raise RemoteProtocolError(
@@ -65,7 +65,7 @@ def _fields(ordered: bytes) -> dict[str, int]:
 
 
 def checked_quantizer(quantizer: int, row: int) -> int:
-    """Return the quantizer of a row; raises RemoteProtocolError if there is no such one."""
+    """Return the quantizer of a row. Raises RemoteProtocolError if it is invalid."""
     if not quantizer:
         raise RemoteProtocolError(f"Row {row} of a picture has quantizer 0; 1 to 31 are allowed.")
     return quantizer

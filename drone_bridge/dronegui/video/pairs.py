@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of (run, level) in a packet: where a pair that starts at any bit leads to.
+"""Pairs of (run, level) in a packet: the position after a pair that starts at any bit.
 
-Where pairs start is known only once those ahead of them are read, which is too slow code by code in Python. So numpy
-looks up the length of the pair that would start at *each* bit of the packet. Following these steps several at a time
-finds the end of any block in a few hops, and all blocks together are then read pair by pair.
+The start of a pair is known only after the previous pairs were read, which is too slow code by code in Python. Instead,
+numpy looks up the length of the pair that would start at *each* bit of the packet. Following several of these steps at
+a time finds the end of any block in a few hops. All blocks are then read together, pair by pair.
 """
 
 import numpy as np
@@ -23,18 +23,18 @@ from drone_bridge.dronegui.video.run_level import (
 )
 
 _DOUBLINGS = 4
-#: Hops that lead from the first of a block's pairs to its end, the 64th at most.
+#: Hops from the first pair of a block to its end, the 64th pair at most.
 _MAX_HOPS = COEFFICIENTS // 2**_DOUBLINGS
 
 
 class Pairs:
-    """The pairs of a packet."""
+    """Pairs of a packet."""
 
     def __init__(self, windows: npt.NDArray[np.uint32]) -> None:
-        """Look up the pair at each bit of the windows of a packet.
+        """Look up the pair at each bit of a packet's windows.
 
-        A pair that ends a block leads to itself. One that is none, or that leads out of the packet, leads to its end,
-        where there are zeros alone, which are no pair and lead to themselves.
+        A pair that ends a block points to itself. An invalid one, or one that leaves the packet, points to the packet's
+        end, where zeros are invalid pairs that point to themselves.
         """
         self._windows = windows
         beyond = len(windows) - READABLE_BEYOND_END
@@ -56,7 +56,7 @@ class Pairs:
         self._hop: memoryview = hop.data
 
     def after_block(self, first: int) -> int | None:
-        """Return the position after the end of the block whose first pair is here, or None if it has no end."""
+        """Return the position after the block whose first pair is here, or None if it has no end."""
         at = first
         for _ in range(_MAX_HOPS):
             at = self._hop[at]
@@ -66,7 +66,7 @@ class Pairs:
         return None
 
     def of_blocks(self, firsts: Integers) -> tuple[Integers, Integers, Integers]:
-        """Return each level, the index of its block, and its place along the zigzag, which may be beyond the block.
+        """Return each level, the index of its block, and its position along the zigzag, which may exceed the block.
 
         Args:
             firsts: positions of the first pairs of blocks that have an end.
@@ -87,5 +87,5 @@ class Pairs:
         return levels, blocks, places
 
     def _codes(self, at: Integers, bits: Lengths) -> Integers:
-        """Return so many bits at positions, as numbers."""
+        """Return this number of bits at positions, as numbers."""
         return self._windows.take(at).astype(np.int64) >> np.uint8(32) - bits

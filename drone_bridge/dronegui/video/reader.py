@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reader of a packet's rows: where the levels of each block are, and its coefficients."""
+"""Reader of a packet's rows: positions of the blocks' levels, and their coefficients."""
 
 from dataclasses import dataclass, field
 
@@ -31,20 +31,20 @@ _MAX_SKIPPED_BYTES = 3
 
 @dataclass(slots=True)
 class Levels:
-    """Where a packet has the levels of its blocks."""
+    """Positions of the levels of a packet's blocks."""
 
     windows: npt.NDArray[np.uint32]
     pairs: Pairs
-    #: Of each coded block: its number, its quantizer, and the position of its DC.
+    #: Number, quantizer, and position of the DC, for each coded block.
     coded: list[int] = field(default_factory=list)
     quantizers: list[int] = field(default_factory=list)
     dc_positions: list[int] = field(default_factory=list)
-    #: Of each that has pairs: its index in `coded`, and the position of the first pair.
+    #: Index in `coded`, and position of the first pair, for each block that has pairs.
     with_pairs: list[int] = field(default_factory=list)
     first_pairs: list[int] = field(default_factory=list)
 
     def coefficients(self, count: int) -> npt.NDArray[np.float64]:
-        """Return the coefficients of so many blocks: count x 64, each column by column. Raises RemoteProtocolError."""
+        """Return the coefficients of blocks: count x 64, each by column. Raises RemoteProtocolError."""
         coefficients = np.zeros((count, COEFFICIENTS))
         if not self.coded:
             return coefficients
@@ -71,20 +71,20 @@ class Reader:
         self._levels = Levels(of_bits, Pairs(of_bits))
         self._at = HEAD_BITS
         self._row = 0
-        #: Zero bytes skipped ahead of start codes.
+        #: Zero bytes skipped before start codes.
         self.skipped_bytes = 0
 
     @property
     def position(self) -> int:
-        """The bit after the last one that was read."""
+        """Bit after the last one that was read."""
         return self._at
 
     def read(self, rows: int, columns: int, quantizer: int) -> Levels:
-        """Return where the levels are, from the end of the head to the end of the picture; raises RemoteProtocolError.
+        """Return the levels between the end of the head and the end of the picture. Raises RemoteProtocolError.
 
         Args:
-            rows: of macroblocks.
-            columns: of macroblocks.
+            rows: number of macroblock rows.
+            columns: number of macroblock columns.
             quantizer: of row 0.
         """
         for row in range(rows):
@@ -107,9 +107,9 @@ class Reader:
             self._at += 8
             self.skipped_bytes += 1
         if self._at + START_BITS > self._end:
-            raise RemoteProtocolError(f"A picture is cut short: its start code {expected:#x} is missing.")
+            raise RemoteProtocolError(f"A picture is truncated: its start code {expected:#x} is missing.")
         if start != expected:
-            raise RemoteProtocolError(f"A picture has the start code {start:#x} where {expected:#x} is due.")
+            raise RemoteProtocolError(f"A picture has the start code {start:#x} instead of {expected:#x}.")
         self._at += START_BITS
 
     def _read_macroblock(self, block: int, quantizer: int) -> None:
@@ -119,9 +119,9 @@ class Reader:
             self._at += 1
             return
         if not head & ALWAYS:
-            raise RemoteProtocolError(f"Row {self._row} of a picture has a macroblock without its mark.")
+            raise RemoteProtocolError(f"Row {self._row} of a picture has a macroblock without its marker bit.")
         if head & CHANGES_QUANTIZER:
-            raise RemoteProtocolError(f"Row {self._row} of a picture changes its quantizer, which is not decoded.")
+            raise RemoteProtocolError(f"Row {self._row} of a picture changes its quantizer, which is not supported.")
         levels, at = self._levels, self._at + MACROBLOCK_HEAD_BITS
         levels.quantizers += [quantizer] * BLOCKS
         for number in range(BLOCKS):
@@ -143,4 +143,4 @@ class Reader:
 
     def _refuse_beyond_end(self) -> None:
         if self._at >= self._end:
-            raise RemoteProtocolError(f"A picture is cut short in its row {self._row}.")
+            raise RemoteProtocolError(f"A picture is truncated in its row {self._row}.")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variable-length codes of runs of zeros and of levels.
 
-Each code starts with zeros whose count says how long it is. From two zeros on, a run's code is the run itself as a
-number, and a level's code is its magnitude followed by its sign. So codes need tables of their lengths alone.
+Each code starts with zeros, whose number determines its length. From two zeros on, a run's code is the run itself as a
+number, and a level's code is its magnitude followed by its sign. So codes need only tables of their lengths.
 """
 
 import numpy as np
@@ -11,14 +11,14 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 Lengths = npt.NDArray[np.uint8]
 
-#: Zeros that the longest code of a run, and that of a level, start with.
+#: Number of zeros at the start of the longest code of a run, and of a level.
 MAX_RUN_ZEROS = 6
 MAX_LEVEL_ZEROS = 10
-#: Bits from which the length of any code is told.
+#: Number of bits that determine the length of any code.
 PREFIX_BITS = MAX_LEVEL_ZEROS + 1
-#: Level of greatest magnitude whose code the documents have.
+#: Largest level with a documented code.
 MAX_WRITTEN_LEVEL = 127
-END_OF_BLOCK, END_OF_BLOCK_BITS = 0b1_01, 3  # run 0, and the end in place of a level
+END_OF_BLOCK, END_OF_BLOCK_BITS = 0b1_01, 3  # run 0, and the end instead of a level
 
 
 def _bit_lengths(count: int) -> Integers:
@@ -27,36 +27,36 @@ def _bit_lengths(count: int) -> Integers:
 
 
 _PREFIX_ZEROS = PREFIX_BITS - _bit_lengths(1 << PREFIX_BITS)
-#: Length in bits of the run's code that starts with this prefix; 0 if there is none.
+#: Length in bits of the run code that starts with this prefix; 0 if there is none.
 RUN_BITS = np.where(_PREFIX_ZEROS < 2, _PREFIX_ZEROS + 1, 2 * _PREFIX_ZEROS).astype(np.uint8)
 RUN_BITS[_PREFIX_ZEROS > MAX_RUN_ZEROS] = 0
-#: Length in bits of the level's code that starts with this prefix; 0 if there is none.
+#: Length in bits of the level code that starts with this prefix; 0 if there is none.
 LEVEL_BITS = np.where(_PREFIX_ZEROS < 2, 2, 2 * _PREFIX_ZEROS + 1).astype(np.uint8)
 LEVEL_BITS[_PREFIX_ZEROS > MAX_LEVEL_ZEROS] = 0
-#: Whether this prefix is the end of a block, where a level is due.
+#: Whether this prefix is the end of a block, at the position of a level.
 IS_END = _PREFIX_ZEROS == 1
 
 _NUMBER_BITS = _bit_lengths(MAX_WRITTEN_LEVEL + 1)
 
 
 def run_of(code: Integers, bits: Lengths) -> Integers:
-    """Return the runs of codes, each given as a number of so many bits."""
+    """Return the runs of codes, each a number with this many bits."""
     return np.where(bits > 2, code, bits - np.uint8(1))
 
 
 def level_of(code: Integers) -> Integers:
-    """Return the levels of codes, each given as a number; 0 for the end of a block."""
+    """Return the levels of codes, each a number; 0 for the end of a block."""
     magnitude = code >> 1
     return np.where(code & 1, -magnitude, magnitude)
 
 
 def codes_of_runs(runs: Integers) -> tuple[Integers, Integers]:
-    """Return codes and their lengths in bits of runs from 0 to 62."""
+    """Return codes, and their lengths in bits, of runs from 0 to 62."""
     return np.maximum(runs, 1), np.where(runs < 2, runs + 1, 2 * _NUMBER_BITS.take(runs))
 
 
 def codes_of_levels(levels: Integers) -> tuple[Integers, Integers]:
-    """Return codes and their lengths in bits of levels up to MAX_WRITTEN_LEVEL, none of them 0."""
+    """Return codes, and their lengths in bits, of levels up to MAX_WRITTEN_LEVEL, none of them 0."""
     magnitudes = np.abs(levels)
     lengths = np.where(magnitudes == 1, 2, 2 * _NUMBER_BITS.take(magnitudes) + 1)
     return magnitudes << 1 | (levels < 0), lengths

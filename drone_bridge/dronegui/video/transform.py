@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cosine transforms of blocks, scaled as in JPEG: a DC of 8 is a sample of 1.
 
-Both are products of matrices, one for each row of macroblocks. A product of the whole picture is large enough for BLAS
-to share among threads, which then spin.
+Both are products of matrices, one per row of macroblocks. For a product of the whole picture, BLAS would start threads,
+which then spin.
 """
 
 from typing import TypeVar
@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 
-#: [sample, frequency], in units of 2**-13: rows 0 to 3; the others mirror them.
-#: It is the sum of the 13-bit algorithm of Loeffler, Ligtenberg and Moschytz, which rounds some entries by themselves.
+#: [sample, frequency], in units of 2**-13. Rows 0 to 3; the others mirror them. It is the result of the 13-bit
+#: algorithm of Loeffler, Ligtenberg and Moschytz, which rounds some entries separately.
 _UPPER_HALF = np.array(
     [
         [8192, 11363, 10703, 9633, 8192, 6437, 4433, 2260],
@@ -30,16 +30,16 @@ _FORWARD = np.cos((2 * np.arange(8) + 1) * _FREQUENCIES * np.pi / 16) / np.where
 
 
 def samples_of(coefficients: npt.NDArray[np.float64], rows: int) -> npt.NDArray[np.float64]:
-    """Return the samples of blocks, as whole numbers that are not clipped.
+    """Return the samples of blocks, as unclipped whole numbers.
 
-    Both passes are sums of integers far below 2**53, and so exact.
+    Both passes are sums of integers far below 2**53, and therefore exact.
 
     Args:
-        coefficients: blocks x 64 whole numbers, each block column by column.
-        rows: of macroblocks in the picture.
+        coefficients: blocks x 64 whole numbers, each block by column.
+        rows: number of macroblock rows in the picture.
 
     Returns:
-        blocks x 8 x 8, each block row by row.
+        blocks x 8 x 8, each block by row.
     """
     columns_done = _times(coefficients, _INVERSE, rows)
     columns_done = np.floor((columns_done + 2**11) * 2.0**-12)
@@ -49,11 +49,11 @@ def samples_of(coefficients: npt.NDArray[np.float64], rows: int) -> npt.NDArray[
 
 
 def coefficients_of(samples: npt.NDArray[np.float32], rows: int) -> npt.NDArray[np.float32]:
-    """Return the coefficients of blocks: blocks x 64, each column by column.
+    """Return the coefficients of blocks: blocks x 64, each by column.
 
     Args:
         samples: blocks x 8 x 8.
-        rows: of macroblocks in the picture.
+        rows: number of macroblock rows in the picture.
     """
     forward = _FORWARD.astype(np.float32)
     rows_done = _times(samples, forward, rows)
@@ -61,6 +61,6 @@ def coefficients_of(samples: npt.NDArray[np.float32], rows: int) -> npt.NDArray[
 
 
 def _times(blocks: npt.NDArray[_Float], matrix: npt.NDArray[_Float], rows: int) -> npt.NDArray[_Float]:
-    """Return blocks x 8 x 8: each row of eight of each block times the matrix's transpose."""
+    """Return blocks x 8 x 8: each row of eight of each block times the transposed matrix."""
     products: npt.NDArray[_Float] = np.ascontiguousarray(blocks).reshape(rows, -1, 8) @ matrix.T
     return products.reshape(-1, 8, 8)
