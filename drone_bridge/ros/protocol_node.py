@@ -149,6 +149,7 @@ class ProtocolNode(LifecycleNode):
         """Create the node. The options are rclpy's, such as `namespace` and `parameter_overrides`."""
         #: Callbacks that undo configure, in reverse order.
         self.cleanup = contextlib.ExitStack()
+        self._kept_subscriptions: list[Any] = []
         super().__init__(name, **options)
         self.parameters = DeclaredParameters(self, declarations, keep_refused=True)
         self._protocol_name = name.rpartition("_")[0]  # for example testbed, of testbed_bridge
@@ -218,7 +219,7 @@ class ProtocolNode(LifecycleNode):
         try:
             self.set_up()
         except ValueError:
-            self.cleanup.close()
+            self._clean_up()
             raise
         self._publishes_clock = "publish_clock" in self.parameters and self.parameters["publish_clock"]
         self._configured_hardware_id = self.hardware_id()
@@ -271,9 +272,15 @@ class ProtocolNode(LifecycleNode):
     def _undo(self, state: str) -> TransitionCallbackReturn:
         """Undo activate and configure, even if incomplete. `state` is the next state."""
         self.leave()
-        self.cleanup.close()
+        self._clean_up()
         self.parameters.freeze(state)
         return TransitionCallbackReturn.SUCCESS
+
+    def _clean_up(self) -> None:
+        """Undo `set_up`, even if incomplete."""
+        self.cleanup.close()
+        while self._kept_subscriptions:
+            self.destroy_subscription(self._kept_subscriptions.pop())
 
     def leave(self) -> None:
         """Send the neutral command and close the link. Thread-safe and idempotent."""
@@ -290,7 +297,7 @@ class ProtocolNode(LifecycleNode):
         self.hold.finish()
 
     def destroy_node(self) -> None:
-        self.cleanup.close()
+        self._clean_up()
         super().destroy_node()
 
     def _open_wire_log(self) -> "WireLog | None":
@@ -503,14 +510,15 @@ class ProtocolNode(LifecycleNode):
         subscribe(self, message_type, topic, callback, depth, callback_group=group, overridable=options, keep=keep)
 
     def keep_subscription(self, subscription: Any) -> None:
-        """Register a subscription to be destroyed at cleanup."""
-        self.cleanup.callback(self.destroy_subscription, subscription)
+        """Register a subscription to be destroyed at cleanup, unless `end_subscriptions` does that before."""
+        self._kept_subscriptions.append(subscription)
 
     def end_subscriptions(self, topic: str) -> None:
-        """Destroy all subscriptions to a topic, including those of `make_subscription`. For the executor."""
+        """Destroy the subscriptions to a topic, including those of `make_subscription`. For the executor."""
         name = self.resolve_topic_name(topic)
-        for subscription in tuple(self.subscriptions):
+        for subscription in tuple(self._kept_subscriptions):
             if subscription.topic_name == name:
+                self._kept_subscriptions.remove(subscription)
                 self.destroy_subscription(subscription)
 
     def make_client(self, service_type: type, name: str) -> "Client[Any, Any]":
