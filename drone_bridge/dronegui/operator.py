@@ -36,7 +36,7 @@ from drone_bridge.programs.operator import FAREWELLS, Operator
 from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import not_negative, port, positive
 from drone_bridge.programs.plan import Leg
-from drone_bridge.programs.program import print_event, print_retry, run_program
+from drone_bridge.programs.program import LimitedReports, print_event, print_retry, run_program
 from drone_bridge.wire.events import RemoteProtocolError
 
 SEND_PERIOD_S = 0.05
@@ -67,6 +67,7 @@ class Client(Operator):
         super().__init__(options.plan, cancellation)
         self._video = video
         self._has_picture = False
+        self._rejected_video = LimitedReports()
         self.demo: Demo | None = None  # newest navdata
         self._gui, self._navdata, self._options = gui, navdata, options
         self._protocol = ControllerConnection()
@@ -139,17 +140,16 @@ class Client(Operator):
                 print_event(f"received {navdata_text(block)}")
 
     def _report_video(self) -> None:
-        """Report the first received picture of the video, and ignore later ones."""
-        while self._video and (received := self._video.receive()):
-            if self._has_picture:
-                continue
-            try:
-                picture = decode(received.data)
-            except RemoteProtocolError as error:
-                print_event(f"received invalid video: {error}")
-                continue
-            self._has_picture = True
-            print_event(f"receiving video of {picture.width} x {picture.height} pixels")
+        """Report the first picture of the video, and read no later ones."""
+        if self._has_picture or not self._video or not (received := self._video.receive()):
+            return
+        try:
+            picture = decode(received.data)
+        except RemoteProtocolError as error:
+            self._rejected_video.print(f"received invalid video: {error}")
+            return
+        self._has_picture = True
+        print_event(f"receiving video of {picture.width} x {picture.height} pixels")
 
     def _send(self, controls: Controls) -> None:
         """Send a state, and record whether the port is open."""

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripted GUI's legs are on the wire."""
+"""What the scripted GUI's legs are on the wire, and what it does beside."""
+
+from types import SimpleNamespace
+
+import pytest
 
 from drone_bridge.dronegui import operator as dronegui
 from drone_bridge.dronegui.codec import Controls
-from drone_bridge.programs.plan import Leg
+from drone_bridge.net.connector import Cancellation
+from drone_bridge.programs.plan import Leg, parse_plan
 
 
 class Drone:
@@ -17,3 +22,22 @@ def test_legs_are_fractions_of_full_scale():
     assert controls == Controls(hover=False, roll=0.2, pitch=-0.1, yaw=-0.5, gas=0.5)
     assert dronegui.controls_for(Leg(1.0, forward=50.0), Drone).pitch == -1.0
     assert dronegui.controls_for(Leg(2.0), Drone) == Controls(hover=True)
+
+
+class Flood:
+    """A port of which there is always more to read."""
+
+    reads = 0
+
+    def receive(self):
+        self.reads += 1
+        return SimpleNamespace(data=b"no picture")
+
+
+@pytest.mark.parametrize("has_picture", [False, True])
+def test_a_flood_of_video_holds_up_no_command(has_picture):
+    options, video = SimpleNamespace(plan=parse_plan("1s")), Flood()
+    client = dronegui.Client(None, None, video, options, Cancellation())
+    client._has_picture = has_picture
+    client.listen(0.0)
+    assert video.reads == (0 if has_picture else 1)
