@@ -78,7 +78,7 @@ export interface Goal {
 
 /** From the server; its `op` tells which fields it has. */
 interface Message {
-  op: "token" | "vehicles" | "stopped" | "refused";
+  op: "token" | "vehicles" | "stopped" | "refused" | "watching";
   token: number;
   vehicles: Vehicle[];
   unanswered: { topic: string; name: string }[];
@@ -88,6 +88,8 @@ interface Message {
   max_speed: number | null;
   number: number;
   reason: string;
+  recording: string;
+  link: string;
 }
 
 const SUBPROTOCOL = "drone_bridge.helm.v1";
@@ -113,7 +115,7 @@ interface WantedStop {
   number: number;
 }
 
-/** Sends "change", "open" and "stop" events, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
+/** Sends "change", "open" and "stop" events, "watching" with a link as detail, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
 export class Helm extends EventTarget {
   vehicles: Vehicle[] = [];
   /** The vehicles that have gone without an answer to STOP. */
@@ -264,6 +266,11 @@ export class Helm extends EventTarget {
     this.#send({ op: "goal", vehicle: topic, frame, x, y, z });
   }
 
+  /** Have the server play a recording: a "watching" event has its link. */
+  watch(recording: string): void {
+    this.#send({ op: "watch", recording });
+  }
+
   cancelGoal(topic: string): void {
     this.#send({ op: "cancel_goal", vehicle: topic });
   }
@@ -311,6 +318,8 @@ export class Helm extends EventTarget {
     } else if (message.op === "stopped") {
       if (message.number === this.#wanted?.number) this.#wanted = undefined;
       this.#changed();
+    } else if (message.op === "watching") {
+      this.dispatchEvent(new CustomEvent("watching", { detail: message }));
     } else if (message.op === "refused") {
       this.dispatchEvent(new CustomEvent("refused", { detail: message.reason }));
     }

@@ -14,10 +14,12 @@ import hashlib
 import json
 import logging
 import os
+import re
 import socket
 import threading
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import unquote
 
@@ -32,7 +34,7 @@ from websockets.typing import Subprotocol
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.tools.web import page
-from drone_bridge.tools.web.access import Access
+from drone_bridge.tools.web.access import VIEW_ONLY, Access
 from drone_bridge.tools.web.pilots import Pilots
 
 FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
@@ -53,6 +55,9 @@ MAX_MESSAGE_BYTES = 2**20
 """Of what a viewer sends: the request of a service at most."""
 PING_PERIOD_S = 5.0
 PING_TIMEOUT_S = 15.0
+PART_BYTES = 2**18
+"""Of a file, which wait to be taken by a client at a time."""
+PART_PERIOD_S = 0.005
 REQUEST_TIMEOUT_S = 5.0
 """From a connection to its request; the answer may take longer: a recording is read for it."""
 MAX_STALL_S = 60
@@ -120,6 +125,7 @@ class FrontDoor:
         self._handlers[HELM_SUBPROTOCOL] = pilots
         # The first one tells a page why it is not let in: of a WebSocket that is refused, it does not hear the reason.
         self._documents: dict[str, Callable[[], Any]] = {"/access.json": dict}
+        self._files: dict[str, Callable[[str], Path | None]] = {}
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._ready = threading.Event()
@@ -138,6 +144,10 @@ class FrontDoor:
     def offer(self, name: str, make: Callable[[], Any]) -> None:
         """Hand out what is made, in a thread of its own, as JSON under this name, to those who may connect."""
         self._documents[f"/{name}"] = make
+
+    def offer_files(self, folder: str, find: Callable[[str], Path | None]) -> None:
+        """Hand out files by their names in a folder of the address, to clients that may change something."""
+        self._files[f"/{folder}"] = find
 
     def open(self) -> int:
         """Listen, and return the port: where the wanted one is taken, one of the PORTS_TRIED from it on.
@@ -225,11 +235,15 @@ class FrontDoor:
         connection.note_request()
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
         refusal = self._access.refusal(request.path, request.headers.get("Host", ""), request.headers.get("Origin"))
-        make = self._documents.get(unquote(request.path.partition("?")[0]))
+        path = unquote(request.path.partition("?")[0])
+        make, (folder, _, name) = self._documents.get(path), path.rpartition("/")
         if not is_websocket:
             # Files of the page are no secret, and a page without the secret says so itself.
-            if refusal and (make or not self._access.secret):
+            find = self._files.get(folder)
+            if refusal and (make or find or not self._access.secret):
                 return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
+            if find:
+                return await self._answer_with_file(connection, find, name)
             if make:
                 document = await self._loop.run_in_executor(None, make)  # which may wait for DDS
                 return _response(HTTPStatus.OK, "application/json", json.dumps(document).encode())
@@ -238,6 +252,37 @@ class FrontDoor:
             return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
         connection.admit()
         return None
+
+    async def _answer_with_file(
+        self, connection: ServerConnection, find: Callable[[str], Path | None], name: str
+    ) -> Response:
+        if not self._may_change(connection):
+            return _response(HTTPStatus.FORBIDDEN, "text/plain", VIEW_ONLY.encode())
+        file = await self._loop.run_in_executor(None, find, name)
+        if file is None:
+            return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
+        return await self._send_file(connection, file, f"{name}{file.suffix}")
+
+    async def _send_file(self, connection: ServerConnection, file: Path, name: str) -> Response:
+        """Send a file of any size in parts, at the client's pace. The returned response comes too late to be sent."""
+        transport = connection.transport
+        response = _response(HTTPStatus.OK, "application/octet-stream", b"")
+        with file.open("rb") as content:
+            left = os.fstat(content.fileno()).st_size  # a recording may still grow
+            del response.headers["Content-Length"]
+            response.headers["Content-Length"] = str(left)
+            response.headers["Content-Disposition"] = f'attachment; filename="{re.sub(r"[^a-zA-Z0-9_.-]", "_", name)}"'
+            transport.write(response.serialize())
+            while left and not transport.is_closing():
+                part = await self._loop.run_in_executor(None, content.read, min(left, PART_BYTES))
+                if not part:
+                    break
+                left -= len(part)
+                transport.write(part)
+                while transport.get_write_buffer_size() and not transport.is_closing():
+                    await asyncio.sleep(PART_PERIOD_S)
+        transport.close()
+        return response
 
     async def _dispatch(self, connection: ServerConnection) -> None:
         assert connection.subprotocol  # or it was refused

@@ -32,6 +32,7 @@ from drone_bridge.tools.web.helm import Motion
 from drone_bridge.tools.web.inbox import Inbox
 from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.recording import Recording
+from drone_bridge.tools.web.recordings import Recordings
 from drone_bridge.tools.web.relay import Relay
 
 CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.ClientPublish, Capability.Parameters]
@@ -104,6 +105,10 @@ class WebBridge(Node):
         self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
         self._door.offer("takers.json", self._graph.takers)
+        self._recordings = Recordings(get("host"))
+        self._door.offer("recordings.json", self._recordings.document)
+        self._door.offer_files("recordings", self._recordings.file)
+        self._pilots.play = self._recordings.play
         try:
             port = self._door.open()
         except CannotListenError as error:
@@ -128,6 +133,7 @@ class WebBridge(Node):
             self._is_open = False
             self._door.close()
             self._recording.close()
+            self._recordings.close()
             self._foxglove.stop()
 
     def _look(self) -> None:

@@ -8,7 +8,8 @@ JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, 
 {"op": "stop", "vehicles": ["..."], "number": 3}, or without vehicles stop all, also those to come; a page repeats that
 on each new connection until it reads that number in "stopped". Clients that may steer send {"op": "resume", "vehicle":
 "..."}, or without one resume all. Between two people there are {"op": "ask", "vehicle": "..."}, {"op": "keep"} and
-{"op": "hand_over", "to": 2}.
+{"op": "hand_over", "to": 2}. {"op": "watch", "recording": "bag_..."} is answered by {"op": "watching", "recording":
+"bag_...", "link": "http://..."}.
 
 STOP is a state: `Wishes` keeps what people want held until they resume it, and `watch` publishes each wish every
 STOP_PERIOD_S until its nodes report it. Vehicles of other makes, which report nothing, get neutral and calls of ~/hold.
@@ -71,6 +72,9 @@ AskToHold = Callable[[str, bool, Callable[[str], None]], None]
 SendWish = Callable[[str, str, str], None]
 """Publishes the wish that the vehicle of a node be held: its full name, the id of the wish or "", and the reason."""
 
+Play = Callable[[str, Callable[[str, str], None]], None]
+"""Plays a recording: its link, or "" and a reason, are reported from any thread."""
+
 
 @dataclass(eq=False, slots=True)
 class Pilot:
@@ -123,6 +127,7 @@ class Pilots:
         self._max_speed_m_s: float | None = None
         self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
         self.cancel_goal: Callable[[str], None] = lambda topic: None
+        self.play: Play = lambda recording, answer: answer("", "There are no recordings here.")
 
     def set_vehicles(self, vehicles: Iterable[Vehicle]) -> None:
         """Set the known vehicles; a pilot whose vehicle has gone loses the helm."""
@@ -261,6 +266,8 @@ class Pilots:
                 raise RefusedError(pilot.limit)
             if request.get("op") in ("goal", "cancel_goal"):
                 self._follow_goal(pilot, self._known(request.get("vehicle")), request)
+            elif request.get("op") == "watch":
+                self._watch(pilot, request.get("recording"))
             else:
                 self._follow(pilot, request)
         except RefusedError as error:
@@ -293,6 +300,26 @@ class Pilots:
             self._announce()
         else:
             self._hand_over(pilot, request.get("to"))
+
+    def _watch(self, pilot: Pilot, recording: object) -> None:
+        """Play a recording, and send the page its link."""
+        if not pilot.may_steer:
+            raise RefusedError(VIEW_ONLY)
+        if not isinstance(recording, str):
+            raise RefusedError("recording has to be a name.")
+        loop = asyncio.get_running_loop()
+
+        def send(link: str, problem: str) -> None:
+            if problem:
+                self._notify(pilot.number, problem)
+            elif pilot.number in self._pilots:
+                _send_soon(pilot.connection, json.dumps({"op": "watching", "recording": recording, "link": link}))
+
+        def answer(link: str, problem: str) -> None:
+            with contextlib.suppress(RuntimeError):  # the event loop has ended
+                loop.call_soon_threadsafe(send, link, problem)
+
+        self.play(recording, answer)
 
     def _follow_goal(self, pilot: Pilot, topic: str, request: dict[str, Any]) -> None:
         if not pilot.may_steer:

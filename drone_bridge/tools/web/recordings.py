@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings: the bags in the default folder, for the page: their list, a download of each, and a page that plays one.
+
+A bag is played by a child process, `drone-bridge view`, on a port of its own. There is one at a time.
+"""
+
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from drone_bridge.tools.recording.settings import BAGS
+
+#: The newest ones, of which the page learns.
+MAX_LISTED = 200
+_LINK = re.compile(rb"Open in a browser: (\S+)")
+
+
+class Recordings:
+    """The bags in a folder, by the names of their own folders. Thread-safe."""
+
+    def __init__(self, host: str, folder: Path = BAGS) -> None:
+        """Serve the bags in `folder`. `host`: address of the page that plays one."""
+        self._host = host
+        self._folder = folder.expanduser()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._starting = threading.Lock()
+
+    def document(self) -> dict[str, Any]:
+        """Return the folder and its recordings, the newest first: name, size, and time of the last change."""
+        found = sorted(self._files(), key=lambda file: file.stat().st_mtime, reverse=True)[:MAX_LISTED]
+        recordings = [
+            {"name": file.parent.name, "bytes": file.stat().st_size, "changed_s": file.stat().st_mtime}
+            for file in found
+        ]
+        return {"folder": str(self._folder), "recordings": recordings}
+
+    def file(self, name: str) -> Path | None:
+        """Return the file of a recording, or None if there is none of that name."""
+        return next((file for file in self._files() if file.parent.name == name), None)
+
+    def play(self, name: str, answer: Callable[[str, str], None]) -> None:
+        """Play a recording in place of the one before. A thread calls `answer` with a link, or "" and a reason."""
+        threading.Thread(target=self._play, args=(name, answer), daemon=True).start()
+
+    def close(self) -> None:
+        """Stop playing."""
+        with self._starting:
+            self._stop()
+
+    def _files(self) -> list[Path]:
+        return [file for file in self._folder.glob("*/*.mcap") if file.is_file()]
+
+    def _play(self, name: str, answer: Callable[[str, str], None]) -> None:
+        file = self.file(name)
+        if file is None:
+            answer("", f"There is no recording '{name:.80}'.")
+            return
+        with self._starting:
+            self._stop()
+            command = [sys.executable, "-m", "drone_bridge.tools.cli", "view", str(file.parent), "--no-browser"]
+            self._child = child = subprocess.Popen(
+                [*command, "--host", self._host, "--port", "0"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+        assert child.stdout
+        last = b""
+        for line in child.stdout:
+            last = line
+            if match := _LINK.search(line):
+                answer(match[1].decode(), "")
+                break
+        else:
+            answer("", last.decode(errors="replace").strip() or f"'{name}' can't be played.")
+        for _ in child.stdout:  # or its pipe would fill
+            pass
+
+    def _stop(self) -> None:
+        if self._child:
+            self._child.terminate()
+            self._child.wait()
+            self._child = None

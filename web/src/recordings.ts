@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recordings on the machine where web_bridge runs: their folder, and each one to watch or to download.
+
+import { h } from "./dom";
+import type { Helm } from "./helm";
+import { documentAddress, type Stream } from "./stream";
+
+interface Found {
+  folder: string;
+  recordings: { name: string; bytes: number; changed_s: number }[];
+}
+
+export class Recordings {
+  readonly element: HTMLElement;
+  #where = h("p.hint");
+  #list = h("div.recordings");
+
+  constructor(private stream: Stream, private helm: Helm) {
+    const reload = h("button.small", { onclick: () => void this.#load() }, "Reload");
+    this.element = h("div.tab-body", {}, h("div.tab-tools", {}, this.#where, reload), h("div.scroll", { tabindex: 0 }, this.#list));
+    new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && void this.#load()).observe(this.element);
+    helm.addEventListener("watching", (event) => this.#open((event as CustomEvent<{ recording: string; link: string }>).detail));
+    helm.addEventListener("refused", () => this.#enable());
+  }
+
+  async #load(): Promise<void> {
+    if (this.stream.isRecording) return;
+    const answer = await fetch(documentAddress("recordings.json")).catch(() => undefined);
+    if (!answer?.ok) return void (this.#where.textContent = "The list can't be read: no connection.");
+    const { folder, recordings }: Found = await answer.json();
+    this.#where.textContent = recordings.length > 0 ? `In ${folder}, the newest first.` : `None in ${folder} yet. Press Record, or start with record:=true.`;
+    this.#list.replaceChildren(...recordings.map(({ name, bytes, changed_s }) => this.#row(name, bytes, changed_s)));
+  }
+
+  #row(name: string, bytes: number, changedS: number): HTMLElement {
+    const size = bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(0)} MB`;
+    const watch = h("button.small.watch", {
+      title: "Play it on a page of its own",
+      onclick: () => {
+        watch.disabled = true;
+        this.helm.watch(name);
+      },
+    }, "Watch");
+    return h("div.recording-row", { "data-recording": name },
+      h("span.recording-name", { title: new Date(changedS * 1000).toLocaleString() }, name), h("span.hint", {}, size),
+      this.helm.maySteer && watch, this.helm.maySteer && h("a.button", { href: documentAddress(`recordings/${encodeURIComponent(name)}`).href, download: `${name}.mcap` }, "Download"));
+  }
+
+  #open({ recording, link }: { recording: string; link: string }): void {
+    this.#enable();
+    window.open(link); // which a browser may block
+    const row = [...this.#list.children].find((each) => (each as HTMLElement).dataset["recording"] === recording);
+    row?.querySelector(".playing")?.remove();
+    row?.append(h("a.playing", { href: link, target: "_blank" }, "Open"));
+  }
+
+  #enable(): void {
+    for (const button of this.#list.querySelectorAll<HTMLButtonElement>(".watch")) button.disabled = false;
+  }
+}
