@@ -140,7 +140,7 @@ def test_a_packet_is_checked_and_nothing_comes_back(child):
     assert (reply.refusal, reply.data, reply.facts) == ("", [], {"width": 320, "height": 240})
 
 
-def test_a_child_that_was_killed_is_reported_once_and_another_one_takes_its_place(child, monkeypatch):
+def test_a_child_that_was_killed_is_reported_once_and_another_one_takes_its_place(child):
     child.ask("decode", PACKET)
     reply_of(child)
     first = child.pid
@@ -150,21 +150,33 @@ def test_a_child_that_was_killed_is_reported_once_and_another_one_takes_its_plac
     os.kill(first, signal.SIGKILL)
     with pytest.raises(CodecProcessError):
         reply_of(child)
-    monkeypatch.setattr(codec_process, "RESTART_S", 0.0)
-    assert child.can_take
+    wait_until(lambda: child.can_take, "the time for another child")
     child.ask("decode", PACKET)
     assert reply_of(child).data
     assert child.pid != first
     assert not is_running(first)
 
 
-def test_no_child_is_started_again_at_once(child):
+def test_children_that_fail_are_restarted_less_and_less_often_until_one_replies(child, monkeypatch):
+    now_s = [0.0]
+    monkeypatch.setattr(codec_process, "elapsed_s", lambda: now_s[0])
+
+    def delay_of_a_failure():
+        child.ask("decode", PACKET)
+        os.kill(child.pid, signal.SIGKILL)
+        with pytest.raises(CodecProcessError):
+            reply_of(child)
+        failed_s = now_s[0]
+        while not child.can_take:
+            now_s[0] += 0.01
+        return now_s[0] - failed_s
+
+    delays_s = [delay_of_a_failure() for _ in range(6)]
+    assert delays_s[0] > 0
+    assert delays_s[-1] > 4 * delays_s[0]
     child.ask("decode", PACKET)
-    os.kill(child.pid, signal.SIGKILL)
-    with pytest.raises(CodecProcessError):
-        reply_of(child)
-    assert not child.is_busy
-    wait_until(lambda: child.can_take, "the time for another child")
+    assert reply_of(child).data
+    assert delay_of_a_failure() < delays_s[-1]
 
 
 def test_a_child_that_hangs_is_ended(child, monkeypatch):
@@ -184,14 +196,13 @@ def test_a_child_that_can_not_be_started_is_reported_and_leaves_nothing_open(chi
     def fails(*_, **__):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
-    monkeypatch.setattr(codec_process, "RESTART_S", 0.0)
     before = sorted(os.listdir("/dev/fd"))
     with monkeypatch.context() as failing:
         failing.setattr(f"{codec_process.__name__}.{step}", fails)
         with pytest.raises(CodecProcessError):
             child.ask("decode", PACKET)
     assert sorted(os.listdir("/dev/fd")) == before
-    assert child.can_take
+    wait_until(lambda: child.can_take, "the time for another child")
     child.ask("decode", PACKET)
     assert reply_of(child).data
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Backoff
 
 #: Maximum data of a request: an image of 1920 x 1080 pixels. Pages that are never written use no memory.
 MAX_DATA_BYTES = 8 << 20
@@ -25,8 +26,6 @@ MEMORY_BYTES = MAX_DATA_BYTES + (1 << 20)
 _WORKER = "drone_bridge.dronegui.pictures.worker"
 #: One thread: others of BLAS would spin.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-#: Minimum time between two starts of the child, s.
-RESTART_S = 1.0
 #: Timeout of a reply, including start and imports on a busy machine, s.
 REPLY_TIMEOUT_S = 20.0
 _END_TIMEOUT_S = 1.0
@@ -46,13 +45,14 @@ class CodecProcessError(Exception):
 
 
 class CodecProcess:
-    """Child process, started by the first request and restarted after its end. Single-threaded."""
+    """Child process, started by the first request and restarted after its end, with backoff. Single-threaded."""
 
     def __init__(self, output: tuple[int, int]) -> None:
         """Take the descriptors for the child's standard output and error."""
         self._output = output
         self._child: subprocess.Popen[bytes] | None = None
-        self._started_s = -math.inf
+        self._backoff = Backoff()
+        self._due_s = -math.inf  # earliest time of the next start
         self._asked_s: float | None = None  # time of the request without a reply
         self._received = b""
 
@@ -64,7 +64,7 @@ class CodecProcess:
     @property
     def can_take(self) -> bool:
         """Whether a request can be made now: the child is idle, or may be started."""
-        return self._asked_s is None and (self._child is not None or elapsed_s() >= self._started_s + RESTART_S)
+        return self._asked_s is None and (self._child is not None or elapsed_s() >= self._due_s)
 
     @property
     def is_busy(self) -> bool:
@@ -110,6 +110,7 @@ class CodecProcess:
         if not end:
             return None
         self._received, self._asked_s = rest, None
+        self._backoff.reset()
         answer = json.loads(line)
         if refusal := answer.get("refusal"):
             return Reply({}, [], refusal)
@@ -133,7 +134,6 @@ class CodecProcess:
             child.wait()
 
     def _start(self) -> None:
-        self._started_s = elapsed_s()
         package = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         with contextlib.ExitStack() as stack:
@@ -156,6 +156,7 @@ class CodecProcess:
                     start_new_session=True,  # a terminal's Ctrl-C is handled by the node
                 )
             except OSError as error:
+                self._due_s = elapsed_s() + self._backoff.next_delay_s()
                 raise CodecProcessError(f"The process for pictures can't be started: {error.strerror}.") from error
             unless_started.pop_all()
         self._socket = ours
@@ -165,6 +166,7 @@ class CodecProcess:
         assert self._child
         status = self._child.poll()
         self.end()
+        self._due_s = elapsed_s() + self._backoff.next_delay_s()
         reason = f"ended with status {status}" if status is not None else str(error or "closed its socket")
         raise CodecProcessError(f"The process for pictures failed ({reason}); it will be restarted.")
 
