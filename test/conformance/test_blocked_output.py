@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to each bridge and server whose log can't be written: does it still stop its vehicle, and end?
+"""Tests of each bridge and server with a blocked log: it must stop its vehicle, and end.
 
 Nobody reads its output, as in a terminal after Ctrl-S: standard output and error are full pipes from the start on. Or
 the disk hangs that has its log file.
@@ -37,8 +37,8 @@ def pair(kind, request, tmp_path_factory):
         pair.close()
 
 
-def test_commands_that_end(pair, ros):
-    """After a hold, at which the node logs that it is held, and each second that commands are refused."""
+def test_the_end_of_commands(pair, ros):
+    """After a hold, which the node logs, as it logs refused commands each second."""
     hold = f"{pair.node}/hold"
     pair.drive()
     assert ros.switch(hold, True).success
@@ -59,7 +59,7 @@ def test_sigterm(pair):
 
 @pytest.fixture(scope="module")
 def slow_disk(tmp_path_factory):
-    """A library that makes a disk hang for whoever preloads it."""
+    """Return a library that makes a disk hang when preloaded."""
     library = tmp_path_factory.mktemp("slow") / "slow_disk.so"
     compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None)  # as the messages need one
     assert compiler, "This question needs a C compiler: install gcc or clang."
@@ -68,7 +68,7 @@ def slow_disk(tmp_path_factory):
 
 
 def test_a_disk_that_hangs(pair, slow_disk, tmp_path, monkeypatch):
-    """Its log file is not written, and whoever reads its output sees all of it."""
+    """The log file is not written, but the output is complete."""
     if pair.program.is_running:
         pair.program.stop()
     monkeypatch.setenv("LD_PRELOAD", str(slow_disk))
@@ -86,7 +86,7 @@ def test_a_disk_that_hangs(pair, slow_disk, tmp_path, monkeypatch):
 
 
 def test_a_held_interpreter(pair, tmp_path, monkeypatch):
-    """At last: it is ended by the kernel, so that it can be started again."""
+    """Last test: the kernel ends the program, so that it can be restarted."""
     if pair.program.is_running:
         pair.program.stop()
     (tmp_path / "sitecustomize.py").write_text(HELD_ON_SIGNAL)

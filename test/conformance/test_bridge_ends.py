@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to each bridge that is held or ends, in every state of its lifecycle: what it says to its vehicle."""
+"""Tests of each bridge on hold or at its end, in every lifecycle state: its commands to the vehicle."""
 
 import signal
 import time
@@ -16,7 +16,7 @@ kind, pair = each_kind(), shared(BridgePair)
 
 
 def test_a_bridge_on_hold(pair, ros):
-    """The commands go on all the while, and are followed again once it is released."""
+    """Commands continue all the time, and are accepted again after the release."""
 
     def hold(is_held):
         asked_s = time.monotonic()
@@ -33,8 +33,8 @@ def test_a_bridge_on_hold(pair, ros):
     pair.works_after(hold(False), TIMEOUT_S)
 
 
-def test_a_bridge_that_is_deactivated_while_commanded(pair, ros):
-    """The commands go on all the while."""
+def test_a_bridge_deactivated_while_commanded(pair, ros):
+    """Commands continue all the time."""
     pair.drive()
     ros.transition(pair.node, "deactivate")
     pair.catch_up()
@@ -56,8 +56,8 @@ def test_a_bridge_that_is_deactivated_while_commanded(pair, ros):
         ("active", signal.SIGINT),
     ],
 )
-def test_a_bridge_that_gets_a_signal(pair, ros, state, number):
-    """At last, as it is another one each time."""
+def test_a_bridge_that_receives_a_signal(pair, ros, state, number):
+    """Last test, since each case ends a bridge."""
     pair.stop()
     if pair.program.is_running:
         assert pair.program.stop() == 0
@@ -88,8 +88,8 @@ WATCH_S = 3.0
 if STATED:
 
     @pytest.mark.parametrize("kind", STATED, ids=lambda kind: kind.name, indirect=True)
-    def test_how_long_a_vehicle_moves_whose_bridge_is_killed(pair):
-        """Measured by what its emulator prints: `moves at` and `stands at`."""
+    def test_the_watchdog_of_a_vehicle_whose_bridge_is_killed(pair):
+        """Measured by the output of its emulator: `moves at` and `stands at`."""
         pair.drive()
         emulator, stated_s, name = pair.emulator, pair.kind.watchdog_s, pair.kind.name
         wait_until(lambda: emulator.count_lines("^moves at") > emulator.count_lines("^stands at"), "it to move")

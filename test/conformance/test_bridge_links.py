@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to each bridge about a link that misbehaves while it is commanded.
+"""Tests of each bridge with a faulty link while it is commanded.
 
 The commands end while the fault lasts: nothing may move the vehicle any more then, and new commands have to.
 """
@@ -40,8 +40,8 @@ def test_a_fault_of_the_link(pair, fault):
     pair.drive()
 
 
-def test_a_second_vehicle_is_sent_nothing_and_disturbs_nobody(kind, pair):
-    """Where it is the bridge that listens."""
+def test_a_second_vehicle_is_refused_without_effect_on_the_first(kind, pair):
+    """For bridges that listen."""
     port = kind.ports[0]
     if port.side is not Side.OPERATOR:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to each bridge under its launch file: what becomes of its vehicle when the bridge dies or stands still?
+"""Tests of each bridge under its launch file: its vehicle after the bridge is killed or stopped.
 
 One that stands still is ended by the kernel, with the tracebacks of its threads. Either is started again, and says
 neutral first.
@@ -29,7 +29,7 @@ kind, pair = each_kind(), shared(BridgePair)
 
 @pytest.fixture
 def launched(pair, tmp_path, monkeypatch):
-    """The bridge under its launch file, driving its vehicle."""
+    """Return a bridge under its launch file that drives its vehicle."""
     if pair.program.is_running:
         pair.program.stop()
     (tmp_path / "sitecustomize.py").write_text(HELD_ON_SIGNAL)
@@ -45,20 +45,20 @@ def launched(pair, tmp_path, monkeypatch):
 
 
 def bridges(pair):
-    """Return the processes of the bridge that were started so far."""
+    """Return the bridge's processes started so far."""
     name = pair.kind.bridge.executable or f"{pair.kind.name}_bridge"
     pattern = rf"{name}-\d+ started \(pid (\d+)\)"
     return [int(match[1]) for line in tuple(pair.program.lines) if (match := re.search(pattern, line))]
 
 
 def started_s(pid):
-    """Return when a process was started, by CLOCK_MONOTONIC, however late the line about it is read."""
+    """Return the start time of a process on CLOCK_MONOTONIC."""
     ticks = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
     return ticks / os.sysconf("SC_CLK_TCK") + time.monotonic() - time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def ends_and_comes_back(pair, end):
-    """Have the bridge end; return when the new one said neutral."""
+    """End the bridge. Return the time of the new one's neutral command."""
     (*_, pid) = started = bridges(pair)
     end(pid)
     wait_until(lambda: len(bridges(pair)) > len(started), "the bridge to be started again")
@@ -71,8 +71,8 @@ def assert_traced(pair):
     assert pair.program.count_lines(r"\(most recent call first\)") > 0
 
 
-def test_a_bridge_that_is_killed_comes_back_with_neutral(launched):
-    """Which says what the killed one can no longer say."""
+def test_a_killed_bridge_restarts_with_neutral(launched):
+    """It replaces the neutral command that the killed one could not send."""
 
     def kill(pid):
         os.kill(pid, signal.SIGKILL)
@@ -83,7 +83,7 @@ def test_a_bridge_that_is_killed_comes_back_with_neutral(launched):
     assert_nothing_moved(launched.commands, neutral_s)  # what the killed one had sent may be read only now
 
 
-def test_a_bridge_whose_interpreter_is_held_ends_and_comes_back_with_neutral(launched):
+def test_a_bridge_with_a_blocked_interpreter_ends_and_restarts_with_neutral(launched):
     def hold(pid):
         os.kill(pid, signal.SIGUSR1)
         launched.stop()
@@ -93,8 +93,8 @@ def test_a_bridge_whose_interpreter_is_held_ends_and_comes_back_with_neutral(lau
     assert_nothing_moved(launched.commands, neutral_s)
 
 
-def test_a_bridge_that_was_stopped_for_longer_ends_and_comes_back_with_neutral(launched):
-    """What it was sending when it was stopped may still go out when it goes on, and nothing after that."""
+def test_a_bridge_stopped_for_longer_ends_and_restarts_with_neutral(launched):
+    """A packet in progress when it was stopped may be completed when it continues, and nothing after that."""
 
     def stop(pid):
         os.kill(pid, signal.SIGSTOP)

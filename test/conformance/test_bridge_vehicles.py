@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to each bridge, its vehicle and their processes: what is carried out after a stall, or the vehicle's death?
+"""Tests of each bridge and its vehicle as processes: commands after a stall or the vehicle's death.
 
 The commands end before it is over: nothing may move the vehicle any more then, and new commands have to.
 """
@@ -21,7 +21,7 @@ from vehicle_pair import (
 kind, pair = each_kind(), shared(BridgePair)
 
 
-def test_a_vehicle_that_is_killed(pair):
+def test_a_killed_vehicle(pair):
     pair.drive()
     pair.emulator.send(signal.SIGKILL)
     pair.emulator.wait()
@@ -36,8 +36,8 @@ def test_a_vehicle_that_is_killed(pair):
 
 
 @pytest.mark.parametrize("who", ["vehicle", "bridge"])
-def test_who_stands_still(pair, who):
-    """A bridge is not commanded when it stops, as a command that is just being sent can't be called back."""
+def test_a_stopped_process(pair, who):
+    """A bridge is not commanded when it is stopped, since a command in progress can't be cancelled."""
     pair.drive()
     process = pair.emulator
     if who == "bridge":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to the codec of each protocol: each message there and back, whatever its parts are, the end of a stream.
+"""Tests of the codec of each protocol: round trips of messages with any values, and the end of a stream.
 
 Any bytes in any split: see test_fuzz.py.
 """
@@ -23,7 +23,7 @@ each_side = pytest.mark.parametrize("side", Side, ids=lambda side: side.value)
 
 
 def sent_by(kind):
-    """Return the conversation as (who sends, its bytes, what the other end reads), in order."""
+    """Return the sample conversation as (sender, bytes, event at the other end), in order."""
     connections = {side: kind.connect(side) for side in Side}
     for sent in load(kind.conversation)():
         data = connections[sent.side].send(sent.message)
@@ -34,7 +34,7 @@ def sent_by(kind):
 
 
 def primed(kind, reader):
-    """Return a connection that has sent what it would have sent before it reads: as much as it may without reading."""
+    """Return a connection that has sent all that it may before reading."""
     connection = kind.connect(reader)
     for sent in load(kind.conversation)():
         if sent.side is reader:
@@ -56,7 +56,7 @@ def plain(value):
 
 @each_kind
 @pytest.mark.parametrize("splits", ["whole", "byte by byte"])
-def test_each_message_is_read_as_it_was_sent(kind, splits):
+def test_each_message_is_read_as_sent(kind, splits):
     readers = {side: kind.connect(side) for side in Side}
     for sent in load(kind.conversation)():
         data = readers[sent.side].send(sent.message)
@@ -71,7 +71,7 @@ def test_each_message_is_read_as_it_was_sent(kind, splits):
 
 @each_kind
 @each_side
-def test_whatever_is_no_message_is_refused_with_a_sentence(kind, side):
+def test_a_value_that_is_no_message_is_refused_with_a_sentence(kind, side):
     connection = kind.connect(side)
     for wrong in (None, 7, "text", b"bytes", object(), object, [], {}):
         with pytest.raises(LocalProtocolError, match=r"\w+ .*\.$"):
@@ -80,7 +80,7 @@ def test_whatever_is_no_message_is_refused_with_a_sentence(kind, side):
 
 @each_kind
 @each_side
-def test_a_stream_that_ends_between_messages_ended_well_and_inside_one_did_not(kind, side):
+def test_the_end_of_a_stream_is_regular_only_between_messages(kind, side):
     if not kind.is_stream:
         return  # a datagram is whole, or was lost
     reads = [data for sender, data, _ in sent_by(kind) if sender is not side]
@@ -96,7 +96,7 @@ def test_a_stream_that_ends_between_messages_ended_well_and_inside_one_did_not(k
                 connection.next_event()
 
 
-# Messages with other values than those of the conversation, and with parts of wrong types.
+# Messages with other values than in the sample conversation, and with wrong types.
 
 EDGES = [edge + step for bits in (7, 8, 15, 16, 31, 32, 63, 64) for edge in (2**bits, -(2**bits)) for step in (-1, 0)]
 INTS = st.integers(0, 5) | st.sampled_from([*EDGES, -1, 10**400])
@@ -126,7 +126,7 @@ OF_TYPE = {bool: st.booleans(), int: INTS, float: FLOATS, str: STRINGS, bytes: B
 
 
 def leaves(value, path=()):
-    """Yield the way to each part of a message: names of fields, and places in tuples."""
+    """Yield the path to each part of a message: names of fields, and indices in tuples."""
     yield path, value
     if is_dataclass(value):
         for each in fields(value):
@@ -137,7 +137,7 @@ def leaves(value, path=()):
 
 
 def with_part(value, path, part):
-    """Return a message with another part at the end of a way."""
+    """Return a message with another part at a path."""
     if not path:
         return part
     step, *rest = path
@@ -148,7 +148,7 @@ def with_part(value, path, part):
 
 
 def until(kind, number):
-    """Return who sends and who reads a message of the conversation, as they are then."""
+    """Return the connections of sender and reader in their state before a message of the sample conversation."""
     connections = {side: kind.connect(side) for side in Side}
     *before, now = load(kind.conversation)()[: number + 1]
     for sent in before:
@@ -158,7 +158,7 @@ def until(kind, number):
 
 
 def is_same(sent, read):
-    """Return whether they are equal, as far as the precision of a wire, and types that mean the same, let tell."""
+    """Return whether they are equal within the wire's precision, and across equivalent types."""
     if is_dataclass(sent) and type(sent) is type(read):
         return all(is_same(getattr(sent, each.name), getattr(read, each.name)) for each in fields(sent) if each.compare)
     if isinstance(sent, tuple | list) and isinstance(read, tuple | list):
@@ -169,7 +169,7 @@ def is_same(sent, read):
 
 
 def assert_read(message, events):
-    """Assert that a message was read, whatever it answers or is numbered by."""
+    """Assert that a message was read, regardless of its sequence number and request."""
     read = [part for event in events for _, part in leaves(event) if type(part) is type(message)]
     assert any(is_same(message, part) for part in read), f"sent {message!r}, read {events!r}"
 
@@ -187,7 +187,7 @@ each_message = pytest.mark.parametrize(
 @each_message
 @settings(max_examples=40, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(data=st.data())
-def test_whatever_is_sent_is_read_as_it_was_sent(kind, number, data):
+def test_messages_with_any_values_are_read_as_sent(kind, number, data):
     sender, reader = until(kind, number)
     message = load(kind.conversation)()[number].message
     carried = [(path, part) for path, part in leaves(message) if path and part is not None]
@@ -204,7 +204,7 @@ def test_whatever_is_sent_is_read_as_it_was_sent(kind, number, data):
 
 
 def computed_numbers():
-    """Return each floating-point number of each command, as kind, number of the message and way to the number."""
+    """Return each floating-point number of each command, as kind, index of the message, and path."""
     commands = [
         (kind, number, sent.message)
         for kind in kinds().values()
@@ -220,8 +220,8 @@ def computed_numbers():
 
 
 @pytest.mark.parametrize(("kind", "number", "path"), computed_numbers())
-def test_a_number_of_a_command_that_is_out_of_range_is_sent_as_the_end_of_its_range(kind, number, path):
-    """What an operator computes may be a rounding error beyond it, which is no reason to lose a link."""
+def test_an_out_of_range_number_of_a_command_is_clamped(kind, number, path):
+    """A computed value may exceed the range by a rounding error, which must not end the link."""
     message = load(kind.conversation)()[number].message
     for computed in (math.nextafter(1.0, 2.0), -math.nextafter(1.0, 2.0), 1e300, -1e300):
         sender, reader = until(kind, number)

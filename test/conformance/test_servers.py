@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to each server about its operator and itself: what is the last word on cmd_vel, and does it go on?
+"""Tests of each server and its operator: the last command on cmd_vel, and recovery.
 
 A command counts by when it was published: one that was under way when the server's answer came is not held against it.
 """
@@ -37,19 +37,19 @@ kind, pair = each_kind(), shared(ServerPair)
 
 
 def assert_neutral_is_repeated(pair, times=2):
-    """Assert that the neutral command comes again and again."""
+    """Assert that the neutral command is repeated."""
     for _ in range(times):
         assert pair.commands.wait(True, time.monotonic(), TIMEOUT_S), "no neutral command"
 
 
-def test_an_operator_that_is_killed(pair):
+def test_a_killed_operator(pair):
     pair.drive()
     assert_neutral_after(pair.commands, pair.stop())
     pair.drive()
 
 
 def test_a_server_on_hold(pair):
-    """The operator goes on all the while."""
+    """The operator continues all the time."""
     pair.drive()
     hold = f"{pair.node}/hold"
     assert pair.session.switch(hold, True).success
@@ -61,7 +61,7 @@ def test_a_server_on_hold(pair):
     pair.drive()
 
 
-def test_an_operator_that_stands_still(pair):
+def test_a_stopped_operator(pair):
     pair.drive()
     pair.operator.send(signal.SIGSTOP)
     try:
@@ -75,8 +75,8 @@ def test_an_operator_that_stands_still(pair):
     pair.drive()
 
 
-def test_a_server_that_stands_still_while_its_operator_dies(pair):
-    """What the operator sends meanwhile waits in the server's socket.
+def test_a_server_that_is_stopped_while_its_operator_is_killed(pair):
+    """Data that the operator sends meanwhile wait in the server's socket.
 
     The operator is silent when the server stops, as a command that is just being handed to DDS can't be called back.
     """
@@ -100,8 +100,8 @@ def test_a_server_that_stands_still_while_its_operator_dies(pair):
     pair.drive()
 
 
-def test_a_flood_of_garbage_keeps_back_no_neutral_command(pair):
-    """Of others, where operators call the server."""
+def test_a_flood_of_garbage_delays_no_neutral_command(pair):
+    """The flood comes from other peers, if operators connect to the server."""
     if not pair.port:
         return
     pair.drive()
@@ -123,7 +123,7 @@ def test_a_flood_of_garbage_keeps_back_no_neutral_command(pair):
     pair.drive()
 
 
-def test_a_server_that_is_killed(pair):
+def test_a_killed_server(pair):
     pair.drive()
     kill(pair.program)
     pair.stop()
@@ -134,8 +134,8 @@ def test_a_server_that_is_killed(pair):
     pair.drive()
 
 
-def test_a_server_that_is_deactivated(pair):
-    """The operator goes on all the while, as far as it can."""
+def test_a_deactivated_server(pair):
+    """The operator continues all the time, as far as possible."""
     pair.drive()
     pair.session.transition(pair.node, "deactivate")
     inactive_s = time.monotonic()
@@ -149,7 +149,7 @@ def test_a_server_that_is_deactivated(pair):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_gets_a_signal(pair, number):
+def test_a_server_that_receives_a_signal(pair, number):
     if not pair.program.is_running:
         pair.start_program()
     pair.drive()
@@ -161,8 +161,8 @@ def test_a_server_that_gets_a_signal(pair, number):
     assert_nothing_moved(pair.commands, ended_s)
 
 
-def test_a_port_that_is_taken(pair):
-    """At last: the server waits for it, and is there as soon as it is free."""
+def test_a_port_in_use(pair):
+    """Last test: the server retries, and listens as soon as the port is free."""
     pair.program.end()
     if not pair.port:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Questions to the topic table of each protocol: a message that a bridge made survives a legacy hop."""
+"""Tests of the topic table of each protocol: messages survive a hop through the legacy protocol."""
 
 import re
 from array import array
@@ -16,13 +16,13 @@ each_kind = pytest.mark.parametrize(
 
 
 def rows_of(table, translation, wire):
-    """Return the rows of a wire message by topic, each with what its message is made of."""
+    """Return the rows of a wire message by topic, each with the source of its message."""
     whole = {row.name: (row, wire) for row in table.rows if isinstance(wire, row.of)}
     return whole | {topic: (table.row(topic), part) for topic, part in table.parts(translation, wire)}
 
 
 def messages_of(table, translation, wire):
-    """Return what a wire message says on the topics that can be taken back, by topic."""
+    """Return the messages of a wire message on reversible topics, by topic."""
     made = {}
     for topic, (row, part) in rows_of(table, translation, wire).items():
         message = row.to_ros(translation, part, STAMP) if row.to_ros else None
@@ -32,7 +32,7 @@ def messages_of(table, translation, wire):
 
 
 def assert_alike(one, other, where):
-    """Compare messages field by field: NaN equals NaN, and a quaternion its negative."""
+    """Compare messages by field. NaN equals NaN, and a quaternion its negative."""
     assert type(one) is type(other), where
     if hasattr(one, "get_fields_and_field_types"):
         names = one.get_fields_and_field_types()
@@ -55,7 +55,7 @@ def assert_alike(one, other, where):
 
 
 def told(kind):
-    """Return what the vehicle of the conversation says, each message as the bridge reads it."""
+    """Return the vehicle's messages of the sample conversation, as read by the bridge."""
     operator, vehicle = kind.connect(Side.OPERATOR), kind.connect(Side.VEHICLE)
     for sent in load(kind.conversation)():
         connections = (vehicle, operator) if sent.side is Side.VEHICLE else (operator, vehicle)
@@ -66,7 +66,7 @@ def told(kind):
 
 
 @each_kind
-def test_what_a_bridge_publishes_survives_a_legacy_hop(kind):
+def test_published_messages_survive_a_legacy_hop(kind):
     table = load(kind.topics)
     hops = 0
     # A prepared message is changed by the next one, and what a vehicle says first tells how to read the rest: the
@@ -91,7 +91,7 @@ def test_what_a_bridge_publishes_survives_a_legacy_hop(kind):
 
 
 @each_kind
-def test_each_row_says_what_it_is_of_and_goes_somewhere(kind):
+def test_each_row_has_a_meaning_and_a_destination(kind):
     table = load(kind.topics)
     names = [(row.name, row.of) for row in table.rows]
     assert len(set(names)) == len(names)
@@ -101,7 +101,7 @@ def test_each_row_says_what_it_is_of_and_goes_somewhere(kind):
 
 
 @each_kind
-def test_counters_are_named_in_snake_case_and_once(kind):
+def test_counters_have_unique_snake_case_names(kind):
     for part in filter(None, (kind.bridge, kind.server)):
         node = part.make
         names = (*node.rates, *node.problems, *(row.count for row in load(kind.topics).rows if row.count))

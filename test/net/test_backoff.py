@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Delays between attempts."""
+"""Backoff: delays between attempts."""
 
 import random
 
@@ -11,7 +11,7 @@ LOWEST, HIGHEST = 0.0, 1.0
 
 
 class Extreme(random.Random):
-    """Always draws the same place between the two bounds."""
+    """Random source with a constant relative value between the bounds."""
 
     def __init__(self, place):
         super().__init__()
@@ -32,7 +32,7 @@ def test_delays_double_up_to_the_longest():
 
 
 def test_even_the_first_and_the_longest_delay_are_spread():
-    """So that machines that lost a peer together do not reconnect together."""
+    """Machines that lost a peer together must not reconnect together."""
     firsts = {delays(1, random.Random(seed))[0] for seed in range(100)}
     longests = {delays(12, random.Random(seed))[-1] for seed in range(100)}
     assert len(firsts) == len(longests) == 100

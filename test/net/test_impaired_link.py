@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A direction of an impaired link, of which that is only worth something if it is as bad as it says."""
+"""One direction of an impaired link: delay, rate, loss, queue and cuts as configured."""
 
 import impaired_link
 import pytest
@@ -41,7 +41,7 @@ def test_the_queue_is_bounded():
     assert link.dropped == 90
 
 
-def test_a_cut_loses_what_is_on_its_way_and_whatever_is_sent_until_it_is_mended():
+def test_a_cut_loses_packets_in_flight_and_those_sent_until_it_is_restored():
     link = direction()
     link.offer(b"on its way", now_s=0.0)
     link.cut()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LinkLoop with a link, a session and a clock of the tests' own: what is done in which order, and what is dropped."""
+"""LinkLoop with a fake link, session and clock: order of actions, and dropped data."""
 
 import os
 import threading
@@ -40,7 +40,7 @@ class OwnClock:
 
 
 class FakeLink:
-    """What waits on it is received in order; exceptions are raised."""
+    """Link whose queued items are received in order. Queued exceptions are raised."""
 
     port = 0
 
@@ -78,7 +78,7 @@ class FakeLink:
 
 
 class Recorder(Session):
-    """Writes down what it is given; `answers` are its actions by the name of the call."""
+    """Session that records its calls. `answers` are its actions by the name of the call."""
 
     def __init__(self):
         self.calls = []
@@ -170,14 +170,14 @@ def names(session):
     return [call[0] for call in session.calls]
 
 
-def test_what_arrives_is_received_in_order_after_what_was_posted(loop, link, session):
+def test_data_are_received_in_order_after_posted_work(loop, link, session):
     link.waiting = [b"1", b"2"]
     loop.post(lambda now_s: session._called("posted", now_s))
     loop.turn()
     assert session.calls == [("posted", 100.0), ("receive", b"1"), ("receive", b"2")]
 
 
-def test_actions_are_done_in_order(loop, link, session, stage):
+def test_actions_are_executed_in_order(loop, link, session, stage):
     session.answers["receive"] = [Send(b"neutral", "there"), Publish("message"), Note("documents")]
     link.waiting = [b"1"]
     loop.turn()
@@ -186,7 +186,7 @@ def test_actions_are_done_in_order(loop, link, session, stage):
     assert stage.counts == {"documents": 1}
 
 
-def test_a_tick_comes_when_it_is_due_and_not_before(loop, session, clock):
+def test_a_tick_comes_when_due(loop, session, clock):
     session.due_s = 100.1
     loop.turn()
     assert session.calls == []
@@ -212,9 +212,7 @@ def test_a_flood_delays_a_tick_by_one_piece(loop, link, session, clock, what):
     assert names(session)[:4] == [each, each, "tick", each]
 
 
-def test_what_waited_while_the_process_stood_still_is_dropped_before_the_session_resumes(
-    loop, link, session, stage, clock
-):
+def test_data_from_before_a_stall_are_dropped_before_the_session_resumes(loop, link, session, stage, clock):
     loop.post(lambda now_s: session._called("posted"))
     link.waiting = [b"old", b"older"]
     clock.time_s += STALL_S
@@ -227,7 +225,7 @@ def test_what_waited_while_the_process_stood_still_is_dropped_before_the_session
     assert session.calls[1:] == [("receive", b"new")]
 
 
-def test_a_datagram_that_was_read_just_before_a_stall_was_noticed_is_dropped(loop, link, session, clock):
+def test_a_datagram_read_just_before_a_stall_is_detected_is_dropped(loop, link, session, clock):
     def read_then_stopped():
         clock.time_s += STALL_S
         return b"old"
@@ -237,7 +235,7 @@ def test_a_datagram_that_was_read_just_before_a_stall_was_noticed_is_dropped(loo
     assert session.calls == [("receive", b"new"), ("resume",)]
 
 
-def test_what_was_decided_just_before_a_stall_is_not_sent_and_what_is_published_then_is_as_old(
+def test_packets_decided_just_before_a_stall_are_not_sent_and_publications_keep_their_age(
     loop, link, session, stage, clock
 ):
     outcome, call = Outcome("request", False, "too late"), Call("land", "tag")
@@ -256,7 +254,7 @@ def test_what_was_decided_just_before_a_stall_is_not_sent_and_what_is_published_
     assert (stage.resolved, stage.called) == ([outcome], [(call.name, call.tag)])
 
 
-def test_what_is_sent_is_counted_once_it_is_and_what_can_not_be_by_its_kind(loop, link, session, stage):
+def test_packets_are_counted_when_sent_and_failures_by_their_kind(loop, link, session, stage):
     loop.post(lambda now_s: [Send(b"1", if_sent=("documents", "images"))])
     loop.turn()
     assert stage.counts == {"documents": 1, "images": 1}
@@ -270,7 +268,7 @@ def test_what_is_sent_is_counted_once_it_is_and_what_can_not_be_by_its_kind(loop
 
 @pytest.fixture
 def order(link, stage):
-    """What was sent, published and noted, in order."""
+    """Return sent, published and noted items, in order."""
     done = []
     send, note = link.send, stage.note
 
@@ -286,7 +284,7 @@ def order(link, stage):
     return done
 
 
-def test_notes_come_after_all_other_actions_those_of_actions_within_actions_too(order, loop, session, link):
+def test_notes_follow_all_other_actions_including_nested_ones(order, loop, session, link):
     session.answers["unsent"] = [Send(b"neutral"), Note("nested")]
 
     def fail_once(data, to):
@@ -299,7 +297,7 @@ def test_notes_come_after_all_other_actions_those_of_actions_within_actions_too(
     assert order == [b"neutral", b"next", "message", "first", "nested", "unsent_datagrams", "sent"]
 
 
-def test_a_session_that_resumes_is_done_before_its_stall_is_logged(order, loop, session, clock):
+def test_a_session_resumes_before_its_stall_is_logged(order, loop, session, clock):
     session.answers["resume"] = [Send(b"neutral")]
     loop.post(lambda _: [])
     clock.time_s += STALL_S
@@ -308,8 +306,8 @@ def test_a_session_that_resumes_is_done_before_its_stall_is_logged(order, loop, 
 
 
 @pytest.mark.parametrize("fault", [LinkError("the link broke"), KeyError("a fault of ours")])
-def test_whatever_the_log_does_neutral_is_sent_and_the_loop_ends(link, session, stage, fault):
-    """As the log blocks whose terminal takes nothing."""
+def test_neutral_is_sent_and_the_loop_ends_even_if_the_log_fails(link, session, stage, fault):
+    """The log of a stopped terminal blocks."""
     is_blocked, goes_on = threading.Event(), threading.Event()
 
     def block(note):
@@ -332,7 +330,7 @@ def test_whatever_the_log_does_neutral_is_sent_and_the_loop_ends(link, session, 
     goes_on.set()
 
 
-def test_notes_that_a_blocked_log_does_not_take_are_counted():
+def test_notes_dropped_by_a_blocked_log_are_counted():
     goes_on, is_blocked, counts, sentences = threading.Event(), threading.Event(), Counter(), []
 
     def do(note):
@@ -355,7 +353,7 @@ def test_notes_that_a_blocked_log_does_not_take_are_counted():
     assert sentences[-1] == str(2 * MAX_WAITING - 1)
 
 
-def test_work_that_is_posted_once_the_loop_has_ended_is_refused(loop, session):
+def test_work_posted_after_the_end_of_the_loop_is_refused(loop, session):
     assert loop.post(lambda _: session._called("before"), is_kept=True)
     loop.end()
     assert names(session) == ["end", "before"]
@@ -363,7 +361,7 @@ def test_work_that_is_posted_once_the_loop_has_ended_is_refused(loop, session):
     assert names(session) == ["end", "before"]
 
 
-def test_what_is_kept_outlives_a_stall_and_the_session_knows_when_that_was(loop, session, clock):
+def test_kept_work_survives_a_stall_and_the_session_gets_its_time(loop, session, clock):
     loop.post(lambda now_s: session._called("kept"), is_kept=True)
     clock.time_s += STALL_S
     loop.turn()
@@ -372,7 +370,7 @@ def test_what_is_kept_outlives_a_stall_and_the_session_knows_when_that_was(loop,
     assert session.fresh_since_s == clock.time_s
 
 
-def test_an_action_that_fails_keeps_no_other_from_being_done(loop, link, stage):
+def test_a_failing_action_does_not_prevent_others(loop, link, stage):
     def fail(message):
         raise KeyError(message)
 
@@ -384,7 +382,7 @@ def test_an_action_that_fails_keeps_no_other_from_being_done(loop, link, stage):
     assert stage.counts == {"counted": 1}
 
 
-def test_work_during_which_the_process_stood_still_is_the_last_of_what_was_posted(loop, session, clock, stage):
+def test_work_during_a_stall_is_the_last_posted_work_executed(loop, session, clock, stage):
     def stand_still(now_s):
         clock.time_s += STALL_S
         return session._called("work")
@@ -397,7 +395,7 @@ def test_work_during_which_the_process_stood_still_is_the_last_of_what_was_poste
 
 
 @pytest.mark.parametrize("fault", [LinkRefusedError("Nobody listens."), LinkError("broken")])
-def test_whatever_a_link_says_while_what_waited_is_dropped_the_session_resumes(loop, link, session, clock, fault):
+def test_the_session_resumes_even_if_the_link_fails_while_data_are_dropped(loop, link, session, clock, fault):
     link.waiting = [b"old", fault, b"older"]
     clock.time_s += STALL_S
     loop.turn()
@@ -420,7 +418,7 @@ def test_the_time_before_the_first_turn_is_no_stall(link, session, stage, clock)
     assert names(session) == ["receive"]
 
 
-def test_refusals_go_to_the_session_whether_read_or_met_while_sending(loop, link, session):
+def test_refusals_are_passed_to_the_session_from_reading_and_sending(loop, link, session):
     link.waiting = [LinkRefusedError("Nobody listens at a."), b"1"]
     session.answers["receive"] = [Send(b"answer")]
     link.fails = LinkRefusedError("Nobody listens at b.")
@@ -432,7 +430,7 @@ def test_refusals_go_to_the_session_whether_read_or_met_while_sending(loop, link
     ]
 
 
-def test_of_too_much_posted_work_the_oldest_is_dropped(loop, session, stage):
+def test_on_overflow_the_oldest_posted_work_is_dropped(loop, session, stage):
     for number in range(MAX_POSTED + 2):
         loop.post(lambda now_s, number=number: session._called(number))
     loop.turn()
@@ -441,7 +439,7 @@ def test_of_too_much_posted_work_the_oldest_is_dropped(loop, session, stage):
 
 
 class Leaving(Recorder):
-    """Says three last things, 20 ms apart."""
+    """Session that sends three last packets, 20 ms apart."""
 
     def end(self, now_s):
         self.left = 3
@@ -456,14 +454,14 @@ class Leaving(Recorder):
         return [Send(b"neutral")]
 
 
-def test_the_end_is_waited_for(link, stage, clock):
+def test_the_loop_waits_for_the_end_of_the_session(link, stage, clock):
     loop = LinkLoop("test", link, Leaving(), stage, clock)
     loop.end()
     assert [data for data, _ in link.sent] == [b"neutral"] * 3
     assert clock.time_s == pytest.approx(100.04)
 
 
-def test_the_last_command_is_sent_however_late(link, stage, clock):
+def test_the_last_command_is_sent_even_after_a_stall(link, stage, clock):
     session = Leaving()
     loop = LinkLoop("test", link, session, stage, clock)
     loop._is_stopping = True
@@ -478,7 +476,7 @@ def test_the_last_command_is_sent_however_late(link, stage, clock):
     assert len(link.sent) == 3
 
 
-def test_a_fault_at_the_end_keeps_nobody_waiting_and_ends_no_repeats(link, stage, clock):
+def test_a_fault_at_the_end_causes_no_delay_and_keeps_the_repeats(link, stage, clock):
     session, asked = Leaving(), []
     loop = LinkLoop("test", link, session, stage, clock)
     decide = session.end
@@ -499,7 +497,7 @@ def test_a_fault_at_the_end_keeps_nobody_waiting_and_ends_no_repeats(link, stage
     assert stage.counts["internal_errors"] == 2
 
 
-def test_what_a_link_gets_later_is_waited_for_too(link, session, stage):
+def test_descriptors_that_a_link_opens_later_are_polled(link, session, stage):
     loop, polled, ends = LinkLoop("test", link, session, stage), [], os.pipe()
     make = loop._poll
     loop._poll = lambda *files: polled.append(files) or make(*files)
@@ -511,7 +509,7 @@ def test_what_a_link_gets_later_is_waited_for_too(link, session, stage):
         os.close(end)
 
 
-def test_what_a_link_has_noticed_while_it_was_opened_is_received_before_anything_is_waited_for(link, session, stage):
+def test_events_from_opening_a_link_are_received_before_waiting(link, session, stage):
     loop, before_waits = LinkLoop("test", link, session, stage), []
     loop._poll = lambda *files: SimpleNamespace(poll=lambda timeout_ms: before_waits.append(list(session.calls)) or [])
     link.waiting = [b"first"]
@@ -519,13 +517,13 @@ def test_what_a_link_has_noticed_while_it_was_opened_is_received_before_anything
     assert ("receive", b"first") in before_waits[0]
 
 
-def test_a_session_that_never_ends_is_left(link, session, stage, clock):
+def test_a_session_that_never_ends_times_out(link, session, stage, clock):
     session.end = lambda now_s: []
     LinkLoop("test", link, session, stage, clock).end()
     assert clock.time_s >= 100.0 + link_loop.END_S
 
 
-def test_a_thread_runs_until_it_is_stopped_and_leaves_with_the_last_action_done(link, stage):
+def test_a_thread_runs_until_stopped_and_executes_the_last_action(link, stage):
     session = Leaving()
     loop = LinkLoop("test", link, session, stage)
     began = os.pipe()
@@ -540,7 +538,7 @@ def test_a_thread_runs_until_it_is_stopped_and_leaves_with_the_last_action_done(
 
 
 class Opening(FakeLink):
-    """Counts how often it is opened, and is watched by `seen`."""
+    """Link that counts its openings, and calls `seen`."""
 
     def __init__(self):
         super().__init__()
@@ -551,7 +549,7 @@ class Opening(FakeLink):
 
 
 def run_until(loop, condition):
-    """Run a loop's own thread until something is true, then stop it."""
+    """Run a loop's own thread until a condition holds, then stop it."""
     loop.start()
     try:
         wait_until(condition, "what the loop does")
@@ -559,7 +557,7 @@ def run_until(loop, condition):
         assert loop.stop()
 
 
-def test_a_fault_leaves_the_vehicle_neutral_and_the_session_goes_on(stage):
+def test_a_fault_sends_neutral_and_the_session_continues(stage):
     link, session = Opening(), Recorder()
     session.answers["lost"] = [Send(b"neutral")]
     loop = LinkLoop("test", link, session, stage)
@@ -579,7 +577,7 @@ def test_a_fault_leaves_the_vehicle_neutral_and_the_session_goes_on(stage):
     assert [name for name in names(session) if name in ("opened", "lost", "end")] == ["opened", "lost", "opened", "end"]
 
 
-def test_a_link_that_is_lost_leaves_the_vehicle_neutral_before_it_is_opened_again_and_that_is_no_stall(stage, clock):
+def test_a_lost_link_sends_neutral_before_reopening_and_counts_as_no_stall(stage, clock):
     link, session = Opening(), Recorder()
     loop = LinkLoop("test", link, session, stage, clock)
     asked = []
@@ -613,7 +611,7 @@ def test_a_link_that_is_lost_leaves_the_vehicle_neutral_before_it_is_opened_agai
 
 
 class FakeStreams(FakeLink):
-    """A link of streams; what waits on it are its events."""
+    """Link of streams with queued events."""
 
     def __init__(self):
         super().__init__()
@@ -677,14 +675,14 @@ def test_connections_are_received_in_order_with_their_bytes(stream_loop, streams
     ]
 
 
-def test_a_stream_ends_after_what_it_was_sent(stream_loop, streams, stream_session):
+def test_a_stream_is_closed_after_its_last_data(stream_loop, streams, stream_session):
     stream_session.answers["connected"] = [Send(b"full", "a"), Close("a")]
     streams.waiting = [Connected("a")]
     stream_loop.turn()
     assert streams.sent == [(b"full", "a"), "the end of a"]
 
 
-def test_a_stream_is_received_on_after_a_stall_once_the_session_has_resumed(
+def test_a_stream_is_read_further_after_a_stall_once_the_session_has_resumed(
     stream_loop, streams, stream_session, stage, clock
 ):
     stream_loop.post(lambda now_s: stream_session._called("posted"))
@@ -695,10 +693,10 @@ def test_a_stream_is_received_on_after_a_stall_once_the_session_has_resumed(
     assert stage.counts == {DROPPED_BY_STALL: 1}  # what was posted
 
 
-def test_what_was_decided_just_before_a_stall_is_sent_on_a_stream_and_then_the_session_resumes(
+def test_data_decided_just_before_a_stall_are_sent_on_a_stream_before_the_session_resumes(
     stream_loop, streams, stream_session, clock
 ):
-    """Or a peer would wait for the rest of a message, and a session for the answer to what it never got."""
+    """Otherwise, a peer would wait for the rest of a message, and a session for an answer to lost data."""
 
     def decide_then_stop(now_s):
         clock.time_s += STALL_S
@@ -710,7 +708,7 @@ def test_what_was_decided_just_before_a_stall_is_sent_on_a_stream_and_then_the_s
     assert names(stream_session) == ["resume"]
 
 
-def test_a_chunk_that_was_read_just_before_a_stall_was_noticed_is_received_after_the_resumption(
+def test_a_chunk_read_just_before_a_stall_is_detected_is_received_after_the_resumption(
     stream_loop, streams, stream_session, clock
 ):
     def read_then_stopped():
@@ -730,7 +728,7 @@ def test_after_a_fault_all_streams_end_before_the_link_is_opened_again(streams, 
     assert streams.sent[:2] == [(b"stop", "a"), "the end of all"]
 
 
-def test_a_peer_may_prove_useful_by_how_it_goes(stream_loop, streams, stream_session):
+def test_a_peer_may_prove_useful_by_its_disconnection(stream_loop, streams, stream_session):
     resets = []
     streams.backoff.reset = lambda: resets.append(stream_session.is_proven)
     for stream_session.is_proven in (False, True):
@@ -739,9 +737,7 @@ def test_a_peer_may_prove_useful_by_how_it_goes(stream_loop, streams, stream_ses
     assert resets == [True]
 
 
-def test_a_peer_that_has_gone_is_no_fault_of_the_link_and_is_waited_for_ever_longer_until_it_is_proven(
-    streams, stream_session, stage
-):
+def test_a_disconnected_peer_is_no_fault_and_reconnecting_backs_off_until_it_is_proven(streams, stream_session, stage):
     delays_s = []
     streams.backoff.next_delay_s = lambda: delays_s.append("delay") or 0.0
     streams.backoff.reset = lambda: delays_s.append("reset")

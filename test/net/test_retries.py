@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program prints while it can't reach its peer."""
+"""Lines that a program prints while it retries."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from drone_bridge.programs import program
 
 @pytest.fixture
 def retry(monkeypatch, capsys):
-    """retry(seconds, reason) fails each second for so long, and returns the lines that were printed."""
+    """Return a function: retry(seconds, reason) fails each second, and returns the printed lines."""
     now_s = [1000.0]
     monkeypatch.setattr(program.time, "monotonic", lambda: now_s[0])
     retries = program.Retries()
@@ -24,13 +24,13 @@ def retry(monkeypatch, capsys):
     return run
 
 
-def test_a_failure_that_lasts_is_printed_when_it_begins_and_with_advice(retry):
+def test_a_lasting_failure_is_printed_at_its_start_and_with_advice(retry):
     begin, advice = retry(60)
     assert "--host" not in begin
     assert "--host" in advice
 
 
-def test_another_failure_and_one_after_a_connection_are_new(retry):
+def test_another_failure_or_one_after_a_connection_is_printed_again(retry):
     assert len(retry(3)) == 1
     assert len(retry(3, "No route to host")) == 1
     retry.clock[0] += 60.0

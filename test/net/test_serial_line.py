@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A serial line as a link, over a pseudo-terminal."""
+"""Serial line as a link, over a pseudo-terminal."""
 
 import contextlib
 import os
@@ -63,7 +63,7 @@ def next_of(line):
     return receive(line, Cancellation(), 20.0)
 
 
-def test_it_is_a_stream_to_one_peer(line, device):
+def test_a_serial_line_is_a_stream_to_one_peer(line, device):
     path = device.path
     assert isinstance(line, StreamLink)
     assert next_of(line) == Connected(path)
@@ -81,7 +81,7 @@ def test_it_is_a_stream_to_one_peer(line, device):
         line.receive()
 
 
-def test_a_device_that_has_gone_is_disconnected_and_opened_again(line, device):
+def test_a_removed_device_is_disconnected_and_reopened(line, device):
     next_of(line)
     device.unplug()
     arrived = next_of(line)
@@ -165,7 +165,7 @@ def test_a_stalled_line_is_closed_without_its_last_packets(line):
         line.receive()
 
 
-def test_a_path_that_is_no_line_is_tried_until_it_is_cancelled(tmp_path):
+def test_a_path_without_a_line_is_retried_until_cancelled(tmp_path):
     (tmp_path / "file").write_text("no line")
     failures, cancellation = [], Cancellation()
 
@@ -184,7 +184,7 @@ def test_a_path_that_is_no_line_is_tried_until_it_is_cancelled(tmp_path):
         cancellation = Cancellation()
 
 
-def test_a_rate_that_lines_do_not_have_is_refused():
+def test_an_unsupported_baud_rate_is_refused():
     with pytest.raises(ValueError, match="12345"):
         SerialLine("/dev/null", 12345, lambda error, delay_s: None)
 

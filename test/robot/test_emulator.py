@@ -27,7 +27,7 @@ def test_the_motors_of_a_silent_driver_stop_and_can_be_bound_again(emulate, clos
         closing(RobotDriver(emulator.port)).send(codec.RegisterDriver(name), codec.BindSubsystem(TRACKS), update)
         emulator.wait_for_line(rf"\[{name}\] bound subsystem 0")
         emulator.wait_for_line("motors 500 500")
-        emulator.wait_for_line(f"motors stopped: {name} has vanished")
+        emulator.wait_for_line(f"motors stopped: {name} has disconnected")
         emulator.wait_for_line(f"{name} disconnected: silent")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge new`: what it writes is installed, tested and driven as it is."""
+"""`drone-bridge new`: the generated package is installed, tested and driven unchanged."""
 
 import os
 import subprocess
@@ -26,12 +26,12 @@ def environment(folder, tmp_path_factory):
     return installed(tmp_path_factory.mktemp("installed"), folder)
 
 
-def test_its_tests_pass(folder, environment):
+def test_the_generated_tests_pass(folder, environment):
     asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={folder}", folder]
     subprocess.run(asked, check=True, timeout=280, env={**os.environ, **environment, "PYTEST_ADDOPTS": ""})
 
 
-def test_one_drives_the_other(start_child, environment):
+def test_the_generated_operator_drives_the_generated_emulator(start_child, environment):
     def drone_bridge(*words):
         return start_child(executable("drone-bridge"), *words, env=environment)
 
@@ -45,7 +45,7 @@ def test_one_drives_the_other(start_child, environment):
 
 
 @pytest.mark.parametrize("name", ["My Robot", "7up", "robot", "json", "röbot"])
-def test_a_name_that_cannot_be_had_is_refused(tmp_path, name, capsys):
+def test_an_invalid_name_is_refused(tmp_path, name, capsys):
     assert new.main([name, "--folder", str(tmp_path / "new")]) == new.REFUSED
     assert name in capsys.readouterr().err
     assert not (tmp_path / "new").exists()

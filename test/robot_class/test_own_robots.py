@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots in examples/ as their owners run them: emulator, operator, bridge, server, launch file, serial line."""
+"""Robots of examples/ as processes: emulator, operator, bridge, server, launch file, serial line."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ def environment(tmp_path_factory):
 
 @pytest.fixture
 def start(environment, start_child):
-    """start(*command) runs a program where the robots are installed."""
+    """Return a function: start(*command) runs a program where the robots are installed."""
     return lambda *command: start_child(*command, env=environment)
 
 
@@ -54,14 +54,14 @@ def node(start):
 
 
 def emulated(drone_bridge, name, *options):
-    """Start an emulated robot; return it and its port."""
+    """Start an emulated robot. Return its process and port."""
     child = drone_bridge("emulate", name, "--port", "0", *options)
     return child, int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
 
 
 @contextlib.contextmanager
 def driven(ros, **motion):
-    """Command a velocity, again and again."""
+    """Command a velocity repeatedly."""
     publisher, twist = ros.publisher(Twist, "cmd_vel"), Twist()
     twist.linear.x, twist.angular.z = motion.get("forward", 0.0), motion.get("turn", 0.0)
     with repeating(lambda _: publisher.publish(twist)):
@@ -98,7 +98,7 @@ def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
     heights, temperature = ros.subscribe(PointStamped, "height"), ros.subscribe(Float32, "temperature")
     assert temperature.wait().data == 62.0
     assert call(ros, "/tello_bridge/takeoff") == (True, "ok")
-    assert heights.wait(lambda height: height.point.z > 1.0)  # it follows, and may land
+    assert heights.wait(lambda height: height.point.z > 1.0)  # it obeys, and may land
     success, sentence = call(ros, "/tello_bridge/takeoff")
     assert not success
     assert sentence.startswith("error ")
@@ -106,7 +106,7 @@ def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
     assert heights.wait(lambda height: height.point.z < 0.1)
 
 
-def test_through_the_relay_a_client_flies_the_drone_and_calls_its_services(drone_bridge, node):
+def test_a_client_flies_the_drone_and_calls_services_through_the_relay(drone_bridge, node):
     state_port, server_port, client_port = free_ports(3)
     emulator, port = emulated(drone_bridge, "tello", "--state-port", state_port)
     node("tello", "bridge", port=port, state_port=state_port)
@@ -135,7 +135,7 @@ class Line:
         self._master, slave = os.openpty()
         tty.setraw(slave)
         os.symlink(os.ttyname(slave), self.path)
-        self._slave = slave  # kept open, so that the line is there while nobody has opened it
+        self._slave = slave  # kept open, so that the line exists before it is opened
         self._woken, self._waking = os.pipe()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -250,7 +250,7 @@ def test_its_launch_file_starts_all_that_drives_it_within_a_fence(start, drone_b
 
 
 @pytest.mark.parametrize("role", ["bridge", "server", "emulator"])
-def test_a_robot_that_there_is_not_is_refused_with_a_sentence(start, role):
+def test_an_unknown_robot_is_refused_with_a_sentence(start, role):
     for words in (("nobody",), ()):
         refused = start(executable(f"robot_class_{role}"), *words)
         assert refused.wait() == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots in examples/ that are described in one class are asked all that every protocol is asked."""
+"""Conformance tests of the robots in examples/ that are described in one class."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from own_robots import FOLDERS, installed
 from processes import executable
 from repository import TESTS
 
-#: For the questions of one file.
+#: Timeout of the tests of one file.
 CHECK_S = 280.0
 FILES = sorted(path.stem for path in (TESTS / "conformance").glob("test_*.py"))
 
@@ -32,7 +32,7 @@ def test_the_conformance_suite_asks_them_the_same(start_child, environment, file
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_its_own_tests_pass_as_its_owner_runs_them(environment, name):
+def test_the_example_s_own_tests_pass(environment, name):
     asked = [
         sys.executable,
         "-m",

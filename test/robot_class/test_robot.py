@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot in one class: its connections and both sessions, in isolation, with a clock of the test's own."""
+"""A robot in one class: its connections and both sessions, in isolation, with a fake clock."""
 
 import math
 import struct
@@ -51,12 +51,12 @@ def described(**attributes):
     ],
     ids=", ".join,
 )
-def test_a_description_that_contradicts_itself_is_refused(attributes):
+def test_an_inconsistent_description_is_refused(attributes):
     with pytest.raises(ValueError, match=next(iter(attributes))):
         described(**attributes)
 
 
-def test_a_robot_whose_end_is_not_described_has_a_bridge_only():
+def test_a_description_without_the_robot_s_end_has_only_a_bridge():
     kind = described().KIND
     assert kind.server is kind.emulator is None
     assert kind.conversation == kind.commands == ""
@@ -64,7 +64,7 @@ def test_a_robot_whose_end_is_not_described_has_a_bridge_only():
     assert Pioneer.KIND.emulator
 
 
-def test_the_reader_of_commands_says_which_are_neutral():
+def test_the_reader_of_commands_recognizes_neutral():
     read = load(Pioneer.KIND.commands)()
     assert list(read(command(VEL, 300)[:5])) == []
     assert list(read(command(VEL, 300)[5:] + NEUTRAL)) == [False, True, True]
@@ -77,7 +77,7 @@ def client():
     return Connection(Pioneer, Side.OPERATOR)
 
 
-def test_a_stream_is_cut_by_split_however_it_arrives():
+def test_a_stream_is_split_in_any_chunks():
     connection = client()
     for byte in SIP_PACKET + packet(0):
         connection.receive_data(bytes([byte]))
@@ -94,7 +94,7 @@ def test_a_negative_size_skips_to_the_next_packet():
 
 
 class Endless(Robot):
-    """Begins packets that never end, or makes no sense of them."""
+    """Robot with endless or invalid packets."""
 
     name, port, longest = "endless", 1, 64
 
@@ -103,7 +103,7 @@ class Endless(Robot):
 
 
 @pytest.mark.parametrize("data", [b"m", b"n" * 100, b"e", b"?"])
-def test_what_is_no_packet_and_what_never_ends_closes_a_stream(data):
+def test_invalid_and_endless_packets_close_a_stream(data):
     connection = Connection(Endless, Side.OPERATOR)
     connection.receive_data(data)
     for _ in range(2):
@@ -128,7 +128,7 @@ def test_a_packet_that_has_announced_its_size_is_split_once_it_is_whole():
     assert seen == [10, 1000, 10, 1000]
 
 
-def test_a_datagram_that_makes_no_sense_spoils_no_other():
+def test_an_invalid_datagram_does_not_affect_others():
     connection = Connection(Tello, Side.VEHICLE)
     connection.receive_data(b"rc 1 2")
     connection.receive_data(b"takeoff")
@@ -138,10 +138,10 @@ def test_a_datagram_that_makes_no_sense_spoils_no_other():
     assert connection.next_event() is NEED_DATA
 
 
-def test_the_state_port_has_a_reader_of_its_own():
+def test_the_state_port_has_its_own_reader():
     connection = Connection(Tello, Side.OPERATOR)
     connection.receive_data(TELLO_STATE, is_state=True)
-    connection.receive_data(TELLO_STATE)  # of a wire log, which does not say
+    connection.receive_data(TELLO_STATE)  # from a wire log, which does not record it
     connection.receive_data(b"ok", is_state=False)
     assert [type(event.meaning) for event in connection.events()] == [Telemetry, Telemetry, Answer]
 
@@ -152,7 +152,7 @@ def test_only_one_whole_packet_is_sent():
             Connection(Pioneer, Side.VEHICLE).send(wrong)
 
 
-def test_what_a_client_could_not_read_is_not_sent():
+def test_packets_that_a_client_could_not_read_are_not_sent():
     assert Connection(Tello, Side.VEHICLE).send(Packet(b"ok")) == b"ok"
     with pytest.raises(LocalProtocolError):
         Connection(Tello, Side.VEHICLE).send(Packet(b"\x86"))
@@ -223,14 +223,14 @@ def test_whole_numbers_are_taken_as_floats():
 
 @dataclass
 class Asked:
-    """A request of a service."""
+    """Request of a service."""
 
     name: str
     asked_s: float = 1e9
 
 
 class Arbiter:
-    """What is decided."""
+    """Arbiter with a fixed decision."""
 
     command, rank, forgotten = None, Rank.NEUTRAL, 0
 
@@ -242,7 +242,7 @@ class Arbiter:
 
 
 class ClientTalk(SessionTalk):
-    """A session with a robot that the test is."""
+    """Session with a robot played by the test."""
 
     def __init__(self, robot):
         self.arbiter = Arbiter()
@@ -296,7 +296,7 @@ def test_a_robot_that_a_killed_client_left_open_is_closed_first(talk):
     assert talk.session.state == CONNECTED
 
 
-def test_what_is_decided_is_sent_at_a_steady_rate_and_clamped(greeted):
+def test_the_decided_velocity_is_clamped_and_sent_at_a_steady_rate(greeted):
     greeted.arbiter.command = BodyVelocity(forward=0.3, left=5.0, turn=-90.0)
     actions = greeted.run(0.51)
     assert len(sent(actions)) == 10
@@ -304,7 +304,7 @@ def test_what_is_decided_is_sent_at_a_steady_rate_and_clamped(greeted):
     assert sent(actions)[0].data == command(VEL, 300) + command(RVEL, -498)
 
 
-def test_telemetry_is_published_and_a_silent_robot_is_left_with_neutral(greeted):
+def test_telemetry_is_published_and_a_silent_robot_is_disconnected_after_neutral(greeted):
     (told,) = published(greeted.hear(SIP_PACKET))
     assert told.meaning.velocity.forward == pytest.approx(0.1)
     assert greeted.session.is_proven
@@ -316,7 +316,7 @@ def test_telemetry_is_published_and_a_silent_robot_is_left_with_neutral(greeted)
     assert greeted.session.state == WAITING
 
 
-def test_neutral_comes_first_after_a_stall_and_last_of_all(greeted):
+def test_neutral_is_sent_first_after_a_stall_and_last_at_the_end(greeted):
     greeted.arbiter.command = BodyVelocity(forward=0.3)
     greeted.run(0.5)
     assert bytes_of(greeted.session.resume(greeted.now_s)) == NEUTRAL
@@ -328,7 +328,7 @@ def test_neutral_comes_first_after_a_stall_and_last_of_all(greeted):
     assert greeted.session.is_over
 
 
-def test_a_velocity_that_cannot_be_packed_becomes_neutral(greeted):
+def test_an_unencodable_velocity_falls_back_to_neutral(greeted):
     greeted.session._end.robot.drive = lambda velocity: b"stop" if velocity == BodyVelocity() else 1 // 0
     greeted.arbiter.command = BodyVelocity(forward=0.3)
     actions = greeted.run(0.06)
@@ -380,12 +380,12 @@ def test_neutral_ends_a_greeting_that_fails():
     assert UNENCODABLE in counters(actions)
 
 
-def test_a_stream_that_makes_no_sense_is_closed(greeted):
+def test_a_stream_with_invalid_data_is_closed(greeted):
     assert any(isinstance(each, Close) for each in greeted.hear(packet(SIP, b"short")))
 
 
 class Mute(Robot):
-    """A robot that is only driven."""
+    """Robot without telemetry."""
 
     name, port = "mute", 1
 
@@ -393,7 +393,7 @@ class Mute(Robot):
         return f"{velocity.forward:g}\n".encode()
 
 
-def test_a_robot_that_says_nothing_is_never_silent():
+def test_a_robot_without_telemetry_is_never_silent():
     talk = ClientTalk(Mute)
     assert bytes_of(talk.connect()) == b"0\n"
     assert len(sent(talk.run(60.0))) in (1199, 1200)
@@ -405,7 +405,7 @@ def tello():
     return ClientTalk(Tello)
 
 
-def test_over_datagrams_neutral_is_said_before_and_during_the_greeting(tello):
+def test_over_datagrams_neutral_is_sent_before_and_during_the_greeting(tello):
     neutral = b"rc 0 0 0 0"
     first = [each.data for each in tello.session.opened(tello.now_s) if hasattr(each, "data")]
     assert first == [neutral, b"command"]
@@ -421,7 +421,7 @@ def flying(tello):
     return tello
 
 
-def test_a_silent_robot_is_greeted_anew_over_datagrams(flying):
+def test_a_silent_robot_is_greeted_again_over_datagrams(flying):
     flying.session.ask(Asked("takeoff"), flying.now_s)
     actions = flying.run(3.1)
     assert b"command" in [each.data for each in sent(actions)]
@@ -433,7 +433,7 @@ def outcomes(actions):
     return [(each.request.name, each.is_success, each.sentence) for each in actions if isinstance(each, Outcome)]
 
 
-def test_requests_are_sent_once_and_answered_in_their_order(flying):
+def test_requests_are_sent_once_and_answered_in_order(flying):
     assert [each.data for each in sent(flying.session.ask(Asked("takeoff"), flying.now_s))] == [b"takeoff"]
     assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False, "one at a time"
     flying.session.ask(Asked("land"), flying.now_s)
@@ -454,7 +454,7 @@ def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
     assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False
 
 
-def test_a_robot_that_has_to_land_is_told_each_second(flying):
+def test_a_forced_landing_is_requested_each_second(flying):
     flying.arbiter.rank = Rank.LANDING
     actions = flying.run(2.5)
     assert [each.data for each in sent(actions)].count(b"land") == 3
@@ -470,7 +470,7 @@ def test_datagrams_end_with_neutral_several_times(flying):
 
 
 class RobotTalk(SessionTalk):
-    """A server, or an emulated robot, with clients that the test is."""
+    """Server or emulated robot, with clients played by the test."""
 
     def __init__(self, robot, **options):
         self.telemetry = Telemetry((1.0, 2.0, 0.0), 0.5, BodyVelocity(0.2), 12.0, 0.8, 0.7)
@@ -495,12 +495,12 @@ def test_a_command_is_published_repeated_and_ends_with_neutral(server):
     assert not published(server.run(5.0)), "neutral is repeated by the publisher"
 
 
-def test_a_client_that_leaves_leaves_neutral(server):
+def test_neutral_is_published_when_a_client_disconnects(server):
     server.hear(command(VEL, 300), "one")
     assert published(server.session.disconnected("one", "It has closed.", server.now_s)) == [BodyVelocity()]
 
 
-def test_a_simulated_robot_goes_on_until_its_watchdog_stops_it():
+def test_a_simulated_robot_keeps_moving_until_its_watchdog_stops_it():
     talk = RobotTalk(Pioneer, is_body=True)
     talk.session.connected("one", talk.now_s)
     talk.hear(command(VEL, 300), "one")
@@ -518,7 +518,7 @@ def test_the_greeting_is_answered_and_telemetry_follows_it(server):
     assert heard.position == pytest.approx((1.0, 2.0, 0.0), abs=1e-3)
 
 
-def test_another_client_is_refused_until_the_first_was_silent_for_long(server):
+def test_another_client_is_refused_until_the_first_one_is_silent(server):
     server.hear(command(VEL, 300), "one")
     assert any(isinstance(each, Close) and each.peer == "two" for each in server.session.connected("two", 100.0))
     server.run(6.0)
@@ -527,7 +527,7 @@ def test_another_client_is_refused_until_the_first_was_silent_for_long(server):
     assert (server.session.state, server.session.peer) == (SERVING, "three")
 
 
-def test_after_a_stall_only_neutral_is_followed(server):
+def test_after_a_stall_only_neutral_is_accepted(server):
     server.hear(command(VEL, 300), "one")
     server.now_s += 5.0
     assert published(server.session.resume(server.now_s)) == [BodyVelocity()]
@@ -546,14 +546,14 @@ def test_a_request_is_called_and_answered_to_its_client():
     assert not sent(talk.session.answered((OTHER, "takeoff"), True, "", talk.now_s)), "it has left"
 
 
-def test_the_state_goes_to_the_state_port_of_who_has_greeted():
+def test_the_state_is_sent_to_the_state_port_of_a_greeting_client():
     talk = RobotTalk(Tello, state_port=8890)
     assert not sent(talk.hear(b"rc 0 0 0 0") + talk.run(0.5))
     assert sent(talk.hear(b"command"))[0].data == b"ok"
     assert {each.to for each in sent(talk.run(0.5))} == {("127.0.0.1", 8890)}
 
 
-def test_datagrams_of_others_are_refused():
+def test_datagrams_of_other_peers_are_refused():
     talk = RobotTalk(Tello, allowed_peers=AllowedPeers(["10.0.0.0/8"]))
     assert not published(talk.hear(b"rc 100 0 0 0"))
     allowed = RobotTalk(Tello)

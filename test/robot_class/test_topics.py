@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of a robot in one class: images, own topics, and what the robot does not report."""
+"""Topics of a robot in one class: images, own topics, and missing values."""
 
 import math
 
@@ -22,13 +22,13 @@ PIXELS = Picture(4, 2, bytes(range(24)))
 
 
 class Camera(Robot):
-    """A robot with a camera of either sort, and a topic of its own."""
+    """Robot with a camera of either type, and an own topic."""
 
     name, port, tells, image, topics = "camera", 1, (), "rgb8", {"heard": "geometry_msgs/PointStamped"}
 
 
 class JpegCamera(Camera):
-    """The same, whose images are JPEGs."""
+    """Such a robot with JPEG images."""
 
     name, image = "jpeg_camera", "jpeg"
 
@@ -41,7 +41,7 @@ def made(robot, telemetry, refuse_image=pytest.fail):
 
 
 def hop(robot, messages, refuse_image=pytest.fail):
-    """Return the telemetry that a server makes of messages."""
+    """Return the telemetry that a server assembles from messages."""
     translation = Translation(DroneFrameNames(), robot.image, refuse_image=refuse_image)
     rows = {row.name: row for row in make_rows(robot) if row.from_ros}
 
@@ -51,7 +51,7 @@ def hop(robot, messages, refuse_image=pytest.fail):
     return assemble(robot, translation, value, STAMP).meaning
 
 
-def test_pixels_become_an_image_in_the_optical_frame_and_come_back():
+def test_pixels_are_converted_to_an_image_in_the_optical_frame_and_back():
     messages = made(Camera, Telemetry(image=PIXELS))
     image = messages["camera/image_raw"]
     assert (image.width, image.height, image.encoding, image.header.stamp) == (4, 2, "rgb8", STAMP)
@@ -93,7 +93,7 @@ def test_a_server_reports_no_position_that_is_not_finite():
     assert hop(Pioneer, messages).position is None
 
 
-def test_a_jpeg_is_published_untouched_and_decoded_for_who_wants_that():
+def test_a_jpeg_is_published_unchanged_and_decoded_for_subscribers():
     jpeg = encoded(made(Camera, Telemetry(image=PIXELS))["camera/image_raw"], 4, 90)
     messages = made(JpegCamera, Telemetry(image=jpeg))
     assert bytes(messages["camera/image_raw/compressed"].data) == jpeg
@@ -108,14 +108,14 @@ def test_own_topics_get_stamp_and_frame():
     assert hop(Camera, messages).extra["heard"] == messages["heard"]
 
 
-def test_what_is_not_reported_is_not_published():
+def test_unreported_values_are_not_published():
     assert made(Pioneer, Telemetry()) == {}
     messages = made(Tello, Telemetry(charge=0.5))
     assert list(messages) == ["battery_state"]
     assert messages["battery_state"].voltage != messages["battery_state"].voltage, "unknown"
 
 
-def test_odometry_has_pose_and_velocity_and_is_needed_by_a_server():
+def test_odometry_has_pose_and_velocity_and_is_required_by_a_server():
     told = Telemetry((1.0, 2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.0)
     messages = made(Pioneer, told)
     assert hop(Pioneer, messages).position == told.position
@@ -133,12 +133,12 @@ def test_a_velocity_is_roughly_known_and_one_that_is_not_reported_is_unknown():
         assert set(odometry.pose.covariance[::7]) == {UNKNOWN_VARIANCE}, "its errors accumulate"
 
 
-def test_a_server_that_knows_nothing_reports_nothing():
+def test_a_server_without_values_reports_nothing():
     with pytest.raises(MissingTopicError):
         hop(Tello, {})
 
 
-def test_a_type_that_is_not_installed_is_an_error_of_the_description():
+def test_a_missing_message_type_is_an_error_of_the_description():
     class Wrong(Robot):
         name, port, topics = "wrong", 1, {"heard": "geometry_msgs/Nothing"}
 

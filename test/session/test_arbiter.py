@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who decides what a vehicle is commanded, row by row of the arbiter's table, and for how long a command holds."""
+"""Arbiter: its table of ranks, row by row, and the timeout of commands."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ SINKING = BodyVelocity(up=-LANDING_SPEED)
 
 
 class Vehicle:
-    """A vehicle whose commands an arbiter decides, at a time of the test's own."""
+    """Vehicle with an arbiter and a fake clock."""
 
     def __init__(self, *, sinks=True, **limits):
         self.now_s = 1000.0
@@ -35,11 +35,11 @@ class Vehicle:
         self.arbiter.sinks = sinks
 
     def fly(self, x=0.0, y=0.0):
-        """Be somewhere, looking along the world's x."""
+        """Set the position, with a heading along the world's x."""
         self.observed.measured(0.0, (x, y, 1.0), (0.0, 0.0, 0.0))
 
     def discharge(self):
-        """Have reported a low battery for long."""
+        """Report a low battery for long enough."""
         self.arbiter.limits.charged(0.1, self.now_s - LOW_BATTERY_S)
 
     def command(self, command, stamp=None, *, is_helm=False):
@@ -57,7 +57,7 @@ FORWARD, FAST, RAW = BodyVelocity(1.0, turn=0.2), BodyVelocity(8.0, turn=0.2), "
 
 @pytest.fixture
 def vehicle():
-    """Its odometry and its battery are watched; it is where it began, and well."""
+    """Return a vehicle at its start with watched odometry and a good battery."""
     vehicle = Vehicle(**PLACED, low_battery=0.2, land_on_low_battery=True)
     vehicle.arbiter.limits.charged(1.0, vehicle.now_s)
     vehicle.fly()
@@ -72,7 +72,7 @@ def test_the_page_has_the_ranks():
 # The table: from the bottom to the top, each row begins while all below it apply.
 
 
-def test_the_first_row_that_applies_decides_and_the_next_one_when_it_does_not_any_more(vehicle):
+def test_the_first_row_that_applies_decides(vehicle):
     assert vehicle.decided() == (Rank.NEUTRAL, None)
     vehicle.timeout_s = 60.0
     vehicle.command(FORWARD, is_helm=True)
@@ -111,7 +111,7 @@ def test_a_helm_without_a_fresh_command_is_neutral(vehicle):
     assert vehicle.decided() == (Rank.HELM, None)
 
 
-def test_who_has_to_land_goes_on_landing_when_nobody_commands(vehicle):
+def test_a_forced_landing_continues_without_commands(vehicle):
     vehicle.now_s += ODOMETRY_TIMEOUT_S + LAND_AFTER_S - 0.1
     assert vehicle.decided() == (Rank.NEUTRAL, None)
     vehicle.now_s += 0.2
@@ -123,7 +123,7 @@ def test_who_has_to_land_goes_on_landing_when_nobody_commands(vehicle):
     assert vehicle.decided() == (Rank.LANDING, SINKING)
 
 
-def test_who_lands_by_a_button_is_neutral_meanwhile():
+def test_a_landing_by_button_is_neutral_meanwhile():
     vehicle = Vehicle(sinks=False, low_battery=0.2, land_on_low_battery=True)
     vehicle.discharge()
     vehicle.command(FORWARD)
@@ -136,7 +136,7 @@ def test_a_raw_command_needs_no_odometry_and_has_no_limits(vehicle):
     assert vehicle.decided() == (Rank.COMMAND, RAW)
 
 
-def test_at_the_helm_too_velocities_are_followed_within_the_limits():
+def test_velocities_at_the_helm_are_limited_too():
     vehicle = Vehicle(max_speed=2.0)
     vehicle.command(FAST)
     assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(2.0, turn=0.2))
@@ -150,7 +150,7 @@ def test_at_the_helm_too_velocities_are_followed_within_the_limits():
     assert vehicle.counts == {"limited_commands": 2}
 
 
-def test_a_command_is_followed_within_the_limits_of_the_moment_and_not_of_its_arrival():
+def test_a_command_is_limited_by_the_current_limits():
     vehicle = Vehicle(fence_radius=10.0)
     vehicle.fly()
     vehicle.timeout_s = 60.0
@@ -160,7 +160,7 @@ def test_a_command_is_followed_within_the_limits_of_the_moment_and_not_of_its_ar
     assert vehicle.decided()[1].forward < 1.0
 
 
-def test_the_vehicles_maxima_come_after_the_limits_and_count_each_command_once():
+def test_the_vehicle_s_maxima_apply_after_the_limits_and_count_each_command_once():
     def within_maxima(command):
         return BodyVelocity(3.0) if command == BodyVelocity(5.0) else RAW if command == "too much" else command
 
@@ -175,17 +175,17 @@ def test_the_vehicles_maxima_come_after_the_limits_and_count_each_command_once()
     assert vehicle.counts == {"limited_commands": 1, "clamped_commands": 2}
 
 
-def test_what_lands_sinks_no_faster_than_the_vehicle_can():
+def test_a_landing_is_limited_by_the_vehicle_s_maxima():
     vehicle = Vehicle(low_battery=0.2, land_on_low_battery=True)
     vehicle.arbiter.within_maxima = lambda command: BodyVelocity(up=max(command.up, -0.1))
     vehicle.discharge()
     assert vehicle.decided() == (Rank.LANDING, BodyVelocity(up=-0.1))
 
 
-# How long a command holds.
+# Timeout of a command.
 
 
-def test_a_command_holds_for_its_timeout_which_may_change(vehicle):
+def test_a_command_is_valid_for_its_timeout_which_may_change(vehicle):
     vehicle.command(FORWARD)
     for after_s, timeout_s, rank in ((0.0, 0.5, Rank.COMMAND), (0.5, 0.5, Rank.COMMAND), (0.51, 0.5, Rank.NEUTRAL)):
         vehicle.timeout_s = timeout_s
@@ -196,13 +196,13 @@ def test_a_command_holds_for_its_timeout_which_may_change(vehicle):
     assert vehicle.decided() == (Rank.COMMAND, FORWARD)
 
 
-def test_a_decision_says_when_what_it_follows_arrived(vehicle):
+def test_a_decision_has_the_arrival_time_of_its_command(vehicle):
     vehicle.command(FORWARD)
     vehicle.now_s += 0.2
     assert vehicle.arbiter.decide(vehicle.now_s).arrived_s == 1000.0
 
 
-def test_how_long_a_command_has_waited_is_measured_once_and_only_if_it_is_followed(vehicle):
+def test_the_delay_of_a_command_is_measured_once_and_only_if_it_is_used(vehicle):
     vehicle.hold.hold(CALLED)
     vehicle.command(FORWARD)
     vehicle.decided()
@@ -215,10 +215,10 @@ def test_how_long_a_command_has_waited_is_measured_once_and_only_if_it_is_follow
     assert vehicle.durations == [("command_received_to_sent", 0.25)]
 
 
-# An answer in lockstep: a command that is followed though it is not the newest.
+# An answer in lockstep, which replaces the newest command.
 
 
-def test_an_answer_is_followed_instead_of_the_newest_command_by_the_same_rules(vehicle):
+def test_an_answer_replaces_the_newest_command_by_the_same_rules(vehicle):
     answer = vehicle.command(FORWARD, stamp=(1, 0))
     vehicle.command(RAW)
     vehicle.now_s += 0.1

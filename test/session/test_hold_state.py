@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a vehicle is held, and who is at its helm: row by row of the state's table."""
+"""HoldState: hold and helm of a vehicle, row by row of the state's table."""
 
 import pytest
 
@@ -9,7 +9,7 @@ LATER_S = HELM_ENDS_AFTER_S + 0.01
 
 
 def seen(state, now_s):
-    """Return whether it is held, and its helm manned, why it is held, and whether others are followed."""
+    """Return whether it is on hold, whether the helm is taken, the reason, and whether other commands are accepted."""
     return *state.look(now_s), state.reason(now_s), state.is_free
 
 
@@ -18,12 +18,12 @@ HELD, HELD_BY_THE_HELM = (True, False, CALLED, False), (True, False, HELM_ENDED,
 HELD_AT_THE_HELM = (True, True, CALLED, False)
 
 
-def test_it_is_free_unless_it_was_held_before():
+def test_the_initial_state_is_free_unless_it_was_on_hold_before():
     assert seen(HoldState(), 0.0) == FREE
     assert seen(HoldState(CALLED), 0.0) == HELD
 
 
-def test_it_is_held_until_it_is_released():
+def test_a_hold_lasts_until_it_is_released():
     state = HoldState()
     assert state.hold(CALLED)
     assert seen(state, 1e6) == HELD
@@ -32,7 +32,7 @@ def test_it_is_held_until_it_is_released():
     assert seen(state, 1e6) == FREE
 
 
-def test_a_helm_locks_others_out_and_its_end_holds():
+def test_a_helm_excludes_others_and_its_timeout_holds():
     state = HoldState()
     assert state.steer(10.0)
     assert seen(state, 10.0 + HELM_ENDS_AFTER_S) == AT_THE_HELM
@@ -46,7 +46,7 @@ def test_a_helm_locks_others_out_and_its_end_holds():
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
-def test_somebody_may_be_at_the_helm_again_after_its_end(is_noticed):
+def test_the_helm_may_be_taken_again_after_its_timeout(is_noticed):
     state = HoldState()
     state.steer(10.0)
     if is_noticed:
@@ -56,7 +56,7 @@ def test_somebody_may_be_at_the_helm_again_after_its_end(is_noticed):
 
 
 @pytest.mark.parametrize("is_noticed", [True, False])
-def test_the_end_of_a_helm_is_released_as_a_hold_is(is_noticed):
+def test_the_timeout_of_a_helm_is_released_like_a_hold(is_noticed):
     state = HoldState()
     state.steer(10.0)
     if is_noticed:
@@ -65,14 +65,14 @@ def test_the_end_of_a_helm_is_released_as_a_hold_is(is_noticed):
     assert seen(state, 20.0) == FREE
 
 
-def test_who_was_at_the_helm_when_the_process_was_killed_may_be_so_again():
+def test_the_helm_may_be_retaken_after_the_process_was_killed():
     state = HoldState(AT_HELM)
     assert seen(state, 0.0) == (True, False, AT_HELM, False)
     assert state.steer(0.0)
     assert seen(state, 0.0) == AT_THE_HELM
 
 
-def test_a_hold_that_was_asked_for_outlasts_a_helm_which_gets_the_vehicle_when_it_is_released():
+def test_a_requested_hold_outlasts_a_helm_until_it_is_released():
     state = HoldState()
     state.steer(10.0)
     assert state.hold(CALLED)
@@ -83,7 +83,7 @@ def test_a_hold_that_was_asked_for_outlasts_a_helm_which_gets_the_vehicle_when_i
     assert seen(state, 10.2) == AT_THE_HELM  # and nobody got in between
 
 
-def test_a_helm_that_ended_while_the_vehicle_was_held_changes_nothing():
+def test_the_timeout_of_a_helm_during_a_hold_changes_nothing():
     state = HoldState(CALLED)
     assert not state.steer(10.0)
     assert not state.end_helm(20.0)
@@ -92,7 +92,7 @@ def test_a_helm_that_ended_while_the_vehicle_was_held_changes_nothing():
     assert seen(state, 20.0) == FREE
 
 
-def test_a_hold_that_is_asked_for_again_forgets_the_helm_so_that_its_end_does_not_hold_after_a_release():
+def test_a_repeated_hold_clears_the_helm_whose_timeout_then_does_not_hold():
     state = HoldState(CALLED)
     state.steer(10.0)
     assert not state.hold(CALLED)
@@ -100,7 +100,7 @@ def test_a_hold_that_is_asked_for_again_forgets_the_helm_so_that_its_end_does_no
     assert seen(state, 10.1) == seen(state, 20.0) == FREE
 
 
-def test_the_end_of_a_helm_becomes_a_hold_that_only_a_release_ends_when_that_is_asked_for():
+def test_a_hold_requested_after_the_timeout_of_a_helm_lasts_until_its_release():
     state = HoldState()
     state.steer(10.0)
     assert state.hold(CALLED)
@@ -108,7 +108,7 @@ def test_the_end_of_a_helm_becomes_a_hold_that_only_a_release_ends_when_that_is_
     assert state.look(20.0)[0]
 
 
-def test_a_suspended_machine_wakes_without_a_helm():
+def test_a_resumed_machine_has_no_helm():
     state = HoldState()
     state.steer(10.0)
     assert seen(state, 10.0 + 8 * 3600.0) == HELD_BY_THE_HELM

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a drone that is steered by tilt is sent: by feedback, by an estimate, or nothing, without time that passes."""
+"""TiltPilot: commands by feedback, by an estimate, or neutral, with a fake clock."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ PERIOD_S = 0.05
 
 
 class Flight:
-    """A pilot whose arbiter decides what the test says."""
+    """Pilot with a fake arbiter."""
 
     def __init__(self, *, hovers=False):
         self.now_s, self.noise = 50.0, 1e-9
@@ -37,13 +37,13 @@ class Flight:
         self.is_forgotten = True
 
     def measurements(self):
-        """Return what the control takes from now on."""
+        """Return the input of the control from now on."""
         taken = []
         self.pilot._control.measure = lambda motion, trust: taken.append(motion)
         return taken
 
     def fly(self, seconds, *, measured=None, **options):
-        """Let time pass; return what was sent last. What is measured gets a little noise, as no sensor is without."""
+        """Advance the clock. Return the last sent command. Measurements get a little noise, like real sensors."""
         shares = None
         for _ in range(round(seconds / PERIOD_S)):
             self.now_s += PERIOD_S
@@ -59,7 +59,7 @@ def flight():
     return Flight()
 
 
-def test_shares_are_sent_as_they_are_and_nothing_is_neutral(flight):
+def test_shares_are_sent_unchanged_and_no_command_is_neutral(flight):
     assert flight.fly(PERIOD_S) is None
     flight.wanted = RAW
     assert flight.fly(PERIOD_S) == RAW
@@ -67,7 +67,7 @@ def test_shares_are_sent_as_they_are_and_nothing_is_neutral(flight):
 
 
 @pytest.mark.parametrize("hovers", [False, True])
-def test_a_drone_that_stands_and_is_to_sink_stops_its_motors_unless_it_does_so_by_itself(hovers):
+def test_a_landed_drone_commanded_to_sink_stops_its_motors_unless_it_does_so_by_itself(hovers):
     flight = Flight(hovers=hovers)
     flight.wanted = BodyVelocity(forward=1.0, up=-0.1)
     assert flight.fly(1.0, measured=AT_REST).thrust > -1.0
@@ -77,7 +77,7 @@ def test_a_drone_that_stands_and_is_to_sink_stops_its_motors_unless_it_does_so_b
     assert flight.fly(PERIOD_S).thrust > 0.0
 
 
-def test_a_velocity_is_flown_by_what_is_measured(flight):
+def test_a_velocity_is_flown_by_measurements(flight):
     flight.wanted = FORWARD
     assert flight.fly(0.5, measured=AT_REST).pitch > BLIND_TILT_SHARE
     assert not flight.pilot.is_estimating
@@ -86,7 +86,7 @@ def test_a_velocity_is_flown_by_what_is_measured(flight):
     assert flight.fly(0.5, measured=DRIFTING).pitch < -BLIND_TILT_SHARE
 
 
-def test_a_velocity_that_can_not_be_right_is_not_flown_by(flight):
+def test_an_implausible_velocity_is_not_used(flight):
     flight.wanted = FORWARD
     jumping = [DRIFTING._replace(forward=(-1) ** number * 5.0) for number in range(80)]
     shares = [flight.fly(PERIOD_S, measured=each) for each in jumping]
@@ -99,7 +99,7 @@ def test_a_velocity_that_can_not_be_right_is_not_flown_by(flight):
     assert not flight.pilot.doubts
 
 
-def test_what_was_measured_too_long_ago_is_not_flown_by(flight):
+def test_a_stale_measurement_is_not_used(flight):
     flight.wanted = BodyVelocity(forward=5.0)
     assert flight.fly(0.5, measured=AT_REST).pitch > 2 * BLIND_TILT_SHARE
     flight.fly(FEEDBACK_TIMEOUT_S - PERIOD_S)
@@ -110,7 +110,7 @@ def test_what_was_measured_too_long_ago_is_not_flown_by(flight):
     assert not flight.pilot.is_estimating
 
 
-def test_a_measurement_is_taken_once_and_again_where_references_begin_anew(flight):
+def test_a_measurement_is_used_once_and_again_when_references_are_reset(flight):
     flight.wanted = FORWARD
     taken = flight.measurements()
     flight.pilot.measured(AT_REST, flight.now_s)
@@ -123,7 +123,7 @@ def test_a_measurement_is_taken_once_and_again_where_references_begin_anew(fligh
     assert taken == [AT_REST, AT_REST]
 
 
-def test_what_was_measured_long_before_the_first_velocity_is_not_taken():
+def test_a_measurement_long_before_the_first_velocity_is_not_used():
     flight = Flight(hovers=True)
     taken = flight.measurements()
     flight.fly(1.0)
@@ -134,13 +134,13 @@ def test_what_was_measured_long_before_the_first_velocity_is_not_taken():
     assert taken == []
 
 
-def test_where_nothing_was_ever_measured_velocities_are_flown_by_an_estimate(flight):
+def test_without_measurements_velocities_are_flown_by_an_estimate(flight):
     flight.wanted = FORWARD
     assert 0.0 < flight.fly(1.0).pitch <= BLIND_TILT_SHARE + 1e-9
     assert flight.pilot.is_estimating
 
 
-def test_on_the_ground_references_wait_and_nothing_is_estimated(flight):
+def test_on_the_ground_references_wait_and_the_estimate_is_suspended(flight):
     flight.wanted = CLIMB
     flight.fly(0.5, measured=AT_REST)
     flight.pilot.stands()
@@ -152,7 +152,7 @@ def test_on_the_ground_references_wait_and_nothing_is_estimated(flight):
 
 
 @pytest.mark.parametrize("hovers", [True, False])
-def test_a_drone_that_stops_by_itself_does_so_where_nothing_is_measured(hovers):
+def test_without_measurements_a_hovering_drone_stops_by_itself(hovers):
     flight = Flight(hovers=hovers)
     flight.wanted = CLIMB
     first = flight.fly(PERIOD_S)
@@ -166,7 +166,7 @@ def test_a_drone_that_stops_by_itself_does_so_where_nothing_is_measured(hovers):
     assert flight.fly(0.5, measured=AT_REST) is not None
 
 
-def test_a_drone_that_stops_by_itself_does_so_as_soon_as_it_stands():
+def test_a_hovering_drone_stops_by_itself_once_it_is_at_rest():
     flight = Flight(hovers=True)
     flight.wanted = BodyVelocity()
     assert flight.fly(0.5, measured=AT_REST) is not None
@@ -174,13 +174,13 @@ def test_a_drone_that_stops_by_itself_does_so_as_soon_as_it_stands():
     assert flight.fly(PERIOD_S) is None
 
 
-def test_what_is_overruled_is_neutral_and_not_even_decided(flight):
+def test_an_overruled_command_is_neutral_and_not_decided(flight):
     flight.wanted = FORWARD
     assert flight.fly(0.5, measured=AT_REST, is_overruled=True) is None
     assert flight.decisions == 0
 
 
-def test_neutral_brakes_as_a_commanded_zero_does_while_the_drone_reports_how_it_moves():
+def test_neutral_brakes_like_a_commanded_zero_while_motion_is_reported():
     stopped, zeroed = Flight(), Flight()
     for flight, neutral in ((stopped, None), (zeroed, BodyVelocity())):
         flight.wanted = FORWARD
@@ -193,7 +193,7 @@ def test_neutral_brakes_as_a_commanded_zero_does_while_the_drone_reports_how_it_
     assert not stopped.pilot.is_drifting
 
 
-def test_neutral_is_level_where_nothing_is_measured_and_drifting_where_it_flies(flight):
+def test_neutral_without_measurements_is_level_and_reported_as_drifting_in_flight(flight):
     assert flight.fly(1.0) is None
     assert not flight.pilot.is_drifting  # for all that is known it is on the ground
     assert flight.fly(0.5, measured=DRIFTING) is not None
@@ -204,7 +204,7 @@ def test_neutral_is_level_where_nothing_is_measured_and_drifting_where_it_flies(
     assert not flight.pilot.is_drifting
 
 
-def test_a_drone_that_hovers_gets_its_own_neutral_and_does_not_drift():
+def test_a_hovering_drone_gets_its_own_neutral_and_does_not_drift():
     flight = Flight(hovers=True)
     assert flight.fly(0.5, measured=DRIFTING) is None
     assert flight.fly(1.0) is None
@@ -212,7 +212,7 @@ def test_a_drone_that_hovers_gets_its_own_neutral_and_does_not_drift():
 
 
 @pytest.mark.parametrize(("between", "hovers"), [(None, True), (RAW, False)])
-def test_references_begin_anew_after_something_else_than_a_velocity(between, hovers):
+def test_references_are_reset_after_other_commands_than_velocities(between, hovers):
     flight = Flight(hovers=hovers)
     flight.wanted = CLIMB
     first = flight.fly(PERIOD_S, measured=AT_REST)
@@ -223,7 +223,7 @@ def test_references_begin_anew_after_something_else_than_a_velocity(between, hov
     assert flight.fly(PERIOD_S, measured=AT_REST) == pytest.approx(first)
 
 
-def test_another_drone_is_flown_by_nothing_that_was_before(flight):
+def test_another_drone_starts_without_earlier_state(flight):
     fresh = Flight()
     fresh.wanted = flight.wanted = CLIMB
     flight.fly(1.0, measured=AT_REST)
@@ -235,7 +235,7 @@ def test_another_drone_is_flown_by_nothing_that_was_before(flight):
     assert flight.pilot.is_estimating
 
 
-def test_another_drone_is_not_flown_by_what_the_first_one_measured(flight):
+def test_another_drone_does_not_use_the_first_one_s_measurements(flight):
     flight.wanted = FORWARD
     flight.fly(1.0, measured=AT_REST)
     flight.pilot.restart(flight.now_s)

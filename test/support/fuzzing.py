@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Feed every codec, in both roles, with mutations of conversations and of what real programs sent, split anywhere.
+"""Fuzzing of every codec, in both roles, with mutations of conversations and captures, split anywhere.
 
 Each input has to give events or RemoteProtocolError, and to terminate. Anything else is noted with the seed that
 reproduces it.
@@ -26,7 +26,7 @@ INTERESTING = (0, 1, 0x7F, 0x80, 0xFE, 0xFF)
 
 @dataclass(frozen=True)
 class Seed:
-    """What one end of a conversation reads, and what it had sent by then."""
+    """Input of one end, and the messages that it had sent by then."""
 
     read: tuple[bytes, ...]  # one for a stream, or datagrams
     sent: tuple[Any, ...] = ()
@@ -34,7 +34,7 @@ class Seed:
 
 @dataclass(frozen=True)
 class Target:
-    """One end of a protocol's conversation."""
+    """One end of a protocol."""
 
     name: str
     connect: Callable[[], Any]
@@ -42,7 +42,7 @@ class Target:
     is_stream: bool = True
 
     def make(self, seed: Seed) -> Any:
-        """Return a connection that has sent what it may without reading."""
+        """Return a connection that has sent all that it may before reading."""
         connection = self.connect()
         for message in seed.sent:
             try:
@@ -78,7 +78,7 @@ def _conversation(kind: ProtocolKind, side: Side) -> Seed:
 
 
 def _understood(kind: ProtocolKind, reader: Side) -> Iterator[Any]:
-    """Yield what one end reads in its captures, as far as that makes sense without what it says itself."""
+    """Yield the input of one end in its captures, if it is valid without its own messages."""
     connection = kind.connect(reader)
     with contextlib.suppress(RemoteProtocolError):
         for data in _captured(kind, reader):
@@ -87,7 +87,7 @@ def _understood(kind: ProtocolKind, reader: Side) -> Iterator[Any]:
 
 
 def _captured(kind: ProtocolKind, reader: Side) -> tuple[bytes, ...]:
-    """Return what real programs sent to one end: the bytes of a stream, or datagrams, each a line."""
+    """Return captured input of one end: the bytes of a stream, or datagrams, one per line."""
     roles = f"{kind.role(reader.other).name}_to_{kind.role(reader).name}"
     if kind.is_stream:
         return tuple(file.read_bytes() for file in CAPTURES.glob(f"{roles}.bin"))
@@ -95,7 +95,7 @@ def _captured(kind: ProtocolKind, reader: Side) -> tuple[bytes, ...]:
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
-    """Return the data with some bytes changed, left out, repeated, inserted, or cut off."""
+    """Return the data with some bytes changed, removed, repeated, inserted, or truncated."""
     result = bytearray(data)
     for _ in range(chance.randint(0, 6)):
         place = chance.randrange(len(result) + 1)
@@ -117,7 +117,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
 
 
 def pieces(data: bytes, chance: random.Random) -> list[bytes]:
-    """Return the data whole, or cut at random places."""
+    """Return the data whole, or split at random places."""
     if chance.random() < 0.5:
         return [data]
     cuts = sorted(chance.randrange(len(data) + 1) for _ in range(chance.randint(1, MAX_SLICES)))
@@ -125,7 +125,7 @@ def pieces(data: bytes, chance: random.Random) -> list[bytes]:
 
 
 def feed(target: Target, seed: Seed, parts: list[bytes]) -> str:
-    """Return the outcome: events or refused. Raises whatever else the codec raises."""
+    """Return the outcome: events or refused. Raises any other exception of the codec."""
     connection = target.make(seed)
     count, outcome = 0, "events"
     for part in parts:
@@ -154,7 +154,7 @@ def _drain(connection: Any, target: Target, count: int, outcome: str) -> tuple[i
 
 
 def run(target: Target, inputs: int, seed: int) -> tuple[int, float, list[str]]:
-    """Return how many inputs were refused, the slowest one in s, and what went wrong."""
+    """Return the number of refused inputs, the slowest time in s, and failures."""
     refused, slowest_s, wrong = 0, 0.0, []
     for number in range(inputs):
         chance = random.Random(f"{seed} {target.name} {number}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A link between two network namespaces that loses, delays and limits packets, and can be cut and mended.
+"""Link between two network namespaces with loss, delay and a limited rate, which can be cut and restored.
 
 Each end is a TUN device, whose packets a thread of this process forwards to the other end. Of the kernel it needs only
 /dev/net/tun; netem, which does the same, is missing in many containers and on small machines.
@@ -27,12 +27,12 @@ _TURN_PACKETS = 64  # read from one end before the other end's turn
 
 
 class LinkUnavailableError(Exception):
-    """Such a link can't be made on this machine; the text says what is missing."""
+    """The link is not supported on this machine. The text names the missing requirement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impairment:
-    """What happens to packets, in each direction. The defaults are those of a wireless link in a hall."""
+    """Impairments in each direction. The defaults are those of a wireless link in a hall."""
 
     loss: float = 0.02  # probability
     delay_s: float = 0.02  # one way, without queueing
@@ -42,7 +42,7 @@ class Impairment:
 
 
 class Direction:
-    """One direction of a link: no devices, no clock."""
+    """One direction of a link, without devices and clock."""
 
     def __init__(self, impairment: Impairment, seed: int) -> None:
         self._impairment = impairment
@@ -53,7 +53,7 @@ class Direction:
         self.arrived = self.lost = self.dropped = 0  # packets: dropped are those that the queue had no room for
 
     def offer(self, packet: bytes, now_s: float) -> None:
-        """Queue a packet that is sent now."""
+        """Queue a packet sent now."""
         link = self._impairment
         waiting_bytes = max(0.0, self._sent_s - now_s) * link.bits_per_s / 8
         is_lost = self._random.random() < link.loss
@@ -69,7 +69,7 @@ class Direction:
                 self._on_their_way.append((self._sent_s + link.delay_s, packet))
 
     def cut(self) -> None:
-        """Silently lose what is in flight, and all that is sent from now on."""
+        """Lose packets in flight and later ones, silently."""
         self.is_cut = True
         self.lost += len(self._on_their_way)
         self._on_their_way.clear()
@@ -84,15 +84,15 @@ class Direction:
 
     @property
     def next_arrival_s(self) -> float | None:
-        """When the next packet arrives; None if none is in flight."""
+        """Arrival time of the next packet. None if none is in flight."""
         return self._on_their_way[0][0] if self._on_their_way else None
 
 
 class ImpairedLink:
-    """Joins two network namespaces by devices of the same name, one in each, which are still down."""
+    """Connection of two network namespaces by devices of the same name, initially down."""
 
     def __init__(self, namespaces: tuple[str, str], device: str, impairment: Impairment) -> None:
-        """Raise LinkUnavailableError where TUN devices can't be made."""
+        """Raise LinkUnavailableError if TUN devices are not supported."""
         self._ends: list[int] = []
         try:
             for namespace in namespaces:
@@ -107,13 +107,13 @@ class ImpairedLink:
         self._thread.start()
 
     def cut(self) -> None:
-        """Let nothing through any more. Neither end can tell, as with a radio that is out of reach."""
+        """Cut the link. Neither end is notified, like a radio out of reach."""
         with self._lock:
             for direction in self.directions:
                 direction.cut()
 
     def mend(self) -> None:
-        """Let packets through again."""
+        """Restore the link."""
         with self._lock:
             for direction in self.directions:
                 direction.is_cut = False
@@ -166,7 +166,7 @@ def _hand_over(end: int, packet: bytes) -> None:
 
 
 def _open_tun(namespace: str, device: str) -> int:
-    """Return the file descriptor of a new TUN device in a namespace. It goes when that is closed."""
+    """Return the file descriptor of a new TUN device in a namespace. Closing it removes the device."""
     opened: list[int] = []
     errors: list[OSError] = []
 

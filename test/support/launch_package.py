@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages for launch files to start something of, made as an installation would."""
+"""Packages with executables for launch files, laid out like an installation."""
 
 import shutil
 import sys
@@ -11,7 +11,7 @@ SHOW = """#!/bin/sh
 printf "<%s>" "$@"
 echo
 """
-# Says with which arguments it was started, and stays until it is asked to end, as a window would.
+# Prints its arguments, and runs until it is terminated, like a window.
 WINDOW = f"""#!{sys.executable}
 import signal, sys
 ENDS = (signal.SIGINT, signal.SIGTERM)
@@ -22,7 +22,7 @@ signal.sigwait(ENDS)
 
 
 def add_package(prefix, package, executable, text):
-    """Add a package with one executable of this text to a prefix, and return its share folder."""
+    """Add a package with one executable to a prefix. Return its share folder."""
     share, libexec = prefix / "share" / package, prefix / "lib" / package
     index = prefix / "share" / "ament_index" / "resource_index" / "packages"
     for folder in (share, libexec, index):
@@ -35,13 +35,13 @@ def add_package(prefix, package, executable, text):
 
 
 def make_package(prefix):
-    """Make the package `launch_test` with the executable `show` below `prefix`, and return that."""
+    """Create the package `launch_test` with the executable `show` below `prefix`. Return `prefix`."""
     share = add_package(prefix, "launch_test", "show", SHOW)
     shutil.copy(LAUNCH_FILES / "included" / "inner.launch.xml", share / "included.launch.xml")
     return prefix
 
 
 def make_rviz2(prefix):
-    """Make a stand-in for rviz2 below `prefix`, and return that."""
+    """Create a fake rviz2 below `prefix`. Return `prefix`."""
     add_package(prefix, "rviz2", "rviz2", WINDOW)
     return prefix

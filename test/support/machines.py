@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several machines on one: network namespaces joined by a cable, a switch, or a link that loses and delays."""
+"""Several machines on one: network namespaces with a cable, a switch, or an impaired link."""
 
 import contextlib
 import shutil
@@ -19,11 +19,11 @@ _IP_TIMEOUT_S = 30.0
 
 
 class MachinesError(Exception):
-    """Network namespaces can't be made on this machine; the text says what is missing."""
+    """Network namespaces are not supported on this machine. The text names the missing requirement."""
 
 
 class Machine:
-    """One namespace, with shared memory of its own as another machine has."""
+    """One namespace, with its own shared memory, like a separate machine."""
 
     def __init__(self, name: str, address: str) -> None:
         self.name = name
@@ -36,21 +36,21 @@ class Machine:
         return self.addresses[0]
 
     def add_address(self, address: str) -> None:
-        """Give it one more, as a machine with several networks has."""
+        """Add an address, as on a machine with several networks."""
         self.addresses.append(address)
         _ip("-n", self.name, "address", "add", f"{address}/24", "dev", _DEVICE)
 
     def cable(self, state: str) -> None:
-        """Pull the cable out (down) or put it in (up); both ends can tell."""
+        """Unplug the cable (down) or plug it in (up). Both ends are notified."""
         _ip("-n", self.name, "link", "set", _DEVICE, state)
 
     def forget(self, other: "Machine") -> None:
-        """Take the other's hardware address from this machine's memory, so that it has to ask for it again."""
+        """Remove the other's hardware address from the ARP cache."""
         for address in other.addresses:
             _ip("-n", self.name, "neighbour", "delete", address, "dev", _DEVICE, check=False)  # if it is there
 
     def has_carrier(self) -> bool:
-        """Return whether the cable is in. A TUN device that is up has the state UNKNOWN."""
+        """Return whether the cable is plugged in. A TUN device that is up has the state UNKNOWN."""
         shown = _ip("-n", self.name, "link", "show", _DEVICE).stdout
         return "state UP" in shown or "state UNKNOWN" in shown
 
@@ -64,7 +64,7 @@ class Machine:
 
 @contextlib.contextmanager
 def two_machines() -> Iterator[tuple[Machine, Machine]]:
-    """Make two machines with a cable between them. Raises MachinesError where that is not allowed."""
+    """Create two machines with a cable between them. Raises MachinesError if not permitted."""
     with _namespaces(2) as (one, other):
         _ip("-n", one.name, "link", "add", _DEVICE, "type", "veth", "peer", "name", _DEVICE, "netns", other.name)
         _configure(one, other)
@@ -73,7 +73,7 @@ def two_machines() -> Iterator[tuple[Machine, Machine]]:
 
 @contextlib.contextmanager
 def three_machines() -> Iterator[tuple[Machine, Machine, Machine]]:
-    """Make three machines at one switch. Raises MachinesError where that is not allowed.
+    """Create three machines at one switch. Raises MachinesError if not permitted.
 
     A machine whose cable is pulled out is gone without the others being told.
     """
@@ -94,7 +94,7 @@ def three_machines() -> Iterator[tuple[Machine, Machine, Machine]]:
 
 @contextlib.contextmanager
 def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Machine, ImpairedLink]]:
-    """Make two machines with such a link between them. Raises MachinesError where that is not allowed."""
+    """Create two machines with an impaired link between them. Raises MachinesError if not permitted."""
     with _namespaces(2) as (one, other):
         try:
             link = ImpairedLink((one.name, other.name), _DEVICE, impairment)
@@ -107,7 +107,7 @@ def two_machines_far_apart(impairment: Impairment) -> Iterator[tuple[Machine, Ma
 
 @contextlib.contextmanager
 def _namespaces(count: int, switches: int = 0) -> Iterator[list[Machine]]:
-    """Make the namespaces of as many machines, after those of as many switches."""
+    """Create the namespaces of switches, then those of machines."""
     if shutil.which("ip") is None:
         raise MachinesError("Network namespaces need ip(8), which is not installed: apt install iproute2.")
     token = uuid.uuid4().hex[:6]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines that share a network, and which addresses a program has sockets on."""
+"""Machines in a network, and the addresses of a program's sockets."""
 
 import contextlib
 import ipaddress
@@ -12,7 +12,7 @@ import pytest
 
 
 def addresses_of(pid):
-    """Return the addresses of the IPv4 and IPv6 sockets, TCP and UDP, that a process has and may be sent to."""
+    """Return the addresses of a process's receiving IPv4 and IPv6 sockets, TCP and UDP."""
     descriptors = Path(f"/proc/{pid}/fd")
     links = (os.readlink(descriptor) for descriptor in descriptors.iterdir() if descriptor.is_symlink())
     inodes = {match[1] for link in links if (match := re.fullmatch(r"socket:\[(\d+)\]", link))}
@@ -29,7 +29,7 @@ def addresses_of(pid):
 
 @contextlib.contextmanager
 def made(make_machines):
-    """Enter what makes machines. Skips the test, with the reason, where that is not allowed."""
+    """Enter a context that creates machines. Skips the test, with the reason, if not permitted."""
     with contextlib.ExitStack() as stack:
         try:
             several = stack.enter_context(make_machines())
@@ -39,10 +39,10 @@ def made(make_machines):
 
 
 def two_machines():
-    """Make two of them with a cable between."""
+    """Create two machines with a cable between them."""
     return made(machines.two_machines)
 
 
 def three_machines():
-    """Make three of them at a switch."""
+    """Create three machines at a switch."""
     return made(machines.three_machines)

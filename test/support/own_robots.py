@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots of examples/ that are described in one class, with their modules."""
+"""Robots of examples/ that are described in one class, with their modules."""
 
 import importlib
 import os
@@ -16,7 +16,7 @@ Pioneer, Tello = pioneer.Pioneer, tello.Tello
 
 
 def installed(folder, *sources):
-    """Install packages into a folder, as pip does, without a look at the network; return the environment with them."""
+    """Install packages into a folder with pip, offline. Return the environment with them."""
     copies = [shutil.copytree(source, folder / "source" / source.name) for source in sources]
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet", "install", "--no-deps"]
     command = [*pip, "--no-build-isolation", "--no-index", "--target", folder / "site", *copies]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A closed loop for land_on_pad without waiting: the emulated vehicle, what its bridge flies by, and the behaviour."""
+"""Closed loop of land_on_pad with a fake clock: emulated vehicle, bridge, and behaviour."""
 
 from collections import deque
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ PATTERNS = ("stationary", "linear", "circular", "square", "random")
 
 
 class BridgePilot:
-    """What telemetry_bridge makes of velocities: a command for each of the drone's documents."""
+    """Velocity control of telemetry_bridge: a command for each of the drone's documents."""
 
     def __init__(self):
         self._velocity = BodyVelocity()
@@ -35,7 +35,7 @@ class BridgePilot:
         self._translation = Translation(LandingFrameNames(), Signs(), 60.0, is_levelled=True)
 
     def command(self, telemetry, velocity):
-        """Return the command for a velocity, after what the drone has measured."""
+        """Return the command for a velocity, given the drone's measurements."""
         if telemetry.landed:
             self._pilot.stands()
         else:
@@ -45,7 +45,7 @@ class BridgePilot:
 
 
 class PadFlight:
-    """A landing from its start, by simulated time.
+    """Landing from its start, in simulated time.
 
     `setup` are fields of the emulator's Setup. `sees(flight)` says whether a sighting gets through; `delay` is how many
     steps later a command is followed; one of `sight_every` sightings is taken, and comes `sight_delay` steps late.
@@ -85,7 +85,7 @@ class PadFlight:
         return self.vehicle.drone
 
     def measure(self):
-        """Let a frame's time pass, and return what is measured then."""
+        """Advance by one frame, and return the measurements."""
         told = self._told = self.vehicle.advance()
         roll, pitch, yaw = told.imu.orientation
         rotation, turn = rotation_from_angles(roll, pitch, yaw), rotation_from_angles(0.0, 0.0, yaw)
@@ -122,20 +122,20 @@ class PadFlight:
         return decision
 
     def until(self, condition, longest_s=60.0):
-        """Fly until a decision fulfils the condition."""
+        """Fly until a decision meets the condition."""
         for _ in range(round(longest_s / PERIOD_S)):
             if condition(self.advance()):
                 return self
         raise AssertionError(f"not within {longest_s} s; last: {self.decisions[-1]}")
 
     def land(self, longest_s=60.0):
-        """Fly until the behaviour says that it has landed, and return the touchdown."""
+        """Fly until the behaviour reports the landing. Return the touchdown."""
         self.until(lambda decision: decision.state is LandState.LANDED, longest_s)
         assert self.vehicle.touchdown, "it says that it has landed, and flies"
         return self.vehicle.touchdown
 
     @property
     def states(self):
-        """The states in their order, each as often as it began."""
+        """States in order, with repeats."""
         states = [decision.state for decision in self.decisions]
         return [state for index, state in enumerate(states) if index == 0 or states[index - 1] is not state]

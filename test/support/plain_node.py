@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PlainNode: what parts of a node ask of it, without ROS: it keeps what is published, and calls what tests say."""
+"""PlainNode: fake node without ROS, which records publications and calls callbacks for tests."""
 
 import contextlib
 from collections import Counter
@@ -12,7 +12,7 @@ from drone_bridge.session.hold_state import CALLED, HoldState
 
 
 class PlainHold:
-    """Whether the vehicle is held, as Hold has it."""
+    """Fake Hold."""
 
     def __init__(self):
         self.state = HoldState()
@@ -29,14 +29,14 @@ class PlainHold:
         return not self.is_held
 
     def set(self, is_held):
-        """What the service does, in the executor."""
+        """Run the service's callback, as in the executor."""
         self.state.now = CALLED if is_held else "", None
         for call in tuple(self._on_hold):
             call()
 
 
 class PlainService:
-    """A client of a service that answers at once: with success."""
+    """Client of a service that succeeds at once."""
 
     def __init__(self, node, kind, name):
         self._node, self._kind, self._name = node, kind, name
@@ -53,7 +53,7 @@ class PlainService:
 
 
 class PlainNode:
-    """Publishes into `published`, pairs of a topic and a message; what services are called with is in `called`."""
+    """Node that records `published` (topic, message) pairs, and service requests in `called`."""
 
     def __init__(self, **parameters):
         self.parameters = {

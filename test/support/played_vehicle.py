@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A vehicle in ROS that a test plays: cmd_vel in, odom out."""
+"""Vehicle in ROS played by a test: cmd_vel in, odom out."""
 
 import math
 
@@ -14,7 +14,7 @@ PERIOD_S = 0.02
 
 
 class Vehicle:
-    """Moves as cmd_vel says and publishes odometry."""
+    """Vehicle that follows cmd_vel and publishes odometry."""
 
     def __init__(self, ros):
         self.position = np.zeros(3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program with one ROS node: reach_probe.py hear | say WORD | drive | look TOPIC | exchange NAME OTHER.
+"""Program with one ROS node: reach_probe.py hear | say WORD | drive | look TOPIC | exchange NAME OTHER.
 
 It hears who commands on cmd_vel, commands, drives ahead by commands that bear their time, or looks at images. To
 exchange is to have a service and images below a name, and to call and look at those of another probe.
@@ -18,7 +18,7 @@ IMAGE_BYTES = 640 * 480 * 3
 
 
 def exchange(node, name, other):
-    """Answer and publish below one name; call and look below the other."""
+    """Serve and publish below one name. Call and subscribe below the other."""
     publisher = node.create_publisher(Image, f"{name}/image", 1)
     image = Image(data=bytes(IMAGE_BYTES))
     node.create_service(Trigger, f"{name}/ask", lambda _, response: response)

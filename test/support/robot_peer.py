@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot for tests, which decide on every packet but the answers that all robots give."""
+"""Robot for tests, which control all packets except the standard answers."""
 
 import contextlib
 import socket
@@ -41,7 +41,7 @@ FIRMWARE = FirmwareInfo("scripted", "0.1", 2)
 
 
 class RobotPeer:
-    """Listens on a free port and serves one driver after the other, in a thread."""
+    """Server on a free port, which serves one driver at a time in a thread."""
 
     def __init__(self, sensors=SENSORS, subsystems=SUBSYSTEMS):
         self.sensors, self.subsystems = sensors, subsystems
@@ -88,7 +88,7 @@ class RobotPeer:
             self._socket.sendall(b"".join(map(self._connection.send, packets)))
 
     def wait_for(self, kind, wanted=lambda packet: True):
-        """Return the next packet of a kind that is wanted; what came before is forgotten."""
+        """Return the next packet of a wanted kind. Earlier ones are dropped."""
         return self.received.wait(lambda packet: isinstance(packet, kind) and wanted(packet))
 
     def wait_for_speeds(self, left, right):

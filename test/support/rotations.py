@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations from first principles, for tests to compare with: matrices from axis and angle, never from formulas."""
+"""Reference rotations for tests: matrices from axis and angle."""
 
 import numpy as np
 
 
 def about(axis, angle):
-    """Return the matrix that turns vectors about an axis by the right hand, in radians."""
+    """Return the matrix that rotates vectors about an axis by the right-hand rule, in radians."""
     x, y, z = np.asarray(axis, float) / np.linalg.norm(axis)
     cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
 
 
 def turned(quaternion, vector):
-    """Return a vector turned by a unit quaternion, anything with x, y, z, w, as q v q*."""
+    """Return a vector rotated by a unit quaternion (any object with x, y, z, w), as q v q*."""
     axis, w = np.array([quaternion.x, quaternion.y, quaternion.z]), quaternion.w
     twice = 2 * np.cross(axis, vector)
     return np.asarray(vector) + w * twice + np.cross(axis, twice)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SessionTalk: runs a session in no time, and what its actions say."""
+"""SessionTalk: runs a session with a fake clock. Helpers for its actions."""
 
 import json
 
@@ -7,17 +7,17 @@ from drone_bridge.session.session import Note, Publish, Send
 
 
 class SessionTalk:
-    """A session at a time of the test's own."""
+    """Session with a fake clock."""
 
     def __init__(self, session):
         self.session, self.now_s = session, 100.0
 
     def take(self, actions):
-        """Do what the session wants, where a test has a peer for it; return all that is done."""
+        """Execute actions with the test's peer. Return all executed actions."""
         return actions
 
     def run(self, seconds):
-        """Let time pass, in which ticks come when they are due; return what is done."""
+        """Advance the clock, with due ticks. Return all executed actions."""
         actions, end_s = [], self.now_s + seconds
         while self.session.due_s <= end_s:
             self.now_s = max(self.now_s, self.session.due_s)
@@ -27,20 +27,20 @@ class SessionTalk:
 
 
 def documents(actions, to):
-    """Return the JSON documents that are sent there."""
+    """Return the JSON documents sent to a peer."""
     return [json.loads(action.data) for action in actions if isinstance(action, Send) and action.to == to]
 
 
 def sent(actions):
-    """Return what is sent, wherever to."""
+    """Return all sent data."""
     return [action for action in actions if isinstance(action, Send)]
 
 
 def published(actions):
-    """Return the wire messages that are published."""
+    """Return the published events."""
     return [action.message for action in actions if isinstance(action, Publish)]
 
 
 def notes(actions, counter):
-    """Return what is said of each thing that is counted so."""
+    """Return the sentences of notes with this counter."""
     return [action.sentence for action in actions if isinstance(action, Note) and action.counter == counter]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launch files, executables and parameter files, as they are shipped."""
+"""Launch files, executables and parameter files of the package."""
 
 import configparser
 import importlib
@@ -23,7 +23,7 @@ def by_name(paths):
 
 
 def executables(section):
-    """The modules of what is in lib/drone_bridge by name, from a section of setup.cfg."""
+    """Return the modules of executables in lib/drone_bridge by name, from a section of setup.cfg."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
     lines = config["options.entry_points"][section].strip().split("\n")
@@ -37,7 +37,7 @@ DECLARING = {"recorder": "drone_bridge.tools.recording.settings", "web_bridge": 
 
 
 def declared(node):
-    """The declarations of a node's parameters, by name."""
+    """Return the declarations of a node's parameters by name."""
     if node == "web_bridge":
         pytest.importorskip("foxglove", reason="web_bridge needs foxglove-sdk, for which rosdep has no key")
     if node.startswith("robot_class_"):
@@ -47,7 +47,7 @@ def declared(node):
 
 
 def parameters_in(text):
-    """The parameters in the text of a file: {node: {name: value}}."""
+    """Return the parameters in the text of a file: {node: {name: value}}."""
     return {
         pattern.removeprefix("/**/"): dict(flat(content["ros__parameters"]))
         for pattern, content in (yaml.safe_load(text) or {}).items()

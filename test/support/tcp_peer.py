@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peers of TCP links, threads that wait, and what tests of both expect."""
+"""Peers of TCP links, threads that block, and expectations of their tests."""
 
 import socket
 import threading
@@ -9,7 +9,7 @@ from patience import TIMEOUT_S
 
 from drone_bridge.net.connector import Backoff, LinkCancelledError
 
-# A socket that nobody closed is a defect even where the garbage collector finds it in time.
+# An unclosed socket is a defect, even if the garbage collector finds it in time.
 NO_LEAKS = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
 LONG_S = TIMEOUT_S  # even for what has to happen at once
@@ -27,7 +27,7 @@ LOOPBACK = ["127.0.0.1", *["::1"] * has_ipv6()]
 
 
 class Task:
-    """Runs a function in a thread and keeps what came of it."""
+    """Thread that runs a function and keeps its result."""
 
     def __init__(self, function, *arguments):
         self._outcome = None
@@ -54,7 +54,7 @@ class Task:
 
 
 class FixedBackoff(Backoff):
-    """Always the same delay; counts how often it was asked for."""
+    """Backoff with a constant delay, which counts its calls."""
 
     def __init__(self, delay_s):
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents of a drone and a rover, for tests, which decide on every value."""
+"""Documents of a drone and a rover, with values controlled by tests."""
 
 import base64
 import copy
@@ -29,7 +29,7 @@ ROVER = {
 
 
 def changed(document, **values):
-    """Return a copy with other values at paths, whose dots are written as double underscores."""
+    """Return a copy with other values at paths. Double underscores in names stand for dots."""
     document = copy.deepcopy(document)
     for path, value in values.items():
         *parents, name = path.split("__")
@@ -41,13 +41,13 @@ def changed(document, **values):
 
 
 def drone(image=None, **values):
-    """Return a drone's document, perhaps with an image."""
+    """Return a drone's document, optionally with an image."""
     text = None if image is None else base64.b64encode(image).decode()
     return changed(DRONE, camera__image=text, **values)
 
 
 class Clock:
-    """Timestamps that only go forward, for documents that are sent again and again."""
+    """Increasing timestamps for repeated documents."""
 
     def __init__(self, start=100.0):
         self.time = start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone or rover for tests, which decide on every document, on a UDP port of this machine."""
+"""Drone or rover on a local UDP port, with documents controlled by tests."""
 
 import json
 
@@ -12,7 +12,7 @@ from udp_peer import UdpPeer
 
 
 def jpeg(width=WIDTH, height=HEIGHT):
-    """Return a picture that is red above and blue below."""
+    """Return an image that is red above and blue below."""
     pixels = np.zeros((height, width, 3), np.uint8)
     pixels[: height // 2, :, 2] = 255
     pixels[height // 2 :, :, 0] = 255
@@ -20,7 +20,7 @@ def jpeg(width=WIDTH, height=HEIGHT):
 
 
 class TelemetryPeer(UdpPeer):
-    """Sends documents from a free port, and keeps what comes back."""
+    """Peer that sends documents from a free port, and records replies."""
 
     def __init__(self, port):
         self.bridge_port = port
@@ -32,14 +32,14 @@ class TelemetryPeer(UdpPeer):
         return json.loads(datagram)
 
     def send(self, *documents):
-        """Send documents, or bytes as they are."""
+        """Send documents, or unchanged bytes."""
         for document in documents:
             data = document if isinstance(document, bytes) else json.dumps(document).encode()
             self._socket.sendto(data, ("127.0.0.1", self.bridge_port))
 
 
 def start_with_peer(**parameters):
-    """Start a bridge on a free UDP port; return it with a peer that talks to it."""
+    """Start a bridge on a free UDP port. Return it with a connected peer."""
     process = Process.node("telemetry_bridge", transport="udp", port=0, **parameters)
     try:
         port = process.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
@@ -50,5 +50,5 @@ def start_with_peer(**parameters):
 
 
 def send_until(send, condition, what):
-    """Send again and again, until somebody who came late has seen it too."""
+    """Send repeatedly, until a late subscriber has received it."""
     wait_until(lambda: send() or condition(), what, period_s=0.03)

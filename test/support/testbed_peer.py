@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed for tests, which decide on every byte."""
+"""Testbed with bytes controlled by tests."""
 
 import socket
 import struct
@@ -44,7 +44,7 @@ def bridge(peer, **parameters):
 
 
 class TestbedPeer:
-    """Listens on a free port; speaks for one testbed at a time."""
+    """Server on a free port, which plays one testbed at a time."""
 
     __test__ = False
 
@@ -56,7 +56,7 @@ class TestbedPeer:
         self.socket = None
 
     def open(self, constants=CONSTANTS):
-        """Get a connection and open the conversation."""
+        """Accept a connection and send the first messages."""
         self.accept()
         self.connection = TestbedConnection(self._layout)
         self.time = 0.0
@@ -69,7 +69,7 @@ class TestbedPeer:
         self.socket.settimeout(TIMEOUT_S)
 
     def frame_bytes(self, time=None, pitch=0.0, constants=CONSTANTS, **fields):
-        """Encode a frame, a step after the last one unless its time is given."""
+        """Encode a frame. Default time: one step after the last one."""
         self.time = self.time + STEP_S if time is None else time
         if self._layout is AttitudeLayout.PITCH_YAW:
             fields.setdefault("yaw", 2.0)

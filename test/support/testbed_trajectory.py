@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a drone moved, read from the trajectory that the emulated testbed writes."""
+"""Motion of a drone from the trajectory file of the emulated testbed."""
 
 import csv
 import itertools
@@ -12,7 +12,7 @@ def rows_of(trajectory):
 
 
 def motion_between(rows, began_s, ended_s):
-    """Return the mean velocity forward, left and up, m/s, and the turning to the left, rad/s."""
+    """Return the mean velocity forward, left and up, m/s, and the turn rate to the left, rad/s."""
     rows = [row for row in rows if began_s <= row["time"] <= ended_s]
     total = [0.0, 0.0, 0.0]
     turned = 0.0

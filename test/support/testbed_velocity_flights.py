@@ -54,12 +54,12 @@ class Moment:
 
 
 def make_flight(constants: Constants = CONSTANTS) -> TestbedFlight:
-    """Return what testbed_bridge answers by."""
+    """Return the command conversion of testbed_bridge."""
     return TestbedFlight(constants, AngleUnit.DEGREES, VelocityParameters(), partial(pose, unit=AngleUnit.DEGREES))
 
 
 def frame_of(layout: str, state: DroneState) -> SensorFrame:
-    """Return what the layout carries of a state."""
+    """Return the part of a state that the layout carries."""
     heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
     x, y, z = (float(np.float32(value)) for value in state.position)
     return SensorFrame(
@@ -82,7 +82,7 @@ def fly(
     start: DroneState | None = None,
     rotation: WindRotation = NO_ROTATION,
 ) -> list[Moment]:
-    """Fly a script of (seconds, command) and return every step of it."""
+    """Fly a script of (seconds, command) pairs. Return all steps."""
     bridge, state, air = make_flight(), start or DroneState.at_start(), Wind(wind, gusts, seed=1)
     flight = []
     for duration_s, wanted in script:
@@ -97,7 +97,7 @@ def fly(
 
 
 def _velocity(before: DroneState, state: DroneState) -> BodyVelocity:
-    """Return how a drone moves, in the levelled frame that looks where it looks."""
+    """Return the velocity of a drone in its levelled frame."""
     headings = [math.radians(moment.angles[0]) for moment in (before, state)]
     x, up, z = state.velocity.tolist()
     sine, cosine = math.sin(headings[1]), math.cos(headings[1])
@@ -106,7 +106,7 @@ def _velocity(before: DroneState, state: DroneState) -> BodyVelocity:
 
 
 def speed_error(flight: list[Moment]) -> float:
-    """Return the largest difference, m/s, between the velocity commanded and the mean one of its last second."""
+    """Return the largest difference, m/s, between a commanded velocity and the mean of its last second."""
     worst, tail = 0.0, round(1 / STEP_S)
     for end in range(round(LEG_S / STEP_S), len(flight) + 1, round(LEG_S / STEP_S)):
         flown = np.mean([moment.flown.linear for moment in flight[end - tail : end]], axis=0)

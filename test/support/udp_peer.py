@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The other end of a UDP conversation: receives in a thread, and lets a test wait for what comes."""
+"""UDP peer that receives in a thread, and lets a test wait for datagrams."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from patience import TIMEOUT_S
 
 
 class UdpPeer:
-    """Listens on a port of 127.0.0.1, a free one for 0. What `read` makes of each datagram is in `received`."""
+    """Socket on a port of 127.0.0.1 (0: a free one). `received` has the datagrams converted by `read`."""
 
     def __init__(self, port=0):
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -20,7 +20,7 @@ class UdpPeer:
         self._thread.start()
 
     def read(self, datagram):
-        """Return what a datagram says."""
+        """Return the content of a datagram."""
         raise NotImplementedError
 
     def _listen(self):
@@ -34,12 +34,12 @@ class UdpPeer:
 
     @property
     def received(self):
-        """All that came so far."""
+        """All received datagrams."""
         with self._changed:
             return list(self._received)
 
     def wait(self, wanted=lambda one: True, since=0, timeout_s=TIMEOUT_S):
-        """Return the first one that is wanted, from the one with index `since` on."""
+        """Return the first wanted one with an index of at least `since`."""
 
         def find():
             return next((one for one in self._received[since:] if wanted(one)), None)
@@ -50,7 +50,7 @@ class UdpPeer:
         return found
 
     def close(self):
-        """Be gone. Calling it again does nothing."""
+        """Close the socket. Idempotent."""
         if not self._thread.is_alive():
             return
         self._socket.sendto(b"", ("127.0.0.1", self.port))  # which ends the thread
@@ -59,14 +59,14 @@ class UdpPeer:
 
 
 class KeepsSending:
-    """What has `send`, and can send the same again and again as legacy programs do."""
+    """Mixin that repeats data with `send`, like legacy programs."""
 
     def __init__(self):
         self._sending = None
         self._is_stopped = threading.Event()
 
     def keep_sending(self, *arguments, **fields):
-        """Send the same again and again until `stop`."""
+        """Send the same data repeatedly until `stop`."""
         self.stop()
         self._is_stopped.clear()
 
@@ -78,7 +78,7 @@ class KeepsSending:
         self._sending.start()
 
     def stop(self):
-        """Fall silent."""
+        """Stop sending."""
         self._is_stopped.set()
         if self._sending:
             self._sending.join()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flights by velocities of drones that are steered by tilt, and how they stop, without a clock.
+"""Velocity flights of drones that are steered by tilt, and their braking, with a fake clock.
 
 The emulated drones are steered by the control laws and translations of their bridges, which see only what the wire
 carries, at the rates of the wire, without sockets. What they compute goes through the codec, as from a bridge: a number
@@ -46,7 +46,7 @@ CommandT = TypeVar("CommandT")
 
 
 def encoded_command(send: Callable[[CommandT], bytes], command: CommandT) -> bytes:
-    """Return a command as a bridge sends it. Raises ValueError for what is sent as neutral instead."""
+    """Return a command as sent by a bridge. Raises ValueError if neutral is sent instead."""
 
     def refuse(sentence: str) -> None:
         raise ValueError(sentence)
@@ -64,10 +64,10 @@ class Vehicle(Protocol):
     hovers: bool  # by itself, when it gets no shares
 
     def advance(self) -> Motion | None:
-        """Fly for STEP_S; return what is measured, if it is time for that."""
+        """Fly for STEP_S. Return the measurement if one is due."""
 
     def follow(self, shares: Shares | None) -> None:
-        """Follow shares from now on; None is the drone's own neutral."""
+        """Apply shares from now on. None: the drone's own neutral."""
 
     def state(self) -> tuple[Vector, Vector, float]:
         """Return position, m, velocity, m/s, and heading, rad, in the world."""
@@ -164,7 +164,7 @@ def fly(
     lost_s: float = math.inf,
     lie: Callable[[Motion, float], Motion] = lambda motion, now_s: motion,
 ) -> list[Moment]:
-    """Fly velocities as a bridge does. `wanted` gives one by time; from `lost_s` on nothing is measured any more."""
+    """Fly velocities like a bridge. `wanted` returns one by time. From `lost_s` on, there are no measurements."""
     now_s, flight = 0.0, []
     arbiter: Any = SimpleNamespace(decide=lambda now_s: Decision(Rank.COMMAND, wanted(now_s)), forget=lambda: None)
     pilot = TiltPilot(arbiter, vehicle.drone, hovers=vehicle.hovers)
@@ -190,7 +190,7 @@ def fly(
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """How a vehicle followed a velocity forward from rest, and a zero after it."""
+    """Response of a vehicle to a forward velocity from rest, followed by zero."""
 
     speed: float  # m/s, the mean forward from 2 s on
     way: float  # m, from the zero on until it stands
@@ -214,5 +214,5 @@ def stop(vehicle: Any, speed: float, fly: Fly = fly) -> Stop:
 
 
 def farthest(flight: list[Moment]) -> float:
-    """Return how far a vehicle came from where it began, horizontally, m."""
+    """Return the horizontal distance of a vehicle from its start, m."""
     return max(float(np.linalg.norm((moment.place - flight[0].place)[:2])) for moment in flight)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""WaitingMessages: a subscription from which its owner takes, without DDS."""
+"""WaitingMessages: polled subscription without DDS."""
 
 
 class WaitingMessages:
-    """A subscription and its handle: messages that nobody has taken yet."""
+    """Subscription and its handle, with untaken messages."""
 
     raw = False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lies where on the page: nothing that is used may lie over anything else, and STOP is always there."""
+"""Layout checks of the page: no overlapping controls, and STOP is always visible."""
 
 import itertools
 import json
@@ -34,7 +34,7 @@ CANVASES = (".camera canvas", ".scene-view canvas", ".plot canvas")
 
 
 def boxes(browser, *selectors):
-    """Return (selector, left, top, right, bottom) of all that is seen of these, cut to what it is scrolled in."""
+    """Return (selector, left, top, right, bottom) of visible elements, clipped to their scroll containers."""
     return browser.evaluate(
         f"""{json.dumps(selectors)}.flatMap(selector => [...document.querySelectorAll(selector)]
           .filter(each => each.checkVisibility({{ opacityProperty: true, visibilityProperty: true }}))
@@ -57,7 +57,7 @@ def boxes(browser, *selectors):
 
 
 def cut(browser):
-    """Return what is cut off by something that does not scroll: its name, and where."""
+    """Return elements that are clipped without scrolling: name and position."""
     return browser.evaluate(
         f"""{json.dumps(USED)}.flatMap(selector => [...document.querySelectorAll(selector)]
           .filter(each => each.checkVisibility({{ opacityProperty: true, visibilityProperty: true }}))
@@ -78,7 +78,7 @@ def cut(browser):
 
 
 def cut_texts(browser):
-    """Return texts that do not fit into what they stand in."""
+    """Return texts that overflow their elements."""
     return browser.evaluate(
         f"""{json.dumps(TEXTS)}.flatMap(selector => [...document.querySelectorAll(selector)]
           .filter(each => each.innerText.trim() !== '')
@@ -95,7 +95,7 @@ def cut_texts(browser):
 
 
 def overlap(one, other):
-    """Return whether two boxes lie over each other, by a pixel or more each way, and neither contains the other."""
+    """Return whether two boxes overlap by at least a pixel each way, and neither contains the other."""
     across = min(one[3], other[3]) - max(one[1], other[1])
     down = min(one[4], other[4]) - max(one[2], other[2])
     return across > 1 and down > 1 and not contains(one, other) and not contains(other, one)
@@ -106,7 +106,7 @@ def contains(outer, inner):
 
 
 def stop_faults(browser, width, height):
-    """Return what is wrong with each STOP: its size, that it is not whole on the screen, or what lies over it."""
+    """Return the defects of each STOP: its size, clipping, or covering elements."""
     found = boxes(browser, ".stop")
     wrong = [] if found else ["there is no STOP"]
     for _, left, top, right, bottom in found:
@@ -121,7 +121,7 @@ def stop_faults(browser, width, height):
 
 
 def faults(browser, width, height, *, steers=True):
-    """Return what lies over something else or leaves the screen; where nothing steers, there is no STOP."""
+    """Return elements that overlap or leave the screen. Pages without steering have no STOP."""
     wrong = stop_faults(browser, width, height) if steers else []
     wrong += [f"{each} is cut off" for each in (*cut(browser), *cut_texts(browser))]
     seen = [box for box in boxes(browser, *USED) if box[2] < height]
@@ -141,7 +141,7 @@ def faults(browser, width, height, *, steers=True):
 
 
 def blank(browser, width, height, picture):
-    """Return the canvases on the screen that show one colour only, and write what is seen to `picture`."""
+    """Return the visible canvases with a single colour, and write a screenshot to `picture`."""
     seen = boxes(browser, *CANVASES)  # before: what comes meanwhile need not be on the picture
     browser.screenshot(picture)
     pixels = cv2.imread(str(picture))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the page share."""
+"""Helpers for tests of the page."""
 
 import contextlib
 
 
 def address_of(process):
-    """Return host and port of the page that a process, or one of a launch, serves."""
+    """Return host and port of the page served by a process or a launch."""
     return process.wait_for_line(r"Open in a browser: http://(\S+)")[1]
 
 
@@ -21,7 +21,7 @@ IS_AT_HELM = "document.querySelector('.take').innerText === 'Release the helm'"
 
 
 def take_the_helm(browser):
-    """Click until it is ours, as a person would: what comes into the page just then moves the button away."""
+    """Click until the click succeeds, as a person would: new content may move the button."""
     browser.wait("!document.querySelector('.take').disabled")
     for _ in range(5):
         with contextlib.suppress(AssertionError):
@@ -32,6 +32,6 @@ def take_the_helm(browser):
 
 
 def press_twice(browser, selector):
-    """Press a button whose first press asks for another one, soon."""
+    """Press a button twice: the first press asks for confirmation."""
     browser.wait(f"document.querySelector('{selector}')?.checkVisibility() ?? false")
     browser.evaluate(f"for (const _ of [1, 2]) document.querySelector('{selector}').click()")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""web_bridge as a process, and viewers and pilots of it that are no browsers."""
+"""web_bridge as a process, with viewers and pilots other than browsers."""
 
 import contextlib
 import itertools
@@ -24,14 +24,14 @@ MESSAGE_DATA, SERVICE_CALL, SERVICE_RESPONSE = 1, 2, 3
 
 @contextlib.contextmanager
 def web_bridge(**parameters):
-    """Start web_bridge on a free port, and give its process with the `address` that it says."""
+    """Start web_bridge on a free port. Yield its process with the printed `address`."""
     with Process.node("web_bridge", **{"port": 0, **parameters}) as process:
         process.address = address_of(process)
         yield process
 
 
 class Viewer:
-    """Somebody who looks by Foxglove's protocol."""
+    """Viewer with Foxglove's protocol."""
 
     def __init__(self, address, **options):
         self._open = contextlib.ExitStack()
@@ -57,7 +57,7 @@ class Viewer:
         self._open.close()
 
     def receive(self, timeout_s):
-        """Take one frame, if one comes in time; return whether one did."""
+        """Receive one frame. Return False on a timeout."""
         try:
             frame = self.connection.recv(timeout_s)
         except TimeoutError:
@@ -96,7 +96,7 @@ class Viewer:
             self.answers[call] = frame[13 + length :]
 
     def wait_for(self, condition, what, timeout_s=TIMEOUT_S):
-        """Receive until the condition is met, and return what it returns."""
+        """Receive until the condition is met, and return its result."""
         deadline_s = time.monotonic() + timeout_s
         while not (met := condition()):
             left_s = deadline_s - time.monotonic()
@@ -119,7 +119,7 @@ class Viewer:
         return [data for name, data in self.messages if name == topic]
 
     def next_of(self, topic, wanted=lambda data: True):
-        """Return the first message of a topic that is wanted, waiting for it, and forget the topic's before it."""
+        """Wait for the first wanted message of a topic. Drop it and earlier ones."""
 
         def find():
             for index, (name, data) in enumerate(self.messages):
@@ -132,7 +132,7 @@ class Viewer:
         return self.wait_for(find, f"a message on {topic}")
 
     def call(self, name, request):
-        """Return the serialized response, or the sentence that says why there is none."""
+        """Return the serialized response, or the sentence of an error."""
         service = self.wait_for(lambda: self.services.get(name), f"the service {name}")
         number = next(self._numbers)
         header = struct.pack("<BIII", SERVICE_CALL, service["id"], number, 3)
@@ -141,7 +141,7 @@ class Viewer:
 
 
 class Pilot:
-    """Somebody who steers."""
+    """Pilot."""
 
     def __init__(self, address, **options):
         self._open = contextlib.ExitStack()
@@ -184,13 +184,13 @@ class Pilot:
         self.connection.send(json.dumps(request))
 
     def take(self, topic):
-        """Take the helm of a vehicle, which has to be free."""
+        """Take the helm of a vehicle, which must be free."""
         self.wait_for(lambda: topic in self.vehicles, f"the vehicle {topic}")
         self.send(op="take", vehicle=topic)
         self.wait_for(lambda: self.vehicles[topic]["pilot"] == "you", f"the helm of {topic}")
 
     def next_token(self):
-        """Return a token that was given out just now."""
+        """Return a new token."""
         while self.receive() != "token":
             pass
         return self.token
@@ -199,7 +199,7 @@ class Pilot:
         self.send(op="steer", token=self.next_token() if token is None else token, motion=motion)
 
     def push(self, **motion):
-        """Steer; let go first, as a pilot has to, where this machine has held the pilot up."""
+        """Steer. After a stall of this machine, release the stick first, as a pilot must."""
         if self.refusals:
             self.refusals.clear()
             self.steer()
@@ -207,7 +207,7 @@ class Pilot:
 
 
 class Network:
-    """A connection that can be made to lose everything, both ways, while both ends believe that it is there.
+    """Connection that can lose all data in both directions, unnoticed by both ends.
 
     With `forwarded_for`, it is a proxy that says so in each request: for a viewer on another machine.
     """

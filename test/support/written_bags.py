@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small bags for tests, written by the rosbags library and not by our recorder."""
+"""Small bags for tests, written by the rosbags library instead of our recorder."""
 
 from rclpy.serialization import serialize_message
 from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every test gets, as a plugin of pytest: ROS to itself, data that hypothesis draws the same way each time."""
+"""Plugin of pytest for every test: an isolated ROS environment, and reproducible hypothesis data."""
 
 import importlib
 import os
@@ -16,7 +16,7 @@ from ament_index_python.packages import get_package_share_directory
 from drone_bridge.ros import shared_memory
 from drone_bridge.ros.environment import name_profile_for_fast_dds_2
 
-# Before anything imports rclpy: topics of our own, on this machine only.
+# Before rclpy is imported: an own ROS domain, on this machine only.
 os.environ["ROS_DOMAIN_ID"] = str(place.domains()[0])
 if "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):  # as env/activate has it: docs/network.md
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
@@ -24,9 +24,9 @@ else:
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for it; later ones complain about that
     os.environ["ROS_LOCALHOST_ONLY"] = "1"
-# Humble always does: a message refuses a value of another type than its field's, and be it 1 for 1.0.
+# As always on humble: a message refuses values of a wrong type, even 1 for 1.0.
 os.environ["ROS_PYTHON_CHECK_FIELDS"] = "1"
-# Where nodes keep what is to outlive them: with us it must not.
+# Folder for persistent state of nodes, which must not outlive the tests.
 RUNTIME = tempfile.TemporaryDirectory()
 os.environ["ROS_HOME"] = RUNTIME.name
 CONFIG = Path(get_package_share_directory("drone_bridge"), "config")
@@ -35,10 +35,10 @@ name_profile_for_fast_dds_2(os.environ)
 
 shared_memory.make_room()  # as nodes do at their start
 
-# A shell has programs in the background ignore SIGINT, and so would all that tests start and then interrupt.
+# Shells let background programs ignore SIGINT, and so would all programs that tests start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A machine that stands still for a while, or is slow, ends no node: only one that hangs. Less than Process.end waits.
+# A stalled or slow machine must not end a node, unlike a hang. Shorter than the timeout of Process.end.
 os.environ["DRONE_BRIDGE_WATCHDOG_SECONDS"] = "15"
 
 hypothesis.settings.register_profile("deterministic", derandomize=True, deadline=None, database=None)
@@ -46,12 +46,12 @@ hypothesis.settings.load_profile("deterministic")
 
 
 def pytest_addoption(parser):
-    """Add the option that selects one protocol's questions."""
+    """Add the option that selects one protocol's tests."""
     parser.addoption("--protocol", help="only questions about this protocol")
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keep the questions about the selected protocol, if one is."""
+    """Deselect tests of other protocols, if one is selected."""
     if name := config.getoption("protocol"):
         asked = [getattr(item, "callspec", None) for item in items]
         kinds = [callspec and callspec.params.get("kind") for callspec in asked]
@@ -63,12 +63,12 @@ SAID = []
 
 
 def say(sentence):
-    """Have a sentence printed after the results."""
+    """Print a sentence after the results."""
     SAID.append(sentence)
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Print what was measured."""
+    """Print the measured values."""
     for sentence in SAID:
         terminalreporter.write_line(sentence)
 
@@ -86,7 +86,7 @@ def pytest_configure():
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_kept():
-    """What outlives the nodes of one test file, as that a vehicle is held, does not outlive the file."""
+    """Clear persistent state of nodes, such as a hold, after each test file."""
     yield
     for path in Path(RUNTIME.name).iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -94,7 +94,7 @@ def nothing_kept():
 
 @pytest.fixture
 def ros():
-    """A node that spins in a thread: see RosSession."""
+    """Node that spins in a thread: see RosSession."""
     from ros_session import RosSession
 
     session = RosSession()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a program with an output that takes nothing: a full pipe, as a terminal after Ctrl-S.
+"""Run a program with a blocked output: a full pipe, like a terminal after Ctrl-S.
 
 python test/conformance/support/blocked_output.py PROGRAM [ARGUMENT ...]
 """
@@ -10,7 +10,7 @@ import sys
 
 
 def full_pipe():
-    """Return the descriptors of a pipe that has no room left and blocks who writes."""
+    """Return the descriptors of a full pipe, which blocks writers."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     for size in (4096, 1):

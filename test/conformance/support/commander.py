@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS side of a campaign: commands vehicles at 20 Hz, hears what servers command, and reads diagnostics."""
+"""ROS side of a campaign: commands vehicles at 20 Hz, receives servers' commands, and reads diagnostics."""
 
 import contextlib
 import threading
@@ -20,10 +20,10 @@ PERIOD_S = 0.05
 
 
 class Commander:
-    """Commands the vehicles of these topics while `is_commanding`, until it is closed."""
+    """Publisher of commands on these topics while `is_commanding`, until it is closed."""
 
     def __init__(self, domain: int, topics: Sequence[str], heard: Mapping[str, CommandLog] | None = None) -> None:
-        """`heard`: notes what others command, by topic, with the time at which it was published."""
+        """`heard`: records other publishers' commands by topic, with their times of publication."""
         self.is_commanding = False
         #: How many commands were published on each topic.
         self.published = 0
@@ -82,7 +82,7 @@ class Commander:
 
 
 def _with_sending_time(callback: Callable[[Twist, float | None], None]) -> Callable[..., None]:
-    """Return a callback for a subscription that passes a message on with the time at which it was sent, if known."""
+    """Return a callback for a subscription that passes on a message with its time of sending, if known."""
     if not hasattr(Subscription, "CallbackType"):  # Humble
         return lambda message: callback(message, None)
     return lambda message, info: callback(message, info["source_timestamp"] / 1e9 or None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files compose, as `drone-bridge launch` runs it."""
+"""Launch files, as run by `drone-bridge launch`."""
 
 import contextlib
 import os
@@ -17,13 +17,13 @@ RUNNER = (sys.executable, Path(__file__).with_name("patient_runner.py"))
 
 
 def launch(launch_file, *, env=None, **arguments):
-    """Start a launch file, of the package or by its path; it ends with 0 or as interrupted."""
+    """Start a launch file of the package or by its path. Its exit status must be 0 or that of an interrupt."""
     given = [f"{name}:={str(value).lower() if isinstance(value, bool) else value}" for name, value in arguments.items()]
     return Composition(*RUNNER, "launch", launch_file, *given, env=env)
 
 
 class Composition(Process):
-    """The launch runner with its processes. Leaving the `with` block interrupts it, and all of it has to end well."""
+    """Launch runner with its processes. Leaving the `with` block interrupts it, and all must end cleanly."""
 
     def __exit__(self, kind, *rest):
         if kind is None and self.is_running:
@@ -32,11 +32,11 @@ class Composition(Process):
         return super().__exit__(kind, *rest)
 
     def pids(self):
-        """Return the process IDs of all that it has started, each of which leads a group of its own."""
+        """Return the process IDs of all started processes, each the leader of a group."""
         return [int(pid) for pid in re.findall(r"\[launch\] \S+ started \(pid (\d+)\)", self.output)]
 
     def leftovers(self):
-        """Return the process groups of its processes in which there still is anybody."""
+        """Return the process groups that still have processes."""
         groups = self.pids()
         assert groups
         left = []
@@ -48,7 +48,7 @@ class Composition(Process):
 
 
 def wait_until_recorded(bag, topics, more_bytes=0):
-    """Wait until a recorder has put all these topics into the file of its bag, and then so many bytes more.
+    """Wait until a recorder has written all these topics to its bag, and then a number of bytes more.
 
     DDS does not always say whose a subscription is, so the graph would tell less.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floods a TCP server with the same bytes on several connections, whose answers nobody reads: flooder.py PORT HEX."""
+"""Flood a TCP server with the same bytes on several connections, without reading: flooder.py PORT HEX."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ PAUSE_S = 0.5  # before it connects again: the server may be down, or have no pl
 
 @contextlib.contextmanager
 def flooding(port, message):
-    """Have a server flooded, by a process of its own."""
+    """Flood a server by a separate process."""
     from processes import Process  # which the flooding process needs not
 
     with Process(sys.executable, __file__, str(port), message.hex()) as flooder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An inbox: what came from a thread, for a test that waits for some of it."""
+"""Inbox: received items of a thread, for a test that waits for some of them."""
 
 import threading
 from collections import deque
@@ -8,7 +8,7 @@ from patience import TIMEOUT_S
 
 
 class Inbox:
-    """The last messages of one topic or peer."""
+    """Last messages of one topic or peer."""
 
     def __init__(self):
         self._changed = threading.Condition()
@@ -20,7 +20,7 @@ class Inbox:
             self._changed.notify_all()
 
     def wait(self, wanted=lambda message: True, timeout_s=TIMEOUT_S):
-        """Return the first message that is wanted, and forget it and those before it."""
+        """Return the first wanted message. Drop it and earlier ones."""
         found = []
 
         def find():

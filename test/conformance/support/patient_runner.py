@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge`, whose launches wait long before they insist that a process ends: patient_runner.py launch FILE.
+"""`drone-bridge` with longer timeouts before it kills a process: patient_runner.py launch FILE.
 
 What is only slow, on a busy machine, is not killed.
 """

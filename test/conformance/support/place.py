@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place on this machine for one run of tests: ROS domains and ports that no other run uses meanwhile.
+"""Place on this machine for one run of tests: ROS domains and ports that no other run uses.
 
 Who runs tests takes one of COUNT places, and holds it as long as its process lives: by an abstract socket, which the
 kernel frees whatever happens. Processes that it starts find the number in the environment, and use the same place.
@@ -12,7 +12,7 @@ import socket
 DOMAINS_EACH = 2
 COUNT = 30
 VARIABLE = "DRONE_BRIDGE_TEST_PLACE"
-# Above the ports that the system hands out (32768 to 60999) and those of DDS (7400 to 32900).
+# Above the system's ephemeral ports (32768 to 60999) and those of DDS (7400 to 32900).
 FIRST_PORT, END_PORT = 61_000, 65_536
 PORTS_EACH = (END_PORT - FIRST_PORT) // COUNT
 
@@ -20,7 +20,7 @@ _held: list[socket.socket] = []
 
 
 def number() -> int:
-    """Return the number of the place of this process; take one that is free where none was given to it.
+    """Return the number of this process's place. If none was given, reserve a free one.
 
     Raises:
         RuntimeError: all places are taken.
@@ -37,7 +37,7 @@ def domains() -> tuple[int, ...]:
 
 
 def ports() -> range:
-    """Return the ports of the place, for programs that are given theirs."""
+    """Return the ports of the place, for programs with a port option."""
     first = FIRST_PORT + PORTS_EACH * number()
     return range(first, first + PORTS_EACH)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of 127.0.0.1 that nobody uses, for programs that are given theirs, out of those of this run's place."""
+"""Free ports of 127.0.0.1 in this run's place, for programs with a port option."""
 
 import contextlib
 import random
@@ -9,7 +9,7 @@ import place
 
 
 class Turns:
-    """The ports of a place. They are given out in turns, so that nobody gets one that another is about to open."""
+    """Ports of a place, returned in rotation, so that no port is reused while a program is about to open it."""
 
     def __init__(self):
         self._ports = place.ports()
@@ -26,7 +26,7 @@ TURNS = Turns()
 
 
 def free_ports(count):
-    """Return ports in a row that neither TCP nor UDP uses."""
+    """Return consecutive ports that neither TCP nor UDP uses."""
     for _ in range(1000):
         ports = TURNS.take(count)
         with contextlib.ExitStack() as stack, contextlib.suppress(OSError):

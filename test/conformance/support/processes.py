@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of the package as processes of their own, whose output a test can wait for."""
+"""Programs of the package as processes, with output that a test can wait for."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ def members(*groups):
 
 
 class Process:
-    """A child whose lines are read as they come. Leaving the `with` block ends it, and it has to end well."""
+    """Child process whose output is read continuously. Leaving the `with` block ends it, and it must end cleanly."""
 
     def __init__(self, *command, env=None, stdin=subprocess.DEVNULL):
         command = [str(part) for part in command]
@@ -86,7 +86,7 @@ class Process:
         return self._child.poll() is None
 
     def wait_for_line(self, pattern, timeout_s=TIMEOUT_S):
-        """Return the match of the first line, from the start on, that the pattern is found in."""
+        """Return the first match of the pattern in a line, from the start on."""
         found = []
 
         def find():
@@ -99,7 +99,7 @@ class Process:
         return found[0]
 
     def wait_for_count(self, pattern, count):
-        """Wait until so many lines match."""
+        """Wait until a number of lines match."""
         with self._changed:
             matches = lambda: sum(bool(re.search(pattern, line)) for line in self.lines)  # noqa: E731
             assert self._changed.wait_for(lambda: matches() >= count, TIMEOUT_S), f"{matches()} of {count} lines"
@@ -112,7 +112,7 @@ class Process:
         self._child.send_signal(number)
 
     def is_stopped(self):
-        """Return whether SIGSTOP has reached every thread, which it does one after the other."""
+        """Return whether SIGSTOP has stopped every thread, which happens one by one."""
         states = set()
         for thread in Path(f"/proc/{self.pid}/task").glob("*/stat"):
             with contextlib.suppress(OSError):  # one that has just ended
@@ -129,13 +129,13 @@ class Process:
         return status
 
     def stop(self, number=signal.SIGTERM):
-        """Ask it to end and return the exit status."""
+        """Terminate it and return the exit status."""
         if self._child.poll() is None:
             self.send(number)
         return self.wait()
 
     def end(self, patience_s=20):
-        """Ask it to end, and insist."""
+        """Terminate it, and kill it on a timeout."""
         if self._child.poll() is None:
             self._child.terminate()
             try:
@@ -162,7 +162,7 @@ class Process:
 
 
 def when_listening(child):
-    """Return a child once it says which port it listens on; that is then `child.port`."""
+    """Return a child once it has printed its listening port, as `child.port`."""
     child.port = int(child.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1])
     return child
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Program: a process that is disturbed; what it uses and leaves behind, and how its end is judged."""
+"""Program: a process under test, with its resources, leftovers, and exit status."""
 
 import contextlib
 import os
@@ -18,7 +18,7 @@ Usage = tuple[int, int, int]
 
 
 class Program:
-    """A process with its output in a file."""
+    """Process with its output in a file."""
 
     def __init__(self, name: str, command: list[str], scratch: Path, domain: int) -> None:
         self.output_file = scratch / f"{name}.{time.monotonic_ns()}.txt"
@@ -48,13 +48,13 @@ class Program:
         self._process.send_signal(number)
 
     def wait(self, timeout_s: float = END_TIMEOUT_S) -> int | None:
-        """Return its exit status; None if it does not end."""
+        """Return its exit status. None on a timeout."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(timeout_s)
         return None
 
     def end(self) -> int | None:
-        """Stop it with SIGTERM, then SIGKILL; return its exit status, or None if it had to be killed."""
+        """Stop it with SIGTERM, then SIGKILL. Return its exit status, or None if it was killed."""
         self.send(signal.SIGTERM)
         self.send(signal.SIGCONT)
         status = self.wait()
@@ -64,7 +64,7 @@ class Program:
         return status
 
     def usage(self) -> Usage:
-        """Return resident memory that it has allocated (KiB, without mapped files), descriptors and threads."""
+        """Return its allocated resident memory (KiB, without mapped files), descriptors and threads."""
         _, resident, shared, *_ = map(int, self._proc("statm").read_text().split())
         used_kib = (resident - shared) * _PAGE_BYTES // 1024
         return used_kib, len(os.listdir(self._proc("fd"))), len(os.listdir(self._proc("task")))
@@ -77,7 +77,7 @@ class Program:
         return set()
 
     def signals(self) -> str:
-        """Return which signals are pending, blocked, ignored and caught, as the kernel shows it."""
+        """Return the pending, blocked, ignored and caught signals, as reported by the kernel."""
         lines = self._proc("status").read_text().splitlines()
         return ", ".join(line.replace("\t", " ") for line in lines if line.startswith(("Sig", "Shd")))
 
@@ -86,7 +86,7 @@ class Program:
 
 
 def left_behind(files: set[str]) -> list[str]:
-    """Return the files in /dev/shm that no process uses any more."""
+    """Return the unused files in /dev/shm."""
     mapped = set()
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
@@ -95,12 +95,12 @@ def left_behind(files: set[str]) -> list[str]:
 
 
 def is_port(file: str) -> bool:
-    """Return whether it is the queue of a DDS port, which Fast DDS leaves for the port's next user."""
+    """Return whether a file is the queue of a DDS port, which Fast DDS keeps for the port's next user."""
     return "_port" in file
 
 
 def grown(usage: Sequence[Usage]) -> list[str]:
-    """Return in what a program has grown, by what it used from the beginning to the end."""
+    """Return the resources in which a program has grown, from its use over time."""
     if not usage:
         return []
     first, last = usage[0], usage[-1]
@@ -116,6 +116,6 @@ def grown(usage: Sequence[Usage]) -> list[str]:
 
 
 def is_from_pythons_start(output: str) -> bool:
-    """Return whether the interrupt came before the program's first line: its modules are not in the traceback then."""
+    """Return whether the interrupt came before the program's first line, when the traceback lacks its modules."""
     is_interrupted = output.rstrip().endswith(("KeyboardInterrupt", "initialized")) or "init_import_site" in output
     return is_interrupted and not re.search(r"drone_bridge/\w+/[\w/]+\.py", output)

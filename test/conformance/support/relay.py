@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A relay between a bridge and its vehicle: reads every command, and corrupts the vehicle's data on request.
+"""Relay between a bridge and its vehicle, which reads every command, and corrupts the vehicle's data on request.
 
 A fault lasts until `heal`. Connections that had one are closed then, as their streams are corrupt.
 """
@@ -36,10 +36,10 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closes with a reset
 
 
 class CommandLog:
-    """The commands that have come from a bridge, each of which is neutral or moves the vehicle."""
+    """Received commands of a bridge, each neutral or moving the vehicle."""
 
     def __init__(self, *, is_asked: bool = False) -> None:
-        """`is_asked`: the vehicle asks for each step of its motion, and nothing moves it until it has asked again."""
+        """`is_asked`: the vehicle requests each step of its motion, and does not move before its next request."""
         self.is_asked = is_asked
         self.malformed: list[str] = []
         self.is_closed = False  # nobody waits any more
@@ -47,14 +47,14 @@ class CommandLog:
         self._changed = threading.Condition()
 
     def note(self, is_neutral: bool, when_s: float | None = None) -> None:
-        """Note a command that came then, by default now."""
+        """Record a command received at a time, by default now."""
         with self._changed:
             self._commands.append((time.monotonic() if when_s is None else when_s, is_neutral))
             del self._commands[:-MAX_COMMANDS]
             self._changed.notify_all()
 
     def wait(self, is_neutral: bool | None, since_s: float, timeout_s: float) -> float | None:
-        """Return when the first such command after a moment came, or any if `is_neutral` is None; None if none does."""
+        """Return the time of the first such command after a time (any if `is_neutral` is None), or None."""
 
         def find() -> float | None:
             wanted = (True, False) if is_neutral is None else (is_neutral,)
@@ -65,24 +65,24 @@ class CommandLog:
             return find()
 
     def close(self) -> None:
-        """Have whoever waits go on."""
+        """Wake all waiting threads."""
         with self._changed:
             self.is_closed = True
             self._changed.notify_all()
 
     @property
     def is_moving(self) -> bool:
-        """Whether the last one moves the vehicle."""
+        """Whether the last command moves the vehicle."""
         with self._changed:
             return bool(self._commands) and not self._commands[-1][1]
 
     def since(self, moment_s: float) -> list[tuple[float, bool]]:
-        """Return the last commands since a moment: when each came, and whether it was neutral."""
+        """Return the last commands since a time: the time of each, and whether it was neutral."""
         with self._changed:
             return [command for command in self._commands if command[0] >= moment_s]
 
     def becomes_neutral(self, since_s: float, within_s: float, patience_s: float) -> float | None:
-        """Return for how long after a moment the vehicle was moved; None if for longer than allowed.
+        """Return for how long the vehicle was moved after a time. None if longer than allowed.
 
         A vehicle that gets no command meanwhile, such as one that is just starting, has to get a neutral one next. So
         has one that asks for each step, and could not ask again.
@@ -99,7 +99,7 @@ class CommandLog:
 
 
 class Relay:
-    """Listens on `port`, passes on to `far_port`. `vehicle_begins` where the vehicle opens the conversation."""
+    """Base class for relays from `port` to `far_port`. `vehicle_begins`: the vehicle sends first."""
 
     def __init__(
         self, far_port: int, make_reader: Callable[[], CommandReader], commands: CommandLog, vehicle_begins: bool
@@ -127,7 +127,7 @@ class Relay:
         self._thread.start()
 
     def catch_up(self) -> None:
-        """Wait until all has been read that the bridge has sent by now."""
+        """Wait until all data sent by the bridge so far have been read."""
         with self._has_read:
             self._calls += 1
             call = self._calls
@@ -146,11 +146,11 @@ class Relay:
         self._thread.join()
 
     def _patience_s(self, reader: object) -> float:
-        """Return for how long a thread may wait for something to read: not at all while catch_up waits for it."""
+        """Return the timeout of a thread for reading, which is 0 while catch_up waits for it."""
         return 0.0 if self._read[reader] < self._calls else _TICK_S
 
     def _read_all(self, reader: object, call: int) -> None:
-        """Note that a thread has found nothing to read since that call of catch_up."""
+        """Record that a thread has found no data since that call of catch_up."""
         with self._has_read:
             self._read[reader] = call
             self._has_read.notify_all()
@@ -179,7 +179,7 @@ class Relay:
 
 
 class StreamRelay(Relay):
-    """For TCP: any number of connections, all of which the bridge opens."""
+    """TCP relay for any number of connections, all opened by the bridge."""
 
     def __init__(self, far_port: int, make_reader: Callable[[], CommandReader], commands: CommandLog) -> None:
         super().__init__(far_port, make_reader, commands, vehicle_begins=False)
@@ -258,7 +258,7 @@ class StreamRelay(Relay):
 
 
 class DatagramRelay(Relay):
-    """For UDP: whoever begins sends to `port`, and gets the answers from there."""
+    """UDP relay: the end that sends first sends to `port`, and receives replies from there."""
 
     def __init__(
         self, far_port: int, make_reader: Callable[[], CommandReader], commands: CommandLog, vehicle_begins: bool

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS node for tests: spins in a thread, and lets a test wait for messages instead of sleeping."""
+"""RosSession: ROS node for tests, which spins in a thread, and lets a test wait for messages."""
 
 import contextlib
 import faulthandler
@@ -37,7 +37,7 @@ FINDING_S = 3.0
 
 
 class RosSession:
-    """One node with an executor in a thread, in a context of its own."""
+    """Node with an executor in a thread and a separate context."""
 
     def __init__(self, name="test_session"):
         self.context = rclpy.Context()
@@ -55,11 +55,11 @@ class RosSession:
             self._executor.spin()
 
     def create_service(self, service_type, name, serve):
-        """Serve, also to a client that has found the service before the service has found it."""
+        """Serve, even for a client that has discovered the service before it was discovered."""
         resend_if_lost(self.node, self.node.create_service(service_type, name, serve))
 
     def create_task(self, function, *args):
-        """Have the executor call a function; return the future of its result."""
+        """Call a function in the executor. Return the future of its result."""
         return self._executor.create_task(function, *args)
 
     def close(self):
@@ -83,7 +83,7 @@ class RosSession:
         rclpy.shutdown(context=self.context)
 
     def run(self, node_type, **parameters):
-        """Start a node of the package in this process, and return it; it ends with the session."""
+        """Start a node of the package in this process. It ends with the session."""
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
         node = node_type(context=self.context, parameter_overrides=overrides)
         self._others.append(node)
@@ -92,7 +92,7 @@ class RosSession:
         return node
 
     def idle_node(self):
-        """Return a node that nobody spins."""
+        """Return a node that is not spun."""
         self._idle_nodes.append(rclpy.create_node("idle", context=self.context))
         return self._idle_nodes[-1]
 
@@ -102,13 +102,13 @@ class RosSession:
         return inbox
 
     def publisher(self, message_type, topic, qos=1, subscribers=1):
-        """Return a publisher that has found its subscribers."""
+        """Return a publisher that has discovered its subscribers."""
         publisher = self.node.create_publisher(message_type, topic, qos)
         wait_until(lambda: publisher.get_subscription_count() >= subscribers, f"a subscriber of {topic}")
         return publisher
 
     def publish_fresh(self, publisher, message):
-        """Publish a message with a header, given now."""
+        """Publish a message with a header and a current stamp."""
         message.header.stamp = self.node.get_clock().now().to_msg()
         publisher.publish(message)
 
@@ -146,7 +146,7 @@ class RosSession:
         return self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id
 
     def call_successor(self, service_type, name, request):
-        """Call until one call is answered, as the services of a node that was killed stay in the graph for a while.
+        """Call until one call is answered, since services of a killed node stay in the graph for a while.
 
         Again where the node was held up at its start, and says so.
         """
@@ -169,7 +169,7 @@ class RosSession:
         return answer
 
     def client(self, service_type, name):
-        """Return a client that the service has found as well, which loses requests before: nothing says when it has."""
+        """Return a client that the service has discovered. Earlier requests are lost, without an event."""
         client = self.node.create_client(service_type, name)
         assert client.wait_for_service(TIMEOUT_S), f"no service {name}"
         time.sleep(FINDING_S)
@@ -177,14 +177,14 @@ class RosSession:
 
     @staticmethod
     def answer(client, request, timeout_s):
-        """Return what a client's service answers, None without an answer."""
+        """Return the response of a client's service. None on a timeout."""
         done = threading.Event()
         future = client.call_async(request)
         future.add_done_callback(lambda _: done.set())
         return future.result() if done.wait(timeout_s) else None
 
     def trigger(self, name):
-        """Call a std_srvs/Trigger, again where a busy machine held the node up and it says so."""
+        """Call a std_srvs/Trigger, again if the node reports a stall of the machine."""
         return self.call_again(Trigger, name, Trigger.Request())
 
     def switch(self, name, is_on):
@@ -192,7 +192,7 @@ class RosSession:
         return self.call_again(SetBool, name, SetBool.Request(data=is_on))
 
     def call_again(self, service_type, name, request):
-        """Call whatever has `message` in its answer likewise."""
+        """Call a service with `message` in its response likewise."""
         until_s = time.monotonic() + TIMEOUT_S
         while True:
             answer = self.call(service_type, name, request)
@@ -214,7 +214,7 @@ def module_ros(name="test_session"):
 
 @contextlib.contextmanager
 def repeating(publish, period_s=0.02):
-    """Call `publish` with 1, 2, 3 and so on for as long as the `with` block lasts."""
+    """Call `publish` with 1, 2, 3 and so on within the `with` block."""
     done = threading.Event()
 
     def repeat():

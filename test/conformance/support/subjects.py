@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests and campaigns disturb: each bridge and server at work, with what it needs around it, as processes.
+"""Subjects of tests and campaigns: each bridge and server in operation, with its environment, as processes.
 
 What reached a vehicle is judged at the wire, by the relay before it. A server's vehicle is a ROS one: there `cmd_vel`
 is judged.
@@ -46,15 +46,15 @@ _BLOCKED = Path(__file__).with_name("blocked_output.py")
 
 
 class NotRecoveredError(Exception):
-    """What is wrong after a disturbance, as a sentence."""
+    """Defect after a disturbance, as a sentence."""
 
 
 class MovedError(NotRecoveredError):
-    """A vehicle moved that should not have, or did not stop."""
+    """A vehicle moved against expectation, or did not stop."""
 
 
 def with_roles(kind: ProtocolKind) -> list[ProtocolKind]:
-    """Return a kind, and where either end may send the first datagram, the same with the roles exchanged."""
+    """Return a kind and, if either end may send the first datagram, the kind with exchanged roles."""
     roles = kind.bridge.declarations["role"].choices
     if kind.is_stream or len(roles) == 1:
         return [kind]
@@ -65,7 +65,7 @@ def with_roles(kind: ProtocolKind) -> list[ProtocolKind]:
 
 
 class Vehicle:
-    """An emulated vehicle, and the relay through which a bridge of these `parameters` reaches it."""
+    """Emulated vehicle, and its relay to a bridge with these `parameters`."""
 
     def __init__(self, kind: ProtocolKind) -> None:
         self.kind = kind
@@ -95,18 +95,18 @@ class Vehicle:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The faults that its relay knows."""
+        """Faults that its relay supports."""
         return STREAM_FAULTS if self.kind.is_stream else DATAGRAM_FAULTS
 
     @property
     def emulate(self) -> list[str]:
-        """The command that starts it."""
+        """Command line that starts it."""
         emulator = self._emulator
         return [executable("drone-bridge"), "emulate", emulator.name, *emulator.words(self._options)]
 
 
 class Subject:
-    """A program that is disturbed, in a ROS domain and a namespace of its own."""
+    """Program under test, in its own ROS domain and namespace."""
 
     family = ""
     role = ""  # of the program among those that are started
@@ -128,17 +128,17 @@ class Subject:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """The faults that all its relays know; none if nothing is between it and its vehicles."""
+        """Faults that all its relays support. None without relays."""
         known = [set(each.faults) for each in self.vehicles]
         return tuple(sorted(set.intersection(*known))) if known else ()
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The counts in diagnostics, by name, of all nodes together."""
+        """Counters in diagnostics by name, summed over all nodes."""
         return self._commander.counts if self._commander else {}
 
     def start(self) -> None:
-        """Start everything."""
+        """Start all programs."""
         self._commander = self._make_commander()
         for vehicle in self.vehicles:
             self.start_emulator(vehicle)
@@ -150,14 +150,14 @@ class Subject:
         self.emulators[vehicle] = self._start(f"{vehicle.kind.name}.emulator", vehicle.emulate)
 
     def start_surroundings(self) -> None:
-        """Start what the program needs beside emulators."""
+        """Start the program's environment besides emulators."""
 
     def start_program(self, arguments: Sequence[str] = ()) -> Any:
-        """Start what is disturbed; return it."""
+        """Start the program under test."""
         raise NotImplementedError
 
     def kill(self) -> int:
-        """Kill it; return when, ns."""
+        """Kill it. Return the time, ns."""
         killed_ns = time.time_ns()
         self.program.send(signal.SIGKILL)
         self.program.wait()
@@ -165,18 +165,18 @@ class Subject:
         return killed_ns
 
     def command(self) -> None:
-        """Have its vehicles moved, or go on with that."""
+        """Command its vehicles to move, or continue to."""
         if self._commander:
             self._commander.is_commanding = True
 
     def let_go(self) -> float:
-        """Have nobody move them any more; return when."""
+        """Stop commanding its vehicles. Return the time."""
         if self._commander:
             self._commander.is_commanding = False
         return time.monotonic()
 
     def works_after(self, since_s: float, timeout_s: float = START_TIMEOUT_S) -> float:
-        """Return after how long all vehicles are moved. Raises NotRecoveredError."""
+        """Return the time until all vehicles move. Raises NotRecoveredError."""
         limit_s = time.monotonic() + timeout_s
         moved_s = [log.wait(False, since_s, limit_s - time.monotonic()) for log in self.logs]
         if None in moved_s:
@@ -185,28 +185,28 @@ class Subject:
         return max(when - since_s for when in moved_s if when)
 
     def work(self) -> float:
-        """Have it work; return after how long it does. Raises NotRecoveredError."""
+        """Return the time until it works. Raises NotRecoveredError."""
         self.command()
         return self.works_after(time.monotonic())
 
     def first_word_after(self, since_s: float) -> float:
-        """Return after how long one that just started has said its first word to all vehicles, or could have."""
+        """Return the time until a started program has sent its first command to all vehicles, or could have."""
         return time.monotonic() - since_s
 
     def becomes_neutral(self, since_s: float, within_s: float) -> float | None:
-        """Return for how long after a moment vehicles were moved; None if for longer than allowed."""
+        """Return for how long vehicles were moved after a time. None if longer than allowed."""
         moved_s = [log.becomes_neutral(since_s, within_s, START_TIMEOUT_S) for log in self.logs]
         return None if None in moved_s else max((each for each in moved_s if each is not None), default=0.0)
 
     def moved_after(self, since_s: float) -> list[float]:
-        """Return how long after a moment commands moved vehicles."""
+        """Return the delays after a time at which commands moved vehicles."""
         return [when - since_s for log in self.logs for when, is_neutral in log.since(since_s) if not is_neutral]
 
     def check_left(self, ended_ns: int, was_killed: bool) -> None:
-        """Look at what the program left that has ended then. Raises NotRecoveredError."""
+        """Check the leftovers of an ended program. Raises NotRecoveredError."""
 
     def close(self) -> None:
-        """Stop everything, for good."""
+        """Stop all programs."""
         with self._starting:
             if self._is_closed:
                 return
@@ -256,7 +256,7 @@ class Subject:
 
 
 class BridgeSubject(Subject):
-    """A bridge, its vehicle, and the relay between them."""
+    """Bridge, its vehicle, and the relay between them."""
 
     family = "bridges"
     role = "bridge"
@@ -274,7 +274,7 @@ class BridgeSubject(Subject):
 
 
 class ServerSubject(Subject):
-    """A server, its operator, and a ROS vehicle: a bridge that obeys others."""
+    """Server, its operator, and a ROS vehicle."""
 
     family = "servers"
     role = "server"
@@ -336,7 +336,7 @@ class ServerSubject(Subject):
 
 
 def _first_words(vehicles: Sequence[Vehicle], program: Any, since_s: float) -> float:
-    """Wait for neutral commands; return after how long they came."""
+    """Wait for neutral commands. Return their delay."""
     for vehicle in vehicles:
         limit_s = since_s + START_TIMEOUT_S
         while not vehicle.commands.wait(True, since_s, 0.05):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends that go without a word: a machine without power, and a process that is killed."""
+"""Ends that vanish: a machine without power, and a killed process."""
 
 import ctypes
 import signal
@@ -13,7 +13,7 @@ _DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)  # the one instruction of a packe
 
 
 def vanish(connected):
-    """Have a socket hear nothing and acknowledge nothing any more, as if its machine had lost its power.
+    """Stop a socket from receiving and acknowledging, as if its machine had lost its power.
 
     Whoever has the other end sees neither a FIN nor a RST: the connection is half-open. It is up to the test to say
     nothing more on it, and to close it when the other end has given it up.

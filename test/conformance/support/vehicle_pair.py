@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge and a server of each kind as a campaign has them, and what their vehicles were told last."""
+"""Bridge and server of each kind, as in a campaign, and assertions about their last commands."""
 
 import os
 import time
@@ -18,7 +18,7 @@ DOMAIN = int(os.environ["ROS_DOMAIN_ID"])
 
 
 def assert_neutral(commands):
-    """Assert that a neutral command is the last word, or comes to be.
+    """Assert that a neutral command is or becomes the last one.
 
     It may have been said before whatever it was to follow, where the machine kept who commands waiting.
     """
@@ -26,19 +26,19 @@ def assert_neutral(commands):
 
 
 def assert_neutral_after(commands, since_s):
-    """Assert that a neutral command that is repeated comes after a moment, and is the last word."""
+    """Assert that a repeated neutral command follows after a time, and is the last one."""
     assert commands.wait(True, since_s, TIMEOUT_S) is not None, "no neutral command"
     assert_neutral(commands)
 
 
 def assert_nothing_moved(commands, since_s):
-    """Assert that no command since a moment moved the vehicle."""
+    """Assert that no command since a time moved the vehicle."""
     moved_s = [when - since_s for when, is_neutral in commands.since(since_s) if not is_neutral]
     assert not moved_s, f"moved {moved_s} s after it"
 
 
 def each_kind():
-    """Return the fixture `kind` for a file whose tests ask each kind."""
+    """Return the fixture `kind` for a file whose tests run for each kind."""
     judged = [each for kind in kinds().values() for each in subjects.with_roles(kind)]
     names = [f"{kind.name} {kind.emulated.get('role', '')}".strip() for kind in judged]
 
@@ -67,7 +67,7 @@ def shared(pair_type):
 
 
 class Tested:
-    """A subject whose programs a test can wait for."""
+    """Subject with programs that a test can wait for."""
 
     @property
     def commands(self):
@@ -79,14 +79,14 @@ class Tested:
 
     @property
     def status(self):
-        """The name of its link's status in diagnostics."""
+        """Name of its link's status in diagnostics."""
         return f"{self.node[1:]}: link"
 
     def _run(self, role, command):
         return Process(*command)
 
     def drive(self):
-        """Have the vehicle moved, unless it is: not every bridge repeats itself. Start a program that was killed."""
+        """Command the vehicle to move unless it does: not every bridge repeats. Restart a killed program."""
         if not self.program.is_running:
             self.start_program()
         if not (self.is_driving and self.commands.is_moving):
@@ -96,25 +96,25 @@ class Tested:
         self.is_driving = True
 
     def stop(self):
-        """Have nobody move it; return when."""
+        """Stop commanding it. Return the time."""
         self.is_driving = False
         return self.let_go()
 
     def watch(self, reports=2):
-        """Wait until the program has reported so many times more, once per second, and all that it sent is read."""
+        """Wait for a number of further reports, one per second, and until all sent data are read."""
         counts = self._commander.reports
         enough = counts[self.status] + reports
         wait_until(lambda: counts[self.status] >= enough, f"{reports} reports of {self.status}")
         self.catch_up()
 
     def wait_until_connected(self):
-        """Wait until the program says that it is connected; datagrams have no connection."""
+        """Wait until the program reports its connection. Datagrams have none."""
         states = self._commander.states
         if self.kind.is_stream:
             wait_until(lambda: states.get(self.status) == "connected", "a connection")
 
     def settle(self):
-        """Wait until nothing has moved the vehicle for longer than a command is in force, by the program's own time."""
+        """Wait until no command has moved the vehicle for longer than its timeout, in the program's time."""
         for _ in range(SETTLING_ROUNDS):
             since_s = time.monotonic()
             self.watch()
@@ -123,18 +123,18 @@ class Tested:
         raise AssertionError("the commands go on, although nobody gives them any more")
 
     def queue_commands(self):
-        """Have commands sent that wait for a program that stands still."""
+        """Send commands that queue up for a stopped program."""
         enough = self._commander.published + QUEUED_COMMANDS
         wait_until(lambda: self._commander.published >= enough, "commands to be sent")
 
     def catch_up(self):
-        """Wait until all has been read that was sent to the vehicle by now."""
+        """Wait until all data sent to the vehicle so far are read."""
 
     is_driving = False
 
 
 class BridgePair(Tested, subjects.BridgeSubject):
-    """A bridge and its emulated vehicle."""
+    """Bridge and its emulated vehicle."""
 
     @property
     def relay(self):
@@ -153,7 +153,7 @@ class BridgePair(Tested, subjects.BridgeSubject):
 
 
 class ServerPair(Tested, subjects.ServerSubject):
-    """A server, its operator, and a vehicle whose topics it has. Its commands have the times of their publication."""
+    """Server, its operator, and a vehicle with its topics. Its commands have the times of their publication."""
 
     def start(self):
         self.session = RosSession()

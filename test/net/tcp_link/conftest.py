@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both ends of TCP links; nothing of a test may be left behind."""
+"""Fixtures for both ends of TCP links. No socket or thread may outlive its test."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ def nothing_is_left_behind():
 
 @pytest.fixture
 def peer_listener():
-    """A peer that listens."""
+    """Listening peer."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(LONG_S)
         yield server
@@ -42,7 +42,7 @@ def peer_listener():
 
 @pytest.fixture
 def connector(cancellation, closing):
-    """connector(port) gives a link of ours to a peer, which the test's cancellation ends."""
+    """Return a factory: connector(port) returns a link to a peer, ended by the test's cancellation."""
 
     def made(port, on_failure=lambda sentence, delay_s: None, backoff=None, host="127.0.0.1"):
         link = closing(TcpPeer(host, port, on_failure, cancellation=cancellation))
@@ -54,7 +54,7 @@ def connector(cancellation, closing):
 
 @pytest.fixture
 def unresponsive_port():
-    """A port that does not answer: its queue is full, and nobody accepts."""
+    """Return a port that does not respond: its backlog is full."""
     with contextlib.ExitStack() as sockets:
         server = sockets.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         while True:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP as links for a LinkLoop: what a session hears of streams, and that no peer holds up another one."""
+"""TCP links for a LinkLoop: events of streams, and independence of peers."""
 
 import contextlib
 import os
 import socket
 import time
+from unittest.mock import ANY
 
 import pytest
 from patience import wait_until
@@ -25,7 +26,7 @@ def port(closing):
 
 @pytest.fixture
 def connect(port, closing):
-    """Connect a client, and return its socket and what the session calls it."""
+    """Connect a client. Return its socket and its name for the session."""
 
     def made():
         client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
@@ -38,7 +39,7 @@ def connect(port, closing):
 
 
 def hear(link):
-    """Return the next thing that the link has."""
+    """Return the next event of the link."""
     return wait_until(link.receive, "something on the link", period_s=0.001)
 
 
@@ -47,17 +48,17 @@ def test_both_are_links_of_streams(port, peer):
     assert isinstance(peer, StreamLink)
 
 
-def test_a_stream_begins_has_chunks_of_a_bounded_size_and_ends(port, connect):
+def test_a_stream_has_a_start_chunks_of_bounded_size_and_an_end(port, connect):
     client, peer = connect()
     client.sendall(b"0123456789")
     assert hear(port) == Received(b"01234567", peer)
     assert hear(port) == Received(b"89", peer)
     client.close()
-    assert hear(port) == Disconnected(peer, f"{peer} has closed the connection.", is_regular=True)
+    assert hear(port) == Disconnected(peer, ANY, is_regular=True)
     assert port.receive() is None
 
 
-def test_who_says_something_before_it_goes_has_gone_before_it_comes_again(port, connect, closing):
+def test_data_and_the_end_of_a_connection_precede_the_next_connection(port, connect, closing):
     client, _ = connect()
     client.sendall(b"its last words, in several chunks")
     client.close()
@@ -66,7 +67,7 @@ def test_who_says_something_before_it_goes_has_gone_before_it_comes_again(port, 
     assert [type(event) for event in heard] == [Received] * 5 + [Disconnected, Connected]
 
 
-def test_peers_take_turns_however_much_one_of_them_says(port, connect):
+def test_peers_take_turns_even_if_one_floods(port, connect):
     (loud, loud_peer), (quiet, quiet_peer) = connect(), connect()
     loud.sendall(b"x" * 10_000)
     hear(port)
@@ -78,7 +79,7 @@ def test_peers_take_turns_however_much_one_of_them_says(port, connect):
     assert sum(len(event.data) for event in heard[:-1]) < 10_000 - 8
 
 
-def test_who_connects_is_heard_however_much_another_one_says(port, connect, closing):
+def test_connections_are_accepted_even_if_a_peer_floods(port, connect, closing):
     loud, _ = connect()
     loud.sendall(b"x" * 10_000)
     hear(port)
@@ -88,7 +89,7 @@ def test_who_connects_is_heard_however_much_another_one_says(port, connect, clos
     assert len(heard) < 10_000 / 8 - 1
 
 
-def test_one_that_does_not_read_blocks_nobody_and_is_given_up(port, connect):
+def test_a_peer_that_does_not_read_blocks_no_other_and_is_dropped(port, connect):
     (_, deaf_peer), (other, other_peer) = connect(), connect()
     piece = b"x" * 65536
 
@@ -104,7 +105,7 @@ def test_one_that_does_not_read_blocks_nobody_and_is_given_up(port, connect):
     assert not port.has_unsent(deaf_peer)
 
 
-def test_one_whose_protocol_bounds_what_it_is_sent_may_take_its_time(closing):
+def test_a_slow_peer_of_a_bounded_protocol_is_kept(closing):
     port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(max_unread_bytes=40 * MAX_UNREAD_BYTES)))
     client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
     peer, size = hear(port).source, 20 * MAX_UNREAD_BYTES
@@ -127,7 +128,7 @@ def test_one_whose_protocol_bounds_what_it_is_sent_may_take_its_time(closing):
     assert not port.has_unsent(peer)
 
 
-def test_one_that_reads_is_sent_more_than_it_may_leave_unread(port, connect):
+def test_a_reading_peer_may_receive_more_than_the_limit_of_unread_data(port, connect):
     client, peer = connect()
     client.settimeout(0.01)
     size = MAX_UNREAD_BYTES // 2
@@ -146,7 +147,7 @@ def test_one_that_reads_is_sent_more_than_it_may_leave_unread(port, connect):
         assert got == piece
 
 
-def test_what_a_peer_says_is_read_into_memory_that_is_handed_out_for_it(closing):
+def test_data_are_read_into_the_provided_buffer(closing):
     memory, logged = [bytearray(4), bytearray(3)], []
     options = StreamOptions(memory=lambda peer: [memoryview(each) for each in memory])
     port = closing(TcpPort("127.0.0.1", 0, options=options, wire_log=lambda *_: lambda _, data: logged.append(data)))
@@ -162,7 +163,7 @@ def test_what_a_peer_says_is_read_into_memory_that_is_handed_out_for_it(closing)
     assert hear(port).is_regular
 
 
-def test_one_that_is_disconnected_gets_what_it_was_sent_and_is_not_heard_any_more(port, connect):
+def test_a_disconnected_peer_receives_pending_data_and_is_not_read(port, connect):
     client, peer = connect()
     client.sendall(b"unread")
     port.send(b"last words", peer)
@@ -177,7 +178,7 @@ def test_one_that_is_disconnected_gets_what_it_was_sent_and_is_not_heard_any_mor
 
 @pytest.fixture
 def leave(closing):
-    """Connect clients to a port of these options that disconnects them; return their sockets."""
+    """Connect clients to a port with these options that disconnects them. Return their sockets."""
 
     def made(count, **options):
         port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(**options)))
@@ -191,7 +192,7 @@ def leave(closing):
 
 
 def is_closed(client):
-    """Return whether a peer has closed, sending it something."""
+    """Return whether a peer has closed, by sending to it."""
     try:
         client.sendall(b"still here")
     except ConnectionError:
@@ -199,19 +200,19 @@ def is_closed(client):
     return False
 
 
-def test_one_that_is_disconnected_and_does_not_leave_is_closed_in_the_end(leave):
+def test_a_disconnected_peer_that_does_not_close_is_eventually_closed(leave):
     (client,) = leave(1, linger_s=0.05)
     wait_until(lambda: is_closed(client), "the end", period_s=0.01)
 
 
-def test_one_that_lingers_is_drained_while_the_link_does_something_else(leave):
-    """It would be held up, once its buffers are full; and the link's thread may be opening another connection."""
+def test_a_lingering_peer_is_drained_in_the_background(leave):
+    """It would stall once its buffers are full, while the link's thread may be opening another connection."""
     (client,) = leave(1, linger_s=LONG_S)
     assert client.recv(1) == b""
     client.sendall(bytes(32 << 20))  # blocks unless it is read
 
 
-def test_one_that_has_closed_and_reads_nothing_costs_no_time(closing, monkeypatch):
+def test_a_peer_that_has_closed_and_does_not_read_costs_no_time(closing, monkeypatch):
     leave, calls = TcpConnection.has_left, []
     monkeypatch.setattr(TcpConnection, "has_left", lambda connection: calls.append(None) or leave(connection))
     port = closing(TcpPort("127.0.0.1", 0, options=StreamOptions(linger_s=LONG_S, max_unread_bytes=64 << 20)))
@@ -224,13 +225,13 @@ def test_one_that_has_closed_and_reads_nothing_costs_no_time(closing, monkeypatc
     assert len(calls) < 20
 
 
-def test_of_too_many_that_linger_the_oldest_is_closed(leave):
+def test_of_too_many_lingering_peers_the_oldest_is_closed(leave):
     clients = leave(3, linger_s=LONG_S, max_lingering=2)
     wait_until(lambda: is_closed(clients[0]), "the end of the oldest", period_s=0.01)
     assert not any(map(is_closed, clients[1:]))
 
 
-def test_closing_leaves_everybody_time_for_the_last_words(port, connect):
+def test_closing_waits_for_the_last_data_of_all_peers(port, connect):
     clients = [connect() for _ in range(3)]
     for client, peer in clients:
         client.sendall(b"unread, which would reset the connection")
@@ -241,7 +242,7 @@ def test_closing_leaves_everybody_time_for_the_last_words(port, connect):
         assert client.recv(100) == b""
 
 
-def test_a_link_that_disconnects_all_hears_nothing_of_them_any_more(port, connect):
+def test_after_disconnect_all_no_peer_is_read(port, connect):
     client, _ = connect()
     client.sendall(b"old")
     port.disconnect_all()
@@ -250,14 +251,16 @@ def test_a_link_that_disconnects_all_hears_nothing_of_them_any_more(port, connec
     assert isinstance(connect()[0], socket.socket)
 
 
-def test_one_that_is_reset_has_ended(port, connect):
+def test_a_reset_connection_is_disconnected(port, connect):
     client, peer = connect()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     client.close()
-    assert hear(port) == Disconnected(peer, f"The connection to {peer} was lost: Connection reset by peer.")
+    ended = hear(port)
+    assert ended == Disconnected(peer, ANY)
+    assert "Connection reset" in ended.sentence
 
 
-def test_a_flood_of_short_connections_leaves_no_descriptor(port):
+def test_a_flood_of_short_connections_leaks_no_descriptor(port):
     before = len(os.listdir("/proc/self/fd"))
     for number in range(300):
         with socket.create_connection(("127.0.0.1", port.port), LONG_S) as client:
@@ -275,7 +278,7 @@ def test_a_flood_of_short_connections_leaves_no_descriptor(port):
     wait_until(is_over, "the descriptors of those who went")
 
 
-def test_without_room_in_the_process_a_peer_is_accepted_later(port, connect, monkeypatch):
+def test_without_free_descriptors_a_peer_is_accepted_later(port, connect, monkeypatch):
     monkeypatch.setattr(tcp_port, "ACCEPT_RETRY_S", 0.05)
     listening, failures = port._listening, [OSError(24, "Too many open files")]
 
@@ -294,7 +297,7 @@ def test_without_room_in_the_process_a_peer_is_accepted_later(port, connect, mon
 
 
 @pytest.mark.parametrize("host", ["::", "0.0.0.0"])
-def test_all_interfaces_are_reached_by_ipv4_whichever_way_they_are_named(host, closing):
+def test_all_interfaces_are_reachable_by_ipv4_by_any_wildcard(host, closing):
     port = closing(TcpPort(host, 0))
     client = closing(socket.create_connection(("127.0.0.1", port.port), LONG_S))
     assert str(hear(port).source) == f"127.0.0.1:{client.getsockname()[1]}"
@@ -302,7 +305,7 @@ def test_all_interfaces_are_reached_by_ipv4_whichever_way_they_are_named(host, c
 
 @pytest.mark.skipif("::1" not in LOOPBACK, reason="there is no IPv6 here")
 @pytest.mark.parametrize(("host", "others"), [("::1", "127.0.0.1"), ("127.0.0.1", "::1"), ("localhost", "::1")])
-def test_one_address_is_that_of_one_version(host, others, closing):
+def test_a_specific_address_has_one_ip_version(host, others, closing):
     port = closing(TcpPort(host, 0))
     closing(socket.create_connection((host, port.port), LONG_S))
     with pytest.raises(ConnectionRefusedError):
@@ -312,42 +315,42 @@ def test_one_address_is_that_of_one_version(host, others, closing):
 def test_a_port_in_use_is_reported(port):
     with pytest.raises(LinkError) as refusal:
         TcpPort("127.0.0.1", port.port)
-    assert str(refusal.value) == f"Can't listen on 127.0.0.1:{port.port}: Address already in use."
+    assert "Address already in use" in str(refusal.value)
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "a..b", "1:2:3"])
 def test_an_address_of_another_machine_is_reported(host):
-    with pytest.raises(LinkError, match=r"Can't listen on \[?" + host + r"\]?:0: .*\.$"):
+    with pytest.raises(LinkError, match=host):
         TcpPort(host, 0)
 
 
 @pytest.mark.parametrize("number", [-1, 65536])
 def test_an_invalid_port_is_reported(number):
-    with pytest.raises(LinkError, match=f"Can't listen on port {number}: it has to be from 0 to 65535"):
+    with pytest.raises(LinkError, match=f"{number}.*65535"):
         TcpPort("127.0.0.1", number)
 
 
 def test_an_empty_host_does_not_mean_all_interfaces():
-    with pytest.raises(LinkError, match=r"Can't listen on no host: to listen on all interfaces, name 0\.0\.0\.0\."):
+    with pytest.raises(LinkError, match=r"0\.0\.0\.0"):
         TcpPort("", 0)
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_small_messages_wait_for_each_other_only_where_that_is_asked_for(server, closing, waits):
+def test_nagle_s_algorithm_is_used_only_if_requested(server, closing, waits):
     ours = socket.create_connection(server.getsockname(), LONG_S)
     closing(TcpConnection(ours, StreamOptions(waits_for_acknowledgements=waits)))
     assert bool(ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)) is not waits
     assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
 
 
-def test_a_socket_whose_peer_has_gone_is_closed():
+def test_a_socket_whose_peer_has_disconnected_is_closed():
     unconnected = socket.socket()
     with pytest.raises(OSError, match="not connected"):
         TcpConnection(unconnected, StreamOptions())
     assert unconnected.fileno() == -1
 
 
-# One that connects out.
+# Outgoing connection.
 
 
 @pytest.fixture
@@ -362,7 +365,7 @@ def peer(server, closing):
     return closing(TcpPeer("127.0.0.1", server.getsockname()[1], lambda sentence, delay_s: None))
 
 
-def test_a_link_out_hears_the_same_and_is_then_opened_again(server, peer, closing):
+def test_an_outgoing_link_has_the_same_events_and_reconnects(server, peer, closing):
     peer.open()
     accepted = closing(server.accept()[0])
     source = hear(peer).source
@@ -371,7 +374,7 @@ def test_a_link_out_hears_the_same_and_is_then_opened_again(server, peer, closin
     accepted.sendall(b"bye")
     accepted.close()
     assert hear(peer).data == b"bye"
-    assert "has closed the connection" in hear(peer).sentence
+    assert isinstance(hear(peer), Disconnected)
     with pytest.raises(LinkClosedError):
         peer.receive()
     peer.send(b"neutral", source)  # to nobody
@@ -380,7 +383,7 @@ def test_a_link_out_hears_the_same_and_is_then_opened_again(server, peer, closin
     closing(server.accept()[0])
 
 
-def test_a_link_out_whose_session_hangs_up_says_its_last_words(server, peer, closing):
+def test_an_outgoing_link_sends_its_last_data_when_the_session_disconnects(server, peer, closing):
     peer.open()
     accepted = closing(server.accept()[0])
     source = hear(peer).source
@@ -393,7 +396,7 @@ def test_a_link_out_whose_session_hangs_up_says_its_last_words(server, peer, clo
     assert accepted.recv(10) == b""
 
 
-# Several that connect out together.
+# Several outgoing connections.
 
 
 @pytest.fixture
@@ -408,7 +411,7 @@ def three(server, closing):
     return made
 
 
-def test_several_connections_have_names_and_ends_of_their_own(server, three, closing):
+def test_several_connections_have_separate_names_and_ends(server, three, closing):
     three.open()
     accepted = [closing(server.accept()[0]) for _ in range(3)]
     peers = [hear(three).source for _ in range(3)]
@@ -427,8 +430,8 @@ def test_several_connections_have_names_and_ends_of_their_own(server, three, clo
         three.receive()
 
 
-def test_of_several_connections_there_are_all_or_none(server, three, closing, monkeypatch):
-    """Those that were opened before one that fails are closed, and all are opened again."""
+def test_several_connections_are_opened_all_or_none(server, three, closing, monkeypatch):
+    """Connections opened before a failing one are closed, and all are opened again."""
     connect, attempts = three._connect_to, []
 
     def fail_third(connecting, address):
@@ -447,7 +450,7 @@ def test_of_several_connections_there_are_all_or_none(server, three, closing, mo
     assert hear(three).data == b"here"
 
 
-def test_of_several_connections_all_are_opened_again_if_one_has_gone_at_once(server, three, closing, monkeypatch):
+def test_several_connections_are_all_reopened_if_one_disconnects_at_once(server, three, closing, monkeypatch):
     add, added = three.add, []
 
     def lose_second(connected):
@@ -461,7 +464,7 @@ def test_of_several_connections_all_are_opened_again_if_one_has_gone_at_once(ser
     three.open()
     abandoned, accepted = ([closing(server.accept()[0]) for _ in range(3)] for _ in range(2))
     assert [each.recv(10) for each in abandoned] == [b""] * 3
-    assert list(map(str, three.failures)) == [f"127.0.0.1:{server.getsockname()[1]} has closed the connection at once."]
+    assert [f"127.0.0.1:{server.getsockname()[1]}" in str(failure) for failure in three.failures] == [True]
     assert [type(hear(three)) for _ in range(3)] == [Connected] * 3
     accepted[0].sendall(b"here")
     assert hear(three).data == b"here"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TCP peers whose machine vanishes: neither a FIN nor a RST comes of them."""
+"""TCP peers whose machine vanishes, without a FIN or RST."""
 
 import select
 import socket
@@ -17,7 +17,7 @@ pytestmark = NO_LEAKS
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
-    """As soon as Linux can notice it."""
+    """Set the shortest timeout that Linux supports."""
     for name in ("KEEPALIVE_IDLE_S", "KEEPALIVE_INTERVAL_S", "KEEPALIVE_PROBES"):
         monkeypatch.setattr(tcp_options, name, 1)
 
@@ -27,8 +27,8 @@ def read_to_the_end(connection):
         connection.read()
 
 
-def test_a_vanished_peer_is_noticed_whether_or_not_an_acknowledgement_is_owed(peer_listener, closing):
-    """All at once, as it takes seconds."""
+def test_a_vanished_peer_is_detected_with_and_without_unacknowledged_data(peer_listener, closing):
+    """All cases run concurrently, since they take seconds."""
     idle, owing = (
         closing(
             TcpConnection(
