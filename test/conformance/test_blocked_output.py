@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of each bridge and server with a blocked log: it must stop its vehicle, and end.
 
-Nobody reads its output, as in a terminal after Ctrl-S: standard output and error are full pipes from the start on. Or
-the disk hangs that has its log file.
+Its output is blocked, as in a terminal after Ctrl-S: standard output and error are full pipes from the start. Or the
+disk of its log file hangs.
 """
 
 import os
@@ -18,7 +18,7 @@ from vehicle_pair import DOMAIN, BridgePair, ServerPair, assert_neutral, assert_
 
 from drone_bridge.ros import watchdog
 
-#: On SIGUSR1 a C call that never returns keeps Python's lock, as Fast DDS's lock-up in rclpy's destructors does.
+#: On SIGUSR1, a C call that never returns holds Python's lock, like Fast DDS's lock-up in rclpy's destructors.
 HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"
 
 SLOW_DISK = Path(__file__).parent / "support" / "slow_disk.c"

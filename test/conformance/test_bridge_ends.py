@@ -27,7 +27,7 @@ def test_a_bridge_on_hold(pair, ros):
     asked_s = hold(True)
     pair.catch_up()
     assert_neutral_after(pair.commands, asked_s)
-    neutral_s = time.monotonic()  # what was just being sent when it was held has come before
+    neutral_s = time.monotonic()  # a command in progress at the hold has already arrived
     pair.watch()
     assert_nothing_moved(pair.commands, neutral_s)
     pair.works_after(hold(False), TIMEOUT_S)
@@ -82,7 +82,7 @@ def test_a_bridge_that_receives_a_signal(pair, ros, state, number):
 
 
 STATED = [kind for kind in kinds().values() if kind.watchdog_s != NOT_STATED]
-#: How long a vehicle without a watchdog is watched, s.
+#: Observation time of a vehicle without a watchdog, s.
 WATCH_S = 3.0
 
 if STATED:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of each bridge with a faulty link while it is commanded.
 
-The commands end while the fault lasts: nothing may move the vehicle any more then, and new commands have to.
+The commands end while the fault lasts: after that, only new commands may move the vehicle.
 """
 
 import socket
@@ -28,7 +28,7 @@ def test_a_fault_of_the_link(pair, fault):
         assert pair.relay.has_spoiled.wait(TIMEOUT_S)
         pair.stop()
         pair.settle()
-        # Who reads nonsense in a stream hangs up, so that there is nobody to tell.
+        # After garbage in a stream, the peer disconnects, so that nothing can be sent.
         is_heard = fault == HALF_OPEN or not pair.kind.is_stream
         if is_heard and not pair.commands.is_asked:
             assert_neutral(pair.commands)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of each bridge under its launch file: its vehicle after the bridge is killed or stopped.
 
-One that stands still is ended by the kernel, with the tracebacks of its threads. Either is started again, and says
-neutral first.
+A stopped bridge is ended by the kernel, with the tracebacks of its threads. Either is restarted, and sends neutral
+first.
 """
 
 import json
@@ -21,7 +21,7 @@ from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
 
 from drone_bridge.ros import watchdog
 
-#: On SIGUSR1 a C call that never returns keeps Python's lock, as Fast DDS's lock-up in rclpy's destructors does.
+#: On SIGUSR1, a C call that never returns holds Python's lock, like Fast DDS's lock-up in rclpy's destructors.
 HELD_ON_SIGNAL = "import ctypes, signal\nsignal.signal(signal.SIGUSR1, lambda *_: ctypes.PyDLL(None).sleep(600))\n"
 
 kind, pair = each_kind(), shared(BridgePair)
@@ -80,7 +80,7 @@ def test_a_killed_bridge_restarts_with_neutral(launched):
 
     neutral_s = ends_and_comes_back(launched, kill)
     launched.watch()
-    assert_nothing_moved(launched.commands, neutral_s)  # what the killed one had sent may be read only now
+    assert_nothing_moved(launched.commands, neutral_s)  # data of the killed one may be read only now
 
 
 def test_a_bridge_with_a_blocked_interpreter_ends_and_restarts_with_neutral(launched):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of each bridge and its vehicle as processes: commands after a stall or the vehicle's death.
 
-The commands end before it is over: nothing may move the vehicle any more then, and new commands have to.
+The commands end before that is over: after that, only new commands may move the vehicle.
 """
 
 import signal
@@ -50,13 +50,13 @@ def test_a_stopped_process(pair, who):
         pair.command()
         pair.queue_commands()
         pair.stop()
-        time.sleep(COMMAND_TIMEOUT_S)  # it stands still for longer than the last command is in force
+        time.sleep(COMMAND_TIMEOUT_S)  # stopped for longer than the timeout of the last command
         pair.catch_up()
     finally:
         resumed_s = time.monotonic()
         process.send(signal.SIGCONT)
     if who == "bridge":
-        pair.watch()  # longer, for what DDS sends again after 3 s, in the campaign
+        pair.watch()  # longer in the campaign, for DDS's retransmissions after 3 s
         assert_nothing_moved(pair.commands, resumed_s)
     assert_neutral(pair.commands)
     pair.drive()

@@ -193,7 +193,7 @@ def test_messages_with_any_values_are_read_as_sent(kind, number, data):
     carried = [(path, part) for path, part in leaves(message) if path and part is not None]
     for path, part in data.draw(st.lists(st.sampled_from(carried), max_size=3)) if carried else ():
         other = data.draw(OF_TYPE.get(type(part), st.nothing()) | st.sampled_from(WRONG))
-        with contextlib.suppress(AttributeError, TypeError, IndexError):  # what it was in is no longer there
+        with contextlib.suppress(AttributeError, TypeError, IndexError):  # its container was removed
             message = with_part(message, path, other)
     try:
         sent = sender.send(message)

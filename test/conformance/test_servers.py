@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of each server and its operator: the last command on cmd_vel, and recovery.
 
-A command counts by when it was published: one that was under way when the server's answer came is not held against it.
+A command counts by its time of publication, so that one in flight at the server's response is not judged.
 """
 
 import contextlib
@@ -26,11 +26,11 @@ from vehicle_pair import (
 )
 
 GARBAGE = random.Random(1).randbytes(1000)
-#: How many pieces of it come before the operator goes.
+#: Number of chunks before the operator is killed.
 FLOODED_COUNT = 1000
-#: One per second: this takes longer than a robot's driver may be silent.
+#: One per second, for longer than the timeout of a robot's driver.
 OPERATOR_LOST_REPORTS = 4
-#: For how long an operator goes on that nobody reads.
+#: Time for which an operator continues without a reader.
 OPERATED_S = 1.5
 
 kind, pair = each_kind(), shared(ServerPair)
@@ -53,7 +53,7 @@ def test_a_server_on_hold(pair):
     pair.drive()
     hold = f"{pair.node}/hold"
     assert pair.session.switch(hold, True).success
-    neutral_s = pair.commands.wait(True, time.monotonic(), TIMEOUT_S)  # what was just being published came before
+    neutral_s = pair.commands.wait(True, time.monotonic(), TIMEOUT_S)  # a command in progress was already published
     pair.program.wait_for_line("Commands on the operator's topics do not move the vehicle: it is held")
     assert_neutral_is_repeated(pair)
     assert_nothing_moved(pair.commands, neutral_s)
@@ -78,7 +78,7 @@ def test_a_stopped_operator(pair):
 def test_a_server_that_is_stopped_while_its_operator_is_killed(pair):
     """Data that the operator sends meanwhile wait in the server's socket.
 
-    The operator is silent when the server stops, as a command that is just being handed to DDS can't be called back.
+    The operator is silent when the server is stopped, since a command being passed to DDS can't be cancelled.
     """
     pair.drive()
     pair.operator.send(signal.SIGSTOP)
@@ -90,7 +90,7 @@ def test_a_server_that_is_stopped_while_its_operator_is_killed(pair):
         pair.operator.send(signal.SIGCONT)
         time.sleep(OPERATED_S)
         pair.stop()
-        time.sleep(COMMAND_TIMEOUT_S)  # it stands still for longer than the last command is in force
+        time.sleep(COMMAND_TIMEOUT_S)  # stopped for longer than the timeout of the last command
     finally:
         resumed_s = time.monotonic()
         pair.program.send(signal.SIGCONT)
@@ -173,7 +173,7 @@ def test_a_port_in_use(pair):
         if pair.kind.is_stream:
             other.listen()
         pair.start_program()
-        taken = f"127.0.0.1:{pair.port}: Address already in use"  # others may have ports that it can do without
+        taken = f"127.0.0.1:{pair.port}: Address already in use"  # others have optional ports
         pair.program.wait_for_line(taken)
     pair.drive()
     assert pair.program.count_lines(taken) == 1

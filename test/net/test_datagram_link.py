@@ -20,7 +20,7 @@ from drone_bridge.net.datagram_link import (
 from drone_bridge.wire.addresses import peer_name, same_host
 
 HOST = "127.0.0.1"
-LARGEST_PAYLOAD = 65507  # what IPv4 leaves of a datagram
+LARGEST_PAYLOAD = 65507  # maximum payload of a datagram over IPv4
 
 
 class Clock:
@@ -98,7 +98,7 @@ def test_a_link_without_a_port_for_state_receives_nothing(peer, closing):
 
 
 def test_all_packets_are_sent_from_the_outlet(peer, taken, closing):
-    for wanted in (taken.getsockname()[1], 0):  # which is somebody else's
+    for wanted in (taken.getsockname()[1], 0):  # in use by another socket
         link = closing(PortWithOutlet(HOST, 0, wanted))
         assert bool(link.problem) == bool(wanted)
         link.send(b"state", peer.getsockname())

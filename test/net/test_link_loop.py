@@ -161,7 +161,7 @@ def clock():
 @pytest.fixture
 def loop(link, session, stage, clock):
     made = LinkLoop("test", link, session, stage, clock)
-    made.turn()  # the first look, which says nothing of a stall
+    made.turn()  # the first poll, which detects no stall
     session.calls.clear()
     return made
 
@@ -250,7 +250,7 @@ def test_packets_decided_just_before_a_stall_are_not_sent_and_publications_keep_
     loop.post(decide_then_stop)
     loop.turn()
     assert (link.sent, session.calls) == ([], [("unsent", b"old", OUTDATED), ("resume",)])
-    assert decided == [began_s]  # by which a command is left out
+    assert decided == [began_s]  # which drops a command
     assert (stage.resolved, stage.called) == ([outcome], [(call.name, call.tag)])
 
 
@@ -532,7 +532,7 @@ def test_a_thread_runs_until_stopped_and_executes_the_last_action(link, stage):
     assert os.read(began[0], 1) == b"x"
     assert loop.stop()
     assert [data for data, _ in link.sent] == [b"neutral"] * 3
-    loop.post(lambda now_s: [])  # who posts too late is no problem
+    loop.post(lambda now_s: [])  # posting too late is harmless
     for end in began:
         os.close(end)
 

@@ -177,7 +177,7 @@ def test_a_log_ends_at_its_maximum_size_and_the_oldest_files_are_deleted(make_lo
         sizes.append(files_of(log)[-1].stat().st_size)
     assert all(8 * MEBIBYTE <= size < 10 * MEBIBYTE for size in sizes)
     assert sum(path.stat().st_size for path in files_of(log)) <= 18 * MEBIBYTE
-    assert [entries_of(path)[0].data for path in files_of(log)] == [b"3"]  # as two of them are more than is allowed
+    assert [entries_of(path)[0].data for path in files_of(log)] == [b"3"]  # two of them would exceed the limit
     assert f"{files_of(log)[0]}" in log.ends[-1]
 
 

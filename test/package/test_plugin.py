@@ -20,7 +20,7 @@ from std_srvs.srv import SetBool, Trigger
 from web_page import address_of
 from web_viewer import Pilot
 
-#: For the questions of one file.
+#: Timeout of the tests of one file.
 CHECK_S = 280.0
 ros = module_ros()
 

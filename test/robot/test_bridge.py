@@ -22,7 +22,7 @@ def peer():
     """Robot peer and its bridge."""
     peer = RobotPeer()
     parameters = {"driver_name": "tester", "frame_prefix": "r1/"}
-    parameters |= {"link_timeout": 60.0}  # a robot whose test is held up is not to be taken for silent
+    parameters |= {"link_timeout": 60.0}  # a stalled test must not make the robot count as silent
     with Process.node("robot_bridge", port=peer.port, **parameters):
         peer.wait_for(codec.BindSubsystem, lambda packet: packet.id == LAMP)
         yield peer

@@ -281,7 +281,7 @@ def test_slowing_down_is_not_withheld_for_late_answers(late):
     [
         lambda s: BACK,
         lambda s: Speeds(1025, 1024),
-        lambda s: Speeds(1030 + round(20 * s), -1),  # each command is another one
+        lambda s: Speeds(1030 + round(20 * s), -1),  # each command differs
         lambda s: BACK if int(20 * s + 0.5) % 2 else FORWARD,
     ],
 )
@@ -401,7 +401,7 @@ def test_a_connection_is_proven_once_all_binds_are_answered(talk):
     talk.is_answering = False
     talk.say(ROBOT, codec.BindSuccess(DRIVE))
     assert not talk.session.is_proven
-    talk.take(talk.session.receive(b"\0\1\4\0", "robot:25600", talk.now_s))  # what can't be read is no answer
+    talk.take(talk.session.receive(b"\0\1\4\0", "robot:25600", talk.now_s))  # undecodable data are no answer
     assert not talk.session.is_proven
     talk.connect()
     talk.say(ROBOT, codec.BindSuccess(DRIVE), codec.BindFailure(LAMP))

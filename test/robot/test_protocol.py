@@ -114,7 +114,9 @@ def test_the_recorded_nxt_adapter_is_read_and_written_byte_for_byte():
     driven += [codec.SkidSteerUpdate(0, 512, -512), codec.SkidSteerUpdate(0, 0, 0)]
     assert b"".join(map(codec.DriverConnection().send, driven[1:])) == DRIVER_TO_NXT[3:]
     robot = codec.RobotConnection([])
-    robot.send(codec.SubsystemInfo((codec.Subsystem(1, "a"), codec.Subsystem(1, "b"))))  # which tells what updates mean
+    robot.send(
+        codec.SubsystemInfo((codec.Subsystem(1, "a"), codec.Subsystem(1, "b")))
+    )  # which determines the payload of updates
     robot.receive_data(DRIVER_TO_NXT)
     assert drain(robot) == driven
     events = driver_reads(NXT_TO_DRIVER)
@@ -206,7 +208,7 @@ def test_a_short_list_that_fits_both_layouts_is_the_one_that_reads_like_text():
         + b"\0",
         struct.pack(">HH", 2, 2) + text("one of two") + struct.pack(">i", 1),
         struct.pack(">HHH", 1, 2, 0xFFFF) + b"short",
-        struct.pack(">HH", 1, 77) + text("\x01\x02"),  # an unknown type, with a name that is no text
+        struct.pack(">HH", 1, 77) + text("\x01\x02"),  # an unknown type, whose name is not text
         struct.pack(">HH", 3, 77) + text("sonar") + b"1234567",  # too short for two more
         b"\0",
         b"",

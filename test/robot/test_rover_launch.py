@@ -35,7 +35,7 @@ def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):
 
         wait_until(is_followed, "the odometry to be followed")
 
-        def turns_right():  # ever farther to the left: what comes after a gap is where the rover thinks that it is
+        def turns_right():  # increasingly left: the rover uses the first pose after a gap
             odometry.pose = odometry.pose._replace(y=odometry.pose.y + 10.0)
             publisher.publish(odometry.message(now, FrameNames()))
             return len(commands) and commands.wait().angular.z < -0.1
@@ -49,7 +49,7 @@ def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):
         (refused,) = ros.set_parameters("rover_controller", pattern="spiral")
         assert "stationary, linear, circular, random, square" in refused.reason
         (refused,) = ros.set_parameters("rover_controller", seed=10)
-        # It has no lifecycle, so nothing but a restart helps.
+        # It has no lifecycle, so only a restart helps.
         assert refused.reason == (
             "seed can be changed only when the node starts, and it is running: restart it with the new value."
         )

@@ -68,7 +68,7 @@ def test_batteries_are_published_at_once_since_robotd_sends_no_readings(node, to
 
 def test_a_listed_value_is_published_once_when_its_topic_has_a_subscriber(node, topics):
     topics.update(thermometers("a", "b"))
-    topics.read(codec.SensorUpdate((codec.SensorReading(1, 7),)))  # after which that of the list is old
+    topics.read(codec.SensorUpdate((codec.SensorReading(1, 7),)))  # which makes the listed value stale
     assert not node.published
     node.is_heard = True
     topics.publish_pending()

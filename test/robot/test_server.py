@@ -29,7 +29,7 @@ ARGUMENTS = {
     "lights": "['headlight','Rear light']",
     "sensors": SENSORS,
     "full_voltage": 24.0,
-    "command_timeout": 30.0,  # a driver whose test is held up is not to be taken for silent
+    "command_timeout": 30.0,  # a stalled test must not make the driver count as silent
     "driver_timeout": 0.0,
     "source_timeout": 3600.0,
     "log_nodes": "['/painter']",
@@ -79,7 +79,7 @@ def test_lights_values_and_logs_pass_between_a_driver_and_topics(connect, ros):
         wait_until(switched, "both lights", period_s=0.1)
         assert head.wait().data
         assert not rear.wait().data
-        # Sensors: none has a value yet, and there is no right motor.
+        # Sensors: none has a value yet, and the right motor is missing.
         assert [sensor.type for sensor in driver.query_sensors().sensors] == [0, 0, 0, 0, 0]
         for number, topic, message, value in (
             (0, "battery_state", BatteryState(voltage=24.125), 24125),
@@ -103,8 +103,8 @@ def test_lights_values_and_logs_pass_between_a_driver_and_topics(connect, ros):
         assert set(wait_until(heard, "a line of the log", period_s=0.1)) == {"[painter] The paint is\\nout."}
 
 
-# As robotd's Java driver asks, through the interface of the default route, and goes to wherever the answer comes from.
-# Once more each second, as any datagram may get lost.
+# Like robotd's Java driver: the request uses the interface of the default route, and the connection the reply's source.
+# Repeated each second, since any datagram may be lost.
 FIND = """
 import socket, sys
 own, group, discovery_port, port, seconds = sys.argv[1:]
@@ -124,7 +124,7 @@ with socket.create_connection((source[0], int(port)), float(seconds)) as driving
     driving.sendall(bytes.fromhex("000002"))
     print(name.decode(), driving.recv(3).hex())
 """
-FOUND = ["shelly", "000a07"]  # and what its answer to a query begins with: the list of sensors
+FOUND = ["shelly", "000a07"]  # and the start of its response to a query: the list of sensors
 
 
 def test_local_drivers_find_the_robot_by_any_route_and_others_only_if_configured():
@@ -155,7 +155,7 @@ def test_local_drivers_find_the_robot_by_any_route_and_others_only_if_configured
 
 
 def test_beside_robotd_the_server_runs_without_discovery(connect):
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as robotd:  # which shares its port with nobody
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as robotd:  # which does not share its port
         robotd.bind(("0.0.0.0", 0))
         with serving(discovery_port=robotd.getsockname()[1]) as server:
             server.wait_for_line(r"WARN.*Discovery.*in use.*launch argument discovery_port")

@@ -31,7 +31,7 @@ def test_changes_are_rate_limited_the_newest_wins_and_a_stop_is_immediate():
     commands.tick(LEAST_GAP_S)
     commands.drive(STOPPED, LEAST_GAP_S + 1e-4)
     assert published == [Speeds(1, 1), Speeds(3, 3), STOPPED]
-    commands.drive(Speeds(4, 4), 1.0)  # before the stop was said often enough
+    commands.drive(Speeds(4, 4), 1.0)  # before the last repeat of the stop
     commands.tick(commands.due_s)
     assert published[3:] == [Speeds(4, 4)] * 2
 
@@ -82,7 +82,7 @@ def test_a_late_subscriber_receives_the_bridge_s_battery_and_others_may_offer_le
             less.append(event_callbacks.incompatible_qos)
         return SimpleNamespace(qos_profile=qos)
 
-    less = []  # what is called when a publisher offers less
+    less = []  # callback if a publisher offers less
     node = SimpleNamespace(create_subscription=create, get_logger=lambda: logger, resolve_topic_name=str)
     listed = ((1, "battery_state"), (2, "temperature/a"))
     listed = tuple(SensorSource(codec.Sensor(kind, ""), topic) for kind, topic in listed)
@@ -106,7 +106,7 @@ def test_values_can_be_cleared_while_they_are_taken(monkeypatch):
             return taken
 
         def __bool__(self):
-            return True  # as another thread saw it just before
+            return True  # as another thread has just seen it
 
     found = SensorSubscriptions(None, None, lambda: None)
     monkeypatch.setattr(found, "_values", Cleared({1: 5, 2: 6}))
@@ -124,7 +124,7 @@ def test_behind_a_bridge_the_robot_is_available_while_connected_and_reported(mon
     drive = codec.Subsystem(codec.SubsystemType.SKID_STEER, "drive", "me", *[codec.MotorSensors(0, 0, 0, 0)] * 2)
     lamp = codec.Subsystem(codec.SubsystemType.LIGHTS, "lamp", "bob")
     heard["sensors"](bridge.sensors(pack, stamp))
-    heard["sensors"](bridge.sensors(pack, stamp))  # once more changes nothing
+    heard["sensors"](bridge.sensors(pack, stamp))  # a repeat changes nothing
     bridge.bound = {0}
     heard["subsystems"](bridge.subsystems(codec.SubsystemInfo((drive, lamp)), stamp))
     assert followed == [(SensorSource(pack.sensors[0], "battery_state"),)]

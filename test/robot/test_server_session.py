@@ -243,7 +243,7 @@ def test_withheld_updates_are_dropped_after(talk, driving, how):
 
 
 def test_a_driver_that_returns_after_the_timeout_is_stopped_first(talk, driving):
-    talk.now_s += 1.5  # in which nothing was due: the machine was busy
+    talk.now_s += 1.5  # without a tick: the machine was busy
     assert published(driving.alive()) == [STOPPED]
 
 
@@ -447,7 +447,7 @@ def test_another_robot_disconnects_drivers_and_a_changed_holder_does_not(talk, d
     assert driving.is_closed
     bob = talk.connect("bob")
     bob.say(codec.QuerySubsystems())
-    assert bob.heard[0].sensors[0].type == 0  # the value was of the other one
+    assert bob.heard[0].sensors[0].type == 0  # the value was the other robot's
 
 
 def test_values_before_the_first_list_are_kept():

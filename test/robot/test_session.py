@@ -250,7 +250,7 @@ def test_changes_of_speed_are_withheld_until_a_keep_alive_is_answered(bound):
     assert bound.session.driven == Speeds(6, 6)
     bound.hear(*late)
     assert bound.drive(8, 8) == [codec.SkidSteerUpdate(0, 8, 8)]
-    bound.keep_alive()  # where all answers take that long, this one is not late
+    bound.keep_alive()  # typical for all answers, so it is not late
     bound.now_s += LATE_S + 0.05
     assert bound.drive(9, 9) == [codec.SkidSteerUpdate(0, 9, 9)]
 
@@ -322,7 +322,7 @@ def test_a_stop_is_in_force_once_a_later_keep_alive_is_answered(bound, how):
     else:
         bound.ask(bound.session.bindings.unbind, 0)
         assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 0, 0), codec.UnbindSubsystem(0)]
-    bound.hear(*before)  # which says nothing about what was sent later
+    bound.hear(*before)  # unrelated to later packets
     assert bound.session.moving == Speeds(5, 5)
     assert bound.session.due_s <= bound.now_s + BYTE_PERIOD_S  # for the next one, without a pause
     assert not bound.session.may_move(bound.now_s + STOP_ANSWER_S - 0.01)
@@ -339,7 +339,7 @@ def test_a_new_command_or_another_driver_ends_the_wait_for_the_acknowledgement_o
     assert bound.session.moving == Speeds(5, 5)
     assert not bound.session.may_move(bound.now_s + 2 * STOP_ANSWER_S)
     bound.hear(codec.SubsystemBound(0, "bob"))
-    assert bound.session.moving == Speeds(0, 0)  # what it does now is not ours to report
+    assert bound.session.moving == Speeds(0, 0)  # its motion is no longer ours to report
 
 
 def test_granted_motors_are_stopped_before_they_are_driven(scene):
@@ -370,7 +370,7 @@ def test_after_a_stall_it_sends_and_receives_before_it_judges_the_robot(bound):
     bound.now_s += TIMEOUT_S / 2
     bound.hear(asked)
     assert bound.wait(TIMEOUT_S / 2) == []
-    assert bound.counts() == ["slow_keep_alives"]  # this one took a second indeed
+    assert bound.counts() == ["slow_keep_alives"]  # this one really took 1 s
     with pytest.raises(SilentRobotError, match="silent for 2 s"):
         bound.wait(TIMEOUT_S / 2)
 
@@ -381,7 +381,7 @@ def test_an_answer_delayed_by_our_own_stall_does_not_count_as_late(bound):
     bound.session.resume(bound.now_s)
     bound.hear(asked)
     assert bound.counts() == []
-    assert bound.session._keep_alives.typical_s == 0.0  # how long it takes is not known from it
+    assert bound.session._keep_alives.typical_s == 0.0  # it does not show the typical delay
     (asked,) = bound.keep_alive()
     bound.now_s += 0.2
     bound.hear(asked)
@@ -448,7 +448,7 @@ def test_motors_are_not_driven_while_keep_alives_are_late(bound):
     bound.hear(delayed[0])
     assert bound.counts() == ["slow_keep_alives"]
     assert "2.5 s" in bound.warnings()[0][1]
-    assert bound.drive(5, 5) == []  # the keep-alive that came back is too old to tell that they are in time again
+    assert bound.drive(5, 5) == []  # the answered keep-alive is too old to show that they are in time again
     bound.hear(*bound.keep_alive())
     assert bound.drive(5, 5) == [codec.SkidSteerUpdate(0, 5, 5)]
 

@@ -27,9 +27,9 @@ SOON_S = 0.25
 
 
 class Scene:
-    """A session that is commanded at random, an adapter, and the time. What is sent in a moment arrives in one piece.
+    """Session with random commands, an adapter, and a clock. Data sent at one time arrive in one segment.
 
-    Loopback behaves so: of 200 packets sent as header and payload, one right after the other, 188 to 198 were read
+    Loopback behaves like this: of 200 packets sent as header and payload in direct succession, 188 to 198 were read
     as one piece.
     """
 
@@ -38,9 +38,9 @@ class Scene:
         self.vehicle = TrackedRobot()
         self.control = control(SimulatedRobot(self.vehicle, [TRACKS]), lambda sentence: None)
         self.stalls = stalls
-        self.sent, self.pieces = [], 0  # packets, and how often something was sent
+        self.sent, self.pieces = [], 0  # packets, and number of send calls
         self.delay_s = delay_s
-        self.on_their_way = []  # to the adapter: when it arrives, and what
+        self.on_their_way = []  # to the adapter: time of arrival, and data
         self.answers = []  # to the driver, likewise
         self.wire = codec.DriverConnection()
         parameters = {"link_timeout": 2.0, "command_timeout": 0.5, "max_update_rate": COMMANDS_PER_S}

@@ -69,7 +69,7 @@ def test_the_page_has_the_ranks():
     assert "".join(f"| {number} | {rank.value} |\n" for number, rank in enumerate(Rank, 1)) in page
 
 
-# The table: from the bottom to the top, each row begins while all below it apply.
+# The table, from bottom to top: each row starts to apply while all rows below it do.
 
 
 def test_the_first_row_that_applies_decides(vehicle):
@@ -141,7 +141,7 @@ def test_velocities_at_the_helm_are_limited_too():
     vehicle.command(FAST)
     assert vehicle.decided() == (Rank.COMMAND, BodyVelocity(2.0, turn=0.2))
     vehicle.hold.steer(vehicle.now_s)
-    assert vehicle.decided() == (Rank.HELM, None)  # a command that was put meanwhile is not the helm's
+    assert vehicle.decided() == (Rank.HELM, None)  # a command received meanwhile is not the helm's
     vehicle.command(FAST, is_helm=True)
     assert vehicle.decided() == (Rank.HELM, BodyVelocity(2.0, turn=0.2))
     assert vehicle.counts == {"limited_commands": 2}

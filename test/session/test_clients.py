@@ -70,7 +70,7 @@ def test_a_new_client_replaces_one_without_messages_or_the_longest_silent_one():
     assert clients.admit("next", 2.0) == Admission()
     speak(clients, *add(clients, "fourth"), 2.5)
     assert clients.admit("next", 2.6) == Admission(loser="third", reason=ANY)
-    assert len(clients) == 3  # until the caller has ended that conversation
+    assert len(clients) == 3  # until the caller has ended that connection
     speak(clients, third, 2.6)
     assert clients.admit("next", 2.7) == Admission([Note(REFUSED, ANY, is_ongoing=True), Close("next")])
 

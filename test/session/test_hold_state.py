@@ -39,7 +39,7 @@ def test_a_helm_excludes_others_and_its_timeout_holds():
     assert not state.steer(10.5)  # the same person
     assert seen(state, 10.5 + HELM_ENDS_AFTER_S) == AT_THE_HELM
     assert not state.end_helm(10.5 + HELM_ENDS_AFTER_S)
-    assert seen(state, 10.5 + LATER_S) == HELD_BY_THE_HELM  # before anybody has noticed
+    assert seen(state, 10.5 + LATER_S) == HELD_BY_THE_HELM  # before it was detected
     assert state.end_helm(10.5 + LATER_S)
     assert not state.end_helm(10.5 + LATER_S)
     assert seen(state, 1e6) == HELD_BY_THE_HELM
@@ -80,7 +80,7 @@ def test_a_requested_hold_outlasts_a_helm_until_it_is_released():
     assert not state.steer(10.1)
     assert seen(state, 10.1) == HELD_AT_THE_HELM
     state.release(10.2)
-    assert seen(state, 10.2) == AT_THE_HELM  # and nobody got in between
+    assert seen(state, 10.2) == AT_THE_HELM  # without others in between
 
 
 def test_the_timeout_of_a_helm_during_a_hold_changes_nothing():

@@ -40,9 +40,9 @@ class SimulatorClient:
         self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection = ClientConnection(**limits)
-        self.events = []  # what came out of band, in order
+        self.events = []  # out-of-band messages, in order
 
-    # One request after the other.
+    # Requests in sequence.
 
     def ask(self, request):
         """Return the answer, which may be an Error."""
@@ -54,7 +54,7 @@ class SimulatorClient:
     def get(self, request):
         """Return the answer. Raises RefusedError.
 
-        A server that has just stood still, as processes do on a busy machine, asks for the request again.
+        A server that was just stalled, as on a busy machine, asks to send the request again.
         """
         for _ in range(MAX_REPEATS):
             response = self.ask(request)

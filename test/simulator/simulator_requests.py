@@ -26,7 +26,7 @@ TRIGGERS = (
     | st.builds(wire.PathTrigger, IDS, VECTORS, VECTORS, NUMBERS)
     | st.builds(wire.UnknownTrigger, st.integers(4, 255), BYTES)
 )
-#: What a field of a request may be, by its name.
+#: Strategies for fields of requests, by name.
 FIELDS = {
     **dict.fromkeys(("id", "entity", "target"), IDS),
     **dict.fromkeys(("mass", "radius", "focal_length"), NUMBERS | POSITIVE),
@@ -60,5 +60,5 @@ def requests_of(kind):
     return st.builds(kind, **(own | {"attributes": EXTENDED} if kind is wire.AddEntity else own))
 
 
-#: Any request of any kind that the codec has.
+#: Strategy for any request of the codec.
 ANY_REQUEST = st.one_of(*map(requests_of, wire.REQUESTS.values()))

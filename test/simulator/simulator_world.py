@@ -27,7 +27,7 @@ class World:
         self.btom = UPRIGHT  # of entity 0
         self.answers = {}
         self.closes_on = {sim.Spy}
-        self.is_cuauv_server = True  # which says OK to REMOVE of a trigger that is not there
+        self.is_cuauv_server = True  # which answers OK to REMOVE of a missing trigger
         self._counts = dict.fromkeys(ItemType, 0)
         vars(self).update(behaviour)
         self._counts[ItemType.ENTITY] = max(self.entities) + 1

@@ -98,7 +98,7 @@ def test_a_server_that_dies_of_closed_connections_survives_its_own_suspension(ro
         odom.wait()
         emulator.send(signal.SIGSTOP)
         process.wait_for_line("has not answered")
-        time.sleep(1.0)  # in which a bridge that gives it up closes for good
+        time.sleep(1.0)  # after which a bridge would have closed it
         emulator.send(signal.SIGCONT)
         process.wait_for_line("answers again")
         odom.clear()

@@ -378,7 +378,7 @@ def test_on_hold_zero_is_repeated(talk):
 def test_on_hold_zero_is_repeated_on_the_next_connection(talk):
     talk.run(1.0)
     talk.disconnect("requests")
-    talk.arbiter.is_held = True  # which nobody hears of, as there is no link
+    talk.arbiter.is_held = True  # unnoticed, since there is no link
     talk.reconnect()
     count = len(talk.velocities())
     talk.run(1.0)
@@ -653,7 +653,7 @@ def test_a_camera_stream_without_a_target_warns_once_and_starts_with_the_target(
         talk.world.usual_answer(request) if request.target in talk.world.entities else sim.Error(1, "No entity.")
     )
     talk.ask(procedures.add_camera, "down", FRONT, (9,), 1)
-    for number in (20, 21, 22):  # each of which renews all streams of cameras when it goes
+    for number in (20, 21, 22):  # whose removal recreates all streams of cameras
         talk.world.entities[number] = dict(STILL)
         talk.run(1.1)
         del talk.world.entities[number]
@@ -701,7 +701,7 @@ def test_a_world_that_another_bridge_has_marked_keeps_its_mark():
     talk.reconnect()
     assert not talk.of(sim.AddCamera)
     assert talk.world.extended[MARK] == mark
-    # A new world has none of our cameras, whoever has marked it first.
+    # A new world has none of our cameras, even if another bridge marked it first.
     talk.world.reset(extended={MARK: b"x" * 16})
     talk.reconnect()
     assert len(talk.of(sim.AddCamera)) == 1
@@ -892,7 +892,7 @@ def test_an_awaited_run_ends_in_any_order_of_messages(talk, order):
     asked = talk.ask(procedures.run, 1, True, TIMEOUT_S)
     said = [sim.Completed(), sim.Ok()] if order == "completed first" else [sim.Ok(), sim.Completed()]
     assert not talk.outcome(asked)
-    talk.say("streams", sim.Completed())  # it comes on every connection, and counts once
+    talk.say("streams", sim.Completed())  # it arrives on every connection, and counts once
     assert not talk.outcome(asked)
     talk.say("requests", *said)
     assert talk.outcome(asked).is_success
@@ -905,7 +905,7 @@ def test_an_awaited_run_times_out_without_steps_and_lets_others_pass(talk):
     talk.run(TIMEOUT_S - 0.1)
     talk.step()
     talk.run(TIMEOUT_S - 0.1)
-    talk.stall(5.0)  # in which no step could be seen
+    talk.stall(5.0)  # without visible steps
     talk.run(TIMEOUT_S - 0.1)
     assert not talk.outcome(asked)
     talk.run(0.2)
@@ -1014,7 +1014,7 @@ def test_a_camera_is_set_in_the_principal_axes_of_a_cuauv_server(is_cuauv_server
     ours = talk.simulation.items.cameras()[0]
     assert ours.camera.position == (1.0, 0.0, 0.0)
     assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", ours.camera)
-    talk.reconnect()  # to another simulation, which has it as parameters say
+    talk.reconnect()  # to another simulation, with the configured state
     assert talk.of(sim.AddCamera) == [FRONT]
     assert talk.published(CameraPlaced)[-1] == CameraPlaced("front", FRONT)
 

@@ -51,7 +51,7 @@ def test_only_configured_items_stay_desired_after_an_entity_is_removed():
     items.removed(sim.ItemType.ENTITY, 1, is_ours=True)
     assert list(items) == [stream, trigger]
     assert stream.id is None
-    # But not a stream that somebody had us remove.
+    # But not a stream that was removed on request.
     items.mark_added(trigger, 1)
     items.removed(sim.ItemType.ENTITY_STREAM, 1, is_ours=True)
     assert list(items) == [stream]

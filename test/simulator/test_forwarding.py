@@ -59,10 +59,10 @@ def test_only_listed_entities_exist(server):
 
     answer_list(BUOY, VEHICLE)
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY, VEHICLE))
-    answer_list(VEHICLE)  # of a simulator that was started again
+    answer_list(VEHICLE)  # of a restarted simulator
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((VEHICLE,))
     assert server.entities == [VEHICLE]
-    answer_list(BUOY)  # the vehicle was removed by somebody else, and nothing is heard of it
+    answer_list(BUOY)  # the vehicle was removed by another client, and is silent
     assert server.ask(sim.ListEntities()) == sim.EntitiesListed((BUOY,))
     # The bridge is killed: its simulator may still be there.
     server.bridge.responses = {}

@@ -47,7 +47,7 @@ def test_the_submarine_dives_and_is_stopped_at_the_end(ros, tmp_path, free_port)
         assert {transform.header.frame_id for transform in message.transforms} == {"s1/odom"}
         frames = {transform.child_frame_id for transform in message.transforms}
         assert frames == {f"s1/{name}" for name in ("base_link", *BUOYS)}
-    # The simulation outlives the bridge, which leaves the vehicle standing still.
+    # The simulation outlives the bridge, which stops the vehicle.
     with trajectory.open() as file:
         last = list(csv.DictReader(file))[-1]
     assert float(last["z"]) == pytest.approx(1.0, abs=2 * TOLERANCE_M)

@@ -113,7 +113,7 @@ def paired(told):
 def test_halves_with_one_stamp_are_paired_in_any_order():
     told = []
     source = paired(told)
-    source.take_state("a", Time(sec=1))  # nobody knows yet that there is another half
+    source.take_state("a", Time(sec=1))  # the other half has not been discovered
     source.take_other(Half("A", 1))
     source.take_state("b", Time(sec=2))  # waits from now on
     assert told == [("a", False)]
@@ -130,7 +130,7 @@ def test_states_wait_for_their_other_halves():
     for second, state in enumerate("abc", 1):
         source.take_state(state, Time(sec=second))
     assert told == [("aA", True)]
-    source.take_other(Half("C", 3))  # so B will not come; what is nearest is better than nothing
+    source.take_other(Half("C", 3))  # so B was lost; the nearest one is used
     assert told == [("aA", True), ("bC", True), ("cC", True)]
 
 

@@ -118,7 +118,7 @@ def test_equal_limits_make_a_constant_wrench_in_the_world_on_every_corporeal_bod
     constant = turbulence(wire.Turbulence((3, 0, 0), (3, 0, 0), 0, 0, (0, 0, 0.5), (0, 0, 0.5), 0, 0))
     light = run(Body(mass=2, q=about((0, 1, 0), 90)), 100, constant)  # its x axis points up
     assert light.v == pytest.approx((1.5, 0, 0))
-    assert light.w == pytest.approx((-0.5, 0, 0))  # down in the world is -x here
+    assert light.w == pytest.approx((-0.5, 0, 0))  # down in the world is -x in the body
     heavy = run(Body(mass=6), 100, constant)
     assert (heavy.v, heavy.w) == (pytest.approx((0.5, 0, 0)), pytest.approx((0, 0, 0.5)))
     assert run(Body(mass=6, is_corporeal=False), 100, constant).v == ZERO

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulator protocol's messages: recorded bytes, and the document's layouts.
+"""Messages of the simulator protocol: recorded bytes, and specified layouts.
 
-Any message there and back, in any pieces: see conformance/test_messages.py.
+Round trips of any message, in any pieces: see conformance/test_messages.py.
 """
 
 import struct

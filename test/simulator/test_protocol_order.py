@@ -97,7 +97,7 @@ def test_a_client_rejects_invalid_messages(data, error):
     [
         (header(23, 0), "type 23"),
         (header(1, 1), "ListEntities with 1 bytes instead of 0"),
-        (header(4, 6), "GetEntity with 6 bytes instead of 5"),  # the document's `data`, which nobody sends
+        (header(4, 6), "GetEntity with 6 bytes instead of 5"),  # the specified `data`, which no program sends
         (header(13, 0), "1 bytes should follow at byte 0"),
         (header(3, 13) + struct.pack(">IBd", 0, 0, 1.0), "24 bytes should follow at byte 5, and 8 are left"),
         (header(3, 7) + b"\0\0\0\0\5\1\1", "should end at byte 6"),

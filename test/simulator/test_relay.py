@@ -18,7 +18,7 @@ VEHICLE, BUOY, POST = 0, 2, 5
 UNKNOWN = sim.Error(0, UNKNOWN_STATE)
 ALL = tuple(Attribute)
 CAPTURE = CAPTURES / "client_to_simulator.bin"
-KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model: else it is learned, which turns the vehicle for a moment
+KNOWN_AXES = [1.0, 0.0, 0.0, 0.0]  # for body_to_model, since learning it turns the vehicle for a moment
 
 
 def emulator(*options):
@@ -111,7 +111,7 @@ def test_the_vehicle_s_stream_equals_the_simulator_s_step_by_step(relay, operato
     real = direct.add(sim.StreamEntity(VEHICLE, 1, ALL))
     direct.get(sim.SetEntity(VEHICLE, Attribute.VELOCITY, (0.5, -0.2, 0.1)))
     direct.get(sim.SetEntity(VEHICLE, Attribute.ANGULAR_VELOCITY, (0.1, 0.2, 0.7)))
-    for _ in range(20):  # one by one: topics keep the newest of many only
+    for _ in range(20):  # one by one, since topics keep only the newest of many
         operator.get(sim.Run(1))
         while {sim.EntityData, sim.Completed} - set(map(type, operator.events)):  # in any order
             operator.next_event()
@@ -151,7 +151,7 @@ def test_recorded_requests_are_answered_as_without_the_relay():
     for mine, real in zip(told, expected, strict=True):
         if isinstance(real, sim.EntityGot):
             assert_same([mine.value], [real.value])
-        elif not isinstance(real, sim.Added):  # streams here have IDs of their own
+        elif not isinstance(real, sim.Added):  # streams have other IDs here
             assert mine == real
 
 
@@ -159,7 +159,7 @@ def test_operator_bridge_and_server_may_be_killed_and_the_bridge_restarted(ros):
     timeouts = {"source_timeout": 2.0, "request_timeout": 5.0, "command_timeout": 1.0}
     relay = Relay("faults", simulator_options=("--running",), **timeouts)
     try:
-        # The operator vanishes while it steers: the vehicle stands still.
+        # The operator vanishes while it steers: the vehicle stops.
         watcher, first = relay.connect(relay.simulator.port), relay.operator()
 
         def is_fast(steering):
@@ -172,7 +172,7 @@ def test_operator_bridge_and_server_may_be_killed_and_the_bridge_restarted(ros):
         wait_until(lambda: is_fast(first), "the vehicle to move")
         vanish(first.socket)
         wait_until(is_still, "the vehicle to stop")
-        # The bridge is killed: the stream ends, nothing old is told, and what its services would do gets an error.
+        # The bridge is killed: the stream ends, nothing stale is sent, and requests to its services get an error.
         operator = relay.operator()
         stream = operator.add(sim.StreamEntity(VEHICLE, 1, (Attribute.VELOCITY,)))
         operator.wait_for(sim.EntityData, lambda data: data.id == stream)
@@ -180,12 +180,12 @@ def test_operator_bridge_and_server_may_be_killed_and_the_bridge_restarted(ros):
         kill(relay.bridge)
         wait_until(lambda: operator.ask(sim.GetEntity(VEHICLE, 0)) == UNKNOWN, "the end of states and services")
         assert "simulator_bridge" in ros.node.get_node_names(), "DDS itself missed it first, after 20 s"
-        assert operator.code(sim.SetEntity(BUOY, 0, (0.0, 0.0, 0.0))) == 1  # as where nobody offers it
+        assert operator.code(sim.SetEntity(BUOY, 0, (0.0, 0.0, 0.0))) == 1  # as without the service
         relay.bridge.end()
         relay.bridge = relay.start_bridge()
         operator.take(sim.EntityData)
         operator.wait_for(sim.EntityData, lambda data: data.id == stream)
-        # The server is killed: its clients' connections end, and the bridge has the vehicle stand still.
+        # The server is killed: its clients' connections end, and the bridge stops the vehicle.
         wait_until(lambda: is_fast(operator), "the vehicle to move again")
         kill(relay.server)
         operator.wait_until_closed()

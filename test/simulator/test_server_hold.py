@@ -18,7 +18,7 @@ CURRENT = sim.Turbulence(PUSH, PUSH, 1.0, 1.0, NOWHERE, NOWHERE, 1.0, 1.0)
 ON_HOLD = sim.Error(0, HELD)
 EACH_KIND = pytest.mark.parametrize("kind", sim.REQUESTS.values(), ids=lambda kind: kind.NAME)
 
-#: One request of each way by which a client moves the vehicle of a simulator.
+#: One request for each way to move the vehicle of a simulator.
 MOVING = [
     *(sim.SetEntity(VEHICLE, attribute, AHEAD) for attribute in (0, 1, 2, 4)),
     sim.SetEntity(VEHICLE, Attribute.ORIENTATION, TURNED),

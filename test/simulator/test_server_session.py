@@ -134,7 +134,7 @@ def test_any_bytes_are_answered_or_end_their_client(chunks, has_bridge):
     world.bridge.carries_out_all = has_bridge
     world.move()
     peer = world.client.peer
-    world.clients.clear()  # nobody reads what it is sent
+    world.clients.clear()  # the client does not read
     for chunk in chunks:
         world.do(world.session.receive, chunk, peer)
         world.run(0.01)
@@ -225,7 +225,7 @@ def test_cameras_and_triggers_are_answered_from_topics():
     assert client.news() == [sim.Untriggered(near)]
     world.run(world.parameters["source_timeout"] + 0.1)
     world.move()
-    assert not client.news()  # a view of what is not known any more is not told
+    assert not client.news()  # views of stale entities are not sent
 
 
 def test_pausing_stops_the_vehicle_and_streams_and_running_counts_steps(steered):
@@ -283,7 +283,7 @@ def test_a_silent_vehicle_is_reported(world):
     assert not world.session.is_vehicle_unknown
     world.run(world.parameters["source_timeout"] + WATCH_PERIOD_S)
     assert world.session.is_vehicle_unknown
-    world.bridge.responses = {"get_entity_state": LYING}  # as of a simulator that is paused
+    world.bridge.responses = {"get_entity_state": LYING}  # the simulator is paused
     world.run(WATCH_PERIOD_S)
     assert not world.session.is_vehicle_unknown
     world.bridge.responses.clear()
@@ -305,7 +305,7 @@ def test_v_and_w_of_one_chunk_are_one_command_and_silence_ends_it(world):
     world.run(0.02)
     assert world.commands[1:] == [NEUTRAL]
     world.run(10.0)
-    assert world.commands[1:] == [NEUTRAL]  # and for who has missed it, the node repeats it
+    assert world.commands[1:] == [NEUTRAL]  # the node repeats it for late subscribers
 
 
 def test_a_velocity_that_is_not_finite_or_has_no_known_direction_is_refused(world):
@@ -518,7 +518,7 @@ def test_requests_ahead_of_an_answer_are_bounded_and_answered_in_turns(slow):
 def test_requests_ahead_are_bounded_after_many_calls(slow):
     reassure = sim.frame(sim.Reassure())
     slow.client.say(sim.frame(ASKING) * 2)
-    slow.clients.clear()  # nobody reads what it is sent
+    slow.clients.clear()  # the client does not read
     slow.do(slow.session.receive, reassure * (MAX_AHEAD_BYTES // len(reassure) - 10), "alice")
     slow.answer()
     assert slow.calls
@@ -618,7 +618,7 @@ def test_a_camera_of_the_bridge_s_simulator_is_changed_only_there(world):
     change = sim.SetCamera(4, sim.CameraAttribute.ENABLED, False)
     assert world.ask(change) == sim.Ok()
     assert len(world.bridge.asked) == 2
-    world.bridge.responses.clear()  # as when the bridge is gone
+    world.bridge.responses.clear()  # the bridge has ended
     assert "set_camera" in world.ask(change).message
     assert "stream_camera" in world.ask(sim.StreamCamera(4, 1, VEHICLE)).message
 

@@ -26,10 +26,10 @@ AT_REST = {**DONE, **state_fields(state_at(STANDING, IDENTITY), True)}
 
 
 class Steered(ServedWorld):
-    """With two clients, and what is wanted of the vehicle by what is known of its clients.
+    """Server with two clients, and the expected velocity of the vehicle.
 
-    `wanted`: for v and w, the client that set it last and the value; without one it is zero. `heard_s`: when each
-    client that steers was heard last.
+    `wanted`: for v and w, the client that set it last and the value. Default: zero. `heard_s`: time of each steering
+    client's last command.
     """
 
     def __init__(self, bridge=True):
@@ -66,7 +66,7 @@ class Steered(ServedWorld):
             if isinstance(answer, sim.Ok):
                 self.heard_s[client] = self.now_s
                 self.wanted[attribute] = value
-            elif not self.is_known:  # it may have been carried out
+            elif not self.is_known:  # it may have been executed
                 self.heard_s[client] = self.now_s
         return answer
 
@@ -215,7 +215,7 @@ def test_a_velocity_keeps_its_direction_in_the_world_while_the_vehicle_turns():
         state = turned(rate_rad_s * period_s * number)
         world.move(state)
         command = world.commands[-1]
-        (x, y, _) = rotate(state[3], rotate(conjugate(command.q), command.v))  # as it goes by the body's axes
+        (x, y, _) = rotate(state[3], rotate(conjugate(command.q), command.v))  # which is in the body's axes
         assert abs(math.atan2(y, x)) < math.radians(1.5)
     assert set(world.commands_since(before)) == {((1.0, 0.0, 0.0), (0.0, 0.0, rate_rad_s))}
     assert len(world.commands_since(before)) < 20

@@ -51,7 +51,7 @@ NORTH.orientation.z = NORTH.orientation.w = 0.5**0.5
 TURBULENCE = sim.Turbulence((0.0,) * 3, (0.0,) * 3, -10.0, 10.0, (0.0,) * 3, (0.0,) * 3, -1.0, 1.0)
 
 SIMPLE = [
-    # name, service, its fields, the request on the wire, the answer, what comes back
+    # name, service, its fields, the request on the wire, the answer, the response
     ("reassure", srv.SimulatorRequest, {}, sim.Reassure(), sim.Ok(), {}),
     ("pause", srv.SimulatorRequest, {}, sim.Pause(), sim.Ok(), {}),
     ("run", srv.Run, {"steps": 3}, sim.Run(3), sim.Ok(), {}),
@@ -119,7 +119,7 @@ SIMPLE = [
         {},
         sim.AddObject("turbulence", TURBULENCE.encode()),
         sim.Added(ItemType.OBJECT, 3),
-        {"id": 4},  # under which the CUAUV server removes it
+        {"id": 4},  # by which the CUAUV server removes it
     ),
 ]
 
@@ -134,7 +134,7 @@ def test_a_service_sends_its_request_and_returns_the_answer(talk, name, service,
     talk.world.answers[type(request_)] = answer
     outcome, got = call(talk, name, service, **fields)
     assert outcome.is_success, outcome.sentence
-    response = SERVICES[name].Response(**got)  # so that they have the types of its fields
+    response = SERVICES[name].Response(**got)  # converted to the types of its fields
     for field, value in expected.items():
         assert (list(getattr(response, field)) if isinstance(value, list) else getattr(response, field)) == value
     assert request_ in requests(talk, type(request_))
@@ -219,7 +219,7 @@ def test_the_state_is_all_attributes(talk):
     _, fields = call(talk, "get_entity_state", srv.GetState, id=BUOY)
     position, velocity = fields["pose"].position, fields["twist"].linear
     assert (position.x, position.y, position.z) == (2.0, 1.0, -3.0)
-    assert velocity.x == pytest.approx(1.0)  # it looks north, and moves there
+    assert velocity.x == pytest.approx(1.0)  # it faces north, and moves there
     assert fields["corporeal"]
 
 
@@ -230,7 +230,7 @@ def test_the_state_can_be_set_in_parts(talk):
     assert call(talk, "set_entity_state", srv.SetState, **fields)[0].is_success
     assert [(request.attribute, request.value) for request in requests(talk, sim.SetEntity)] == [
         (Attribute.POSITION, (2.0, 1.0, -3.0)),
-        (Attribute.VELOCITY, near(1, 0, 0)),  # in its own frame, and it looks north
+        (Attribute.VELOCITY, near(1, 0, 0)),  # in its own frame, facing north
         (Attribute.ANGULAR_VELOCITY, (0.0, 0.0, -1.0)),
         (Attribute.CORPOREAL, False),
     ]
@@ -287,7 +287,7 @@ READING = {"reassure", "get_configuration", "list_entities", "get_entity_state",
 
 def test_after_a_stall_only_pausing_and_reading_services_are_executed(talk):
     talk.world.answers[sim.GetExtended] = sim.ExtendedGot("", b"")
-    talk.world.is_cuauv_server = False  # which takes the empty key of the request
+    talk.world.is_cuauv_server = False  # with the empty key of the request
     node = SuspendedNode(talk)
     SimulatorServices(node, lambda: talk.session)
     talk.stall(1.0)

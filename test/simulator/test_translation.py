@@ -81,7 +81,7 @@ unit_quaternions = (
 
 @given(unit_quaternions, st.tuples(*[st.floats(-10, 10)] * 3))
 def test_rotations_are_equivalent_in_both_frames(q, v):
-    # A vector of the body, taken to the world on the wire's side and on ROS's.
+    # A vector of the body, converted to the world on the wire's side and in ROS.
     w, x, y, z = q
     on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
     assert rotated(axes.orientation(q), *axes.body(*v)) == near(*axes.world(*on_the_wire))
@@ -120,7 +120,7 @@ def test_non_finite_numbers_are_no_state(field, bad):
 
 
 def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
-    # Looking east and moving east: that is forward.
+    # Facing east and moving east, which is forward.
     moving = state(x=(1, 2, 3), v=(0, 5, 0), q=EAST, w=(0, 0, 1))
     translation = Translation(FrameNames())
     odometry, transform = translation.odometry(moving, STAMP), translation.transform(moving, STAMP)
@@ -244,7 +244,7 @@ def test_cameras_are_set_in_the_principal_axes_where_required():
     changes = [in_body(change, turned_right) for change in services.wire_set_camera(request)]
     position, rotation = sorted(changes, key=lambda change: -change.attribute)
     assert position.value == near(-2, -1, -3)  # 2 m to the left of the model are behind
-    assert rotation.value == near(QUARTER, 0, 0, -QUARTER)  # what looks ahead looks to the left
+    assert rotation.value == near(QUARTER, 0, 0, -QUARTER)  # a forward camera faces left
     assert BodyToModel.between((1, 0, 0, 0), turned_right.rotation).rotation == near(*turned_right.rotation)
 
 

@@ -356,7 +356,7 @@ def test_the_returned_id_of_turbulence_would_remove_gravity(cuauv):
     assert cuauv.ask(sim.Remove(sim.ItemType.OBJECT, added[0])) == sim.Ok()
     cuauv.step()
     north, _, down = value(cuauv, VEHICLE, V)
-    assert north > 0.019  # two of them for a hundredth of a second on 30 kg
+    assert north > 0.019  # two of them for 0.01 s on 30 kg
     assert down < -0.09  # only its buoyancy is left
 
 

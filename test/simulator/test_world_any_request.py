@@ -15,7 +15,7 @@ from simulator_requests import ANY_REQUEST
 def test_any_requests_get_matching_answers_and_the_world_continues(requests):
     simulator = OfflineSimulator()
     for request in requests:
-        decoded = type(request).decode(request.encode())  # what a server would make of it
+        decoded = type(request).decode(request.encode())  # as decoded by a server
         simulator.ask(decoded)
         simulator.step()
         for body in simulator.scene.bodies.values():

@@ -193,7 +193,7 @@ def test_errors_of_streams_are_as_specified(simulator):
 
 @pytest.mark.parametrize(("is_real", "right_m"), [(False, 0.0), (True, -1.0)])
 def test_the_cuauv_server_sets_cameras_in_the_principal_axes(is_real, right_m):
-    turned = OfflineSimulator(btom=(0.5**0.5, 0.0, 0.0, 0.5**0.5))  # the principal axes look to the model's right
+    turned = OfflineSimulator(btom=(0.5**0.5, 0.0, 0.0, 0.5**0.5))  # the principal axes face the model's right
     turned.context.is_real = is_real
     camera = turned.add(sim.AddCamera(VEHICLE, LEVEL, ZERO, 1.0))
     buoy = turned.add(entity(position=(5.0, 0.0, 0.0)))

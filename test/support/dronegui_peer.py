@@ -39,7 +39,7 @@ class DroneGuiPeer(UdpPeer):
 
     def __init__(self, port=0):
         self._failure = None
-        self._marks = [0, 0]  # how many were sent, and how many of them have come
+        self._marks = [0, 0]  # numbers of sent and received packets
         super().__init__(port)
 
     def read(self, datagram):
@@ -58,7 +58,7 @@ class DroneGuiPeer(UdpPeer):
     def received(self):
         """All packets that were sent so far."""
         with self._changed:
-            if self._thread.is_alive():  # what was sent before the mark has come when the mark has
+            if self._thread.is_alive():  # packets before the mark have arrived when the mark has
                 self._socket.sendto(MARK, ("127.0.0.1", self.port))
                 self._marks[0] += 1
                 number = self._marks[0]
@@ -75,7 +75,7 @@ class DroneGuiPeer(UdpPeer):
 
     def forget(self):
         """Clear the list of packets."""
-        assert self.received is not None  # all that was sent before has come
+        assert self.received is not None  # all earlier packets have arrived
         with self._changed:
             self._received.clear()
 

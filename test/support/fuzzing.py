@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzzing of every codec, in both roles, with mutations of conversations and captures, split anywhere.
 
-Each input has to give events or RemoteProtocolError, and to terminate. Anything else is noted with the seed that
+Each input must give events or RemoteProtocolError, and terminate. Any failure is recorded with the seed that
 reproduces it.
 """
 
@@ -18,7 +18,7 @@ from repository import CAPTURES
 from drone_bridge.kind import ProtocolKind, Side, kinds, load
 from drone_bridge.wire.events import NEED_DATA, ConnectionClosed, LocalProtocolError, RemoteProtocolError
 
-MAX_EVENTS = 10_000  # of one input: more than its bytes can hold
+MAX_EVENTS = 10_000  # of one input: more than its bytes can encode
 MAX_INPUT_BYTES = 4096  # of a stream: a window of a capture, which is much longer
 MAX_SLICES = 8
 INTERESTING = (0, 1, 0x7F, 0x80, 0xFE, 0xFF)
@@ -167,7 +167,7 @@ def run(target: Target, inputs: int, seed: int) -> tuple[int, float, list[str]]:
         started_s = time.perf_counter()
         try:
             refused += feed(target, source, parts) == "refused"
-        except Exception as error:  # the faults that are looked for
+        except Exception as error:  # the faults under test
             wrong.append(f"{target.name}, seed {seed}, input {number}: {type(error).__name__}: {error}; {data.hex()}")
         slowest_s = max(slowest_s, time.perf_counter() - started_s)
     return refused, slowest_s, wrong

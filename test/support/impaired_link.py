@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Link between two network namespaces with loss, delay and a limited rate, which can be cut and restored.
 
-Each end is a TUN device, whose packets a thread of this process forwards to the other end. Of the kernel it needs only
-/dev/net/tun; netem, which does the same, is missing in many containers and on small machines.
+Each end is a TUN device, whose packets a thread of this process forwards to the other end. It needs only /dev/net/tun
+of the kernel. netem, which does the same, is missing in many containers and on small machines.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ class Impairment:
     loss: float = 0.02  # probability
     delay_s: float = 0.02  # one way, without queueing
     bits_per_s: float = 20e6
-    queue_bytes: int = 256 * 1024  # in the queue, about 0.1 s at this rate; any more are dropped
+    queue_bytes: int = 256 * 1024  # maximum queue, about 0.1 s at this rate; on overflow, packets are dropped
     seed: int = 1
 
 
@@ -50,7 +50,7 @@ class Direction:
         self._sent_s = 0.0  # when the queue is empty
         self._on_their_way: deque[tuple[float, bytes]] = deque()  # when each arrives, in order
         self.is_cut = False
-        self.arrived = self.lost = self.dropped = 0  # packets: dropped are those that the queue had no room for
+        self.arrived = self.lost = self.dropped = 0  # packets; dropped: on overflow of the queue
 
     def offer(self, packet: bytes, now_s: float) -> None:
         """Queue a packet sent now."""
@@ -151,7 +151,7 @@ def _take(end: int, direction: Direction) -> None:
         try:
             packet = os.read(end, _MAX_PACKET_BYTES)
         except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EIO, errno.EBADFD):  # nothing more, or the device is down
+            if error.errno in (errno.EAGAIN, errno.EIO, errno.EBADFD):  # no more packets, or the device is down
                 return
             raise
         direction.offer(packet, time.monotonic())
@@ -161,7 +161,7 @@ def _hand_over(end: int, packet: bytes) -> None:
     try:
         os.write(end, packet)
     except OSError as error:
-        if error.errno not in (errno.EAGAIN, errno.EIO, errno.EBADFD, errno.EINVAL):  # down, or no packet of ours
+        if error.errno not in (errno.EAGAIN, errno.EIO, errno.EBADFD, errno.EINVAL):  # down, or a foreign packet
             raise
 
 
@@ -176,7 +176,7 @@ def _open_tun(namespace: str, device: str) -> int:
         except OSError as error:
             errors.append(error)
 
-    # A device belongs to the namespace of the thread that opens it, and this one ends with doing so.
+    # A device belongs to the namespace of the thread that opens it, and this thread only does that.
     thread = threading.Thread(target=open_there, name="opens a TUN device")
     thread.start()
     thread.join()

@@ -75,7 +75,7 @@ def two_machines() -> Iterator[tuple[Machine, Machine]]:
 def three_machines() -> Iterator[tuple[Machine, Machine, Machine]]:
     """Create three machines at one switch. Raises MachinesError if not permitted.
 
-    A machine whose cable is pulled out is gone without the others being told.
+    The other machines are not notified when a cable is unplugged.
     """
     with _namespaces(3, switches=1) as (switch, *machines):
         made = _ip("-n", switch.name, "link", "add", _SWITCH, "type", "bridge", check=False)

@@ -47,8 +47,8 @@ class BridgePilot:
 class PadFlight:
     """Landing from its start, in simulated time.
 
-    `setup` are fields of the emulator's Setup. `sees(flight)` says whether a sighting gets through; `delay` is how many
-    steps later a command is followed; one of `sight_every` sightings is taken, and comes `sight_delay` steps late.
+    `setup` are fields of the emulator's Setup. `sees(flight)` returns whether a sighting is delivered. `delay` is the
+    delay of a command, steps. One of `sight_every` sightings is used, with a delay of `sight_delay` steps.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Program with one ROS node: reach_probe.py hear | say WORD | drive | look TOPIC | exchange NAME OTHER.
 
-It hears who commands on cmd_vel, commands, drives ahead by commands that bear their time, or looks at images. To
-exchange is to have a service and images below a name, and to call and look at those of another probe.
+Modes: receive on cmd_vel, command, drive ahead with stamped commands, or receive images. `exchange` serves a service
+and images below a name, and uses those of another probe.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ def exchange(node, name, other):
     def say(_):
         print("answered", flush=True)
 
-    def ask():  # again and again, as whoever is being discovered may miss the first ones
+    def ask():  # repeatedly, since the first ones may precede discovery
         publisher.publish(image)
         if client.service_is_ready():
             client.call_async(Trigger.Request()).add_done_callback(say)

@@ -9,12 +9,12 @@ import yaml
 from own_robots import Pioneer
 from repository import ROOT
 
-#: But an old name, whose file includes the new one.
+#: Except an old name, whose file includes the new one.
 LAUNCH_FILES = sorted(path for path in (ROOT / "launch").glob("*.launch.xml") if path.name != "landing.launch.xml")
 PARTS = sorted((ROOT / "launch" / "parts").glob("*.launch.xml"))  # which launch files include
 
 
-#: Arguments without which a launch file is for no vehicle.
+#: Required arguments of launch files without a default vehicle.
 REQUIRED = {"vehicle.launch.xml": {"robot": "pioneer"}}
 
 
@@ -32,7 +32,7 @@ def executables(section):
 
 NODES = executables("drone_bridge.nodes")
 EXECUTABLES = NODES | executables("drone_bridge.programs")
-#: Where the parameters are of nodes whose module does not have them.
+#: Modules with the parameters of nodes that do not have them in their own module.
 DECLARING = {"recorder": "drone_bridge.tools.recording.settings", "web_bridge": "drone_bridge.tools.web.node"}
 
 

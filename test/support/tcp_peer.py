@@ -12,7 +12,7 @@ from drone_bridge.net.connector import Backoff, LinkCancelledError
 # An unclosed socket is a defect, even if the garbage collector finds it in time.
 NO_LEAKS = pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 
-LONG_S = TIMEOUT_S  # even for what has to happen at once
+LONG_S = TIMEOUT_S  # even for immediate events
 
 
 def has_ipv6():

@@ -2,8 +2,8 @@
 """Velocity flights of drones that are steered by tilt, and their braking, with a fake clock.
 
 The emulated drones are steered by the control laws and translations of their bridges, which see only what the wire
-carries, at the rates of the wire, without sockets. What they compute goes through the codec, as from a bridge: a number
-that the wire can't carry ends the program.
+carries, at the rates of the wire, without sockets. Their commands pass the codec, as from a bridge: an unencodable
+number ends the program.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from drone_bridge.telemetry.topics import TABLE, Signs, command_from_shares
 from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01
-#: From a measurement to the bridge, and from the bridge to the drone.
+#: Delays from a measurement to the bridge, and from the bridge to the drone.
 DELAY_S = 0.01
-FLYING_S = 5.0  # before a drone is told to stop
+FLYING_S = 5.0  # before a drone is stopped
 STOPPING_S = 3.0
 STANDING_S = 10.0
 
@@ -61,7 +61,7 @@ class Vehicle(Protocol):
 
     drone: TiltedDrone
     rate: float  # of commands, Hz
-    hovers: bool  # by itself, when it gets no shares
+    hovers: bool  # by itself, without shares
 
     def advance(self) -> Motion | None:
         """Fly for STEP_S. Return the measurement if one is due."""
@@ -120,7 +120,7 @@ class LandingDrone:
         self._wire = telemetry.DroneConnection()
 
     def advance(self) -> Motion | None:
-        # In whole frames: a command that comes during one is followed from its end on.
+        # In whole frames: a command that arrives during one is applied from its end on.
         self._flown += 1
         if self._flown % round(PERIOD_S / STEP_S):
             return None
@@ -147,7 +147,7 @@ class Moment:
     place: Vector  # m
     velocity: Vector  # m/s
     yaw: float  # rad
-    doubts: tuple[str, ...] = ()  # about what the vehicle reports
+    doubts: tuple[str, ...] = ()  # about the vehicle's reports
 
     @property
     def forward(self) -> float:
@@ -197,7 +197,7 @@ class Stop:
     drift: float  # m, at most, in the 10 s from then on
 
 
-#: Has a vehicle follow velocities by time for so many seconds; returns its state every STEP_S.
+#: Function from velocities by time and a duration to the vehicle's state every STEP_S.
 Fly = Callable[[Any, Callable[[float], BodyVelocity], float], list[Moment]]
 
 

@@ -7,7 +7,7 @@ import json
 import cv2
 
 MIN_SIDE_PX = 44
-#: What is used or read; one that contains another is no overlap.
+#: Controls and texts. Nesting is no overlap.
 USED = (
     *(".stop", ".banner", ".stick", ".stick-value", ".take", ".refusal", ".speed", ".quick button", ".asking"),
     *(
@@ -28,7 +28,7 @@ TEXTS = (
     *(".tabs button", ".panel-head .tools button", ".timeline .time", ".plot .value", ".plot-name", ".keys"),
     *(".speed", "[data-cell=position] strong"),
 )
-#: A notice comes and goes over the rest, but never over these.
+#: Elements that a temporary notice must not cover.
 NEVER_COVERED = (".stop", ".banner", ".summary .cell")
 CANVASES = (".camera canvas", ".scene-view canvas", ".plot canvas")
 
@@ -142,7 +142,7 @@ def faults(browser, width, height, *, steers=True):
 
 def blank(browser, width, height, picture):
     """Return the visible canvases with a single colour, and write a screenshot to `picture`."""
-    seen = boxes(browser, *CANVASES)  # before: what comes meanwhile need not be on the picture
+    seen = boxes(browser, *CANVASES)  # first: later elements need not be on the screenshot
     browser.screenshot(picture)
     pixels = cv2.imread(str(picture))
     wrong = []

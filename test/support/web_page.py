@@ -16,7 +16,7 @@ def grows(browser, selector, attribute, least=3):
     browser.wait(f"Number({element}?.dataset.{attribute} ?? 0) >= {before + least}")
 
 
-#: Whether the helm is ours.
+#: Whether this page has the helm.
 IS_AT_HELM = "document.querySelector('.take').innerText === 'Release the helm'"
 
 

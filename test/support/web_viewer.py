@@ -209,7 +209,7 @@ class Pilot:
 class Network:
     """Connection that can lose all data in both directions, unnoticed by both ends.
 
-    With `forwarded_for`, it is a proxy that says so in each request: for a viewer on another machine.
+    With `forwarded_for`, it is a proxy that reports a viewer on another machine in each request.
     """
 
     def __init__(self, address, forwarded_for=None):

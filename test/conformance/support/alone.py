@@ -58,7 +58,7 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item, kind in zip(items, kinds, strict=True) if kind and kind.name == name]
 
 
-#: What tests have measured, as sentences for the end of the output.
+#: Measured values, as sentences for the end of the output.
 SAID = []
 
 

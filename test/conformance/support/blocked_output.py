@@ -23,7 +23,7 @@ def full_pipe():
 
 if __name__ == "__main__":
     reading, writing = full_pipe()
-    os.set_inheritable(reading, True)  # or there would be nobody who might read
+    os.set_inheritable(reading, True)  # keeps a potential reader
     os.dup2(writing, 1)
     os.dup2(writing, 2)
     os.execvp(sys.argv[1], sys.argv[1:])

@@ -25,13 +25,13 @@ class Commander:
     def __init__(self, domain: int, topics: Sequence[str], heard: Mapping[str, CommandLog] | None = None) -> None:
         """`heard`: records other publishers' commands by topic, with their times of publication."""
         self.is_commanding = False
-        #: How many commands were published on each topic.
+        #: Number of published commands by topic.
         self.published = 0
-        #: Of the last report of each node, all nodes together.
+        #: Counters of the last report of each node, summed.
         self.counts: Counter[str] = Counter()
-        #: How many reports there were of each status.
+        #: Number of reports by status.
         self.reports: Counter[str] = Counter()
-        #: The state of each link by its last report, by the status's name.
+        #: Last reported state of each link, by the status's name.
         self.states: dict[str, str] = {}
         self._context = rclpy.Context()
         rclpy.init(context=self._context, domain_id=domain)
@@ -39,7 +39,7 @@ class Commander:
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._last_reports: dict[str, Counter[str]] = {}
-        # From the system's time to that of time.monotonic; the least delay between the two questions is the best.
+        # Offset from the system's time to time.monotonic, from the pair of readings with the smallest delay.
         self._offset_s = max(time.monotonic() - time.time() for _ in range(10))
         self._node.create_subscription(DiagnosticArray, "/diagnostics", self._take_report, 10)
         self._publishers = [self._node.create_publisher(Twist, topic, 1) for topic in topics]

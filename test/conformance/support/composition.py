@@ -27,7 +27,7 @@ class Composition(Process):
 
     def __exit__(self, kind, *rest):
         if kind is None and self.is_running:
-            assert self.stop(signal.SIGINT) in (0, INTERRUPTED), self.output  # it may just be ending by itself
+            assert self.stop(signal.SIGINT) in (0, INTERRUPTED), self.output  # it may be ending
             assert self.leftovers() == []
         return super().__exit__(kind, *rest)
 
@@ -50,7 +50,7 @@ class Composition(Process):
 def wait_until_recorded(bag, topics, more_bytes=0):
     """Wait until a recorder has written all these topics to its bag, and then a number of bytes more.
 
-    DDS does not always say whose a subscription is, so the graph would tell less.
+    DDS does not always report the owner of a subscription, so the graph is less reliable.
     """
     file = bag / f"{bag.name}.mcap"
     names = [struct.pack("<I", len(topic)) + topic.encode() for topic in topics]

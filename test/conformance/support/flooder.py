@@ -10,13 +10,13 @@ import threading
 
 CONNECTIONS = 5
 CHUNK_BYTES = 64 * 1024
-PAUSE_S = 0.5  # before it connects again: the server may be down, or have no place
+PAUSE_S = 0.5  # before it reconnects: the server may be down or full
 
 
 @contextlib.contextmanager
 def flooding(port, message):
     """Flood a server by a separate process."""
-    from processes import Process  # which the flooding process needs not
+    from processes import Process  # not needed by the flooding process
 
     with Process(sys.executable, __file__, str(port), message.hex()) as flooder:
         flooder.wait_for_line("at it")

@@ -3,7 +3,7 @@
 
 import threading
 
-TIMEOUT_S = 60.0  # for whatever has to happen, on a machine that is slow and busy
+TIMEOUT_S = 60.0  # for any expected event, on a slow and busy machine
 
 
 def wait_until(condition, what, timeout_s=TIMEOUT_S, period_s=0.01):

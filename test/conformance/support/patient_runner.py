@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge` with longer timeouts before it kills a process: patient_runner.py launch FILE.
 
-What is only slow, on a busy machine, is not killed.
+Processes that are merely slow on a busy machine are not killed.
 """
 
 import sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Place on this machine for one run of tests: ROS domains and ports that no other run uses.
 
-Who runs tests takes one of COUNT places, and holds it as long as its process lives: by an abstract socket, which the
-kernel frees whatever happens. Processes that it starts find the number in the environment, and use the same place.
+A test run reserves one of COUNT places for the lifetime of its process, by an abstract socket, which the kernel always
+releases. Child processes find the number in the environment, and use the same place.
 """
 
 import os
@@ -23,7 +23,7 @@ def number() -> int:
     """Return the number of this process's place. If none was given, reserve a free one.
 
     Raises:
-        RuntimeError: all places are taken.
+        RuntimeError: all places are in use.
     """
     if VARIABLE not in os.environ:
         os.environ[VARIABLE] = str(_take())

@@ -144,7 +144,7 @@ class Process:
                 self._child.kill()
                 self._child.wait(patience_s)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._child.pid, signal.SIGKILL)  # what it may have started itself
+            os.killpg(self._child.pid, signal.SIGKILL)  # its own child processes
         self._reader.join(patience_s)
         self._child.stdout.close()
 
@@ -156,7 +156,7 @@ class Process:
         self.end()
         if kind is not None:
             print(self.output)  # pytest shows it with the failure
-        # Whatever a test is about: a program that is asked to end does so, in time and cleanly.
+        # In any test, a terminated program must end in time and cleanly.
         if was_running and kind is None:
             assert self._child.returncode == 0, f"ended with {self._child.returncode}:\n{self.output}"
 

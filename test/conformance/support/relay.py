@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Relay between a bridge and its vehicle, which reads every command, and corrupts the vehicle's data on request.
 
-A fault lasts until `heal`. Connections that had one are closed then, as their streams are corrupt.
+A fault lasts until `heal`, which closes affected connections, since their streams are corrupt.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 
-#: Reads a bridge's data on one connection; yields for each command whether it is neutral.
+#: Function from a bridge's data on one connection to one bool per command: whether it is neutral.
 CommandReader = Callable[[bytes], Iterable[bool]]
 
 GARBAGE = "garbage"
@@ -26,9 +26,9 @@ CUT = "cut"
 UNREACHABLE = "unreachable"
 STREAM_FAULTS = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD, TRICKLE, CUT, UNREACHABLE)
 DATAGRAM_FAULTS = (GARBAGE, TRUNCATED, HALF_OPEN, FLOOD)
-#: How many commands a log keeps.
+#: Maximum number of commands in a log.
 MAX_COMMANDS = 3000
-#: Within which what was sent has to be read.
+#: Timeout for reading sent data.
 CATCHING_UP_S = 60.0
 _PIECE_BYTES = 65536
 _TICK_S = 0.1
@@ -84,8 +84,8 @@ class CommandLog:
     def becomes_neutral(self, since_s: float, within_s: float, patience_s: float) -> float | None:
         """Return for how long the vehicle was moved after a time. None if longer than allowed.
 
-        A vehicle that gets no command meanwhile, such as one that is just starting, has to get a neutral one next. So
-        has one that asks for each step, and could not ask again.
+        A vehicle without a command meanwhile, such as one that is starting, must get a neutral one next. So must a
+        vehicle that requests each step, and could not request another.
         """
         limit_s = since_s + within_s
         time.sleep(max(0.0, limit_s - time.monotonic()))
@@ -114,7 +114,7 @@ class Relay:
         self._vehicle_begins = vehicle_begins
         self._random = random.Random(1)
         self._closing = threading.Event()
-        # Each thread that reads from the bridge, and the last call of catch_up that it had nothing left to read for.
+        # Threads that read from the bridge, with the last call of catch_up for which they had no data left.
         self._read: dict[object, int] = {}
         self._calls = 0
         self._has_read = threading.Condition()
@@ -174,7 +174,7 @@ class Relay:
         try:
             for is_neutral in reader(data):
                 self._commands.note(is_neutral)
-        except Exception as error:  # commands that a vehicle can't read are the faults looked for
+        except Exception as error:  # undecodable commands are the faults under test
             self._commands.malformed.append(f"{type(error).__name__}: {error}")
 
 
@@ -222,7 +222,7 @@ class StreamRelay(Relay):
         while not self._closing.is_set():
             call = self._calls
             readable, _, _ = select.select([near, far], [], [], self._patience_s(near))
-            # Looked at afterwards, as a fault may end meanwhile: then nothing more is passed on.
+            # Checked afterwards, since a fault may end meanwhile: then nothing more is forwarded.
             if self.fault in (CUT, UNREACHABLE):
                 self.has_spoiled.set()
                 return
@@ -235,7 +235,7 @@ class StreamRelay(Relay):
                     near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
                     return
                 self._record(reader, data)
-                if self.fault == HALF_OPEN:  # a vehicle that waits for this command sends nothing more
+                if self.fault == HALF_OPEN:  # a vehicle that waits for this command sends no more
                     self.has_spoiled.set()
                 else:
                     far.sendall(data)
@@ -267,7 +267,7 @@ class DatagramRelay(Relay):
         self._near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._near.bind(("127.0.0.1", 0))
         self.port = self._near.getsockname()[1]
-        #: The bridge's port for what comes unasked; None where there is only the one that it sends from.
+        #: The bridge's port for unsolicited data. None: only its sending port.
         self.flooded_port: int | None = far_port if vehicle_begins else None
         self._far_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._far_socket.bind(("127.0.0.1", 0))
@@ -295,7 +295,7 @@ class DatagramRelay(Relay):
                         target = self._far if end is self._near else beginner
                         if target and data and self.fault != HALF_OPEN:
                             (self._far_socket if end is self._near else self._near).sendto(data, target)
-                if self.fault == HALF_OPEN:  # the bridge's data are held back as well
+                if self.fault == HALF_OPEN:  # delays the bridge's data as well
                     self.has_spoiled.set()
                 flooded = beginner if self.flooded_port is None else ("127.0.0.1", self.flooded_port)
                 if flooded and self.fault in (FLOOD, GARBAGE):

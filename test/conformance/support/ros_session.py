@@ -30,9 +30,9 @@ LEADS_TO = {
 }
 
 
-#: What a node says of a request that may have waited while its process stood still.
+#: Text of a refusal of a request that may be stale after a stall.
 CALL_AGAIN = "call it again"
-#: In which a service finds a client that has found it.
+#: Time for a service to discover a client that has discovered it.
 FINDING_S = 3.0
 
 
@@ -75,7 +75,7 @@ class RosSession:
     def _close(self):
         for node in self._others:
             node.leave()
-        # The node may be destroyed only when nothing spins it any more.
+        # The node may be destroyed only when it is no longer spun.
         self._executor.shutdown()
         self._thread.join()
         for node in (self.node, *self._others, *self._idle_nodes):
@@ -148,7 +148,7 @@ class RosSession:
     def call_successor(self, service_type, name, request):
         """Call until one call is answered, since services of a killed node stay in the graph for a while.
 
-        Again where the node was held up at its start, and says so.
+        Also repeated if the node reports a stall at its start.
         """
         client, calls = self.node.create_client(service_type, name), []
 
@@ -163,7 +163,7 @@ class RosSession:
         client = self.node.create_client(service_type, name)
         assert client.wait_for_service(timeout_s), f"no service {name}"
         if (answer := self.answer(client, request, timeout_s)) is None:
-            # Which tells whether the request was lost, or the answer.
+            # Shows whether the request or the response was lost.
             again = self.answer(client, request, 10.0)
             raise AssertionError(f"{name} did not answer within {timeout_s} s; asked once more it said: {again}")
         return answer

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Subjects of tests and campaigns: each bridge and server in operation, with its environment, as processes.
 
-What reached a vehicle is judged at the wire, by the relay before it. A server's vehicle is a ROS one: there `cmd_vel`
-is judged.
+Commands are judged on the wire, by the relay before a vehicle. A server's vehicle is in ROS, so `cmd_vel` is judged.
 """
 
 import json
@@ -27,7 +26,7 @@ from drone_bridge.ros.shared_memory import make_room
 COMMAND_TIMEOUT_S = 0.5
 START_TIMEOUT_S = 60.0
 LOOPBACK = "127.0.0.1"
-#: What makes an emulated vehicle light, or answer from the start, by protocol: options of its emulator, and parameters
+#: Settings that make an emulated vehicle cheap, or responsive at once, by protocol: emulator options, and parameters
 #: of the bridge.
 LIGHT: Mapping[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {
     "testbed": ({"rate": 20, "width": 64, "height": 48}, {"attitude_layout": "pose"}),
@@ -38,7 +37,7 @@ LIGHT: Mapping[str, tuple[Mapping[str, Value], Mapping[str, Value]]] = {
     "robot": ({"sensor-period": 0.1}, {}),
     "dronegui": ({"no-video": True}, {}),
 }
-#: Whose vehicles ask for each step of their motion, so that nothing moves them until they have asked again.
+#: Protocols whose vehicles request each step of their motion, and do not move before the next request.
 ASKING = ("testbed",)
 COMMAND_TOPICS = ("cmd_vel", "cmd_vel_stamped", "cmd_rates", "cmd_axes")
 PLAN = "600s forward 0.3 turn 0.3"
@@ -109,9 +108,9 @@ class Subject:
     """Program under test, in its own ROS domain and namespace."""
 
     family = ""
-    role = ""  # of the program among those that are started
+    role = ""  # index of the program among the started ones
     speaks_itself = True  # to the vehicle
-    #: Whether nobody reads the program's output, as in a terminal after Ctrl-S.
+    #: Whether the program's output is blocked, as in a terminal after Ctrl-S.
     is_output_blocked = False
 
     def __init__(self, name: str, domain: int, scratch: Path, vehicles: Sequence[Vehicle] = ()) -> None:
@@ -119,7 +118,7 @@ class Subject:
         self.program: Any = None
         self.emulators: dict[Vehicle, Any] = {}
         self.logs = [vehicle.commands for vehicle in vehicles]
-        self.port = 0  # where strangers can reach it
+        self.port = 0  # reachable by other peers
         self._domain, self._scratch = domain, scratch
         self._commander: Commander | None = None
         self._started: list[Any] = []
@@ -285,16 +284,16 @@ class ServerSubject(Subject):
         self.logs = [CommandLog()]
         own = {each.parameter: free_port() for each in kind.ports}
         self.parameters: dict[str, Value] = {"host": LOOPBACK, "command_timeout": COMMAND_TIMEOUT_S, **own}
-        if "role" in kind.emulated:  # of the bridge; the server has the other one
+        if "role" in kind.emulated:  # role of the bridge
             self.parameters["role"] = "listen" if kind.emulated["role"] == "connect" else "connect"
-        if kind.ports[0].side is Side.VEHICLE:  # else it is the server that calls
+        if kind.ports[0].side is Side.VEHICLE:  # otherwise, the server connects
             self.port = own[kind.ports[0].parameter]
         self.operator: Any = None
         self._is_commanded = False
 
     @property
     def faults(self) -> tuple[str, ...]:
-        return ()  # the relay is not before what is disturbed
+        return ()  # the relay is not in front of the program under test
 
     def start_surroundings(self) -> None:
         elsewhere = [word for name in COMMAND_TOPICS for word in ("-r", f"{name}:=of_others/{name}")]

@@ -15,8 +15,8 @@ _DROP_ALL = struct.pack("HBBI", 0x06, 0, 0, 0)  # the one instruction of a packe
 def vanish(connected):
     """Stop a socket from receiving and acknowledging, as if its machine had lost its power.
 
-    Whoever has the other end sees neither a FIN nor a RST: the connection is half-open. It is up to the test to say
-    nothing more on it, and to close it when the other end has given it up.
+    The other end sees neither a FIN nor a RST: the connection is half-open. The test must not send on it any more, and
+    close it when the other end has dropped it.
     """
     instructions = ctypes.create_string_buffer(_DROP_ALL)
     program = struct.pack("HL", 1, ctypes.addressof(instructions))

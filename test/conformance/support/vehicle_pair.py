@@ -13,14 +13,14 @@ from drone_bridge.kind import kinds
 
 COMMAND_TIMEOUT_S = subjects.COMMAND_TIMEOUT_S
 QUEUED_COMMANDS = 30
-SETTLING_ROUNDS = 10  # in each of which a command ends several times over
+SETTLING_ROUNDS = 10  # each longer than several timeouts of a command
 DOMAIN = int(os.environ["ROS_DOMAIN_ID"])
 
 
 def assert_neutral(commands):
     """Assert that a neutral command is or becomes the last one.
 
-    It may have been said before whatever it was to follow, where the machine kept who commands waiting.
+    It may precede the event that it should follow, if the machine stalled the commander.
     """
     wait_until(lambda: not commands.is_moving, "a neutral last word")
 

@@ -16,7 +16,7 @@ pytestmark = NO_LEAKS
 
 def test_connecting_can_be_cancelled(cancellation, connector, unresponsive_port):
     opening = Task(connector(unresponsive_port, pytest.fail).open)
-    threading.Event().wait(0.05)  # whether it is in connect by now can't be seen from outside
+    threading.Event().wait(0.05)  # entering connect is not observable
     assert_ends_when_cancelled(opening, cancellation)
 
 

@@ -221,7 +221,7 @@ def test_a_peer_that_has_closed_and_does_not_read_costs_no_time(closing, monkeyp
     port.send(bytes(32 << 20), peer)
     client.shutdown(socket.SHUT_WR)
     port.disconnect(peer)
-    time.sleep(0.2)  # in which it would be looked at thousands of times
+    time.sleep(0.2)  # a busy loop would poll it thousands of times
     assert len(calls) < 20
 
 
