@@ -11,32 +11,32 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from drone_bridge.described import described
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.observed_motion import ObservedMotion, Triple
+from drone_bridge.parameter_fields import parameter
 
 
 @dataclass(frozen=True, slots=True)
 class LimitParameters:
     """Limits of a vehicle. Zero means no limit."""
 
-    max_speed: float = described(0.0, "Maximum speed that cmd_vel may ask for, m/s; 0: no limit.", 0.0, 1000.0)
-    max_height: float = described(
+    max_speed: float = parameter(0.0, "Maximum speed that cmd_vel may ask for, m/s; 0: no limit.", 0.0, 1000.0)
+    max_height: float = parameter(
         0.0, "Height above the ground, or the start where that is not known, at which climbing ends, m; 0: no limit.",
         0.0, 1000.0,
     )  # fmt: skip
-    fence_radius: float = described(
+    fence_radius: float = parameter(
         0.0, "Radius of a cylinder about the start that cmd_vel does not leave, m; 0: none.", 0.0, 100000.0
     )
-    odometry_timeout: float = described(
+    odometry_timeout: float = parameter(
         0.5, "Seconds without odometry after which a vehicle with a fence or a maximum height gets the neutral "
         "command.", 0.1, 60.0,
     )  # fmt: skip
-    land_after: float = described(0.0, "Seconds of that after which a drone lands, if it can; 0: never.", 0.0, 3600.0)
-    low_battery: float = described(
+    land_after: float = parameter(0.0, "Seconds of that after which a drone lands, if it can; 0: never.", 0.0, 3600.0)
+    low_battery: float = parameter(
         0.0, "Share of the battery's charge below which, for 2 s, is warned; 0: never.", 0.0, 1.0
     )
-    land_on_low_battery: bool = described(False, "Whether a drone lands then, if it can, and does not take off.")
+    land_on_low_battery: bool = parameter(False, "Whether a drone lands then, if it can, and does not take off.")
 
     @property
     def of_places(self) -> tuple[str, ...]:

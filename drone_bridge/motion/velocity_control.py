@@ -18,12 +18,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, hover
 from drone_bridge.motion.judged_position import JudgedPosition
 from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
+from drone_bridge.parameter_fields import parameter
 
 LONGEST_STEP_S = 1.0  # between measurements; a longer one restarts the estimate
 _LONGEST_FLOWN_STEP_S = 0.25  # measurements that are farther apart can't hold a velocity
@@ -46,10 +46,10 @@ _DECIMALS = 9
 class VelocityParameters:
     """Limits and gains of the velocity control."""
 
-    max_speed: float = described(5.0, "Maximum horizontal speed, m/s.", 0.1, 50.0)
-    max_climb_speed: float = described(2.5, "Maximum climb and sink rate, m/s.", 0.1, 50.0)
-    max_acceleration: float = described(4.0, "Maximum acceleration, horizontal and vertical, m/s^2.", 0.1, 50.0)
-    max_tilt: float = described(0.5, "Maximum tilt, rad.", 0.05, 1.2)
+    max_speed: float = parameter(5.0, "Maximum horizontal speed, m/s.", 0.1, 50.0)
+    max_climb_speed: float = parameter(2.5, "Maximum climb and sink rate, m/s.", 0.1, 50.0)
+    max_acceleration: float = parameter(4.0, "Maximum acceleration, horizontal and vertical, m/s^2.", 0.1, 50.0)
+    max_tilt: float = parameter(0.5, "Maximum tilt, rad.", 0.05, 1.2)
     max_turn_rate: float = 4.0  # rad/s, roll and pitch
     velocity_gain: float = 3.0  # 1/s
     position_gain: float = 1.0  # 1/s, on the distance to the reference

@@ -24,9 +24,9 @@ from drone_bridge.programs.options import ProgramParser, add_run, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.robot_class.body import Body
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.output import SessionOutput
 from drone_bridge.robot_class.robot import Robot, Telemetry
 from drone_bridge.robot_class.robot_session import RobotSession
+from drone_bridge.robot_class.session_output import SessionOutput
 from drone_bridge.wire.addresses import address_name
 
 STEP_S = 0.02

@@ -26,8 +26,8 @@ from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.robot_class.client_session import ClientSession
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.links import client_link
-from drone_bridge.robot_class.output import SessionOutput
 from drone_bridge.robot_class.robot import Robot, Telemetry
+from drone_bridge.robot_class.session_output import SessionOutput
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Outcome
 from drone_bridge.wire.addresses import address_name

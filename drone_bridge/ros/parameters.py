@@ -15,7 +15,7 @@ from rclpy.exceptions import ParameterException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from drone_bridge.described import MEANING, RANGE
+from drone_bridge.parameter_fields import MEANING, RANGE
 from drone_bridge.ros.parameter_files import unknown
 
 UNCONFIGURED = "unconfigured"
@@ -205,14 +205,14 @@ def _is_empty_list(value: Any) -> bool:
     return isinstance(value, (list, tuple, array)) and not len(value)
 
 
-# Dataclasses with described fields as ROS parameters.
+# Dataclasses with parameter fields as ROS parameters.
 
 
 T = TypeVar("T")
 
 
 def declarations(parameters: type, prefix: str) -> tuple[ParameterDeclaration, ...]:
-    """Return a declaration, named `prefix`.field, of each described field. The other fields are constants."""
+    """Return a declaration, named `prefix`.field, of each parameter field. The other fields are constants."""
     return tuple(
         ParameterDeclaration(
             f"{prefix}.{item.name}",

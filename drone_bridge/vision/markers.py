@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from drone_bridge.described import described
+from drone_bridge.parameter_fields import parameter
 
 HALF_CONFIDENT_DEVIATION = 0.5  # m, at which a sighting has a confidence of a half
 
@@ -18,9 +18,9 @@ class MarkerParameters:
     Raises ValueError unless each marker has a side above 0.
     """
 
-    marker_dictionary: str = described("DICT_4X4_50", "The pad's ArUco dictionary, by OpenCV's name.")
-    marker_ids: tuple[int, ...] = described((16, 1), "IDs of the markers around the pad's centre.")
-    marker_sides: tuple[float, ...] = described((0.72, 0.12), "Side lengths of the markers, black border included, m.")
+    marker_dictionary: str = parameter("DICT_4X4_50", "The pad's ArUco dictionary, by OpenCV's name.")
+    marker_ids: tuple[int, ...] = parameter((16, 1), "IDs of the markers around the pad's centre.")
+    marker_sides: tuple[float, ...] = parameter((0.72, 0.12), "Side lengths of the markers, black border included, m.")
 
     def __post_init__(self) -> None:
         if len(self.marker_ids) != len(self.marker_sides):

@@ -7,7 +7,7 @@ import socket
 import pytest
 from patience import TIMEOUT_S, wait_until
 
-from drone_bridge.dronegui.ports import RETRY_S, PeerWithLatePort, PortWithOutlet
+from drone_bridge.dronegui.ports import RETRY_S, NavdataPeer, PortWithOutlet
 from drone_bridge.net import datagram_link
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import LinkCancelledError, LinkError, LinkRefusedError
@@ -47,7 +47,7 @@ def taken(closing):
 
 
 def link_to(peer, state_port, closing, said, clock=None):
-    made = PeerWithLatePort(
+    made = NavdataPeer(
         HOST,
         peer.getsockname()[1],
         state_port,

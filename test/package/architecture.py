@@ -13,10 +13,10 @@ KITS = {
     "wire": set(),
     "session": {"wire", "motion"},
     "net": {"wire", "session"},
-    "motion": {"wire", "described"},
-    "vision": {"wire", "motion", "described"},
+    "motion": {"wire", "parameter_fields"},
+    "vision": {"wire", "motion", "parameter_fields"},
     "programs": {"wire", "net", "motion", "standard_files"},
-    "ros": {"wire", "net", "session", "motion", "vision", "described", "msg", "srv", "standard_files"},
+    "ros": {"wire", "net", "session", "motion", "vision", "parameter_fields", "msg", "srv", "standard_files"},
 }
 # What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
 PROTOCOLS = OWN

@@ -100,7 +100,7 @@ def test_a_server_that_dies_of_closed_connections_survives_its_own_suspension(ro
         process.wait_for_line("has not answered")
         time.sleep(1.0)  # after which a bridge would have closed it
         emulator.send(signal.SIGCONT)
-        process.wait_for_line("answers again")
+        process.wait_for_line("responds again")
         odom.clear()
         odom.wait()
         command = Twist(linear=Vector3(x=1.0))

@@ -19,8 +19,8 @@ from drone_bridge.controllers.rover_patterns import Limits, approach
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
-from drone_bridge.described import described
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.ros.wheel_odometry import Pose
 
 # A vehicle is at rest if its height changes by at most STANDING_M in STANDING_S.
@@ -32,22 +32,22 @@ STANDING_S = 1.0
 class GoalParameters:
     """Speeds, gains and tolerances."""
 
-    position_tolerance: float = described(0.1, "Distance within which a goal without one is reached, m.", 0.01, 100.0)
-    yaw_tolerance: float = described(0.1, "Angle within which the heading of a goal is reached, rad.", 0.01, math.pi)
+    position_tolerance: float = parameter(0.1, "Distance within which a goal without one is reached, m.", 0.01, 100.0)
+    yaw_tolerance: float = parameter(0.1, "Angle within which the heading of a goal is reached, rad.", 0.01, math.pi)
     settle_time: float = 1.0  # seconds within both tolerances before a goal counts as reached
-    max_speed: float = described(1.0, "Speed where a goal names none, m/s.", 0.01, 100.0)
-    max_climb_speed: float = described(0.5, "Maximum climb and sink rate, m/s.", 0.01, 100.0)
-    max_turn_rate: float = described(0.5, "Radians per second.", 0.01, 20.0)
-    position_gain: float = described(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
+    max_speed: float = parameter(1.0, "Speed where a goal names none, m/s.", 0.01, 100.0)
+    max_climb_speed: float = parameter(0.5, "Maximum climb and sink rate, m/s.", 0.01, 100.0)
+    max_turn_rate: float = parameter(0.5, "Radians per second.", 0.01, 20.0)
+    position_gain: float = parameter(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
     yaw_gain: float = 1.0  # turn rate per angle left, 1/s
-    landing_speed: float = described(0.3, "Sink rate where no service land is offered, m/s.", 0.01, 10.0)
-    odometry_timeout: float = described(
+    landing_speed: float = parameter(0.3, "Sink rate where no service land is offered, m/s.", 0.01, 10.0)
+    odometry_timeout: float = parameter(
         0.5, "Seconds without odometry after which the vehicle is commanded to stand until it comes again.", 0.05, 60.0
     )
-    patience: float = described(
+    patience: float = parameter(
         5.0, "Seconds for which a goal waits for odometry, and for a transform of its frame.", 0.1, 600.0
     )
-    stuck_time: float = described(
+    stuck_time: float = parameter(
         15.0, "Seconds of coming no nearer after which a goal is given up, as at a fence.", 1.0, 3600.0
     )
     answer_time: float = 20.0  # timeout of the services takeoff and land, seconds

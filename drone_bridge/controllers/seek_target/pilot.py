@@ -25,11 +25,11 @@ import numpy as np
 from drone_bridge.controllers.seek_target.sphere_detector import Outline, SphereDetector
 from drone_bridge.controllers.seek_target.steering import Steering
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
-from drone_bridge.described import described
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, braking_profile
 from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.quaternions import MeasuredAttitude, Quaternion, rotated
+from drone_bridge.parameter_fields import parameter
 from drone_bridge.vision.pinhole import Image, Pinhole
 
 
@@ -40,34 +40,34 @@ class SeekParameters:
     Raises ValueError for a holding point inside the target or beyond reach_distance, and for an invalid colour.
     """
 
-    target_colour: tuple[int, ...] = described((255, 0, 0), "Red, green, blue of the target, each 0 to 255.")
-    colour_tolerance: int = described(10, "Tolerance of each colour channel.", 0, 255)
-    background_level: int = described(
+    target_colour: tuple[int, ...] = parameter((255, 0, 0), "Red, green, blue of the target, each 0 to 255.")
+    colour_tolerance: int = parameter(10, "Tolerance of each colour channel.", 0, 255)
+    background_level: int = parameter(
         200, "Pixels with all channels at or above this are background; 0: everything but the target.", 0, 255
     )
-    target_radius: float = described(0.5, "Radius of the target, m.", 0.01, 100.0)
-    target_radius_deviation: float = described(
+    target_radius: float = parameter(0.5, "Radius of the target, m.", 0.01, 100.0)
+    target_radius_deviation: float = parameter(
         0.005, "Relative deviation of the radius; about 1 when it is not known, then stereo decides.", 0.0, 10.0
     )
-    hold_distance: float = described(
+    hold_distance: float = parameter(
         0.0,
         "Distance from the target's centre at which to stop, m; 0: where the camera sees its outline, and clearance "
         "from its surface at least.",
         0.0,
         100.0,
     )
-    reach_distance: float = described(
+    reach_distance: float = parameter(
         0.0,
         "Distance from the target's centre within which it counts as reached, m; 0: 0.1 m more than hold_distance.",
         0.0,
         100.0,
     )
     clearance: float = 0.15  # room to keep to the target's surface, m
-    max_speed: float = described(4.0, "Horizontal speed limit, m/s.", 0.1, 50.0)
-    max_climb_speed: float = described(2.5, "Climb and sink rate limit, m/s.", 0.1, 50.0)
+    max_speed: float = parameter(4.0, "Horizontal speed limit, m/s.", 0.1, 50.0)
+    max_climb_speed: float = parameter(2.5, "Climb and sink rate limit, m/s.", 0.1, 50.0)
     max_deceleration: float = 3.0  # deceleration on which braking distances are based, m/s^2
     max_acceleration: float = 5.0  # sideways acceleration limit, m/s^2
-    max_tilt: float = described(math.radians(30), "Tilt limit, rad.", 0.05, 1.2)
+    max_tilt: float = parameter(math.radians(30), "Tilt limit, rad.", 0.05, 1.2)
     max_turn_rate: float = 4.0  # roll and pitch rate limit, rad/s
     search_yaw_rate: float = 2.0  # yaw rate while looking around, rad/s
     search_height: float = 3.0  # change of height for each further turn of the search, m

@@ -11,9 +11,9 @@ import numpy as np
 
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
-from drone_bridge.described import described
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.matrices import Vector, limited
+from drone_bridge.parameter_fields import parameter
 
 # Largest share of the speed for the return to the line, so that some remains along it.
 MAX_ACROSS = 0.7
@@ -27,17 +27,17 @@ EFFECT_S = 30.0
 class WaypointParameters:
     """Speeds, gains and tolerances."""
 
-    position_tolerance: float = described(0.3, "Distance within which a waypoint is reached, m.", 0.001, 100.0)
-    yaw_tolerance: float = described(
+    position_tolerance: float = parameter(0.3, "Distance within which a waypoint is reached, m.", 0.001, 100.0)
+    yaw_tolerance: float = parameter(
         0.15, "Angle from its yaw within which a waypoint is reached, rad.", 0.001, math.pi
     )
-    max_speed: float = described(0.5, "Maximum speed, m/s.", 0.001, 100.0)
-    max_climb_speed: float = described(0.5, "Maximum climb and sink rate, m/s.", 0.001, 100.0)
-    max_turn_rate: float = described(0.5, "Radians per second.", 0.001, 20.0)
-    position_gain: float = described(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
+    max_speed: float = parameter(0.5, "Maximum speed, m/s.", 0.001, 100.0)
+    max_climb_speed: float = parameter(0.5, "Maximum climb and sink rate, m/s.", 0.001, 100.0)
+    max_turn_rate: float = parameter(0.5, "Radians per second.", 0.001, 20.0)
+    position_gain: float = parameter(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
     yaw_gain: float = 1.0  # turn rate per angle left, 1/s
-    loop: bool = described(False, "Continue with the first waypoint after the last one.")
-    odometry_timeout: float = described(
+    loop: bool = parameter(False, "Continue with the first waypoint after the last one.")
+    odometry_timeout: float = parameter(
         0.5, "Seconds without odometry after which the vehicle is stopped on its way to a place.", 0.05, 60.0
     )
 

@@ -316,7 +316,7 @@ class ConnectedClient:
         (answer,) = yield from exchange.wait_for(exchange.send(sim.Reassure(), channel=exchange.streams))
         self.is_proven = isinstance(answer, sim.Ok)
         self.heading.watched_since_s = exchange.now_s
-        yield from keeper.settle(sent)
+        yield from keeper.await_answers(sent)
         yield from keeper.renew_camera_streams()
         (listed,) = yield from exchange.wait_for(listing)
         if isinstance(listed, sim.EntitiesListed):

@@ -51,18 +51,18 @@ class ItemKeeper:
     def restore(self, entity: int) -> Procedure[None]:
         """Request all missing items that depend on an entity. Refusals are logged."""
         sent = self.send_missing(entity)
-        yield from self.settle(sent)
+        yield from self.await_answers(sent)
         if any(isinstance(item, Camera) for item, _ in sent):
             yield from self.renew_camera_streams()
         else:
             yield from self._ask_for_camera_streams(entity)
 
     def send_missing(self, entity: int | None = None) -> list[tuple[DesiredItem, Pending]]:
-        """Request all missing items except streams of cameras, or those of an entity. Call `settle` next."""
+        """Request all missing items except streams of cameras, or those of an entity. Call `await_answers` next."""
         missing = [item for item in self.items if item.id is None and not isinstance(item, CameraStream)]
         return [(item, self._send(item)) for item in missing if entity is None or entity in item.entities]
 
-    def settle(self, sent: list[tuple[DesiredItem, Pending]]) -> Procedure[None]:
+    def await_answers(self, sent: list[tuple[DesiredItem, Pending]]) -> Procedure[None]:
         """Wait for the answers, and log each refusal once."""
         for item, pending in sent:
             (answer,) = yield from self._exchange.wait_for(pending)
@@ -90,7 +90,7 @@ class ItemKeeper:
             if isinstance(stream, CameraStream) and stream.id is None and stream.camera_id is not None
         ]
         wanted = [stream for stream in wanted if entity is None or entity in stream.entities]
-        yield from self.settle([(stream, self._send(stream)) for stream in wanted])
+        yield from self.await_answers([(stream, self._send(stream)) for stream in wanted])
 
     def place(self, camera: Camera) -> None:
         """Publish the pose of a camera."""

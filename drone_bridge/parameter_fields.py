@@ -8,7 +8,7 @@ MEANING = "meaning"
 RANGE = "range"
 
 
-def described(default: Any, meaning: str, low: float | None = None, high: float | None = None) -> Any:
+def parameter(default: Any, meaning: str, low: float | None = None, high: float | None = None) -> Any:
     """Return a dataclass field with a default, a description that names the unit, and an optional range."""
     bounds = None if low is None or high is None else (low, high)
     return field(default=default, metadata={MEANING: meaning, RANGE: bounds})
