@@ -66,7 +66,7 @@ class _Wish(SessionOutput):
         self.outcome = outcome
 
 
-class Client(Operator):
+class ScriptedClient(Operator):
     """Operator that follows a plan by a client's session."""
 
     def __init__(self, robot: type[Robot], link: Link, options: argparse.Namespace, cancellation: Cancellation) -> None:
@@ -144,7 +144,7 @@ def operate(
         state_port=options.state_port if robot.state_port else 0,
         serial=options.serial if robot.transport == "tcp" else "",
     )
-    Client(robot, link, options, cancellation).run()
+    ScriptedClient(robot, link, options, cancellation).run()
     return 0
 
 

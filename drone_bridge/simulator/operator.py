@@ -35,7 +35,7 @@ ANSWER_TIMEOUT_S = 10.0
 STREAMED = (Attribute.POSITION, Attribute.VELOCITY, Attribute.ORIENTATION, Attribute.ANGULAR_VELOCITY)
 
 
-class Client:
+class OperatorConnection:
     """Connection that sends requests, waits for answers, and queues other messages."""
 
     def __init__(self, stream: OneStream) -> None:
@@ -78,7 +78,14 @@ class ScriptedClient(Operator):
 
     period_s = SEND_PERIOD_S
 
-    def __init__(self, requests: Client, streams: Client, vehicle: int, plan: Plan, cancellation: Cancellation) -> None:
+    def __init__(
+        self,
+        requests: OperatorConnection,
+        streams: OperatorConnection,
+        vehicle: int,
+        plan: Plan,
+        cancellation: Cancellation,
+    ) -> None:
         super().__init__(plan, cancellation)
         self._requests, self._streams, self._vehicle = requests, streams, vehicle
         #: Simulated seconds per second of the wall clock. Plans use simulated time.
@@ -173,7 +180,7 @@ def _numbers(values: Any) -> str:
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
     """Follow the plan. Raises LinkError if the connection is lost."""
     with contextlib.suppress(LinkCancelledError):
-        requests, streams = (Client(_connected(options, cancellation, stack)) for _ in range(2))
+        requests, streams = (OperatorConnection(_connected(options, cancellation, stack)) for _ in range(2))
         print_event(f"connected to {address_name(options.host, options.port)}")
         ScriptedClient(requests, streams, VEHICLE, options.plan, cancellation).run()
     return 0

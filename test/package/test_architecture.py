@@ -10,16 +10,16 @@ from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 
 from drone_bridge.kind import OWN
 
-ALL_KITS = {*KITS, "action", "described", "kind", "msg", "srv", "standard_files"}
+ALL_KITS = {*KITS, "action", "parameter_fields", "kind", "msg", "srv", "standard_files"}
 ALLOWED = {
     **KITS,
     "__init__": set(),
-    "described": set(),
+    "parameter_fields": set(),
     "kind": set(),
     "protocols": {"wire"},
     "standard_files": set(),
     "robot_class": ALL_KITS,
-    "controllers": {"session", "ros", "motion", "vision", "wire", "described", "action", "msg", "srv"},
+    "controllers": {"session", "ros", "motion", "vision", "wire", "parameter_fields", "action", "msg", "srv"},
     "tools": ALL_KITS,
     "vehicle": {"ros", "motion", "action"},
 }

@@ -86,7 +86,7 @@ def test_bridges_of_datagrams_load_no_tcp(loaded):
 
 # A machine without ROS: protocols, links and emulators import there, and nothing that needs it.
 
-WITHOUT_ROS = {"kind", "described", *KITS} - {"ros"}
+WITHOUT_ROS = {"kind", "parameter_fields", *KITS} - {"ros"}
 PARTS_WITHOUT_ROS = {
     *("__init__", "cameras", "conversation", "codec", "device", "discovery", "emulator", "operator", "ports"),
     *("session", "video"),

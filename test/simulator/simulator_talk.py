@@ -15,7 +15,12 @@ from drone_bridge.session.session import Close, Note, Outcome, Publish, Send
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute
 from drone_bridge.simulator.session.client import ClientSession
-from drone_bridge.simulator.session.desired_items import Camera, CameraStream, EntityStream, Trigger
+from drone_bridge.simulator.session.desired_items import (
+    DesiredCamera,
+    DesiredCameraStream,
+    DesiredEntityStream,
+    DesiredTrigger,
+)
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
@@ -52,9 +57,14 @@ class Arbiter:
 
 def desired():
     """Return the configured items: streams, a camera with the buoy as its target, and a trigger."""
-    camera = Camera("front", FRONT)
-    streams = [EntityStream(entity, 1) for entity in (VEHICLE, BUOY)]
-    return [*streams, camera, CameraStream(camera, BUOY, 2), Trigger("near", sim.CollisionTrigger(0, 1, 0.5))]
+    camera = DesiredCamera("front", FRONT)
+    streams = [DesiredEntityStream(entity, 1) for entity in (VEHICLE, BUOY)]
+    return [
+        *streams,
+        camera,
+        DesiredCameraStream(camera, BUOY, 2),
+        DesiredTrigger("near", sim.CollisionTrigger(0, 1, 0.5)),
+    ]
 
 
 class SimulatorTalk(SessionTalk):

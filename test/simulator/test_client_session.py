@@ -15,7 +15,7 @@ from drone_bridge.simulator.codec import Attribute, ItemType
 from drone_bridge.simulator.session import connected_client, procedures
 from drone_bridge.simulator.session.client import CONNECTED, ENDED, NOT_CONNECTED, SUSPENDED
 from drone_bridge.simulator.session.connected_client import MAX_CALLS, PROBE_AFTER_S
-from drone_bridge.simulator.session.desired_items import EntityStream
+from drone_bridge.simulator.session.desired_items import DesiredEntityStream
 from drone_bridge.simulator.session.events import (
     BodyToModelKnown,
     CameraPlaced,
@@ -557,7 +557,7 @@ def test_calls_to_a_suspended_simulator_time_out_without_being_sent(talk):
 
 def test_an_item_added_after_its_caller_timed_out_is_removed(talk):
     talk.is_silent = True
-    talk.ask(procedures.add, EntityStream(BUOY, 7))
+    talk.ask(procedures.add, DesiredEntityStream(BUOY, 7))
     talk.run(TIMEOUT_S)
     talk.go_on()
     added = talk.world.usual_answer(sim.StreamEntity(BUOY, 7, STREAMED)).id - 1
@@ -669,7 +669,7 @@ def test_a_camera_stream_without_a_target_warns_once_and_starts_with_the_target(
 
 def test_the_same_simulation_is_recognized_after_a_reconnect(talk):
     assert talk.published(ConnectionStarted) == [ConnectionStarted(True)]
-    talk.outcome(talk.ask(procedures.add, EntityStream(BUOY, 7)))
+    talk.outcome(talk.ask(procedures.add, DesiredEntityStream(BUOY, 7)))
     talk.reconnect()
     assert talk.published(ConnectionStarted) == [ConnectionStarted(True), ConnectionStarted(False)]
     assert talk.of(sim.AddCamera) == []
@@ -997,7 +997,7 @@ def test_frames_of_entities_and_cameras_are_unique(talk):
 def test_only_own_cameras_are_changed(talk):
     change = sim.SetCamera(7, sim.CameraAttribute.FOCAL_LENGTH, 2.0)
     refused = talk.outcome(talk.ask(procedures.set_camera, 7, [change]))
-    assert "Camera 7" in refused.sentence
+    assert "DesiredCamera 7" in refused.sentence
     assert not talk.of(sim.SetCamera)
 
 
@@ -1044,7 +1044,7 @@ def test_an_entity_added_before_the_connection_ends_is_a_success_with_a_warning(
     assert (spawned.is_success, spawned.result) == (True, 2)
     assert "not published" in spawned.sentence
     assert not talk.outcome(waiting).is_success
-    assert 2 not in [each.entity for each in talk.simulation.items if isinstance(each, EntityStream)]
+    assert 2 not in [each.entity for each in talk.simulation.items if isinstance(each, DesiredEntityStream)]
 
 
 def test_a_velocity_in_an_entity_s_own_frame_uses_its_orientation(talk):

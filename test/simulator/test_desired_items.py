@@ -6,10 +6,10 @@ import pytest
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.desired_items import (
     MAX_DESIRED_ITEMS,
-    Camera,
-    CameraStream,
+    DesiredCamera,
+    DesiredCameraStream,
+    DesiredEntityStream,
     DesiredItems,
-    EntityStream,
 )
 
 FRONT = sim.AddCamera(0, (1.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 1.0)
@@ -24,15 +24,15 @@ def desired(*configured):
 
 
 def test_desired_items_are_bounded():
-    items = desired(*(EntityStream(number, 1) for number in range(MAX_DESIRED_ITEMS)))
+    items = desired(*(DesiredEntityStream(number, 1) for number in range(MAX_DESIRED_ITEMS)))
     with pytest.raises(ValueError, match=f"limit of {MAX_DESIRED_ITEMS}"):
-        items.add(EntityStream(0, 1))
+        items.add(DesiredEntityStream(0, 1))
 
 
 @pytest.mark.parametrize("are_configured", [False, True])
 def test_removing_a_camera_removes_its_streams(are_configured):
-    camera = Camera("front", FRONT)
-    stream, other = CameraStream(camera, 1, 1), EntityStream(1, 1)
+    camera = DesiredCamera("front", FRONT)
+    stream, other = DesiredCameraStream(camera, 1, 1), DesiredEntityStream(1, 1)
     items = desired(camera, stream, other)
     for number, item in enumerate(items):
         item.is_configured = are_configured
@@ -44,7 +44,7 @@ def test_removing_a_camera_removes_its_streams(are_configured):
 
 
 def test_only_configured_items_stay_desired_after_an_entity_is_removed():
-    stream, trigger, service = EntityStream(1, 1), EntityStream(2, 1), EntityStream(1, 1)
+    stream, trigger, service = DesiredEntityStream(1, 1), DesiredEntityStream(2, 1), DesiredEntityStream(1, 1)
     items = desired(stream, trigger)
     items.add(service)
     items.mark_added(stream, 0)

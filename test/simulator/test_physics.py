@@ -15,7 +15,7 @@ from drone_bridge.simulator.emulator.physics import (
     Buoyancy,
     DragPlane,
     Force,
-    Turbulence,
+    TurbulenceForce,
     check_turbulence,
     total,
 )
@@ -111,7 +111,7 @@ def limits(force=0.0, torque=0.0, rate=0.0):
 
 
 def turbulence(limits, seed=0):
-    return Turbulence(limits=limits, random=random.Random(seed))
+    return TurbulenceForce(limits=limits, random=random.Random(seed))
 
 
 def test_equal_limits_make_a_constant_wrench_in_the_world_on_every_corporeal_body():

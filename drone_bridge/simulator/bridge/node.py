@@ -28,7 +28,13 @@ from drone_bridge.simulator.bridge.simulator_topics import SimulatorTopics
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.session import events
 from drone_bridge.simulator.session.client import CONNECTIONS, ClientSession
-from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream, Trigger
+from drone_bridge.simulator.session.desired_items import (
+    DesiredCamera,
+    DesiredCameraStream,
+    DesiredEntityStream,
+    DesiredItem,
+    DesiredTrigger,
+)
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
@@ -116,12 +122,14 @@ class SimulatorBridge(ProtocolNode):
         get = self.parameters.__getitem__
         period = get("stream_period")
         # A stream of every step, which drives the clock.
-        items: list[DesiredItem] = [] if period == 1 else [EntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
-        items += [EntityStream(entity, period) for entity in (self._vehicle, *read_entities(get("entities")))]
+        items: list[DesiredItem] = (
+            [] if period == 1 else [DesiredEntityStream(self._vehicle, 1, (Attribute.CORPOREAL,))]
+        )
+        items += [DesiredEntityStream(entity, period) for entity in (self._vehicle, *read_entities(get("entities")))]
         for adding in read_cameras(get("cameras")):
-            camera = Camera(adding.name, wire_add_camera(adding))
-            items += [camera, *(CameraStream(camera, target, adding.period) for target in adding.targets)]
-        return items + [Trigger(adding.name, wire_trigger(adding)) for adding in read_triggers(get("triggers"))]
+            camera = DesiredCamera(adding.name, wire_add_camera(adding))
+            items += [camera, *(DesiredCameraStream(camera, target, adding.period) for target in adding.targets)]
+        return items + [DesiredTrigger(adding.name, wire_trigger(adding)) for adding in read_triggers(get("triggers"))]
 
     # In the executor.
 

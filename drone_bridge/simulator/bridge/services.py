@@ -14,7 +14,7 @@ from drone_bridge.ros.request_services import Request
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session import procedures
 from drone_bridge.simulator.session.client import NOT_CONNECTED, ClientSession
-from drone_bridge.simulator.session.desired_items import Trigger
+from drone_bridge.simulator.session.desired_items import DesiredTrigger
 from drone_bridge.simulator.session.exchange import NO_ANSWER
 from drone_bridge.simulator.topics import attribute_message, axes, entity_state
 from drone_bridge.simulator.topics import services as translate
@@ -114,7 +114,7 @@ OFFERED: dict[str, Service] = {
     "stream_camera": Service(
         lambda q, p: (procedures.stream_camera, q.camera_id, q.target_id, q.period or 1), _stream_id
     ),
-    "add_trigger": Service(lambda q, p: (procedures.add, Trigger(q.name, translate.wire_trigger(q))), _id),
+    "add_trigger": Service(lambda q, p: (procedures.add, DesiredTrigger(q.name, translate.wire_trigger(q))), _id),
     "add_turbulence": Service(lambda q, p: (procedures.add_object, translate.wire_add_turbulence(q)), _id),
 }
 

@@ -20,11 +20,11 @@ from drone_bridge.simulator.device.world import (
     UNSUPPORTED,
     Camera,
     CameraStream,
-    Client,
     Collision,
     EntityStream,
     ExtendedStream,
     Item,
+    ItemOwner,
     Path,
     RefusedError,
     RunControl,
@@ -60,7 +60,7 @@ _HEADER_BYTES = 5
 
 
 class ServedClient:
-    """Requests of one client and messages to it. A Client of the world's items."""
+    """Requests of one client and messages to it. Owner of items of the world."""
 
     def __init__(self, quirks: Quirks = Quirks.NONE) -> None:
         self.is_real = quirks is Quirks.REAL
@@ -149,7 +149,7 @@ class Context:
     objects_added: int = 0  # by clients
 
 
-Handler = Callable[[Context, Client, Any], wire.Response]
+Handler = Callable[[Context, ItemOwner, Any], wire.Response]
 
 
 def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None:
@@ -163,25 +163,25 @@ def expect(context: Context, kind: ItemType, number: int, code: int = 0) -> None
 # World.
 
 
-def get_config(context: Context, client: Client, request: wire.GetConfig) -> wire.Response:
+def get_config(context: Context, client: ItemOwner, request: wire.GetConfig) -> wire.Response:
     """Return the speed of the world."""
     timing = context.timing
     return wire.Configured(timing.frequency, timing.speed, timing.is_non_real_time, False)
 
 
-def run(context: Context, client: Client, request: wire.Run) -> wire.Response:
+def run(context: Context, client: ItemOwner, request: wire.Run) -> wire.Response:
     """Run. Error 0 while running."""
     context.control.run(request.steps)
     return wire.Ok()
 
 
-def pause(context: Context, client: Client, request: wire.Pause) -> wire.Response:
+def pause(context: Context, client: ItemOwner, request: wire.Pause) -> wire.Response:
     """Pause. Error 0 while paused."""
     context.control.pause()
     return wire.Ok()
 
 
-def remove(context: Context, client: Client, request: wire.Remove) -> wire.Response:
+def remove(context: Context, client: ItemOwner, request: wire.Remove) -> wire.Response:
     """Remove an item and those that depend on it. Error 0: no such item; 1: no such type."""
     if request.type not in tuple(ItemType):
         raise RefusedError(1, f"Item type {request.type} does not exist: they are 0 to {max(ItemType)}.")
@@ -194,12 +194,12 @@ def remove(context: Context, client: Client, request: wire.Remove) -> wire.Respo
 # Entities.
 
 
-def add_entity(context: Context, client: Client, request: wire.AddEntity) -> wire.Response:
+def add_entity(context: Context, client: ItemOwner, request: wire.AddEntity) -> wire.Response:
     """Add an entity. Its attitude is that of the body frame. Error 0: invalid values."""
     return wire.Added(ItemType.ENTITY, context.world.add_entity(request))
 
 
-def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wire.Response:
+def set_entity(context: Context, client: ItemOwner, request: wire.SetEntity) -> wire.Response:
     """Set an attribute. Error 0: no such entity; 1: no such attribute."""
     expect(context, ItemType.ENTITY, request.id)
     expect_attribute(request.attribute, code=1)
@@ -207,21 +207,21 @@ def set_entity(context: Context, client: Client, request: wire.SetEntity) -> wir
     return wire.Ok()
 
 
-def get_entity(context: Context, client: Client, request: wire.GetEntity) -> wire.Response:
+def get_entity(context: Context, client: ItemOwner, request: wire.GetEntity) -> wire.Response:
     """Return an attribute. Errors as for setting one."""
     expect_attribute(request.attribute, code=1)
     expect(context, ItemType.ENTITY, request.id)
     return wire.EntityGot(request.attribute, context.world.scene.attribute(request.id, request.attribute))
 
 
-def set_extended(context: Context, client: Client, request: wire.SetExtended) -> wire.Response:
+def set_extended(context: Context, client: ItemOwner, request: wire.SetExtended) -> wire.Response:
     """Set an extended attribute. Error 0: no such entity."""
     expect(context, ItemType.ENTITY, request.id)
     context.world.extended_attributes.set(request.id, request.key, request.data)
     return wire.Ok()
 
 
-def get_extended(context: Context, client: Client, request: wire.GetExtended) -> wire.Response:
+def get_extended(context: Context, client: ItemOwner, request: wire.GetExtended) -> wire.Response:
     """Return an extended attribute. Error 0: no such entity or attribute."""
     expect(context, ItemType.ENTITY, request.id)
     data = context.world.extended(request.id).get(request.key)
@@ -239,7 +239,7 @@ def expect_attribute(attribute: int, code: int) -> None:
 # Objects.
 
 
-def add_object(context: Context, client: Client, request: wire.AddObject) -> wire.Response:
+def add_object(context: Context, client: ItemOwner, request: wire.AddObject) -> wire.Response:
     """Add an object. Error 0: no such class, or invalid data."""
     classes = context.world.scene.object_classes
     if request.class_name not in classes:
@@ -251,7 +251,7 @@ def add_object(context: Context, client: Client, request: wire.AddObject) -> wir
 # Cameras.
 
 
-def add_camera(context: Context, client: Client, request: wire.AddCamera) -> wire.Response:
+def add_camera(context: Context, client: ItemOwner, request: wire.AddCamera) -> wire.Response:
     """Add a camera to an entity's model frame. Error 0: no such entity."""
     expect(context, ItemType.ENTITY, request.entity)
     camera = Camera(
@@ -265,7 +265,7 @@ def add_camera(context: Context, client: Client, request: wire.AddCamera) -> wir
     return wire.Added(ItemType.CAMERA, context.world.add(ItemType.CAMERA, camera))
 
 
-def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wire.Response:
+def set_camera(context: Context, client: ItemOwner, request: wire.SetCamera) -> wire.Response:
     """Set an attribute of a camera. Error 0: no such camera; 1: no such attribute."""
     expect(context, ItemType.CAMERA, request.id)
     if request.attribute not in tuple(wire.CameraAttribute):
@@ -286,7 +286,7 @@ def set_camera(context: Context, client: Client, request: wire.SetCamera) -> wir
     return wire.Ok()
 
 
-def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCamera) -> wire.Response:
+def broadcast_camera(context: Context, client: ItemOwner, request: wire.BroadcastCamera) -> wire.Response:
     """Add a broadcast, which has no effect without shared memory. Error 0: no such camera."""
     expect(context, ItemType.CAMERA, request.id)
     broadcast = Item(client=client, depends_on=frozenset({(ItemType.CAMERA, request.id)}))
@@ -296,7 +296,7 @@ def broadcast_camera(context: Context, client: Client, request: wire.BroadcastCa
 # Streams.
 
 
-def stream_camera(context: Context, client: Client, request: wire.StreamCamera) -> wire.Response:
+def stream_camera(context: Context, client: ItemOwner, request: wire.StreamCamera) -> wire.Response:
     """Add a camera stream. Error 0: no such camera; 1: no such entity; 2: the camera is on that entity."""
     expect(context, ItemType.CAMERA, request.id)
     expect(context, ItemType.ENTITY, request.target, code=1)
@@ -314,7 +314,7 @@ def stream_camera(context: Context, client: Client, request: wire.StreamCamera) 
     return wire.Added(ItemType.CAMERA_STREAM, context.world.add(ItemType.CAMERA_STREAM, stream))
 
 
-def stream_entity(context: Context, client: Client, request: wire.StreamEntity) -> wire.Response:
+def stream_entity(context: Context, client: ItemOwner, request: wire.StreamEntity) -> wire.Response:
     """Add an entity stream. Error 0: no such attribute; 1: no such entity."""
     for attribute in request.attributes:
         expect_attribute(attribute, code=0)
@@ -329,7 +329,7 @@ def stream_entity(context: Context, client: Client, request: wire.StreamEntity) 
     return wire.Added(ItemType.ENTITY_STREAM, context.world.add(ItemType.ENTITY_STREAM, stream))
 
 
-def stream_extended(context: Context, client: Client, request: wire.StreamExtended) -> wire.Response:
+def stream_extended(context: Context, client: ItemOwner, request: wire.StreamExtended) -> wire.Response:
     """Add a stream of extended attributes. Error 0: duplicate keys; 1: no such entity."""
     if len(set(request.keys)) < len(request.keys):
         raise RefusedError(0, "The keys must be distinct.")
@@ -347,7 +347,7 @@ def stream_extended(context: Context, client: Client, request: wire.StreamExtend
 # Triggers.
 
 
-def add_trigger(context: Context, client: Client, request: wire.AddTrigger) -> wire.Response:
+def add_trigger(context: Context, client: ItemOwner, request: wire.AddTrigger) -> wire.Response:
     """Add a trigger.
 
     Error 0: no such type. Collisions: 1: an entity with itself; 2, 3: no entity a, no entity b. Paths: 1: no such
@@ -364,7 +364,7 @@ def add_trigger(context: Context, client: Client, request: wire.AddTrigger) -> w
     return wire.Added(ItemType.TRIGGER, context.world.add(ItemType.TRIGGER, trigger))
 
 
-def _collision(context: Context, client: Client, asked: wire.CollisionTrigger | wire.SweepCollisionTrigger) -> Item:
+def _collision(context: Context, client: ItemOwner, asked: wire.CollisionTrigger | wire.SweepCollisionTrigger) -> Item:
     if asked.a == asked.b:
         raise RefusedError(1, f"Entity {asked.a} can't collide with itself.")
     expect(context, ItemType.ENTITY, asked.a, code=2)
@@ -385,7 +385,7 @@ def _collision(context: Context, client: Client, asked: wire.CollisionTrigger | 
     )
 
 
-def _path(context: Context, client: Client, asked: wire.PathTrigger) -> Item:
+def _path(context: Context, client: ItemOwner, asked: wire.PathTrigger) -> Item:
     expect(context, ItemType.ENTITY, asked.entity, code=1)
     if not asked.distance > 0:
         raise RefusedError(2, f"The distance is {asked.distance:g}, and must be above 0.")
@@ -445,7 +445,7 @@ _HANDLERS: dict[type[wire.Request], Handler] = {
 }
 
 
-def answer(context: Context, client: Client, request: wire.Request) -> wire.Response:
+def answer(context: Context, client: ItemOwner, request: wire.Request) -> wire.Response:
     """Execute a request, and return the answer."""
     if context.is_real and isinstance(request, wire.Remove) and request.type not in request.REMOVED_BY_CUAUV:
         return wire.Ok()  # without effect

@@ -68,7 +68,7 @@ class RefusedError(Exception):
         return Error(self.code, str(self))
 
 
-class Client(Protocol):
+class ItemOwner(Protocol):
     """Owner of streams, triggers and spies, which are removed when it disconnects."""
 
     def post(self, response: Response) -> None:
@@ -79,7 +79,7 @@ class Client(Protocol):
 class Item:
     """Object that clients refer to by ID."""
 
-    client: Client | None = None  # None: it outlives its client
+    client: ItemOwner | None = None  # None: it outlives its client
     depends_on: frozenset[Key] = frozenset()  # removed with any of these
 
     @property
@@ -132,7 +132,7 @@ class Items:
                 gone |= {(kind, number): None for number, item in items.items() if item.depends_on & gone.keys()}
         return list(gone)[1:]
 
-    def of_client(self, client: Client) -> list[Key]:
+    def of_client(self, client: ItemOwner) -> list[Key]:
         return [
             (kind, number)
             for kind, items in self._items.items()
@@ -545,7 +545,7 @@ class World:
         if self.scene.has_entity(entity):
             self.remove((ItemType.ENTITY, entity))
 
-    def leave(self, client: Client) -> None:
+    def leave(self, client: ItemOwner) -> None:
         """Remove the items of a client."""
         keys = self.items.of_client(client)
         for key in sorted(keys, key=lambda key: key[0] is not ItemType.SPY):  # spies first: not notified of the rest

@@ -181,7 +181,7 @@ def check_turbulence(limits: wire.Turbulence) -> None:
 
 
 @dataclass(slots=True, kw_only=True)
-class Turbulence(Force):
+class TurbulenceForce(Force):
     """Bounded random walk of a wrench on every corporeal body, from zero, at a rate that is drawn for each step.
 
     Equal limits give a constant wrench, which is one way to steer.

@@ -19,7 +19,7 @@ from drone_bridge.simulator.emulator.physics import (
     Buoyancy,
     DragPlane,
     Force,
-    Turbulence,
+    TurbulenceForce,
     check_turbulence,
     total,
 )
@@ -157,7 +157,7 @@ class SimulatedScene:
     def add_object(self, class_name: str, data: bytes) -> int:
         limits = wire.Turbulence.of(data)
         check_turbulence(limits)
-        return self.add_force(Turbulence(limits=limits, random=self._random))
+        return self.add_force(TurbulenceForce(limits=limits, random=self._random))
 
     def add_force(self, force: Force) -> int:
         """Add a force. Return its ID as an object."""

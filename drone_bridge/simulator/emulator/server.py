@@ -25,7 +25,7 @@ from drone_bridge.wire.events import DisconnectPeerError, RemoteProtocolError
 _BEHIND_BYTES = 256 * 1024  # unread; above it, a non-real-time simulation waits for the client
 
 
-class Connection(ServedClient):
+class SocketClient(ServedClient):
     """A connected client."""
 
     def __init__(self, peer: str, writer: asyncio.StreamWriter, quirks: Quirks) -> None:
@@ -118,7 +118,7 @@ class Server:
         self._is_fragile = is_fragile
         if is_fragile:
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # ignored by Python, but not by the CUAUV server
-        self._connections: dict[Connection, asyncio.Task[None]] = {}
+        self._connections: dict[SocketClient, asyncio.Task[None]] = {}
         self._is_leaving = False
         self._resumed = asyncio.Event()
         context.control.on_run = self._resumed.set
@@ -133,13 +133,13 @@ class Server:
         if self._is_leaving:
             writer.close()
             return
-        connection = Connection(peer, writer, Quirks.REAL if self._context.is_real else Quirks.NONE)
+        connection = SocketClient(peer, writer, Quirks.REAL if self._context.is_real else Quirks.NONE)
         self._connections[connection] = task
         print_event(f"connected to {peer}")
         with contextlib.suppress(asyncio.CancelledError):  # by disconnect_all
             await self._converse(reader, connection)
 
-    async def _converse(self, reader: asyncio.StreamReader, connection: Connection) -> None:
+    async def _converse(self, reader: asyncio.StreamReader, connection: SocketClient) -> None:
         reason = "connection closed by the client"
         try:
             while data := await reader.read(_RECEIVE_BYTES):
@@ -164,7 +164,7 @@ class Server:
             self._context.world.leave(connection)
             print_event(f"{connection} disconnected: {connection.drop_reason or reason}")
 
-    async def _stream_into_closed(self, connection: Connection) -> None:
+    async def _stream_into_closed(self, connection: SocketClient) -> None:
         """Keep streaming to a client that has closed, like the CUAUV server until SIGPIPE kills it."""
         if self._is_fragile and self._context.world.items.of_client(connection):
             await asyncio.sleep(LATE_S)
@@ -172,7 +172,7 @@ class Server:
                 print_event(f"killed by SIGPIPE: {connection} has closed its connection during streaming")
                 signal.raise_signal(signal.SIGPIPE)
 
-    async def _handle(self, connection: Connection) -> None:
+    async def _handle(self, connection: SocketClient) -> None:
         """Answer all received requests, in turn with other clients."""
         handled = 0
         while not connection.drop_reason and (request := connection.next_request()) is not None:
@@ -183,7 +183,7 @@ class Server:
                 await asyncio.sleep(0)
         self._flush()
 
-    def _answer(self, connection: Connection, request: Request) -> Response:
+    def _answer(self, connection: SocketClient, request: Request) -> Response:
         response = answer(self._context, connection, request)
         if connection.is_real and isinstance(request, Run) and not isinstance(response, Error):
             self._step()  # the CUAUV server's first step may overtake its answer

@@ -31,7 +31,7 @@ class DesiredItem:
         return self._request
 
 
-class EntityStream(DesiredItem):
+class DesiredEntityStream(DesiredItem):
     """Stream of an entity's states or, with other attributes, of one message per step."""
 
     def __init__(self, entity: int, period: int, attributes: tuple[Attribute, ...] = STREAMED) -> None:
@@ -40,7 +40,7 @@ class EntityStream(DesiredItem):
         self.entity, self.period, self.attributes = entity, period, attributes
 
 
-class Camera(DesiredItem):
+class DesiredCamera(DesiredItem):
     """Camera. It belongs to the world, and outlives the connection."""
 
     def __init__(self, name: str, camera: sim.AddCamera) -> None:
@@ -57,11 +57,11 @@ class Camera(DesiredItem):
         self.camera = replace(self.camera, **changed)
 
 
-class CameraStream(DesiredItem):
+class DesiredCameraStream(DesiredItem):
     """Stream of an entity's position in the image of a camera of this bridge or of another client."""
 
-    def __init__(self, camera: Camera | int, target: int, period: int) -> None:
-        own = camera if isinstance(camera, Camera) else None
+    def __init__(self, camera: DesiredCamera | int, target: int, period: int) -> None:
+        own = camera if isinstance(camera, DesiredCamera) else None
         #: Name of this bridge's camera. Empty: another client's.
         self.camera_name = own.name if own else ""
         label = f"entity {target} in camera {self.camera_name or camera}"
@@ -71,7 +71,7 @@ class CameraStream(DesiredItem):
     @property
     def camera_id(self) -> int | None:
         """The simulator's ID of the camera, if it exists."""
-        return self.camera.id if isinstance(self.camera, Camera) else self.camera
+        return self.camera.id if isinstance(self.camera, DesiredCamera) else self.camera
 
     @property
     def request(self) -> sim.Request:
@@ -80,7 +80,7 @@ class CameraStream(DesiredItem):
         return sim.StreamCamera(self.camera_id, self.period, self.target)
 
 
-class Trigger(DesiredItem):
+class DesiredTrigger(DesiredItem):
     """A trigger."""
 
     def __init__(self, name: str, trigger: sim.Trigger) -> None:
@@ -120,16 +120,16 @@ class DesiredItems:
                 f"the limit of {MAX_DESIRED_ITEMS}."
             )
 
-    def cameras(self) -> list[Camera]:
+    def cameras(self) -> list[DesiredCamera]:
         """Return the cameras."""
-        return [item for item in self._all if isinstance(item, Camera)]
+        return [item for item in self._all if isinstance(item, DesiredCamera)]
 
     def reconnect(self) -> None:
         """Prepare for a new connection to the same simulation. Cameras persist there."""
         self._added.clear()
         for item in self._all:
             item.is_refused = False
-            if isinstance(item, Camera) and item.id is not None:
+            if isinstance(item, DesiredCamera) and item.id is not None:
                 self._added[item.kind, item.id] = item
             else:
                 item.id = None
@@ -157,7 +157,7 @@ class DesiredItems:
     def removed(self, kind: int, number: int, *, is_ours: bool = False) -> None:
         """Handle the removal of an item and its dependents. `is_ours`: at our request."""
         item = self.find(kind, number)
-        streams = [each for each in self._all if isinstance(each, CameraStream) and kind == ItemType.CAMERA]
+        streams = [each for each in self._all if isinstance(each, DesiredCameraStream) and kind == ItemType.CAMERA]
         gone = [item] if item else []
         gone += [stream for stream in streams if stream.camera_id == number]
         gone += [other for other in self if kind == ItemType.ENTITY and number in other.entities]

@@ -53,7 +53,7 @@ def ignore(_: Response) -> None:
     """Ignore an answer."""
 
 
-class RefusedError(Exception):
+class SimulatorRefusedError(Exception):
     """Request refused by the simulator."""
 
     def __init__(self, message: str, code: int = NO_ANSWER) -> None:
@@ -61,10 +61,10 @@ class RefusedError(Exception):
         self.code = code
 
 
-def refusal(request: Request, error: Error) -> RefusedError:
+def refusal(request: Request, error: Error) -> SimulatorRefusedError:
     """Return the error for a refused request, with the simulator's text if it sent one."""
     text = printable(error.message.encode(errors="surrogateescape").decode(errors="replace")).strip()
-    return RefusedError(text or f"The simulator refused {request.NAME} with code {error.code}.", error.code)
+    return SimulatorRefusedError(text or f"The simulator refused {request.NAME} with code {error.code}.", error.code)
 
 
 class EndedError(Exception):
@@ -72,7 +72,7 @@ class EndedError(Exception):
 
 
 #: Exceptions that end a caller's procedure without success: refusals, and requests that can't be sent.
-REFUSALS = (RefusedError, LocalProtocolError, ValueError)
+REFUSALS = (SimulatorRefusedError, LocalProtocolError, ValueError)
 
 
 @dataclass(slots=True, eq=False)
@@ -269,7 +269,7 @@ class Exchange:
         return (yield from self.wait_for(*[self.send(request) for request in requests]))
 
     def answers_to(self, *requests: Request) -> Procedure[list[Any]]:
-        """Send our own requests together. Return their answers. Raises RefusedError for an Error."""
+        """Send our own requests together. Return their answers. Raises SimulatorRefusedError for an Error."""
         answers = yield from self.ask(*requests)
         for request, answer in zip(requests, answers, strict=True):
             if isinstance(answer, Error):

@@ -30,7 +30,7 @@ from drone_bridge.session.session import AFTER_STALLS, Action, Answer, Note, Pub
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import Attribute, Error, ItemType, Request, Response
 from drone_bridge.simulator.device.requests import NO_ENTITY, NO_EXTENDED, Context, answer
-from drone_bridge.simulator.device.world import INVALID, Client, Item, Key, RefusedError, RunControl, Timing, World
+from drone_bridge.simulator.device.world import INVALID, Item, ItemOwner, Key, RefusedError, RunControl, Timing, World
 from drone_bridge.simulator.session.mirrored_scene import (
     UNKNOWN_STATE,
     ConfiguredEntity,
@@ -147,7 +147,7 @@ class Forwarder:
         """Whether our own world is paused. A simulator behind a bridge accepts velocities while paused."""
         return not self.control.is_running and not self.has_bridge
 
-    def begin(self, client: Client, request: Request) -> Response | ServiceProcedure:
+    def begin(self, client: ItemOwner, request: Request) -> Response | ServiceProcedure:
         """Return the answer, or a generator that gets it from services."""
         if numbers := _first_nonfinite(request):  # in the client's own axes, unlike those of services
             if self._is_steering(request):
@@ -173,7 +173,7 @@ class Forwarder:
 
     # Without services.
 
-    def answer_here(self, client: Client, request: Request) -> Response:
+    def answer_here(self, client: ItemOwner, request: Request) -> Response:
         """Answer from local state."""
         if self._is_steering(request) and self.scene.has_entity(self._vehicle):
             try:
@@ -221,7 +221,7 @@ class Forwarder:
         """Return whether an item is in the simulator behind the bridge."""
         return kind in _FORWARDED_ITEMS and isinstance(self.world.items.of(ItemType(kind)).get(number), ForwardedItem)
 
-    def _steer(self, client: Client, request: sim.SetEntity) -> None:
+    def _steer(self, client: ItemOwner, request: sim.SetEntity) -> None:
         """Handle a command. Zero is published even if the vehicle's state is unknown. Raises RefusedError."""
         is_known = self.scene.is_current(self._vehicle)
         if any(cast(tuple[float, ...], request.value)):
@@ -265,7 +265,7 @@ class Forwarder:
         """Return the answer of the service. Raises RefusedError."""
         return self._calls.answer(request, (yield from self._call(request)))
 
-    def _pass_on(self, client: Client, request: Request) -> ServiceProcedure:
+    def _pass_on(self, client: ItemOwner, request: Request) -> ServiceProcedure:
         """Answer by a single call."""
         answered = yield from self._ask(request)
         if isinstance(request, sim.AddEntity):
@@ -295,7 +295,7 @@ class Forwarder:
             with contextlib.suppress(RefusedError):  # the limit is reached
                 self.world.extended_attributes.set(entity, key, data)
 
-    def _run(self, client: Client | None, request: sim.Run | sim.Pause) -> ServiceProcedure:
+    def _run(self, client: ItemOwner | None, request: sim.Run | sim.Pause) -> ServiceProcedure:
         """Run or pause the simulator, and follow its state."""
         if self.is_run_pending:  # the client relies on it
             yield from self.pass_on_run()
@@ -317,7 +317,7 @@ class Forwarder:
         except ServiceError as error:
             self.is_run_pending = not error.is_simulators
 
-    def _list_entities(self, client: Client, request: sim.ListEntities) -> ServiceProcedure:
+    def _list_entities(self, client: ItemOwner, request: sim.ListEntities) -> ServiceProcedure:
         try:
             return (yield from self._listed())
         except ServiceError:
@@ -348,7 +348,7 @@ class Forwarder:
         """Return all known entities, newest first: the bridge's last known ones, and our own."""
         return sim.EntitiesListed(tuple(reversed(self.scene.entities)))
 
-    def _set_entity(self, client: Client, request: sim.SetEntity) -> ServiceProcedure:
+    def _set_entity(self, client: ItemOwner, request: sim.SetEntity) -> ServiceProcedure:
         is_steering = self._is_steering(request)
         if is_steering:
             self.commands.hear(client, self.now_s)  # otherwise, nothing would stop it
@@ -361,7 +361,7 @@ class Forwarder:
             self.commands.note(client, request, self.now_s)
         return answered
 
-    def _stream_entity(self, client: Client, request: sim.StreamEntity) -> ServiceProcedure:
+    def _stream_entity(self, client: ItemOwner, request: sim.StreamEntity) -> ServiceProcedure:
         """Let the bridge publish the entity, subscribe to it, and stream it from here."""
         entity = request.id
         try:
@@ -408,7 +408,7 @@ class Forwarder:
             if not self.scene.is_configured(entity):
                 self.forget_entity(entity)
 
-    def forwarded_of(self, client: Client) -> list[Key]:
+    def forwarded_of(self, client: ItemOwner) -> list[Key]:
         """Return the client's items in the bridge's simulator that end with it."""
         return [key for key in self.world.items.of_client(client) if self._is_forwarded(*key)]
 
@@ -422,7 +422,7 @@ class Forwarder:
 
 
 #: Handlers of requests that need more than one call, or have side effects.
-_BY_SERVICES: dict[type[Request], Callable[[Forwarder, Client, Any], ServiceProcedure]] = {
+_BY_SERVICES: dict[type[Request], Callable[[Forwarder, ItemOwner, Any], ServiceProcedure]] = {
     sim.Run: Forwarder._run,
     sim.Pause: Forwarder._run,
     sim.ListEntities: Forwarder._list_entities,

@@ -13,7 +13,7 @@ dangling pointers: they repeat the last position, or send garbage.
 
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import ItemType
-from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem
+from drone_bridge.simulator.session.desired_items import DesiredCamera, DesiredCameraStream, DesiredItem
 from drone_bridge.simulator.session.events import CameraPlaced
 from drone_bridge.simulator.session.exchange import Exchange, Pending, Procedure, refusal
 from drone_bridge.simulator.session.simulation import Simulation
@@ -43,7 +43,7 @@ class ItemKeeper:
         except Exception:  # an item whose caller got an error must not exist
             self.items.drop(item)
             raise
-        if isinstance(item, Camera):
+        if isinstance(item, DesiredCamera):
             self.place(item)
         assert isinstance(answer, sim.Added)
         return answer
@@ -52,14 +52,14 @@ class ItemKeeper:
         """Request all missing items that depend on an entity. Refusals are logged."""
         sent = self.send_missing(entity)
         yield from self.await_answers(sent)
-        if any(isinstance(item, Camera) for item, _ in sent):
+        if any(isinstance(item, DesiredCamera) for item, _ in sent):
             yield from self.renew_camera_streams()
         else:
             yield from self._ask_for_camera_streams(entity)
 
     def send_missing(self, entity: int | None = None) -> list[tuple[DesiredItem, Pending]]:
         """Request all missing items except streams of cameras, or those of an entity. Call `await_answers` next."""
-        missing = [item for item in self.items if item.id is None and not isinstance(item, CameraStream)]
+        missing = [item for item in self.items if item.id is None and not isinstance(item, DesiredCameraStream)]
         return [(item, self._send(item)) for item in missing if entity is None or entity in item.entities]
 
     def await_answers(self, sent: list[tuple[DesiredItem, Pending]]) -> Procedure[None]:
@@ -71,13 +71,13 @@ class ItemKeeper:
                 if not was_refused:
                     sentence = f"The simulator refused {item.label}. {refusal(pending.request, answer)}"
                     self._exchange.note("refused_items", sentence)
-            elif isinstance(item, Camera):
+            elif isinstance(item, DesiredCamera):
                 self.place(item)
 
     def renew_camera_streams(self) -> Procedure[None]:
         """Request all streams of existing cameras, including existing ones, since cameras moved."""
         for stream in self.items:
-            if isinstance(stream, CameraStream) and stream.id is not None:
+            if isinstance(stream, DesiredCameraStream) and stream.id is not None:
                 self._exchange.send(sim.Remove(stream.kind, stream.id))
                 self.items.mark_missing(stream)
         yield from self._ask_for_camera_streams()
@@ -87,12 +87,12 @@ class ItemKeeper:
         wanted = [
             stream
             for stream in self.items
-            if isinstance(stream, CameraStream) and stream.id is None and stream.camera_id is not None
+            if isinstance(stream, DesiredCameraStream) and stream.id is None and stream.camera_id is not None
         ]
         wanted = [stream for stream in wanted if entity is None or entity in stream.entities]
         yield from self.await_answers([(stream, self._send(stream)) for stream in wanted])
 
-    def place(self, camera: Camera) -> None:
+    def place(self, camera: DesiredCamera) -> None:
         """Publish the pose of a camera."""
         self._exchange.publish(CameraPlaced(camera.name, camera.camera))
 

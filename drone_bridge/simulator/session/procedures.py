@@ -12,9 +12,14 @@ from drone_bridge.motion.wxyz import WxyzQuaternion
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, Attribute, CameraAttribute, ItemType
 from drone_bridge.simulator.session.connected_client import ConnectedClient, Success
-from drone_bridge.simulator.session.desired_items import Camera, CameraStream, DesiredItem, EntityStream
+from drone_bridge.simulator.session.desired_items import (
+    DesiredCamera,
+    DesiredCameraStream,
+    DesiredEntityStream,
+    DesiredItem,
+)
 from drone_bridge.simulator.session.entities import NO_ROTATION, UNKNOWN_HEADING
-from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, RefusedError
+from drone_bridge.simulator.session.exchange import REFUSALS, EndedError, Procedure, SimulatorRefusedError
 
 #: Code of the Error to a PAUSE while paused.
 PAUSED_ALREADY = 0
@@ -52,7 +57,7 @@ def pause(client: ConnectedClient) -> Procedure[None]:
     """Pause, and fail callers that wait for steps."""
     try:
         yield from client.exchange.request(sim.Pause())
-    except RefusedError as error:
+    except SimulatorRefusedError as error:
         if error.code == PAUSED_ALREADY:
             client.heading.paused()
         raise
@@ -121,12 +126,14 @@ def _publish(client: ConnectedClient, entity: int, period: int) -> Procedure[int
         raise ValueError(f"The states of entity {entity} are already published.")
     client.entities.publish(entity)
     client.exchange.publish(client.simulation.scene)
-    return (yield from client.keeper.add(EntityStream(entity, period))).id
+    return (yield from client.keeper.add(DesiredEntityStream(entity, period))).id
 
 
-def _stream_of(client: ConnectedClient, entity: int) -> EntityStream | None:
+def _stream_of(client: ConnectedClient, entity: int) -> DesiredEntityStream | None:
     """Return the desired stream of an entity's states."""
-    streams = (item for item in client.keeper.items if isinstance(item, EntityStream) and item.attributes == STREAMED)
+    streams = (
+        item for item in client.keeper.items if isinstance(item, DesiredEntityStream) and item.attributes == STREAMED
+    )
     return next((stream for stream in streams if stream.entity == entity), None)
 
 
@@ -182,10 +189,10 @@ def add_camera(
     """Add a camera and streams of its targets. Return its ID."""
     items = client.keeper.items
     items.check_room(1 + len(targets))
-    camera = Camera(client.simulation.camera_name(name), request)
+    camera = DesiredCamera(client.simulation.camera_name(name), request)
     added = yield from client.keeper.add(camera)
     for target in targets:
-        items.add(CameraStream(camera, target, period))
+        items.add(DesiredCameraStream(camera, target, period))
     yield from client.keeper.renew_camera_streams()
     return added.id
 
@@ -194,8 +201,8 @@ def set_camera(client: ConnectedClient, camera: int, changes: Iterable[sim.SetCa
     """Set attributes of a camera that was added here: the CUAUV server crashes on CSET of a nonexistent one."""
     made = _some(changes)
     ours = client.keeper.items.find(ItemType.CAMERA, camera)
-    if not isinstance(ours, Camera):
-        raise ValueError(f"Camera {camera} was not added by this bridge, which can change only its own cameras.")
+    if not isinstance(ours, DesiredCamera):
+        raise ValueError(f"DesiredCamera {camera} was not added by this bridge, which can change only its own cameras.")
     # That server interprets the pose about the principal axes, although that of CADD is about the model.
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)
@@ -220,5 +227,5 @@ def in_body(change: sim.SetCamera, body_to_model: BodyToModel) -> sim.SetCamera:
 def stream_camera(client: ConnectedClient, camera: int, target: int, period: int) -> Procedure[int]:
     """Publish an entity's position in the image. Return the stream's ID."""
     ours = client.keeper.items.find(ItemType.CAMERA, camera)
-    stream = CameraStream(ours if isinstance(ours, Camera) else camera, target, period)
+    stream = DesiredCameraStream(ours if isinstance(ours, DesiredCamera) else camera, target, period)
     return (yield from client.keeper.add(stream)).id

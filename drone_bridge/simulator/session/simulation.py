@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable
 from itertools import count
 
-from drone_bridge.simulator.session.desired_items import Camera, DesiredItem, DesiredItems
+from drone_bridge.simulator.session.desired_items import DesiredCamera, DesiredItem, DesiredItems
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.events import PublishedScene
 from drone_bridge.simulator.session.heading import VehicleState
@@ -37,7 +37,7 @@ class Simulation:
     def _begin_items(self) -> None:
         self.items.clear()
         for item in self._configured():
-            if isinstance(item, Camera):
+            if isinstance(item, DesiredCamera):
                 self.camera_name(item.name)
             item.is_configured = True
             self.items.add(item)

@@ -10,7 +10,12 @@ from typing import Any
 from drone_bridge.session.session import Note
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
-from drone_bridge.simulator.session.desired_items import CameraStream, DesiredItem, EntityStream, Trigger
+from drone_bridge.simulator.session.desired_items import (
+    DesiredCameraStream,
+    DesiredEntityStream,
+    DesiredItem,
+    DesiredTrigger,
+)
 from drone_bridge.simulator.session.events import SimulatorEvent, States
 from drone_bridge.simulator.session.exchange import Exchange
 from drone_bridge.simulator.session.heading import Heading, VehicleState
@@ -37,7 +42,7 @@ class Streams:
             self._count_unknown()
         else:
             trigger = self._items.find(ItemType.TRIGGER, getattr(event, "id", -1))
-            self.report(SimulatorEvent(event, trigger.name if isinstance(trigger, Trigger) else ""))
+            self.report(SimulatorEvent(event, trigger.name if isinstance(trigger, DesiredTrigger) else ""))
 
     def report(self, reported: SimulatorEvent) -> None:
         """Publish an event of the simulator, after earlier states."""
@@ -55,11 +60,11 @@ class Streams:
         return any(item.id is not None and self._counts_steps(item) for item in self._items)
 
     def _counts_steps(self, item: DesiredItem) -> bool:
-        return isinstance(item, EntityStream) and item.entity == self._entities.vehicle and item.period == 1
+        return isinstance(item, DesiredEntityStream) and item.entity == self._entities.vehicle and item.period == 1
 
     def _take_state(self, data: sim.EntityData) -> None:
         exchange, stream = self._exchange, self._items.find(ItemType.ENTITY_STREAM, data.id)
-        if not isinstance(stream, EntityStream):
+        if not isinstance(stream, DesiredEntityStream):
             self._count_unknown()  # just added, or just removed
             return
         exchange.out.append(_MESSAGE)
@@ -84,7 +89,7 @@ class Streams:
 
     def _take_view(self, data: sim.CameraData) -> None:
         stream = self._items.find(ItemType.CAMERA_STREAM, data.id)
-        if not isinstance(stream, CameraStream):
+        if not isinstance(stream, DesiredCameraStream):
             self._count_unknown()
             return
         self._exchange.out.append(_MESSAGE)
