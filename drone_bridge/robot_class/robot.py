@@ -17,7 +17,7 @@ for the robot's original programs, and round-trip tests. An entry point register
     pioneer = "pioneer:Pioneer"
 
 An instance is one end of one connection, so it may keep state. Its methods are called by one thread. For invalid bytes,
-they may raise ValueError, LookupError, TypeError, AttributeError, ArithmeticError or struct.error.
+they may raise any of SENSELESS, such as ValueError or struct.error.
 Velocities and positions are in SI units in the axes of REP 103: x forward, y left, z up, yaw to the left.
 """
 
@@ -35,8 +35,8 @@ from drone_bridge.motion.observed_motion import Triple
 
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
 PARTS = "drone_bridge.robot_class.parts:Parts"
-#: Errors of a description for invalid bytes.
-SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, struct.error)
+#: Errors of a description for invalid bytes. AssertionError is how ROS messages refuse a value out of range.
+SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, struct.error)
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
 STANDARD_TOPICS = ("odom", "battery_state", "height")

@@ -28,8 +28,11 @@ from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
 from drone_bridge.vision.raw_images import check_layout
+from drone_bridge.wire import jpeg
 
 RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
+#: Limit of the width and height of a JPEG that is decoded, pixels.
+MAX_SIDE = 4096
 #: Counter of images that can't be converted.
 REFUSED_IMAGES = "refused_images"
 
@@ -66,14 +69,14 @@ class Translation:
             return None
         message = Odometry(child_frame_id=self.names.base_link)
         message.header.stamp, message.header.frame_id = stamp, self.names.odom
-        set_vector(message.pose.pose.position, map(float, telemetry.position))
+        set_vector(message.pose.pose.position, telemetry.position)
         set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, telemetry.yaw))
         if telemetry.velocity is None:
             self._without_velocity.fill(message)
             return message
         self._covariances.fill(message)
-        set_vector(message.twist.twist.linear, map(float, telemetry.velocity.linear))
-        set_vector(message.twist.twist.angular, map(float, telemetry.velocity.angular))
+        set_vector(message.twist.twist.linear, telemetry.velocity.linear)
+        set_vector(message.twist.twist.angular, telemetry.velocity.angular)
         return message
 
     def wire_odometry(self, message: Odometry) -> dict[str, Any]:
@@ -135,7 +138,12 @@ class Translation:
                 if self._pixels is None or size != self._size:
                     self._size, self._pixels = size, Rgb8Image(*size, self.names.optical)
                 return self._pixels.filled(image.rgb8, stamp)
-            return self._decoder.image(image, stamp) if self._decoder and image else None
+            if not self._decoder or not image:
+                return None
+            width, height = jpeg.read_size(image)
+            if max(width, height) > MAX_SIDE:
+                raise ValueError(f"has {width} x {height} pixels, and {MAX_SIDE} are allowed on each side")
+            return self._decoder.image(image, stamp)
         except ValueError as error:
             self._refuse_image(f"An image of the robot {error}")
             return None

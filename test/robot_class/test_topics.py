@@ -59,6 +59,14 @@ def test_pixels_are_converted_to_an_image_in_the_optical_frame_and_back():
     assert hop(Camera, messages).image == PIXELS
 
 
+def test_a_jpeg_of_huge_size_is_refused_before_it_is_decoded():
+    refused = []
+    header = bytes.fromhex("ffd8 ffc0 0011 08 ffff ffff 03 011100 021100 031100")
+    messages = made(JpegCamera, Telemetry(image=header), refused.append)
+    assert list(messages) == ["camera/image_raw/compressed"]
+    assert "65535 x 65535" in refused[0]
+
+
 @pytest.mark.parametrize(
     ("robot", "image"),
     [
@@ -128,7 +136,7 @@ def test_odometry_has_pose_and_velocity_and_is_required_by_a_server():
 
 def test_a_velocity_is_roughly_known_and_one_that_is_not_reported_is_unknown():
     for velocity, variances in ((BodyVelocity(0.3), TWIST_VARIANCES), (None, (UNKNOWN_VARIANCE,) * 6)):
-        odometry = made(Pioneer, Telemetry((1, 2, 0), 0, velocity))["odom"]
+        odometry = made(Pioneer, Telemetry((1.0, 2.0, 0.0), 0.0, velocity))["odom"]
         assert tuple(odometry.twist.covariance[::7]) == variances
         assert set(odometry.pose.covariance[::7]) == {UNKNOWN_VARIANCE}, "its errors accumulate"
 
