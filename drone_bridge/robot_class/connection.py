@@ -59,6 +59,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
     """One end of a connection. `robot` is an instance of the description, for its other methods at this end."""
 
     def __init__(self, robot: type[Robot], side: Side) -> None:
+        """`side` is OPERATOR at the client's end, which decodes by `hear`, and VEHICLE at the robot's end."""
         self.robot, self._side = robot(), side
         self._is_stream = robot.transport == "tcp"
         self._buffer, self._queue = bytearray(), EventQueue[Packet]()
@@ -82,7 +83,11 @@ class Connection(EventSource[Packet | ConnectionClosed]):
         self._has_ended = True
 
     def next_event(self) -> Packet | ConnectionClosed | NeedData:
-        """See EventSource. An error of a stream is raised again at each call."""
+        """Return the next packet, ConnectionClosed at the end of a stream, or NEED_DATA.
+
+        Raises RemoteProtocolError for a packet that the description rejects or that is too long, and for a stream that
+        ends inside a packet. An error of a stream is raised again at each call.
+        """
         if not self._is_stream:
             return self._queue.next_event()
         if self._failure:

@@ -16,9 +16,10 @@ LAUNCH_FILE = "vehicle.launch.xml"
 
 
 class Parts:
-    """Parts of one Robot."""
+    """Connections, nodes and programs of one Robot."""
 
     def __init__(self, robot: type[Robot]) -> None:
+        """`robot` is the description."""
         self._robot = robot
 
     def kind(self, *, has_robots_end: bool) -> ProtocolKind:
@@ -93,30 +94,35 @@ class Parts:
 
     @cached_property
     def bridge(self) -> type[Any]:
+        """Node class of the bridge."""
         from drone_bridge.robot_class.bridge import RobotBridge
 
         return type(f"{self._robot.__name__}Bridge", (RobotBridge,), {"robot": self._robot})
 
     @property
     def bridge_parameters(self) -> Sequence[Any]:
+        """Parameter declarations of the bridge."""
         from drone_bridge.robot_class.bridge import parameters
 
         return parameters(self._robot)
 
     @cached_property
     def server(self) -> type[Any]:
+        """Node class of the server."""
         from drone_bridge.robot_class.server import RobotServer
 
         return type(f"{self._robot.__name__}Server", (RobotServer,), {"robot": self._robot})
 
     @property
     def server_parameters(self) -> Sequence[Any]:
+        """Parameter declarations of the server."""
         from drone_bridge.robot_class.server import parameters
 
         return parameters(self._robot)
 
     @cached_property
     def table(self) -> Any:
+        """Table of the topics. Raises ImportError or AttributeError if a message type is not installed."""
         from drone_bridge.robot_class.topics import make_table
 
         return make_table(self._robot)
@@ -125,12 +131,14 @@ class Parts:
 
     @property
     def emulate(self) -> Any:
+        """Main function of the emulator."""
         from drone_bridge.robot_class.emulator import main
 
         return partial(main, self._robot)
 
     @property
     def operate(self) -> Any:
+        """Main function of the operator."""
         from drone_bridge.robot_class.operator import main
 
         return partial(main, self._robot)

@@ -142,15 +142,24 @@ class Robot:
     # The client's end.
 
     def split(self, data: bytes) -> int:
-        """Return the size of the first packet. 0: incomplete. Negative: number of bytes to skip."""
+        """Return the size of the first packet. 0: incomplete. Negative: number of bytes to skip.
+
+        Any of SENSELESS ends the connection.
+        """
         return len(data)
 
     def greet(self) -> Iterator[Step]:
-        """Yield the steps on a new connection, before the first command."""
+        """Yield the steps on a new connection, before the first command. A step without its answer is sent again.
+
+        The greeting also has to succeed with a robot that a killed client left in the middle of a conversation.
+        """
         yield from ()
 
     def drive(self, velocity: BodyVelocity) -> bytes:
-        """Return the packets for a velocity within `fastest`. BodyVelocity() is neutral. A datagram is one packet."""
+        """Return the packets for a velocity within `fastest`. BodyVelocity() is neutral. A datagram is one packet.
+
+        For any of SENSELESS, neutral is sent instead.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no drive().")
 
     def leave(self) -> bytes:
@@ -158,17 +167,23 @@ class Robot:
         return b""
 
     def hear(self, packet: bytes) -> Telemetry | Answer | None:
-        """Decode a packet of the robot. None: no report."""
+        """Decode a packet of the robot. None: no report.
+
+        Any of SENSELESS rejects the packet. A stream is then closed and reconnected.
+        """
         return None
 
     def hear_state(self, packet: bytes) -> Telemetry | None:
-        """Decode a datagram to the state port."""
+        """Decode a datagram to the state port. Any of SENSELESS rejects it."""
         raise ValueError("it has no state port")
 
     # The robot's end.
 
     def obey(self, packet: bytes) -> BodyVelocity | Request | bytes | None:
-        """Decode a client's packet: to a velocity, to a request, or to the packet that answers it."""
+        """Decode a client's packet: to a velocity, to a request, or to the packet that answers it. None: neither.
+
+        Any of SENSELESS rejects the packet. A stream is then closed.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no obey().")
 
     def answer(self, answer: Answer) -> bytes:
