@@ -240,7 +240,7 @@ def test_its_launch_file_starts_all_that_drives_it_within_a_fence(start, drone_b
         pilot.wait_for(lambda: expected.items() <= pilot.vehicles.get(topic, {}).items(), "the robot on the page")
     with drone_bridge_package.Vehicle("/launched", patience_s=60.0) as vehicle:
         assert vehicle.go_to(1.0, 0.0).startswith("Reached x 1.00 y 0.00")
-        with pytest.raises(drone_bridge_package.VehicleError):
+        with pytest.raises(drone_bridge_package.VehicleError, match="fence"):
             vehicle.go_to(2 * FENCE, 0.0)
         assert 0.9 < vehicle.pose.x < FENCE
     assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
