@@ -26,6 +26,8 @@ from web_viewer import Pilot
 import drone_bridge as drone_bridge_package
 
 ros = module_ros()
+#: Radius of a fence, m.
+FENCE = 1.5
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,16 @@ def test_ros_drives_a_robot_and_reads_its_own_topics(drone_bridge, node, ros):
         assert odometry.wait(lambda message: message.pose.pose.position.x > 0.2).twist.twist.angular.z > 0.0
     assert motors.wait().data
     assert bridge.stop() == 0
+
+
+def test_a_fence_stops_a_robot_that_is_driven_against_it(drone_bridge, node, ros):
+    _, port = emulated(drone_bridge, "pioneer")
+    node("pioneer", "bridge", port=port, **{"limits.fence_radius": FENCE})
+    odometry = ros.subscribe(Odometry, "odom")
+    with driven(ros, forward=0.5):
+        odometry.wait(lambda message: message.pose.pose.position.x > FENCE / 2)
+        stopped = odometry.wait(lambda message: message.twist.twist.linear.x < 0.01)
+    assert FENCE / 2 < stopped.pose.pose.position.x < FENCE + 0.2
 
 
 def test_a_drone_takes_off_by_its_service_and_lands(drone_bridge, node, ros):
@@ -217,10 +229,6 @@ def test_two_vehicles_of_one_kind_on_one_host_have_state_ports_of_their_own(star
     assert [each.stop(signal.SIGINT) for each in launched] == [128 + signal.SIGINT] * 2
 
 
-#: Radius of a fence, m.
-FENCE = 1.5
-
-
 def test_its_launch_file_starts_all_that_drives_it_within_a_fence(start, drone_bridge, ros, tmp_path):
     mine = tmp_path / "mine.yaml"
     own = {"wire_log": f"{tmp_path}/wire", "limits.fence_radius": FENCE}
@@ -242,7 +250,7 @@ def test_its_launch_file_starts_all_that_drives_it_within_a_fence(start, drone_b
         assert vehicle.go_to(1.0, 0.0).startswith("Reached x 1.00 y 0.00")
         with pytest.raises(drone_bridge_package.VehicleError, match="fence"):
             vehicle.go_to(2 * FENCE, 0.0)
-        assert 0.9 < vehicle.pose.x < FENCE
+        assert 0.8 < vehicle.pose.x < FENCE
     assert launched.stop(signal.SIGINT) == 128 + signal.SIGINT
     shown = [drone_bridge("wire", "show", log) for log in tmp_path.glob("wire/*")]
     assert [each.wait() for each in shown] == [0] * len(shown) != []
