@@ -2,14 +2,18 @@
 """dronegui_server as a process: images of ROS, and packets of a bridge, become the video of whoever controls."""
 
 import contextlib
+import os
+import signal
 import socket
 from array import array
 
 import numpy as np
 import pytest
+from child_processes import children_of
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
 from dronegui_operator import DroneGuiOperator
+from geometry_msgs.msg import Twist
 from patience import TIMEOUT_S, wait_until
 from processes import Process
 from ros_session import repeating
@@ -105,6 +109,8 @@ def test_packets_of_a_bridge_go_on_byte_for_byte_rather_than_its_images(ros, ser
     (message,) = packets("qvga_q31")
     operator.keep_sending()
     with repeating(lambda _: (images.publish(image), publisher.publish(message))):
+        while screen.recv(LARGEST) != captured("qvga_q31"):
+            pass  # an image, until the server has discovered the packets
         assert {screen.recv(LARGEST) for _ in range(5)} == {captured("qvga_q31")}
 
 
@@ -119,3 +125,23 @@ def test_packets_that_would_harm_the_operator_are_counted_and_not_sent(ros, serv
     (good,) = packets("qcif_q30")
     with repeating(lambda _: publisher.publish(good)):
         assert screen.recv(LARGEST) == captured("qcif_q30")
+
+
+def test_a_child_that_is_killed_or_stopped_blocks_no_command_and_is_replaced(ros, server, operator, screen):
+    publisher, reports = (
+        ros.node.create_publisher(Image, "image_raw", 1),
+        ros.subscribe(DiagnosticArray, "/diagnostics"),
+    )
+    commands, message = ros.subscribe(Twist, "cmd_vel"), raw()
+    operator.keep_sending(hover=False, pitch=-0.5)
+    with repeating(lambda _: publisher.publish(message)):
+        for ended, number in enumerate((signal.SIGKILL, signal.SIGSTOP), start=1):
+            screen.recv(LARGEST)
+            (child,) = children_of(server.pid, "pictures.worker")
+            os.kill(child, number)
+            commands.clear()
+            reports.wait(lambda report, ended=ended: int(values_of(report).get("ended_codec_processes", 0)) == ended)
+            assert commands.wait().linear.x == 0.5
+            assert len(commands) > 5 or number == signal.SIGKILL
+            wait_until(lambda child=child: children_of(server.pid, "pictures.worker") not in ([], [child]), "another")
+            check(screen.recv(LARGEST))
