@@ -27,7 +27,7 @@ from drone_bridge.motion.matrices import angles_from_rotation, rotation_from_vec
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.wind import WindRotation
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Flight, Sphere, StereoCamera, World
+from drone_bridge.testbed.emulator.world import GREY, REACHED_WITHIN_M, RED, Sphere, StereoCamera, World, WorldFlight
 from drone_bridge.vision.pinhole import Pinhole
 
 BASELINE = 0.25  # m
@@ -96,7 +96,7 @@ def fly(
     """Fly until `hold` s after reaching the target, or for the longest time. Replies come `delay` frames late."""
     eyes = eyes or Eyes()
     camera = eyes.camera
-    flight = Flight(world, Airframe(drone.mass, drone.gravity, drone.drag), 1 / rate)
+    flight = WorldFlight(world, Airframe(drone.mass, drone.gravity, drone.drag), 1 / rate)
     behaviour = SeekTarget(parameters or SeekParameters(), drone, eyes.pinhole, BASELINE)
     waiting = [hover(drone)] * delay
     distances, decisions, positions = [], [], []

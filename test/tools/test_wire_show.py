@@ -168,7 +168,8 @@ def test_a_stream_that_breaks_inside_a_message_is_shown_with_its_bytes(write, ca
     _, lines, _ = show(
         capsys, write("testbed", ("tcp", [(VEHICLE, constants), (VEHICLE, frame[:100]), (VEHICLE, b"")]))
     )
-    assert lines[2].endswith("BREAKS THE PROTOCOL: The testbed closed inside frame 0, after 100 of 18444 bytes.")
+    assert "BREAKS THE PROTOCOL" in lines[2]
+    assert "100 of 18444 bytes" in lines[2]
     assert lines[3].startswith("    00000030  ")
 
 

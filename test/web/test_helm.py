@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from drone_bridge import dronegui
 from drone_bridge.tools.web.helm import ASK_S, LEASE_S, MAX_AGE_S, NEUTRAL, Helm, RefusedError
 from drone_bridge.tools.web.vehicles import Vehicle, emergencies_of
 
@@ -161,8 +162,5 @@ def test_what_ends_a_flight_is_known_by_the_bridge_that_offers_it_and_only_while
     offered = {f"{node}/{name}" for node in nodes for name in ("emergency", "reset", "land")}
     found = emergencies_of(nodes, offered)
     assert list(found) == ["/a/dronegui_bridge/emergency"]
-    assert (found["/a/dronegui_bridge/emergency"].action, found["/a/dronegui_bridge/emergency"].effect) == (
-        "cut motors",
-        "the motors stop at once, and the drone falls",
-    )
+    assert found["/a/dronegui_bridge/emergency"] == dronegui.KIND.emergencies["emergency"]
     assert emergencies_of(nodes, offered - {"/a/dronegui_bridge/emergency"}) == {}

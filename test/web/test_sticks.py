@@ -21,6 +21,8 @@ from web_boxes import boxes, contains, faults, overlap
 from web_page import IS_AT_HELM, grows, press_twice, take_the_helm
 from web_viewer import Pilot, web_bridge
 
+from drone_bridge import dronegui
+
 TOPIC = "/cmd_vel_stamped"
 AXE = Path(chromium.ROOT) / "web" / "node_modules" / "axe-core" / "axe.min.js"
 VALUE = "document.querySelector('.stick-box.right .stick-value').innerText"
@@ -237,7 +239,7 @@ def test_a_service_with_a_bool_is_a_switch_but_what_has_to_be_read_about_first_i
 
 EMERGENCY = "/dronegui_bridge/emergency"
 BUTTON = f'[data-call="{EMERGENCY}"]'
-FALLS = "the motors stop at once, and the drone falls"
+FALLS = dronegui.KIND.emergencies["emergency"].effect
 
 
 def says(text):
