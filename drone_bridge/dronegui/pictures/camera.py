@@ -35,6 +35,7 @@ from drone_bridge.dronegui.pictures.topics import (
 from drone_bridge.dronegui.pictures.video_port import Hosts, VideoPort, video_log
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, Selectable, wait_readable
+from drone_bridge.net.link_loop import DROPPED_BY_STALL
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.log_pipe import original_output
@@ -148,7 +149,7 @@ class CameraTopics:
                 port.keep_open()
                 self._wait(port, child)
                 if stalls.has_stalled(elapsed_s()):
-                    port.drop()
+                    self._node.report.counts[DROPPED_BY_STALL] += port.drop()
                 self._count_subscribers()
                 self._take_packet(port)
                 self._publish_reply(child)

@@ -101,12 +101,15 @@ class VideoPort:
             self._due_s = max(self._due_s + turns / rate_hz, elapsed_s())
         return taken
 
-    def drop(self) -> None:
-        """Drop waiting datagrams, which may be stale."""
+    def drop(self) -> int:
+        """Drop waiting datagrams, which may be stale, and return their number."""
+        dropped = 0
         for _ in range(MAX_STALE // MAX_DRAINED):
             taken = self._drain()
+            dropped += taken.received + taken.refused
             if taken.received + taken.refused < MAX_DRAINED:
                 break
+        return dropped
 
     def _drain(self) -> Taken:
         packet, received, refused, refused_host = None, 0, 0, ""
