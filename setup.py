@@ -44,7 +44,7 @@ def data_files() -> list[tuple[str, list[str]]]:
     for top in ("config", "launch", "rviz", "urdf"):
         for path in sorted(Path(top).rglob("*.*")):
             files.setdefault(f"share/{name}/{path.parent}", []).append(path)
-    for path in sorted(Path("test/conformance").rglob("*.[cp]*")):  # the questions of `drone-bridge check`
+    for path in sorted(Path("test/conformance").rglob("*.[cp]*")):  # the tests of `drone-bridge check`
         if path.suffix != ".pyc":
             files.setdefault(f"share/{name}/{path.parent.relative_to('test')}", []).append(path)
     return [(folder, [str(path) for path in paths]) for folder, paths in files.items()]

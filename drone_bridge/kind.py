@@ -205,11 +205,11 @@ class Recorded:
         """`parameters`: those known of the node that recorded it."""
         self.readers = {side: kind.connect(side.other) for side in Side}
 
-    def heard(self, sender: Side, event: Any) -> None:
+    def note_sent(self, sender: Side, event: Any) -> None:
         """Note that a side has sent an event. Raises LocalProtocolError if its connection can't send it."""
         self.readers[sender.other].send(event)
 
-    def before(self, sender: Side) -> None:
+    def prepare(self, sender: Side) -> None:
         """Prepare for the next message of a side."""
 
 

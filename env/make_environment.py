@@ -394,7 +394,7 @@ def link_package() -> None:
     links = {modules / path.name: path for path in (ROOT / "drone_bridge").iterdir() if path.name != "__pycache__"}
     for folder in (ROOT / name for name in SHARED):
         links.update({shared / path.relative_to(ROOT): path for path in folder.rglob("*.*") if path.is_file()})
-    tests = ROOT / "test"  # of which the questions of `drone-bridge check` are installed
+    tests = ROOT / "test"  # including those of `drone-bridge check`, which are installed
     questions = [path for path in (tests / "conformance").rglob("*.[cp]*") if path.suffix != ".pyc"]
     links.update({shared / path.relative_to(tests): path for path in questions})
     links.update({shared / "web" / path.name: path for path in (WEB / "dist").glob("*")})

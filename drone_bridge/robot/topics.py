@@ -47,7 +47,7 @@ DISCOVERY_UDP_PORT = ParameterDeclaration(
 
 
 #: Prefix of a line of the robot's log, added by robot_bridge and removed by robot_server.
-ROBOT_LOG_PREFIX = "The robot says: "
+ROBOT_LOG_PREFIX = "Robot log: "
 LONGEST_NAME = 255  # characters of a name in a message
 MAX_SENSORS = 64  # with topics
 _MOTOR_SENSORS = codec.MotorSensors.__slots__  # kinds of sensors of a side's motor

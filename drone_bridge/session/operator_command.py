@@ -8,7 +8,7 @@ from typing import Any
 from drone_bridge.session.session import AFTER_STALLS, Actions, Note, Publish, next_due
 
 #: Counter of operators that went silent while commanding a motion.
-OPERATORS_LOST = "operators_gone"
+OPERATORS_LOST = "lost_operators"
 #: Delay after the timeout at which `tick` ends a command.
 _AFTER_S = 1e-3
 

@@ -50,7 +50,7 @@ SETTLING_S = StallDetector.STALL_S
 #: Counter of refused datagrams.
 REFUSED_DATAGRAMS = "refused_datagrams"
 #: Counter of commands that were refused after a stall.
-AFTER_STALLS = "commands_after_a_stall"
+AFTER_STALLS = "commands_after_stall"
 MAY_HAVE_WAITED = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
 
 MessageT = TypeVar("MessageT")

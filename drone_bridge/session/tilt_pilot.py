@@ -24,7 +24,7 @@ from drone_bridge.session.arbiter import Arbiter
 #: Feedback older than this is stale, s.
 FEEDBACK_TIMEOUT_S = 0.2
 #: Counter of velocities that were flown without feedback, and the sentence about them.
-ESTIMATED = "commands_flown_by_an_estimate"
+ESTIMATED = "estimated_commands"
 ESTIMATES = (
     f"The drone has not reported how it moves for {FEEDBACK_TIMEOUT_S:g} s: velocities are estimated from the "
     "commanded tilt, and it drifts with the wind."

@@ -101,5 +101,5 @@ class RecordedSimulator(Recorded):
         super().__init__(kind, parameters)
         self.readers[Side.VEHICLE] = sim.ClientConnection(max_request_bytes=sim.MAX_BODY_BYTES, max_outstanding=1 << 20)
 
-    def heard(self, sender: Side, event: Any) -> None:
-        super().heard(sender, event.response if isinstance(event, sim.Answer) else event)
+    def note_sent(self, sender: Side, event: Any) -> None:
+        super().note_sent(sender, event.response if isinstance(event, sim.Answer) else event)

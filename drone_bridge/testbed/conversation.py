@@ -73,12 +73,12 @@ class RecordedTestbed(Recorded):
         self._has_constants = False
         self.readers = {Side.VEHICLE: self._autopilot, Side.OPERATOR: self._bed}
 
-    def before(self, sender: Side) -> None:
+    def prepare(self, sender: Side) -> None:
         if sender is Side.OPERATOR:  # a reply, so the previous frame is complete
             self._has_answers = True
             self._autopilot.peer_waits()
 
-    def heard(self, sender: Side, event: Any) -> None:
+    def note_sent(self, sender: Side, event: Any) -> None:
         if isinstance(event, Constants):
             self._constants = event
         elif isinstance(event, SensorFrame):

@@ -16,7 +16,7 @@ from sensor_msgs.msg import CompressedImage, Image
 
 ros = module_ros()
 RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
-#: For the questions of one file.
+#: Timeout of the tests of one file.
 CHECK_S = 280.0
 
 

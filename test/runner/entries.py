@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent
-#: What the tests of several folders share, and what is installed with the questions to each protocol.
+#: Support shared by the tests of several folders, and support installed with the conformance tests.
 SUPPORT = (TESTS / "support", TESTS / "conformance" / "support")
 #: What a test file imports, and the fixtures that its tests take, when it needs DDS or other processes.
 NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subprocess"}

@@ -135,9 +135,9 @@ def test_commands_come_at_their_rate_which_may_change(talk):
 
 def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
     talk.pilot.command = FORWARD
-    assert notes(talk.run(0.1, telemetry=A), "commands_flown_by_an_estimate") == []
+    assert notes(talk.run(0.1, telemetry=A), "estimated_commands") == []
     talk.pilot.is_estimating = True
-    (sentence, *_) = notes(talk.run(0.1, telemetry=A), "commands_flown_by_an_estimate")
+    (sentence, *_) = notes(talk.run(0.1, telemetry=A), "estimated_commands")
     assert "has not reported how it moves for 0.2 s" in sentence
 
 

@@ -38,7 +38,7 @@ class SensorTopics:
         ):
             if number:
                 self._node.report.count_and_warn(
-                    "sensors_without_a_topic", f"{number} sensors without a topic: {reason}."
+                    "sensors_without_topic", f"{number} sensors without a topic: {reason}."
                 )
         self._topics = self._translation.sensor_topics(info)
         messages = {number: self._message(number, sensor) for number, sensor in enumerate(info.sensors)}

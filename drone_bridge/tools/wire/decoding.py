@@ -74,7 +74,7 @@ class Decoder:
             if data:
                 yield Undecoded(sender, len(data))
             return
-        self._ends.before(sender)
+        self._ends.prepare(sender)
         yield from self._drain(sender.other)
         reader: Any = self._ends.readers[sender]
         if data or not self._is_stream:
@@ -101,7 +101,7 @@ class Decoder:
             try:
                 for event in self._ends.readers[sender].events():
                     with contextlib.suppress(LocalProtocolError):
-                        self._ends.heard(sender, event)
+                        self._ends.note_sent(sender, event)
                     yield Message(sender, event)
                     if isinstance(event, ConnectionClosed):
                         self._broken.add(sender)

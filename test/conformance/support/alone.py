@@ -47,7 +47,7 @@ hypothesis.settings.load_profile("deterministic")
 
 def pytest_addoption(parser):
     """Add the option that selects one protocol's tests."""
-    parser.addoption("--protocol", help="only questions about this protocol")
+    parser.addoption("--protocol", help="only tests of this protocol")
 
 
 def pytest_collection_modifyitems(config, items):
