@@ -86,7 +86,7 @@ class _ActiveProcedure:
     procedure: Procedure[None]
     call: Call | None = None
     awaited: Pending | float | None = None  # None: ready to continue
-    lets_pass: bool = False
+    allows_others: bool = False
 
 
 class ConnectedClient:
@@ -139,7 +139,7 @@ class ConnectedClient:
                         raise RemoteProtocolError(f"The simulator has reported more than {MAX_ENTITIES} items at once.")
                     self._spied.append(event)
                 elif not isinstance(event, sim.Completed):
-                    self.streams.take(event)
+                    self.streams.handle(event)
                 elif channel is exchange.requests:  # it arrives on every connection
                     self.completed_runs += 1
                     self.streams.report(SimulatorEvent(event))
@@ -149,7 +149,7 @@ class ConnectedClient:
     def ask(self, call: Call) -> None:
         """Queue a caller's request."""
         if len(self._calls) + len(self._running) >= MAX_CALLS:
-            self._settle(call, False, f"{MAX_CALLS} requests are pending, which is the limit.")
+            self._resolve(call, False, f"{MAX_CALLS} requests are pending, which is the limit.")
         else:
             self._calls.append(call)
 
@@ -179,13 +179,13 @@ class ConnectedClient:
                 if running.call:
                     unanswered.appendleft(running.call)
         for call in unanswered:
-            self._settle(call, False, reason)
+            self._resolve(call, False, reason)
 
     def turn(self) -> None:
         """Handle all that is due. While the simulator is suspended, send nothing."""
         time = self.simulation.time
-        if begun := time.tick(self.exchange.now_s):
-            self.exchange.publish(begun)
+        if clock_time := time.tick(self.exchange.now_s):
+            self.exchange.publish(clock_time)
         self.due_s = time.due_s
         if self.exchange.is_suspended:
             return
@@ -207,14 +207,14 @@ class ConnectedClient:
                 self._advance(running)
             if len(self._running) < len(before):
                 continue  # another procedure may wait for its effect
-            if not self._is_free or not (begun := self._next()):
+            if not self._is_free or not (following := self._next()):
                 return
-            self._running.append(begun)
+            self._running.append(following)
 
     @property
     def _is_free(self) -> bool:
         """Whether another procedure can start."""
-        return all(running.lets_pass for running in self._running)
+        return all(running.allows_others for running in self._running)
 
     def _advance(self, running: _ActiveProcedure) -> None:
         try:
@@ -227,7 +227,7 @@ class ConnectedClient:
         """Return the next procedure that is due, if any."""
         now_s = self.exchange.now_s
         if self._spied:
-            return _ActiveProcedure(self._note_spied(self._spied.popleft()))
+            return _ActiveProcedure(self._handle_spied(self._spied.popleft()))
         if now_s >= self._poll_due_s:
             return _ActiveProcedure(self._poll())
         learning_due_s = self.heading.update(self.streams.sees_steps)
@@ -235,21 +235,21 @@ class ConnectedClient:
             return _ActiveProcedure(self.heading.learn())
         if self._calls:
             call = self._calls.popleft()
-            return _ActiveProcedure(self._serve(call), call)
-        if self._has_to_run or now_s >= self._heard_s + PROBE_AFTER_S:
+            return _ActiveProcedure(self._execute(call), call)
+        if self._is_start_due or now_s >= self._heard_s + PROBE_AFTER_S:
             return _ActiveProcedure(self._start_or_probe())
         return None
 
     @property
-    def _has_to_run(self) -> bool:
+    def _is_start_due(self) -> bool:
         return self._runs_on_connect and self.heading.is_settled
 
     def _start_or_probe(self) -> Procedure[None]:
         """Unpause the simulation, which answers with an Error if it already runs, or else probe it."""
         request: sim.Request = sim.Reassure()
-        if self._has_to_run:
+        if self._is_start_due:
             request, self._runs_on_connect = sim.Run(), False
-            self.heading.ran()
+            self.heading.note_run()
         yield from self.exchange.ask(request)
 
     def settle_heading(self) -> Procedure[None]:
@@ -267,21 +267,21 @@ class ConnectedClient:
 
     # Calls.
 
-    def _serve(self, call: Call) -> Procedure[None]:
+    def _execute(self, call: Call) -> Procedure[None]:
         self.exchange.asked_s = call.request.asked_s
         try:
             result = yield from call.work(self, *call.arguments)
         except REFUSALS as error:
-            self._settle(call, False, str(error), getattr(error, "code", NO_ANSWER))
+            self._resolve(call, False, str(error), getattr(error, "code", NO_ANSWER))
         else:
             done = result if isinstance(result, Success) else Success(result, "")
-            self._settle(call, True, done.sentence, done.result)
+            self._resolve(call, True, done.sentence, done.result)
 
     def let_others_run(self) -> None:
         """Let other procedures run beside the one that has just started. For that procedure."""
-        self._running[-1].lets_pass = True
+        self._running[-1].allows_others = True
 
-    def _settle(self, call: Call, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
+    def _resolve(self, call: Call, is_success: bool, sentence: str, result: Any = NO_ANSWER) -> None:
         if not is_success:
             self.exchange.note("refused_requests")
         self._out.append(Outcome(call.request, is_success, sentence, result))
@@ -305,9 +305,9 @@ class ConnectedClient:
         ]
         *pending, listing = [exchange.send(request) for request in (*first, sim.ListEntities())]
         configured, mark, rotation, *state = yield from exchange.wait_for(*pending)
-        self._take_configuration(configured)
+        self._apply_configuration(configured)
         is_new = self._recognize(mark)
-        self._take_vehicle(rotation, state)
+        self._apply_vehicle_state(rotation, state)
         exchange.publish(ConnectionStarted(is_new))
         sent = keeper.send_missing()
         has_vehicle = isinstance(state[0], sim.EntityGot)
@@ -327,7 +327,7 @@ class ConnectedClient:
             self._poll_due_s = exchange.now_s + self._parameter("poll_period")
         exchange.publish(DiagnosticValue("item_events", self._item_events))
 
-    def _take_configuration(self, answer: sim.Response) -> None:
+    def _apply_configuration(self, answer: sim.Response) -> None:
         if not isinstance(answer, sim.Configured):
             return
         self.heading.frequency = answer.frequency
@@ -354,7 +354,7 @@ class ConnectedClient:
         self.exchange.publish(simulation.scene)
         return True
 
-    def _take_vehicle(self, rotation: sim.Response, state: list[sim.Response]) -> None:
+    def _apply_vehicle_state(self, rotation: sim.Response, state: list[sim.Response]) -> None:
         stored = None
         if isinstance(rotation, sim.ExtendedGot):
             try:
@@ -365,19 +365,17 @@ class ConnectedClient:
         known = BodyToModel(given) if any(given) else stored
         values = {got.attribute: got.value for got in state if isinstance(got, sim.EntityGot)}
         try:
-            seen, before = (
-                VehicleState(self.exchange.now_s, [values[attribute] for attribute in STREAMED]),
-                simulation.seen,
-            )
+            seen = VehicleState(self.exchange.now_s, [values[attribute] for attribute in STREAMED])
+            before = simulation.seen
             kept = self.entities.body_to_model.get(self.vehicle) if before and seen.continues(before) else None
-            heading.know(known or kept)
+            heading.set_rotation(known or kept)
             if kept and not known:
                 heading.store(kept)
             simulation.seen = seen
             attitude = self.entities.model_state(self.vehicle, seen.values)[3]
             heading.attitude = attitude if self.entities.is_heading_known else None
         except (KeyError, ValueError) as error:
-            heading.know(known)
+            heading.set_rotation(known)
             reason = str(error) if isinstance(error, ValueError) else f"Entity {self.vehicle} does not exist."
             self.exchange.note("missing_vehicle", f"The orientation of the vehicle is unknown. {reason}")
 
@@ -391,7 +389,7 @@ class ConnectedClient:
             self._spied += [sim.Spied(False, ItemType.ENTITY, entity) for entity in sorted(self._known - listed)]
             self._spied += [sim.Spied(True, ItemType.ENTITY, entity) for entity in sorted(listed - self._known)]
 
-    def _note_spied(self, event: sim.Spied) -> Procedure[None]:
+    def _handle_spied(self, event: sim.Spied) -> Procedure[None]:
         is_entity = event.type == ItemType.ENTITY
         if is_entity and not event.is_added and event.id not in self._known:
             return  # it was removed here
@@ -411,6 +409,6 @@ class ConnectedClient:
     def removed(self, kind: int, number: int) -> Procedure[None]:
         """Handle the removal of an item at our request."""
         if kind == ItemType.ENTITY and number in self._known:
-            yield from self._note_spied(sim.Spied(False, kind, number))
+            yield from self._handle_spied(sim.Spied(False, kind, number))
         else:
             yield from self.keeper.forget(kind, number, is_ours=True)

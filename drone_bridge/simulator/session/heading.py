@@ -88,16 +88,16 @@ class Heading:
         self._is_warned = False
         self._learning_not_before_s = -math.inf
 
-    def paused(self) -> None:
+    def note_pause(self) -> None:
         """Record an answered PAUSE: the rotation can be learned, and a RUN waits for that."""
         self._paused_s = self._exchange.now_s
         self.is_settled = self._entities.is_heading_known
 
-    def ran(self) -> None:
+    def note_run(self) -> None:
         """Record that a RUN was sent."""
         self._paused_s, self._has_run = None, True
 
-    def know(self, rotation: BodyToModel | None) -> None:
+    def set_rotation(self, rotation: BodyToModel | None) -> None:
         """Set the rotation from the vehicle's principal axes to its model. None: unknown."""
         rotations, vehicle = self._entities.body_to_model, self._entities.vehicle
         rotations.pop(vehicle, None)
@@ -137,7 +137,7 @@ class Heading:
             self._learning_not_before_s = self._exchange.now_s + _RETRY_S
             self._warn(f"The rotation from the vehicle's principal axes to its model is unknown: {error}")
         else:
-            self.know(learned)
+            self.set_rotation(learned)
             self.attitude = learned.model(q)
             self.store(learned)
             numbers = ", ".join(f"{number:.4g}" for number in learned.rotation)

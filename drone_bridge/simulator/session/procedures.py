@@ -37,7 +37,7 @@ def run(client: ConnectedClient, steps: int, is_awaited: bool, timeout_s: float)
     """Unpause, and optionally wait for the steps, each within `timeout_s`. Other procedures run meanwhile."""
     yield from client.settle_heading()
     completed, pauses = client.completed_runs, client.pauses
-    client.heading.ran()
+    client.heading.note_run()
     yield from client.exchange.request(sim.Run(steps))
     if not is_awaited:
         return
@@ -59,9 +59,9 @@ def pause(client: ConnectedClient) -> Procedure[None]:
         yield from client.exchange.request(sim.Pause())
     except SimulatorRefusedError as error:
         if error.code == PAUSED_ALREADY:
-            client.heading.paused()
+            client.heading.note_pause()
         raise
-    client.heading.paused()
+    client.heading.note_pause()
     client.pauses += 1
 
 

@@ -32,7 +32,7 @@ class Streams:
         self._simulation, self._time, self._heading = simulation, simulation.time, heading
         self._states: dict[int, tuple[Any, ...]] = {}  # of this step, not yet published
 
-    def take(self, event: sim.Response) -> None:
+    def handle(self, event: sim.Response) -> None:
         """Handle a message. Call `flush` after the last received one."""
         if isinstance(event, sim.EntityData):
             self._take_state(event)
