@@ -6,6 +6,7 @@ down, without waiting for a callback. Output goes through a pipe that never bloc
 process that hangs, or whose start or shutdown takes too long (`watchdog`).
 """
 
+import os
 import re
 import signal
 import socket
@@ -45,7 +46,8 @@ class Stoppable(Protocol):
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Earliest end of a program that can't start, s after its beginning, since a launch file respawns it at once.
 REFUSED_S = 10.0
-#: Exit statuses: a failure that may go away, and invalid settings, as in argparse. See `tools.launch.processes`.
+#: Exit statuses: a failure that may go away, and invalid settings, as in argparse. Our launch runner restarts a node
+#: only after the first, `ros2 launch` after both: see `tools.launch.processes`.
 FAILED, REFUSED = 1, 2
 _BEGAN_S = time.monotonic()
 #: Errors of a program's arguments: parameters and their files, names, a log level.
@@ -105,7 +107,8 @@ class _Run:
                     return False
             except START_ERRORS as error:  # of the arguments; later errors are internal
                 print_start_error(error)
-                self._status = REFUSED
+                is_of_middleware = rclpy.ok() and isinstance(error, rclpy_implementation.RCLError)
+                self._status = FAILED if is_of_middleware else REFUSED
                 return False
             assert isinstance(self._node, Node)
             warn_if_alone(self._node)
@@ -121,8 +124,11 @@ class _Run:
         return 0
 
     def refuse(self) -> int:
-        """Wait until a program that can't start may end, see REFUSED_S. Return the exit status."""
-        if self._status == FAILED:
+        """Wait until a program that can't start may end, see REFUSED_S. Return the exit status.
+
+        At a terminal, invalid settings end it at once.
+        """
+        if self._status == FAILED or not os.isatty(log_pipe.original_output()[1]):
             self.stopping.wait(max(0.0, REFUSED_S - (time.monotonic() - _BEGAN_S)))
         return self._status
 

@@ -93,6 +93,19 @@ HANGING_NODE = """
     sys.exit(program.run(lambda: HangingNode("hanging")))
 """
 
+REFUSED_NODE = """
+    import sys
+    import rclpy
+    from drone_bridge.ros import program
+
+    program.REFUSED_S = 0.0
+
+    def make_node():
+        raise {error}
+
+    sys.exit(program.run(make_node))
+"""
+
 NODE_THAT_DOES_NOT_START = """
     import ctypes, sys
     from drone_bridge.ros import program, watchdog
@@ -198,13 +211,24 @@ def segments_of(pid):
     return {file for lock in locks for file in (lock, lock.with_name(lock.name.removesuffix("_el")))}
 
 
+@pytest.mark.parametrize(
+    ("error", "status"), [("program.rclpy_implementation.RCLError('no room')", 1), ("ValueError('port is 0')", 2)]
+)
+def test_a_launch_file_restarts_after_a_failure_of_the_middleware_and_not_after_refused_settings(error, status):
+    done = run_program(REFUSED_NODE.format(error=error))
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+
+
 def test_a_parameter_file_that_ros_refuses_is_named_in_a_sentence(start_child, tmp_path):
-    """By one line, with the status of a refused start, after which a launch file does not start it again."""
+    """By one line, with the status of a refused start; and not at once, as `ros2 launch` would restart it at once."""
     file = tmp_path / "mine.yaml"
     file.write_text("/**:\n  ros__parameters:\n#    command_timeout: 0.7\n")
+    began_s = time.monotonic()
     process = start_child(executable("vehicle_model"), "--ros-args", "--params-file", file)
     process.wait_for_line(f"^vehicle_model: .*params file: .*{file}.*ros__parameters at line")
     assert process.wait() == 2
+    assert time.monotonic() - began_s > 5.0
     assert "Traceback" not in process.output
 
 
