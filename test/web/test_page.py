@@ -75,6 +75,19 @@ def test_the_page_counts_five_vehicles_with_the_topics_of_the_layouts(browser, r
         wait_until(lambda: not missing_topics(ros), "the topics of the layouts", period_s=0.2)
 
 
+def test_the_end_of_a_launch_is_shown_with_the_last_state_of_its_vehicle(browser):
+    (port,) = free_ports(1)
+    cell = "document.querySelector('[data-cell={}]').innerText"
+    with launch("robot.launch.xml", emulate=True, view=True, view_port=0, robot_port=port) as composition:
+        browser.open(address_of(composition))
+        browser.wait(f"/x .* y /.test({cell.format('position')})")
+        composition.send(signal.SIGINT)
+        browser.wait(f"/launch has ended/.test({cell.format('connection')})")
+        browser.wait(f"/Stopped/.test({cell.format('doing')})")
+        browser.wait(f"/x .* y .* ago/.test({cell.format('position')})")
+        composition.wait()
+
+
 def test_the_page_shows_the_camera_of_an_ar_drone_and_follows_the_switch_of_its_cameras(browser):
     ports = dict(zip(("dronegui_port", "navdata_port", "video_port"), free_ports(3), strict=True))
     with launch("dronegui.launch.xml", emulate=True, view=True, view_port=0, **ports) as composition:

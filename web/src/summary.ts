@@ -2,9 +2,10 @@
 // One look: is it connected, is it healthy, where is it, what is it about?
 
 import { Activity } from "./activity";
+import { Departure } from "./departure";
 import { decimal, h, setText, setValue } from "./dom";
 import { isKnown } from "./fields";
-import type { Fleet } from "./fleet";
+import type { Fleet, Subject } from "./fleet";
 import type { Health } from "./health";
 import type { Helm } from "./helm";
 import type { Link, Links } from "./links";
@@ -26,7 +27,12 @@ export class Summary {
   #shown = "";
   #odometry?: Arrival;
   #height?: Arrival;
+  /** Whether the position is worth showing. */
+  #isGood = false;
   #activity: Activity;
+  #departure = new Departure();
+  /** The one that was shown last. */
+  #vehicle?: Subject;
   #bytes = 0;
   #bytesPerS = 0;
 
@@ -35,6 +41,7 @@ export class Summary {
     this.element = h("section.summary", { "aria-label": "Summary" }, ...Object.values(this.#cells).map((cell) => cell.element));
     this.#cells.connection.head.append(this.#amount);
     fleet.addEventListener("change", () => {
+      this.#noteDeparture();
       this.#follow();
       this.#show();
     });
@@ -47,7 +54,20 @@ export class Summary {
     }, PERIOD_MS);
   }
 
+  #noteDeparture(): void {
+    const before = this.#vehicle;
+    // Its topics may be there a little longer.
+    if (before?.vehicle ? this.helm.vehicles.length > 0 : this.fleet.subjects.length > 0) {
+      this.#departure.came();
+      this.#vehicle = this.fleet.subject;
+    } else if (before) {
+      const isSilent = this.links.of(before.prefix, before.vehicle?.node).some(({ level }) => level === "error");
+      this.#departure.left(Date.now(), this.#activity.movement, isSilent);
+    }
+  }
+
   #follow(): void {
+    if (this.#departure.text) return; // the last values stay
     const { prefix } = this.fleet.subject;
     const topics = this.fleet.topics();
     this.#activity.follow(this.fleet.subject, topics);
@@ -57,6 +77,7 @@ export class Summary {
     this.#shown = shown;
     for (const end of this.#ends) end();
     this.#odometry = this.#height = undefined;
+    this.#isGood = false;
     const { stream } = this;
     this.#ends = [
       ...(odometry ? [stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival))] : []),
@@ -68,14 +89,19 @@ export class Summary {
     this.#showConnection();
     const lostS = this.helm.link.ageS(Date.now()) || this.helm.silentSeconds;
     const { health, position, doing } = this.#cells;
+    const goneS = this.#departure.ageS(Date.now());
+    if (goneS > 0) {
+      position.age(goneS);
+      doing.show("stale", this.#departure.text, this.#departure.more, goneS);
+    }
     if (lostS > 0) {
-      // A launch ends its vehicles before its server: then there are no last values of them.
-      if (this.fleet.subjects.length === 0) [position, doing].forEach((cell) => cell.show("stale", "Unknown"));
       health.show("stale", "Unknown", "no connection", lostS);
-      return [position, doing].forEach((cell) => cell.age(lostS));
+      if (goneS === 0) [position, doing].forEach((cell) => cell.age(lostS));
+      return;
     }
     const { level, text, source } = this.health.verdict;
     this.#cells.health.show(level, text, source);
+    if (goneS > 0) return;
     this.#showDoing();
     this.#showPosition();
   }
@@ -90,15 +116,15 @@ export class Summary {
     const isViewOnly = !this.helm.maySteer && hasVehicle && !this.stream.isRecording;
     this.#cells.connection.show(level,
       broken ? (broken.name === "server" ? broken.text : `${broken.name}: ${broken.text}`) : this.stream.isRecording ? "A recording" : "Connected",
-      [...links.map(described), hasVehicle ? "" : "no vehicle yet", isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
+      [...links.map(described), this.#departure.text ? "no vehicle any more" : hasVehicle ? "" : "no vehicle yet", isViewOnly ? "view only" : ""].filter(Boolean).join(" · "));
     setText(this.#amount, amount);
   }
 
   #showPosition(): void {
     const odometry = this.#odometry?.value;
-    // What a controller steers by is good enough to be shown.
-    const isGood = odometry && (isKnown(odometry.pose.covariance) || this.fleet.subject.vehicle?.takes_goals);
-    const point = isGood ? odometry.pose.pose.position : undefined;
+    // What a controller steers by is good enough to be shown, also once the controller has ended.
+    this.#isGood ||= Boolean(odometry && (isKnown(odometry.pose.covariance) || this.fleet.subject.vehicle?.takes_goals));
+    const point = odometry && this.#isGood ? odometry.pose.pose.position : undefined;
     const measured = this.#height?.value;
     const height: number | undefined = measured?.point?.z ?? measured?.pose?.pose.position.z;
     const { position } = this.#cells;

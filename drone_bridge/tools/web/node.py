@@ -41,6 +41,8 @@ LOOK_PERIOD_S = 0.5
 REVIEW_PERIOD_S = 2.0
 #: From the start of a launch to the link at the latest, which is printed when its vehicles are there: as the last line.
 MAX_LINK_DELAY_S = 3.0
+#: For which the end of a launch waits for the end of its vehicles. `ros2 launch` stops all at once.
+MAX_FAREWELL_S = 1.0
 
 PARAMETERS = (
     ParameterDeclaration(
@@ -128,7 +130,14 @@ class WebBridge(Node):
         return True
 
     def leave(self) -> None:
-        """Stop all vehicles that are steered from here, and listen no longer."""
+        """Stop all vehicles that are steered from here, and listen no longer.
+
+        At the end of a launch, its vehicles end first, so that pages show their last state.
+        """
+        if self._is_open and os.environ.get(LAUNCHED):
+            deadline_s = time.monotonic() + MAX_FAREWELL_S
+            while self._fleet.vehicles and self.context.ok() and time.monotonic() < deadline_s:
+                time.sleep(LOOK_PERIOD_S / 10)
         if self._is_open:
             self._is_open = False
             self._door.close()
