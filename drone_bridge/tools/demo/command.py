@@ -87,7 +87,7 @@ def show(demonstration: Demonstration, folder: Path) -> int:
         print(f"{composition.tail()}\nThe flight failed: {what}; the complete output is in {log}.", file=sys.stderr)
         return 1
     picture = folder / "flight.png"
-    draw(picture, bag)
+    draw(picture, bag, demonstration.story.partition(".")[0])
     report = write_report(bag, folder / "report.html")
     print(f"{ended[0]}\n  picture   {picture}\n  recorded  {bag}\n  report    {report}")
     return int(bool(ended.groupdict().get("bad")))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Picture of a recorded flight: camera images, height and distance over time, and states of the controller."""
+"""Picture of a recorded flight: images, height, distance and states of the controller, and the path from above."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,20 +13,23 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from drone_bridge.tools.bags.bag import Bag, stamp_s
+from drone_bridge.tools.reporting.pad_track import PadTrack
 
-SIZE_INCHES = (13.0, 6.8)
+SIZE_INCHES = (15.0, 7.2)
 DOTS_PER_INCH = 110
-INK, GRID = "#333333", "#e6e6e6"
+INK, GRID, TARGET = "#333333", "#e6e6e6", "#d62728"
 PICTURES = 6  # in a row
 STATES = "/drone_controller/state"
+#: Topics from which it is known where the drone and its goal are.
+PLACES = ("/odom", "/rover/odom", "/landing_pad", "/imu/data")
 
 
-def draw(file: Path, bag_folder: Path) -> None:
+def draw(file: Path, bag_folder: Path, title: str) -> None:
     """Write the picture as PNG, with times from the stamps. Raises BagError and OSError."""
     mpl.rcParams.update({"font.size": 10, "axes.edgecolor": INK, "axes.labelcolor": INK, "text.color": INK})
     figure = plt.figure(figsize=SIZE_INCHES, constrained_layout=True)
     cameras, plots = figure.subfigures(2, 1, height_ratios=[1.0, 1.8])
-    height, distance = plots.subplots(1, 2)
+    height, distance, above = plots.subplots(1, 3)
     with Bag(bag_folder) as bag:
         _draw_images(cameras, bag)
         heights = [(stamp_s(message), message.point.z) for message in bag.deserialized("/height")]
@@ -34,12 +37,13 @@ def draw(file: Path, bag_folder: Path) -> None:
         # Before the first measurement, controllers stamp their state by their own clock.
         end_s = max(time_s for time_s, _ in heights)
         states = [message for message in bag.deserialized(STATES) if stamp_s(message) <= end_s]
+        _draw_path(above, bag, states[-1].distance)
     height.plot(*zip(*heights, strict=True), lw=1.6)
     distance.plot([stamp_s(state) for state in states], [state.distance for state in states], lw=1.6)
-    height.set(title="height", xlabel="time (s)", ylabel="height (m)")
-    distance.set(title="distance to the goal", xlabel="time (s)", ylabel="distance to the goal (m)", ylim=(0, None))
+    height.set(title="Height", xlabel="time (s)", ylabel="height (m)")
+    distance.set(title="Distance to the goal", xlabel="time (s)", ylabel="distance to the goal (m)", ylim=(0, None))
     named = [(stamp_s(state), state.state) for state in states]
-    figure.suptitle(f"{states[-1].behaviour.replace('_', ' ')}: what the cameras saw, and what the controller did")
+    figure.suptitle(title, fontsize=14)
     for panel in (height, distance):
         panel.set(xlim=(heights[0][0], end_s))
         panel.grid(color=GRID, lw=0.8)
@@ -67,6 +71,33 @@ def _draw_images(figure: Any, bag: Bag) -> None:
 
 def _moment(shown: tuple[float, str, Any]) -> tuple[float, str]:
     return round(shown[0], 1), shown[1]
+
+
+def _draw_path(panel: Any, bag: Bag, goal_m: float) -> None:
+    """Draw where the drone flew, and its goal: the rover with the pad, or what it faces at the end, `goal_m` ahead."""
+    pad_track, drone, rover, ahead = PadTrack(), list[tuple[float, float]](), list[tuple[float, float]](), (1.0, 0.0)
+    for message in bag.messages([topic for topic in bag.topics if topic.name in PLACES]):
+        content = bag.deserialize(message)
+        if position := pad_track.note(message.topic.name, message.topic.type_name, content):
+            drone.append(position[:2])
+        elif message.topic.type_name == "nav_msgs/msg/Odometry":
+            pose = content.pose.pose
+            (rover if "rover" in message.topic.name else drone).append((pose.position.x, pose.position.y))
+            q = pose.orientation
+            ahead = 1.0 - 2.0 * (q.y * q.y + q.z * q.z), 2.0 * (q.w * q.z + q.x * q.y)
+    if not drone:
+        panel.set_axis_off()
+        return
+    (x, y), (forward_x, forward_y) = drone[-1], ahead
+    goal = rover or [(x + goal_m * forward_x, y + goal_m * forward_y)]
+    panel.plot(*zip(*goal, strict=True), color=TARGET, lw=1.6, ls="--")
+    panel.plot(*goal[-1], "o", color=TARGET, ms=11, label="rover with the pad" if rover else "target")
+    panel.plot(*zip(*drone, strict=True), lw=1.6, label="drone")
+    panel.plot(*drone[0], "s", color=INK, ms=6, label="start")
+    panel.set(title="From above", xlabel="x (m)", ylabel="y (m)")
+    panel.set_aspect("equal", adjustable="datalim")
+    panel.grid(color=GRID, lw=0.8)
+    panel.legend(fontsize=8.5, framealpha=0.9, edgecolor="none")
 
 
 def _draw_states(panel: Any, states: Sequence[tuple[float, str]]) -> None:

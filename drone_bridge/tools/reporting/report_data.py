@@ -12,6 +12,7 @@ import numpy.typing as npt
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, field_names
 from drone_bridge.tools.progress import counted
+from drone_bridge.tools.reporting.pad_track import PadTrack
 
 PICTURES = 8  # per camera
 MAX_CAMERAS = 4
@@ -137,7 +138,8 @@ class ReportData:
 
     series: dict[str, Series] = field(default_factory=dict)
     tracks: dict[str, list[tuple[float, float, float, float]]] = field(default_factory=dict)
-    """Time and x, y, z in m, by topic"""
+    """Time and x, y, z in m, by topic. A drone without odometry has the topic of its pad."""
+    pad_track: PadTrack = field(default_factory=PadTrack)
     states: dict[str, list[StateInterval]] = field(default_factory=dict)
     controllers: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Behaviour, and the last known distance to the goal (m; NaN: unknown), by topic"""
@@ -206,6 +208,8 @@ def _note(data: ReportData, topic: str, type_name: str, time_s: float, message: 
             pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
             point = pose.position
             data.tracks.setdefault(topic, []).append((time_s, point.x, point.y, point.z))
+        if position := data.pad_track.note(topic, type_name, message):
+            data.tracks.setdefault(topic, []).append((time_s, *position))
         data.series.setdefault(topic, Series(type_name=type_name)).add(time_s, message)
 
 
