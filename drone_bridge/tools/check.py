@@ -35,12 +35,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for package in ("pytest", "hypothesis"):  # of the extra; a missing one is reported here
         importlib.import_module(package)
     folder = Path(get_package_share_directory("drone_bridge"), FOLDER)
-    paths = [str(folder / "support"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    paths = [str(folder / "support"), *map(os.path.abspath, given)]
     command = [sys.executable, "-m", "pytest", str(folder), "-p", "alone", "-p", "no:cacheprovider", "-v"]
     command += ["--import-mode=importlib", f"--rootdir={folder}", f"--confcutdir={folder}", "-c", os.devnull]
     command += ["-W", "ignore::DeprecationWarning"]  # of packages that rclpy needs
     command += [f"--protocol={options.protocol}", *(["-k", options.only] if options.only else [])]
-    tests = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
+    # Python imports from the current folder first, where a robot's folder hides the installed module of the same name.
+    tests = subprocess.Popen(command, cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})
     try:
         return tests.wait(LIMIT_S)
     except KeyboardInterrupt:

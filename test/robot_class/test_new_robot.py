@@ -40,7 +40,12 @@ def test_the_generated_operator_drives_the_generated_emulator(start_child, envir
     operator = drone_bridge("operate", NAME, "--port", port, "--plan", "2s forward 0.5, 1s")
     assert operator.wait() == 0, operator.output
     assert float(operator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
-    asked = drone_bridge("check", NAME, "-k", "test_messages or test_topics")
+
+
+def test_it_is_checked_whatever_the_current_folder_has_of_its_name(start_child, environment, tmp_path):
+    (tmp_path / f"{NAME}.py").write_text("raise ImportError('not installed')")
+    check = ("env", "-C", tmp_path, executable("drone-bridge"), "check", NAME)
+    asked = start_child(*check, "-k", "test_messages or test_topics", env=environment)
     assert asked.wait(280) == 0, asked.output
 
 
