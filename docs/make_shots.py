@@ -83,7 +83,7 @@ class Shooting:
             browser.wait("![...document.querySelectorAll('.card-state')].some(each => each.innerText === '')")
             self._take("all")
             browser.click(".stop:not(.all)")
-            browser.wait(f"/^{len(VEHICLES)} vehicles hold/.test(document.querySelector('.banner').innerText)")
+            browser.wait(f"/^{len(VEHICLES)} vehicles on hold/.test(document.querySelector('.banner').innerText)")
             self._take("all_held")
             self._resume(".resume-all")
             browser.click(".overview-button")
@@ -148,7 +148,7 @@ class Shooting:
     def _refuse(self, vehicle: str) -> None:
         browser = self._browser
         browser.click(".stop:not(.all)")
-        browser.wait("/Holding since/.test(document.querySelector('.banner').innerText)")
+        browser.wait("/On hold since/.test(document.querySelector('.banner').innerText)")
         self._take(f"{vehicle}_held")
         take_the_helm(browser)
         browser.key("KeyW", down=True)
@@ -164,7 +164,7 @@ class Shooting:
             if self._browser.text(".take") == "Release the helm":
                 self._browser.click(".take")
             with contextlib.suppress(AssertionError):
-                self._browser.wait("document.querySelector('.who').innerText === 'nobody steers'", 6.0)
+                self._browser.wait("document.querySelector('.who').innerText === 'the helm is free'", 6.0)
                 return
         raise AssertionError(f"The helm is not released: {self._browser.text('body')}")
 
@@ -202,7 +202,7 @@ class Shooting:
         self._take("helm")
         browser.drop()
         browser.click(".stop")
-        browser.wait("/Holding since/.test(document.querySelector('.banner').innerText)")
+        browser.wait("/On hold since/.test(document.querySelector('.banner').innerText)")
         self._take("hold")
         self._release()
         self._resume(".resume")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real browser for tests: reads one request per line (JSON), and answers each with one.
+// A real browser for tests: reads one request per line (JSON), and replies to each with one line.
 import { createInterface } from "node:readline";
 import chromium from "@sparticuz/chromium";
 import puppeteer from "puppeteer-core";
 
-// The binary finds no language where the system has none, and then formats no numbers.
+// Without a language in the system, the binary does not format numbers.
 const env = { ...process.env, LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" };
 const browser = await puppeteer.launch({
   args: [...chromium.args, "--no-sandbox"],
@@ -16,14 +16,14 @@ let page;
 const consoleErrors = [];
 const requests = [];
 
-// There is no graphics card here, and most of what a browser does is to draw the scene. Four frames a second show as much.
+// Without a graphics card, most of the time goes into drawing the scene. Four frames per second are enough.
 const FRAME_MS = 250;
 const drawSeldom = (frameMs) => {
   window.requestAnimationFrame = (draw) => window.setTimeout(() => draw(performance.now()), frameMs);
   window.cancelAnimationFrame = (id) => window.clearTimeout(id);
 };
 
-/** What an element is like that could not be clicked: whether it is enabled, where it is, twice, and what is above it there. */
+/** Describe an element that could not be clicked: whether it is enabled, its position, twice, and the element above it. */
 const whatKeeps = async (selector) => {
   const place = () => {
     const element = document.querySelector(selector);
@@ -54,9 +54,9 @@ const does = {
   },
   reload: () => page.reload().then(() => true),
   evaluate: ({ code }) => page.evaluate(code),
-  // What it looks at may not be there yet.
+  // Its target may not exist yet.
   wait: ({ code }) => page.waitForFunction(`(() => { try { return ${code}; } catch { return false; } })()`, { polling: 50 }).then(() => true),
-  // Once it stands still: what comes into the page meanwhile moves it.
+  // Once it does not move: incoming data moves elements.
   click: ({ selector }) => page.locator(selector).click().catch(async (error) => {
     throw new Error(`${error}; ${selector}: ${await page.evaluate(whatKeeps, selector)}`);
   }),
@@ -74,16 +74,16 @@ const does = {
   requests: () => requests,
 };
 
-/** Give up on something after a time; the rest of it is ignored. */
+/** Reject after a timeout. A later result is ignored. */
 const within = async (timeout, promise) => {
   let timer;
   const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`not done within ${timeout / 1000} s`)), timeout); });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 };
-/** For puppeteer to notice a timeout itself; a page that hangs keeps it from that. */
+/** Time for puppeteer to detect a timeout itself, unless the page hangs. */
 const GRACE_MS = 1000;
 const TEXT_TIMEOUT_MS = 5000;
-const pageText = () => within(TEXT_TIMEOUT_MS, page?.evaluate("document.body.innerText")).catch(() => "nothing: it does not answer");
+const pageText = () => within(TEXT_TIMEOUT_MS, page?.evaluate("document.body.innerText")).catch(() => "no text: it does not respond");
 
 console.log(JSON.stringify({ pid: browser.process().pid }));
 for await (const line of createInterface({ input: process.stdin })) {

@@ -14,7 +14,7 @@ await build({
   entryPoints: { page: "src/main.ts" },
   outdir: dist,
   bundle: true,
-  // What is heavy and rarely needed is loaded when it is.
+  // Large, rarely used parts are loaded on demand.
   splitting: true,
   format: "esm",
   target: "es2022",

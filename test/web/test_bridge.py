@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""web_bridge over real sockets and real DDS: topics, services, and who is let in."""
+"""web_bridge over real sockets and real DDS: topics, services, and access."""
 
 import contextlib
 import gzip
@@ -48,8 +48,8 @@ def viewer(bridge):
 
 
 def is_same(data, message):
-    """Return whether a payload is this message; DDS may have filled the last four bytes up."""
-    expected = serialize_message(message)  # filled up as well, with whatever was in that memory
+    """Return whether a payload is this message. DDS may have padded the last four bytes."""
+    expected = serialize_message(message)  # also padded, with arbitrary memory
     whole = len(expected) - 3
     is_as_long = abs(len(data) - len(expected)) <= 3
     return is_as_long and data[:whole] == expected[:whole] and deserialize_message(data, type(message)) == message
@@ -68,7 +68,7 @@ def test_messages_arrive_byte_for_byte_with_the_definition_of_their_type(viewer,
         assert (channel["encoding"], channel["schemaEncoding"]) == ("cdr", "ros2msg")
         name = f"{type(message).__module__.partition('.')[0]}/msg/{type(message).__name__}"
         assert (channel["schemaName"], channel["schema"]) == (name, message_text(name).text)
-        assert viewer.next_of(topic)[: len(data)] == data  # DDS may fill the last four bytes up
+        assert viewer.next_of(topic)[: len(data)] == data  # DDS may pad the last four bytes
 
 
 def test_latched_messages_reach_late_viewers_too_and_each_once(bridge, ros):
@@ -101,7 +101,7 @@ def test_publishers_with_different_qos_are_all_received(viewer, ros):
     for name, publisher in publishers.items():
         publisher.publish(String(data=name))
     got = [deserialize_message(viewer.next_of("/mixed"), String).data for _ in range(4)]
-    assert sorted(got) == sorted([*offers, "latched"])  # which is taken with the volatile ones, too
+    assert sorted(got) == sorted([*offers, "latched"])  # which the volatile subscription receives, too
 
 
 def test_topics_appear_change_their_qos_and_disappear(viewer, ros):
@@ -132,7 +132,7 @@ def test_topics_without_viewers_have_no_subscriber(viewer, ros):
 
 
 def is_published(publisher, message):
-    """Publish, and return whether that worked: a writer of reliable messages may be overrun for a moment."""
+    """Publish, and return whether that succeeded: a reliable writer may be overrun briefly."""
     try:
         publisher.publish(message)
     except rclpy_implementation.RCLError:
@@ -141,14 +141,14 @@ def is_published(publisher, message):
 
 
 def test_a_stopped_viewer_costs_the_others_nothing(bridge, ros):
-    # Not the camera of the test before: its channel may not have been withdrawn yet.
+    # Not the camera of the previous test: its channel may not have been withdrawn yet.
     publisher = ros.node.create_publisher(Image, "/other_camera/image_raw", LATCHED)
     picture = Image(height=480, width=640, encoding="rgb8", step=1920, data=bytes(921600))
     publisher.publish(picture)
     with Viewer(bridge.address) as awake, Viewer(bridge.address) as stopped:
         for viewer in (awake, stopped):
             viewer.subscribe("/other_camera/image_raw")
-            viewer.next_of("/other_camera/image_raw")  # from now on, the stopped one takes nothing any more
+            viewer.next_of("/other_camera/image_raw")  # from now on, the stopped viewer does not read
         for number in range(100):
             picture.header.frame_id = f"frame {number:03}"
             wait_until(lambda: is_published(publisher, picture), "a writer that has room")
@@ -173,7 +173,7 @@ def test_a_service_is_called_and_its_answer_comes_back(viewer, ros):
     assert "string message" in service["response"]["schema"]
 
 
-# Who is let in.
+# Access.
 
 
 def get(address, path="/", **headers):
@@ -195,11 +195,11 @@ def test_all_that_the_page_begins_with_is_at_most_1_mb_on_the_way(bridge):
         with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
             assert response.headers["Content-Encoding"] == "gzip"
             packed, tag = response.read(), response.headers["ETag"]
-        assert get(bridge.address, f"/{name}", **{"If-None-Match": tag}) == (304, "")  # to who has it
+        assert get(bridge.address, f"/{name}", **{"If-None-Match": tag}) == (304, "")  # for clients that have it
         assert gzip.decompress(packed).decode() == plain
         sizes[name] = len(packed)
         waiting += re.findall(r'from"\./(chunk-[^"]+)"', plain)
-    assert len(sizes) > 3  # what the scene is drawn with, too
+    assert len(sizes) > 3  # including the libraries of the scene
     assert sum(sizes.values()) < 2**20, sizes
 
 
@@ -228,7 +228,7 @@ def test_idle_connections_and_half_requests_lock_nobody_out(bridge):
                 with contextlib.suppress(OSError):
                     idle.send(half)
             assert get(bridge.address)[0] == 200
-        # Whoever is in stays in.
+        # Admitted viewers stay connected.
         pilot.next_token()
         viewer.wait_for(lambda: viewer.info, "the greeting")
         viewer.connection.ping().wait(TIMEOUT_S)
@@ -284,7 +284,7 @@ def fragment(opcode, payload=b""):
 
 def test_a_message_has_to_be_whole_in_time_and_in_not_too_many_pieces(bridge):
     with Pilot(bridge.address) as slow, Pilot(bridge.address) as fragmented:
-        # Python's peer can't stop in the middle of a message, so these bytes go past it.
+        # Python's client can't stop in the middle of a message, so these bytes are sent directly.
         slow.connection.socket.sendall(fragment(1, b"{"))
         fragmented.connection.socket.sendall(fragment(1, b"{") + fragment(0) * 2000)
         for pilot in (fragmented, slow):
@@ -342,7 +342,7 @@ def test_where_a_port_is_taken_the_page_has_the_next_free_one():
         taken.listen()
         port = taken.getsockname()[1]
         with Process.node("web_bridge", port=port) as process:
-            assert process.wait_for_line(rf"Port {port} is taken")
+            assert process.wait_for_line(rf"Port {port} is in use")
             opened = process.wait_for_line(r"http://127\.0\.0\.1:(\d+)/")
             assert int(opened[1]) > port
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who is let in at the front door where many are, without a socket."""
+"""Admission at the front door with many connections, without a socket."""
 
 import socket
 from unittest.mock import Mock
@@ -15,7 +15,7 @@ from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS
 
 @pytest.fixture
 def connect(monkeypatch):
-    """Open a connection, and let it in as a page if it is to be one."""
+    """Open a connection, and admit it as a page if requested."""
     kind = front_door._Connection
     monkeypatch.setattr(kind, "open_ones", 0)
     monkeypatch.setattr(kind, "waiting", {})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals of the page, as its server sends them to a controller and tells of them."""
+"""Goals of the page: sending them to a controller, and reporting their state."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What viewers request runs in the executor's thread, and they wait until it has run."""
+"""Viewers' requests run on the executor's thread, and viewers wait for that."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from drone_bridge.tools.web.inbox import Inbox
 
 
 class Node:
-    """Runs what a guard condition was made for when the test says so."""
+    """Runs the callback of a guard condition on request of the test."""
 
     def get_logger(self):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real browser, to look into what runs: a status that is true, topics, plots, bags, forms, goals."""
+"""The page in a real browser, for inspection: a correct status, topics, plots, bags, forms, goals."""
 
 import json
 import os
@@ -25,7 +25,7 @@ browser = chromium.module_browser()
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The home of web_bridge's user, in which its bags are."""
+    """Home of web_bridge's user, with its bags."""
     return tmp_path_factory.mktemp("home")
 
 
@@ -58,7 +58,7 @@ def test_a_silent_vehicle_is_red_and_cannot_be_steered(page, composition):
         page.wait(LAMP % "error")
         page.wait("document.querySelector('.take').disabled")
         assert "vehicle" in page.text("[data-cell=connection]")
-        # What it said last is dimmed, with its age, wherever it stands.
+        # Last values are dimmed, with their age.
         for value in ("[data-plot=Altitude] .value", "[data-plot=Yaw] .value", "[data-cell=position] strong"):
             page.wait(f"/\\d.* · \\d+ s ago$/.test(document.querySelector('{value}.silent')?.innerText)")
         page.wait("/ · \\d+ s ago$/.test(document.querySelector('.camera.stale .note.silent')?.innerText)")
@@ -78,7 +78,7 @@ def test_a_topic_opens_to_its_values_and_a_number_of_it_is_plotted(page):
     row = '[data-topic-row="/imu/data"]'
     page.click(f"{row} summary")
     page.wait(f"/Hz · .*B\\/s/.test(document.querySelector('{row} .number').innerText)")
-    page.wait(f"/stamp .* came .* s ago/.test(document.querySelector('{row}').innerText)")
+    page.wait(f"/stamp .* received .* s ago/.test(document.querySelector('{row}').innerText)")
     leaf = f'{row} [data-path="linear_acceleration.z"]'
     page.wait(f"Number(document.querySelector('{leaf} .value').innerText) > 1")
     page.click(f"{leaf} button")
@@ -104,7 +104,7 @@ def picture(page, plot):
 
 def test_plots_pause_and_zoom(page, composition):
     plot = "[data-plot=Altitude]"
-    page.evaluate("""localStorage.setItem("plots /", '[{"quantity": "Altitude"}]')""")  # no other one moves it
+    page.evaluate("""localStorage.setItem("plots /", '[{"quantity": "Altitude"}]')""")  # other values do not change it
     page.open(composition.address)
     pause = "[...document.querySelectorAll('#plots button')].find(each => /Pause|Resume/.test(each.innerText))"
     grows(page, plot, "points")
@@ -158,7 +158,7 @@ def test_a_form_publishes_once_and_what_moves_the_vehicle_needs_its_helm(page, r
     number = "document.querySelectorAll('.publisher .field input')[2].value"
     page.click(".publish")
     page.wait("!document.querySelector('.publisher').hidden")
-    # Pressed a second time, with a slow answer: what is filled in meanwhile stays.
+    # Pressed a second time, with a slow response: the filled-in values stay.
     page.evaluate(
         """(() => {
           const get = window.fetch;
@@ -181,7 +181,7 @@ def test_a_form_publishes_once_and_what_moves_the_vehicle_needs_its_helm(page, r
     assert message.header.stamp.sec > 1_700_000_000  # now
     assert page.evaluate(choose.format("/cmd_vel_stamped"))
     page.wait(f"document.querySelector('{button}').disabled")
-    assert "take its helm first" in page.text(".publisher")
+    assert "Take its helm" in page.text(".publisher")
 
 
 def test_parameters_tell_what_was_changed_and_come_out_as_yaml(page):
@@ -203,7 +203,7 @@ def test_parameters_tell_what_was_changed_and_come_out_as_yaml(page):
         }})()"""
     )
     page.wait(f"document.querySelector('{row} .changed').innerText === 'changed, default 1.0'")
-    page.wait(f"document.querySelector('{row} .note').innerText.includes('in force until the node ends')")
+    page.wait(f"document.querySelector('{row} .note').innerText.includes('until the node ends')")
     page.evaluate("[...document.querySelectorAll('button')].find(each => each.innerText === 'YAML of all').click()")
     page.wait("document.querySelector('[data-yaml]') !== null")
     parameters = yaml.safe_load(page.evaluate("document.querySelector('[data-yaml]').dataset.yaml"))
@@ -218,7 +218,7 @@ def test_a_tap_on_the_ground_sets_a_goal_where_somebody_takes_it(page, ros):
     goals = ros.subscribe(PoseStamped, "/goal_pose")
     page.wait(f"{button}?.checkVisibility() ?? false")
     page.evaluate(f"{button}.click()")
-    page.wait("document.querySelector('.goal').innerText.includes('Tap the ground')")
+    page.wait("document.querySelector('.goal').innerText.includes('Tap the target')")
     page.grab(".scene-view canvas", up=0)
     page.drop()
     page.wait("document.querySelector('.goal').innerText.includes('Goal at x')")

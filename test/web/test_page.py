@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a real browser: what it shows of each vehicle."""
+"""The page in a real browser: its display of each vehicle."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def has_colours(browser, selector):
     )
 
 
-# What there is to see of each vehicle: whether it has a camera, how many things in the scene, and a plot.
+# Expected parts for each vehicle: a camera, the number of objects in the scene, and a plot.
 SEEN = {"testbed": (True, 0, "Distance to target"), "simulator": (False, 5, "Depth")}
 
 
@@ -111,7 +111,7 @@ def test_the_page_shows_the_camera_of_an_ar_drone_and_follows_the_switch_of_its_
 
 
 def check_switching(browser):
-    """What another vehicle does is not shown of the one that is looked at, not even for the moment of the click."""
+    """Another vehicle's activity is not shown for the selected one, not even during the click."""
     browser.click("[data-vehicle=testbed]")
     browser.wait("/^Doing\\s+seek target/.test(document.querySelector('[data-cell=doing]').innerText)")
     click = "document.querySelector('[data-vehicle=simulator]').click()"
@@ -119,7 +119,7 @@ def check_switching(browser):
 
 
 def check_overview(browser):
-    """A card for each vehicle, with a picture where it has a camera; one tap goes to the vehicle."""
+    """A card for each vehicle, with an image if it has a camera. A tap opens the vehicle."""
     all_vehicles = "[...document.querySelectorAll('.top button')].find(each => each.innerText === 'All vehicles')"
     browser.evaluate(f"{all_vehicles}.click()")
     for vehicle, (has_camera, _, _) in SEEN.items():
@@ -134,7 +134,7 @@ def check_overview(browser):
 
 
 def check_service(browser):
-    """A service is called by its form, and its answer is shown."""
+    """A service is called by its form, and its response is shown."""
     browser.click("#details [role=tab]:nth-child(3)")
     service = '[data-service="/simulator/simulator_bridge/list_entities"]'
     browser.click(f"{service} summary")
@@ -145,7 +145,7 @@ def check_service(browser):
 
 
 def missing_topics(ros):
-    """Return the topics of the layouts for Foxglove that are not there, each with its layout."""
+    """Return the missing topics of the layouts for Foxglove, each with its layout."""
     topics = {name for name, _ in ros.node.get_topic_names_and_types()}
     missing = set()
     for path in LAYOUTS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pages read of a STOP, and which requests are followed. No socket, no ROS, and a clock of its own."""
+"""Messages to pages about STOP, and handling of requests. No socket, no ROS, and a fake clock."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,7 @@ GONE = [{"topic": TOPIC, "name": "dronegui"}]
 
 
 class Page:
-    """A page on a connection that takes everything at once."""
+    """Page on a connection that reads immediately."""
 
     def __init__(self):
         self.told = {}
@@ -65,7 +65,7 @@ class Page:
 
 
 class Server:
-    """The conversation with one page, and what it has asked vehicles."""
+    """Conversation with one page, and its requests to vehicles."""
 
     def __init__(self):
         self.page = Page()
@@ -99,7 +99,7 @@ class Server:
         self.pilots._tick(pilots.elapsed_s() + self._ticks / 10, is_for_token=True)
 
     async def settle(self):
-        """Let all that was sent arrive."""
+        """Deliver all pending messages."""
         for _ in range(20):
             await asyncio.sleep(0)
 
@@ -126,14 +126,14 @@ class Server:
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The clock of the helm: clock[0] is the time in s."""
+    """Clock of the helm: clock[0] is the time, s."""
     now_s = [100.0]
     monkeypatch.setattr(pilots, "elapsed_s", lambda: now_s[0])
     return now_s
 
 
 def conversation(run):
-    """Run a coroutine function with a server whose page is connected, and disconnect it."""
+    """Run a coroutine function with a server and a connected page, and disconnect it."""
 
     async def converse():
         server = Server()
@@ -207,7 +207,7 @@ def test_a_stop_that_is_not_answered_within_a_second_is_a_problem_until_it_is(cl
         assert server.problem == ""
         clock[0] += 1.1
         await server.see(DRONE)
-        assert server.problem == "it has not answered yet"
+        assert server.problem == "no confirmation yet"
         await server.answer("")
         assert server.problem == ""
 
@@ -232,7 +232,7 @@ def test_a_wish_is_published_until_it_is_reported_and_ends_with_a_resume_here(cl
         await server.see(REPORTING)
         await server.ask(op="stop", vehicle=TOPIC, number=3)
         server.tick()
-        assert server.done == ["wish", "wish"]  # nothing else: what follows it is a state
+        assert server.done == ["wish", "wish"]  # nothing else, as the rest follows from the state
         assert len(set(server.wishes)) == 1
         assert server.page.stopped == [3]
         (_, id_) = server.wishes[0]
@@ -309,7 +309,7 @@ def test_a_resume_waits_until_a_helm_that_was_left_just_now_has_ended_at_the_bri
         await server.ask(op="stop", vehicle=TOPIC)
         server.done.clear()
         await server.ask(op="release")
-        assert server.done == []  # neutral would be a helm
+        assert server.done == []  # neutral would start a helm
         await server.ask(op="resume", vehicle=TOPIC)
         assert server.done == ["no wish"]
         while "resume" not in server.done:
@@ -437,7 +437,7 @@ def test_a_vehicle_that_goes_without_an_answer_is_named_until_it_is_back_and_is_
         clock[0] += 60.0
         await server.see(DRONE)
         assert server.unanswered == []
-        assert server.problem == "it has not answered yet"
+        assert server.problem == "no confirmation yet"
         watching = asyncio.ensure_future(server.pilots.watch())
         while len(server.asked) < 2:
             await asyncio.sleep(0)
@@ -522,7 +522,7 @@ def test_a_page_reads_since_when_and_why_a_vehicle_is_held(clock, monkeypatch):
         server.pilots.set_held(TOPIC, None)
         monkeypatch.setattr(pilots.time, "time", lambda: 100.0)
         await server.ask(op="stop")
-        server.pilots.set_held(TOPIC, 300 * 10**9, is_kept=True)  # its bridge was started again
+        server.pilots.set_held(TOPIC, 300 * 10**9, is_kept=True)  # its bridge was restarted
         await server.settle()
         assert held() == [100.0, "you pressed STOP"]
 

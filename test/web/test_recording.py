@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bag in the page: what happened in it, playing it from anywhere, and the layers of its scene."""
+"""A bag on the page: events, playback from any position, and the layers of its scene."""
 
 import math
 import time
@@ -50,7 +50,7 @@ def markers():
 
 
 def layers():
-    """A message of each other type that the scene draws."""
+    """A message of each other type that the scene can draw."""
     header = Header(frame_id="base_link")
     pose = Pose(position=Point(x=1.0), orientation=Quaternion(w=1.0))
     cloud = PointCloud2(header=header, height=1, width=2, point_step=12, row_step=24, data=bytes(24))
@@ -70,7 +70,7 @@ def layers():
 
 @pytest.fixture(scope="module")
 def bag(tmp_path_factory):
-    """20 s of a battery that sinks by 1 % each second, with a gap, a warning and a landing."""
+    """20 s of a battery that drops by 1 % per second, with a gap, a warning and a landing."""
     messages = [("/landed", BEGIN, Bool(data=False)), ("/telemetry_bridge/state", BEGIN, Bool())]
     for tenth in range(200):
         time_ns = BEGIN + tenth * SECOND // 10
@@ -118,7 +118,7 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             opened_s = time.monotonic()
             browser.open(address)
             browser.wait("document.querySelector('#timeline').dataset.at !== undefined")
-            assert float(browser.evaluate(at)) < time.monotonic() - opened_s  # it begins when somebody looks
+            assert float(browser.evaluate(at)) < time.monotonic() - opened_s  # playback starts with the first viewer
             browser.wait("document.querySelector('#timeline').dataset.events === '3'")
             browser.wait(f"{at} > 0.5")
             browser.wait("document.querySelector('#scene').dataset.models === '1'")  # which was not recorded
@@ -133,13 +133,13 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             browser.wait("document.querySelector('#timeline').dataset.playing === 'false'")
             browser.evaluate(
                 """(() => {
-                  const events = document.querySelector('[aria-label="Go to what happened"]');
+                  const events = document.querySelector('[aria-label="Go to event"]');
                   events.value = '1';
                   events.dispatchEvent(new Event('change'));
                 })()"""
             )
             browser.wait(f"Math.abs({at} - 11.5) < 0.01")
-            # The moment is shown although it is paused; at 11.4 s the battery had 79 %.
+            # The moment is shown although playback is paused; at 11.4 s the battery had 79 %.
             browser.wait("document.querySelector('[data-plot=Battery] .value')?.innerText === '79\\u00a0%'")
             # A plot has the whole recording, without the gap, and marks the moment.
             plot = "document.querySelector('[data-plot=Battery]')"
@@ -160,7 +160,7 @@ def test_a_bag_is_played_and_searched_in_the_page(bag):
             browser.wait("document.querySelector('.log')?.innerText.includes('It is windy.')")
             browser.wait(f"{at} > 19.8")
             browser.wait("document.querySelector('#timeline').dataset.playing === 'false'")
-            browser.click(".play")  # from the beginning again
+            browser.click(".play")  # restarts from the beginning
             browser.wait(f"{at} < 5 && document.querySelector('#timeline').dataset.playing === 'true'")
             browser.open(address, width=390, height=844)
             browser.wait("document.querySelector('#timeline').dataset.events === '3'")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may connect to the page, and what waits for a viewer who is slow."""
+"""Access to the page, and the queue of a slow viewer."""
 
 import re
 from unittest.mock import Mock
@@ -68,7 +68,7 @@ def test_the_right_secret_is_let_in_under_any_name():
 
 @pytest.mark.parametrize("host", ["evil.example:8765", "", "[", "127.0.0.1.evil.example"])
 def test_a_foreign_name_that_points_here_is_refused(host):
-    assert "this machine only" in HERE.refusal("/", host, None)
+    assert "this machine" in HERE.refusal("/", host, None)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_the_first_link_is_a_picture():
 
 
 class Box(Outbox):
-    """An outbox with subscriptions 1 to 9 to the channels 11 to 19."""
+    """Outbox with subscriptions 1 to 9 to the channels 11 to 19."""
 
     def __init__(self):
         self.woken = 0
@@ -116,7 +116,7 @@ class Box(Outbox):
         self.put(10 + subscription, data, 0)
 
     def empty(self):
-        """Return what is sent, as (subscription, data)."""
+        """Return the sent messages, as (subscription, data)."""
         return [(frame.subscription, frame.data) for frame in iter(self.pop, None)]
 
 
@@ -133,7 +133,7 @@ def test_of_pictures_only_the_newest_waits_and_each_camera_gets_its_turn():
 
 
 def test_where_not_all_pictures_have_room_each_camera_gets_its_turn_as_well():
-    """They come at the same time, and the viewer takes one for ten of each."""
+    """They arrive simultaneously, and the viewer reads one for ten of each."""
     outbox, sent = Box(), []
     for number in range(60):
         for camera in (1, 2, 3):
@@ -177,7 +177,7 @@ def test_what_waits_is_bounded_and_one_picture_of_any_size_may():
         outbox.receive(camera, picture)
         assert list(outbox._large) == waiting
     outbox.receive(2, PICTURE)
-    outbox.receive(1, huge)  # there is no room for that, and what it replaces is old
+    outbox.receive(1, huge)  # there is no room for it, and the message that it replaces is stale
     assert outbox.empty() == [(2, PICTURE)]
     assert (outbox._large_bytes, outbox._small_bytes, outbox._control_bytes) == (0, 0, 0)
 
@@ -196,8 +196,8 @@ def test_what_waits_goes_with_the_subscription():
 
 def test_a_channel_is_subscribed_to_once_and_a_number_given_once():
     outbox = Box()
-    assert "there already" in outbox.subscribe(20, 11)
-    assert "there already" in outbox.subscribe(1, 30)
+    assert "already exists" in outbox.subscribe(20, 11)
+    assert "already exists" in outbox.subscribe(1, 30)
     for number in range(10, MAX_SUBSCRIPTIONS + 1):
         assert outbox.subscribe(number, 10 + number) == ""
     assert f"{MAX_SUBSCRIPTIONS} subscriptions" in outbox.subscribe(100_000, 100_000)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steering through web_bridge by a pilot who is no browser: what is published, and what stops a vehicle."""
+"""Steering through web_bridge by a pilot without a browser: published commands, and stops of a vehicle."""
 
 import signal
 import threading
@@ -14,13 +14,13 @@ from drone_bridge.ros.time import seconds_of
 from drone_bridge.tools.web.helm import MAX_AGE_S
 
 TOPIC = "/rover/cmd_vel_stamped"
-#: Given out while a command would be in force twice over.
+#: Number of tokens sent while a command would be in force twice over.
 TOKENS = 10
 STILL = TwistStamped().twist
 
 
 class Commands:
-    """What a vehicle is told."""
+    """Commands for a vehicle."""
 
     def __init__(self, ros):
         self.came = []
@@ -77,7 +77,7 @@ def steer_until_it_moves(pilot, commands, **motion):
 
 
 def assert_nothing_more_moves(bridge, commands):
-    """Assert that the server moves nothing while it gives tokens to somebody who only watches."""
+    """Assert that the server moves nothing while it sends tokens to a viewer."""
     before = len(commands.moving)
     with Pilot(bridge.address) as watcher:
         for _ in range(TOKENS):
@@ -95,7 +95,7 @@ def test_a_command_is_published_with_a_stamp_and_in_the_units_of_ros(pilot, comm
     ros.set_parameters("web_bridge", max_speed=0.2)
 
     def is_followed():
-        pilot.steer()  # lets go, as a pilot has to who was held up
+        pilot.steer()  # releases the stick, as required after a delay
         pilot.steer(x=1.0)
         return commands.moving[-1].twist.linear.x == 0.2
 
@@ -113,7 +113,7 @@ def test_a_network_that_stops_stops_the_vehicle_and_delayed_commands_move_nothin
         commands.wait(is_moving=False)
         network.works.set()
         pilot.next_token()
-        pilot.steer(x=1.0)  # the stick is still held
+        pilot.steer(x=1.0)  # the stick is still deflected
         pilot.wait_for(lambda: pilot.refusals, "a refusal")
         assert_nothing_more_moves(bridge, commands)
 
@@ -130,7 +130,7 @@ def test_a_server_that_is_stopped_and_goes_on_moves_nothing(bridge, pilot, comma
         bridge.send(signal.SIGCONT)
     pilot.wait_for(lambda: pilot.refusals, "a refusal")
     commands.wait(is_moving=False)
-    # What it had received when it was stopped has the stamp of then, and a bridge refuses it.
+    # Commands from before the suspension have old stamps, and a bridge refuses them.
     assert not [each for each in commands.moving if seconds_of(each.header.stamp) >= went_on_s]
     assert_nothing_more_moves(bridge, commands)
 

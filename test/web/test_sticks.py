@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sticks on the page, in a real browser: what they show and say, who has them, and the pilot's view."""
+"""The sticks on the page, in a real browser: display, text, ownership, and the pilot's view."""
 
 import contextlib
 import functools
@@ -49,7 +49,7 @@ def server(peer):
 def page(browser, server):
     browser.open(server.address)
     browser.evaluate("localStorage.clear()")
-    browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+    browser.wait("document.querySelector('.who').innerText === 'the helm is free'")
     yield browser
     browser.key(FORWARD, down=False)
     if browser.evaluate(IS_AT_HELM):
@@ -71,13 +71,13 @@ def ahead(packet):
 
 
 def wait_for_hover(peer):
-    """Wait for a packet from now on that moves nothing."""
+    """Wait for a new packet without motion."""
     peer.forget()
     peer.wait(lambda packet: packet.is_hover)
 
 
 def push_until(browser, peer, moves, press, let_go):
-    """Push until the drone is told so: a page that this machine held up for 0.3 s has to let go first."""
+    """Push until the drone is commanded. After a delay of 0.3 s, the page must release the stick first."""
     deadline_s = time.monotonic() + TIMEOUT_S
     while True:
         press()
@@ -94,7 +94,7 @@ def push_until(browser, peer, moves, press, let_go):
 
 
 def push_until_shown(browser, value, press, let_go):
-    """Push until the right stick says so, a pattern, as often as this machine holds the page up."""
+    """Push until the right stick's text matches a pattern, with a retry after each delay of the page."""
 
     def is_shown():
         if not browser.evaluate(IS_AT_HELM):
@@ -121,7 +121,7 @@ def test_a_refused_push_is_told_at_the_stick_and_the_next_one_moves(helm, peer, 
         def push():
             helm.key(FORWARD, down=False)
             helm.key(FORWARD, down=True)
-            return "The vehicle holds: press Resume" in helm.text(".refusal") and boxes(helm, ".refusal")
+            return "Press Resume" in helm.text(".refusal") and boxes(helm, ".refusal")
 
         wait_until(push, "a refusal", period_s=1.0)
         for stick in boxes(helm, ".stick"):
@@ -133,7 +133,7 @@ def test_a_refused_push_is_told_at_the_stick_and_the_next_one_moves(helm, peer, 
 
 
 def directions(packet):
-    """Return where a drone is told to go: the axes of the wire, each with 1 or -1."""
+    """Return the commanded direction of a drone: the axes of the wire, each with 1 or -1."""
     return {axis: math.copysign(1, value) for axis in ("pitch", "roll", "gas", "yaw") if (value := packet.state[axis])}
 
 
@@ -174,30 +174,30 @@ def test_trim_expo_and_limit_shape_what_is_pushed_and_what_is_let_go_is_neutral(
     set_feel(helm, "expo x", 100)
     full = float(helm.evaluate("document.querySelector('.stick.right').clientWidth")) / 2
     grab = functools.partial(helm.grab, ".stick.right", up=round(0.44 * full))
-    push_until_shown(helm, "ahead [1-7] %", grab, helm.drop)  # in the middle it is fine
+    push_until_shown(helm, "ahead [1-7] %", grab, helm.drop)  # it is fine near the centre
     helm.drop()
 
 
 def test_a_gamepad_s_axes_are_shown_and_can_be_changed_and_its_button_is_stop(helm, peer):
     pad = """window.reads = 0; navigator.getGamepads = () => { window.reads += 1; return
       [{ id: 'pad', mapping: 'standard', connected: true, axes: [0, 0, 0, %s], buttons: [{}, { pressed: %s }] }]; }"""
-    pad = " ".join(pad.split())  # nothing may follow `return` on another line
+    pad = " ".join(pad.split())  # a newline after `return` would end the statement
 
     def push():
         helm.evaluate(pad % (-1, "false"))
 
     def let_go():
-        """An axis counts once the page has read it at neutral."""
+        """An axis counts after the page has read it at neutral."""
         helm.evaluate(pad % (0, "false"))
         helm.wait("window.reads > 1")
 
     push_until(helm, peer, ahead, push, let_go)
     helm.click("#details [role=tab]:nth-child(5)")
     helm.wait("document.querySelector('[data-pad=x] .now').innerText === '100 %'")
-    helm.click("[data-pad=x] input")  # reversed as browsers have it, and now no longer
+    helm.click("[data-pad=x] input")  # reversed in browsers, and now no longer
     push_until(helm, peer, lambda packet: packet.state["pitch"] > 0.0, push, let_go)
     helm.evaluate(pad % (0, "true"))
-    helm.wait("document.querySelector('.banner').innerText.includes('Holding since')")
+    helm.wait("document.querySelector('.banner').innerText.includes('On hold since')")
     helm.evaluate(pad % (0, "false"))
 
 
@@ -206,7 +206,7 @@ def test_take_off_needs_two_presses_and_its_notice_covers_no_stick(page, ros, pe
     button = f"document.querySelector('{TAKEOFF}')"
     page.click(TAKEOFF)
     page.wait(f"{button}.classList.contains('armed')")
-    page.wait(f"!{button}.classList.contains('armed')")  # too late
+    page.wait(f"!{button}.classList.contains('armed')")  # timeout of the second press
     peer.forget()
     press_twice(page, TAKEOFF)
     page.wait("!document.querySelector('.notice').hidden")
@@ -247,7 +247,7 @@ def says(text):
 
 
 def test_an_emergency_says_what_happens_and_goes_out_once_when_it_is_pressed_again(page, ros, peer):
-    """By its button beside the sticks, and by the form of its service; on hold, and whatever is known of the drone."""
+    """By its button next to the sticks, and by its service's form; on hold, and in any state of the drone."""
     assert ros.switch("dronegui_bridge/hold", True).success
     peer.forget()
     form = f"[data-service={EMERGENCY!r}] button"
@@ -283,7 +283,7 @@ def test_a_vehicle_in_a_namespace_within_keeps_its_buttons_to_itself(page, ros):
     page.wait("document.querySelectorAll('[data-vehicle]').length === 1")
 
 
-# A camera, and how the drone lies: the bridge of this drone knows neither.
+# A camera, and an attitude: the bridge of this drone has neither.
 
 
 @pytest.fixture
@@ -327,7 +327,7 @@ def test_a_phone_on_its_side_is_the_pilot_s_view(browser, server, camera):
     browser.wait("document.querySelector('.banner').hidden")
 
 
-# Whoever can't see the page, or not well.
+# Accessibility.
 
 
 def problems(browser):

@@ -14,10 +14,10 @@ from web_boxes import faults
 from web_viewer import web_bridge
 
 PERIOD_S = 0.05
-#: Packets, of 30 ms each: after 1 s a helm counts as ended.
+#: Packets, 30 ms each: after 1 s a helm counts as ended.
 LONGER_THAN_A_HELM = 60
 FORWARD = twist(forward=1.0)
-HOLDS = "/^Holding since/.test(document.querySelector('.banner').innerText)"
+HOLDS = "/^On hold since/.test(document.querySelector('.banner').innerText)"
 MOVES_ON = "document.querySelector('.banner').hidden"
 
 browser = chromium.module_browser()
@@ -27,7 +27,7 @@ peer = module_peer()
 
 @pytest.fixture(scope="module")
 def strangers(ros, peer):
-    """A drone that follows somebody who commands it 20 times per second, whatever happens."""
+    """Drone that follows another node, which commands it 20 times per second."""
     with Process.node("dronegui_bridge", port=peer.port, receive_navdata=False, bootstrap=False) as process:
         peer.wait()
         plain = ros.publisher(Twist, "cmd_vel")
@@ -64,9 +64,9 @@ def server(strangers):
 
 @pytest.fixture
 def page(browser, server, peer):
-    """The page with a drone that moves, as somebody else commands it."""
+    """The page with a moving drone, commanded by another node."""
     browser.open(server.address)
-    browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+    browser.wait("document.querySelector('.who').innerText === 'the helm is free'")
     moves_again(peer)
     yield browser
     if browser.evaluate("!document.querySelector('.banner').hidden"):
@@ -86,7 +86,7 @@ def test_stop_by_button_and_keys_holds_the_vehicle_until_it_is_resumed_whoever_c
         nothing_moves(peer)
         assert "is ignored" in page.text(".banner")
         page.evaluate("document.querySelector('.resume').focus()")
-        press(page, "Space")  # is STOP, whatever has the focus
+        press(page, "Space")  # STOP with any focus
         nothing_moves(peer)
         assert page.evaluate(HOLDS)
         press(page, "Enter")
@@ -117,7 +117,7 @@ def test_stop_of_a_page_that_has_lost_its_server_is_sent_as_soon_as_there_is_one
     with web_bridge() as first:
         port = int(first.address.rstrip("/").rpartition(":")[2])
         browser.open(first.address)
-        browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+        browser.wait("document.querySelector('.who').innerText === 'the helm is free'")
         first.send(signal.SIGKILL)
         first.wait()
     browser.wait("document.querySelector('[data-cell=connection]').innerText.includes('No connection since')")
@@ -145,7 +145,7 @@ LACKS = {
 @pytest.mark.parametrize("before", LACKS.values(), ids=LACKS.keys())
 def test_a_browser_that_lacks_something_has_stop_and_says_what_is_missing(browser, server, peer, before):
     browser.open(server.address, before=before)
-    browser.wait("document.querySelector('.who').innerText === 'nobody steers'")
+    browser.wait("document.querySelector('.who').innerText === 'the helm is free'")
     assert browser.text(".missing")
     browser.click(".stop")
     browser.wait(HOLDS)
@@ -177,7 +177,7 @@ def test_the_log_shows_its_newest_line_however_its_height_changes(page):
     page.wait(f"!{is_at_end}")
 
 
-# Where it is seen.
+# Visibility.
 
 SIZES = [(1400, 900), (1366, 650), (1280, 720), (820, 1180), (768, 1024), (844, 390), (932, 430), (390, 844)]
 SECTIONS = ("look", "steer", "plots", "more")

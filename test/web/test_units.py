@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page's own unit tests, web/test/*.test.ts, which need no browser."""
+"""The page's unit tests, web/test/*.test.ts, which need no browser."""
 
 import re
 import subprocess

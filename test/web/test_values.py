@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What viewers send: numbers and lists in JSON, which tells neither 1 from 1.0 nor of what an empty list is; calls."""
+"""Values from viewers: numbers and lists in JSON, which does not distinguish 1 from 1.0, or types of lists; calls."""
 
 import asyncio
 import json
@@ -68,7 +68,7 @@ def test_a_viewer_s_next_request_waits_until_the_one_before_has_been_followed_bu
     subscribed = []
 
     class Viewer:
-        """It sends as much as is read, and has sent three more when it leaves."""
+        """It sends as fast as data is read, and has sent three more messages when it disconnects."""
 
         def __init__(self):
             self.transport = SimpleNamespace(abort=lambda: None)
@@ -102,8 +102,8 @@ def test_calls_without_an_answer_end_in_time_and_give_their_places_back(monkeypa
     monkeypatch.setattr(calls, "TIMEOUT_S", 0.001)
     under_way = calls.Calls(Mock(), Mock(), Mock())
     for _ in range(calls.MAX_PENDING + 1):
-        with pytest.raises(RuntimeError, match="No answer within"):
-            under_way.ask("/silent", SetBool, SetBool.Request())
+        with pytest.raises(RuntimeError, match="No response within"):
+            under_way.call("/silent", SetBool, SetBool.Request())
 
 
 def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile():
@@ -124,7 +124,7 @@ def test_a_wish_of_the_event_loop_may_come_while_the_executor_looks_for_vehicles
 
     class Id(str):
         def __bool__(self):
-            fleet.wish("/other/bridge", "2", "")  # as another thread may in that moment
+            fleet.wish("/other/bridge", "2", "")  # another thread may do that at this moment
             return True
 
     fleet.wish("/d1/bridge", Id("1"), "")
@@ -144,7 +144,7 @@ def test_who_only_observes_commands_is_no_vehicle():
         ]
         node.get_publishers_info_by_topic.return_value = []
         fleet = fleets.Fleet(node, Mock(), Mock())
-        fleet.look(topics, {})
+        fleet.update(topics, {})
         return [each.node for each in fleet.vehicles]
 
     assert vehicles("recorder", "web_bridge") == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wishes in isolation: what keeps a hold wanted, and what ends it."""
+"""Wishes in isolation: conditions that keep and end a hold."""
 
 import hypothesis.strategies as st
 import pytest
@@ -11,7 +11,7 @@ DRONE, NODE = "/d1/cmd_vel_stamped", "/d1/bridge"
 
 
 class Node:
-    """A node that holds its vehicle, as ros/hold.py does, and may be restarted."""
+    """Node that holds its vehicle, like ros/hold.py, and may be restarted."""
 
     def __init__(self):
         self._runs = 0
@@ -51,7 +51,7 @@ class Talk:
         self.wishes.want(DRONE, [NODE], self.make_wish())
 
     def insist(self):
-        """Publish what is not reached, if it arrives."""
+        """Publish unreached wishes, if they arrive."""
         wish = self.wishes.get(DRONE)
         if wish and not wish.is_reached:
             self.node.take(wish.id)
@@ -124,7 +124,7 @@ def test_a_wish_of_another_server_changes_nothing_and_a_release_after_both_ends_
 def test_pressed_again_it_is_a_new_wish_of_the_same_person(talk):
     talk.want()
     talk.insist()
-    talk.node.release()  # whose report is under way
+    talk.node.release()  # whose report is in transit
     talk.wishes.want(DRONE, [NODE], talk.make_wish("Ben"))
     talk.report()
     assert talk.wishes.get(DRONE).by == "Anne"
@@ -154,7 +154,7 @@ STEPS = ["want", "insist", "report", "restart", "release", "end", "go"]
 
 @given(st.lists(st.sampled_from(STEPS), max_size=40))
 def test_whatever_happens_a_wanted_vehicle_is_held_in_the_end_unless_a_person_released_it(steps):
-    """Reports and wishes may be lost, late or repeated; the node may be restarted at any time."""
+    """Reports and wishes may be lost, late or repeated. The node may be restarted at any time."""
     talk, was_released = Talk(), False
     for step in steps:
         if step in ("want", "insist", "report"):
@@ -188,7 +188,7 @@ def test_a_wish_that_two_nodes_report_as_released_while_they_were_not_its_own_en
     for name, node in zip(nodes, (talk.node, other), strict=True):
         node.take(wish.id)
         talk.wishes.reported(name, node.report)
-    talk.wishes.meet(DRONE, ["/d1/bridge/hold"])  # discovery has lost their reports for a moment
+    talk.wishes.meet(DRONE, ["/d1/bridge/hold"])  # discovery has briefly lost their reports
     for name, node in zip(nodes, (talk.node, other), strict=True):
         node.release()
         talk.wishes.reported(name, node.report)

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vehicle's own buttons: services without a request, and switches.
+// Buttons of the vehicle: services without a request, and switches.
 
 import { h, twoPresses } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Emergency, Helm } from "./helm";
 import type { Stream } from "./stream";
 
-/** Services without a request that become buttons, in this order. */
+/** Names of services without a request that become buttons, in this order. */
 const BUTTONS = ["takeoff", "land", "land_on_pad", "reset", "emergency", "run", "pause", "bind", "unbind"];
-/** What a vehicle that is held does not do, though a controller may agree to it. */
+/** Actions that a held vehicle does not carry out, although a controller may accept them. */
 const MOVES = new Set(["takeoff", "land on pad"]);
-/** What can't be undone. */
+/** Actions that can't be undone. */
 const GRAVE = new Set(["takeoff", "land on pad", "reset"]);
 const WITHOUT_REQUEST = new Set(["std_srvs/srv/Trigger", "std_srvs/srv/Empty"]);
 export const SWITCH = "std_srvs/srv/SetBool";
-/** STOP and Resume are for the first one; the others are for whoever has read what they do, under Services. */
+/** STOP and Resume are the first choice. The other services are listed under Services, with their descriptions. */
 const APART = new Set(["hold", "assume_flying", "hover"]);
 
 export class Actions {
@@ -41,7 +41,7 @@ export class Actions {
     this.#emergencies.replaceChildren(...emergencies.map((service) => this.#emergency(service, known[service]!)));
   }
 
-  /** Apart from the others. The second press confirms, and is one call that nothing repeats. */
+  /** Separate from the other buttons. The second press confirms, and makes a single call. */
   #emergency(service: string, emergency: Emergency): HTMLElement {
     return twoPresses(nameOf(emergency), () => void this.#call(service, {}), { "data-call": service, class: "emergency" }, questionOf(emergency));
   }
@@ -62,7 +62,7 @@ export class Actions {
     return button;
   }
 
-  /** The vehicle's services: below a node's name, where nodes of ours have theirs, or else without one. */
+  /** The vehicle's services: below a node's name for our nodes, else without one. */
   #servicesOf(isWanted: (name: string, type: string) => boolean): string[] {
     const { prefix } = this.fleet.subject;
     const fitting = [...this.stream.services].filter(([service, { type }]) => {
@@ -74,7 +74,7 @@ export class Actions {
 
   async #call(service: string, request: object): Promise<boolean> {
     if (MOVES.has(lastOf(service)) && this.helm.isStopped(this.fleet.subject.vehicle)) {
-      this.say(`The vehicle is on hold, and does not ${lastOf(service)}: press Resume first.`);
+      this.say(`The vehicle is on hold and ignores ${lastOf(service)}. Press Resume first.`);
       return false;
     }
     try {
@@ -88,7 +88,7 @@ export class Actions {
   }
 }
 
-/** What the button of an emergency says, and asks between two presses. */
+/** Label of an emergency's button, and its question between two presses. */
 export function nameOf({ action }: Emergency): string {
   return `Emergency: ${action}`;
 }

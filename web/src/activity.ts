@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a vehicle does: whether it moves, flies or is held, and what its controller says.
+// Activity of a vehicle: motion, flight, hold, and the state of its controller.
 
 import type { Subject } from "./fleet";
 import { decimal } from "./dom";
@@ -8,7 +8,7 @@ import type { Arrival, Stream } from "./stream";
 
 const CONTROLLER_STATE = "drone_bridge/msg/ControllerState";
 const PERIOD_MS = 250;
-/** Below it, what is measured of a vehicle that stands may be noise, m/s. */
+/** Speed below which the measurement of a standing vehicle may be noise, m/s. */
 const LEAST_SPEED = 0.05;
 
 export class Activity {
@@ -57,7 +57,7 @@ export class Activity {
     this.isHeld = false;
   }
 
-  /** How it moves, in few words; empty where that is not known. */
+  /** Its motion in a few words; empty if unknown. */
   get movement(): string {
     const speed = this.#speed.of("Speed");
     if (this.#isFlying === false) return "Landed"; // its speed may be that of the rover below it
@@ -67,7 +67,7 @@ export class Activity {
     return speed && !speed.silentS ? "Standing still" : "";
   }
 
-  /** The controller's behaviour and its state; empty where there is none. */
+  /** Behaviour and state of the controller; empty without one. */
   get doing(): string {
     return this.state ? `${this.state.value.behaviour}: ${this.state.value.state}`.replaceAll("_", " ") : "";
   }

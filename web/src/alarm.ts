@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sound and a vibration at STOP and when the link to the server or the vehicle breaks: off unless somebody wants them.
+// Sound and vibration at STOP and when the link to the server or the vehicle breaks. Off by default.
 
 import { attempt, storage } from "./browser_features";
 import { h } from "./dom";
@@ -16,10 +16,10 @@ export class Alarm {
   #wasBroken = false;
 
   constructor(helm: Helm, private links: Links) {
-    this.element = h("label.check", {}, this.#wanted, "Sound and vibration at STOP and at a lost link");
+    this.element = h("label.check", {}, this.#wanted, "Sound and vibration at STOP and when a link is lost");
     this.#wanted.addEventListener("change", () => {
       storage.set(STORED, this.#wanted.checked ? "on" : "off");
-      this.#give(); // as a trial; and a browser allows sound only from a press on
+      this.#give(); // as a test; browsers also need a press before they allow sound
     });
     helm.addEventListener("stop", () => this.#give());
     links.addEventListener("change", () => this.#look());

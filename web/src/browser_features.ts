@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interfaces that a browser may lack, or refuse where it has them: used here only, and each may fail.
+// Interfaces that a browser may lack, or refuse. They are used only here, and each may fail.
 
-/** Sends "change" when something more is found missing. */
+/** Sends "change" when another missing feature is detected. */
 class Missing extends EventTarget {
   #reasons = new Map<string, string>();
 
-  /** In sentences. */
+  /** As sentences. */
   get sentences(): string[] {
     return [...this.#reasons].map(([name, reason]) => `${name}: ${reason}.`);
   }
@@ -17,10 +17,10 @@ class Missing extends EventTarget {
   }
 }
 
-/** What this page has to do without. */
+/** Features that this page does not have in this browser. */
 export const missing = new Missing();
 
-/** Return what a function returns, or a fallback, and report why the feature is missing. */
+/** Return the result of a function, or a fallback, and report why the feature is missing. */
 export function attempt<T>(name: string, use: () => T, fallback: T): T {
   try {
     return use();
@@ -34,9 +34,9 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error || (typeof DOMException !== "undefined" && error instanceof DOMException) ? error.message : String(error);
 }
 
-const SETTINGS = "Settings are not kept";
+const SETTINGS = "Settings are not saved";
 
-/** What is remembered across visits or, in a browser that blocks storage, as long as the page is open. */
+/** Settings kept across visits or, if a browser blocks storage, while the page is open. */
 export const storage = {
   local: new Map<string, string>(),
 
@@ -55,7 +55,7 @@ export const storage = {
     attempt(SETTINGS, () => stores().removeItem(key), undefined);
   },
 
-  /** What was stored as JSON; undefined if nothing was, or something else. */
+  /** Stored JSON; undefined if there is none, or it is invalid. */
   read(key: string): unknown {
     try {
       return JSON.parse(this.get(key) ?? "null") ?? undefined;
@@ -71,29 +71,29 @@ function stores(): Storage {
   return localStorage;
 }
 
-/** The gamepads that are connected. */
+/** Connected gamepads. */
 export function gamepads(): Gamepad[] {
   return attempt("No gamepads", () => {
     if (typeof navigator.getGamepads !== "function") {
-      throw new Error(globalThis.isSecureContext ? "this browser has no interface for them" : "this browser offers them only over https or on this machine");
+      throw new Error(globalThis.isSecureContext ? "this browser does not support gamepads" : "this browser supports gamepads only over https or on this machine");
     }
     return [...navigator.getGamepads()].filter((each): each is Gamepad => Boolean(each?.connected));
   }, []);
 }
 
-/** What needs WebGL; undefined where there is none. */
+/** Run a function that needs WebGL; undefined without WebGL. */
 export function withWebGL<T>(make: () => T): T | undefined {
   try {
     return make();
   } catch {
-    missing.report("No scene", "this browser has no WebGL");
+    missing.report("No scene", "this browser does not support WebGL");
     return undefined;
   }
 }
 
-/** Call back when full screen is left. */
+/** Call back when full-screen mode ends. */
 export function whenFullScreenLeft(call: () => void): void {
-  attempt("Leaving full screen does not stop", () => {
+  attempt("Leaving full screen does not trigger STOP", () => {
     document.addEventListener("fullscreenchange", () => document.fullscreenElement ?? call());
     matchMedia("(display-mode: fullscreen)").addEventListener("change", ({ matches }) => matches || call());
   }, undefined);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cameras, as many as there are, drawn no more often than the screen and this machine can.
+// Cameras, any number, drawn at the rate that the screen and this machine can sustain.
 
 import { h, panel, setValue } from "./dom";
 import type { Fleet } from "./fleet";
@@ -11,21 +11,21 @@ const COMPRESSED = "sensor_msgs/msg/CompressedImage";
 const COMPRESSED_SUFFIX = "/compressed";
 const WAITING = "no images";
 
-/** The cameras' topics, the left one before the right. Where a camera has both, the compressed topic. */
+/** Image topics of the cameras, the left one before the right. The compressed topic if a camera has both. */
 export function cameraTopics(topics: Map<string, string>): string[] {
   const found = [...topics].filter(([, type]) => type === RAW || type === COMPRESSED).map(([topic]) => topic);
   const compressed = new Set(found.filter((topic) => topic.endsWith(COMPRESSED_SUFFIX)));
   return found.filter((topic) => !compressed.has(topic + COMPRESSED_SUFFIX)).sort();
 }
 
-/** Sends "change" when there are other cameras, or another one fills the window. */
+/** Sends "change" when cameras appear or disappear, or another one fills the window. */
 export class Cameras extends EventTarget {
   readonly element: HTMLElement;
   #grid = h("div.cameras");
   #shown = "";
   #cameras: Camera[] = [];
   #front = 0;
-  /** Whether a camera was asked to fill the window. */
+  /** Whether a camera is selected to fill the window. */
   isFilling = false;
 
   constructor(private stream: Stream, private fleet: Fleet) {
@@ -39,7 +39,7 @@ export class Cameras extends EventTarget {
     return this.#cameras.length;
   }
 
-  /** Have a camera fill the window, or none. */
+  /** Make a camera fill the window, or none. */
   fill(index: number | undefined): void {
     this.isFilling = index !== undefined;
     this.#bringToFront(index ?? this.#front);
@@ -77,7 +77,7 @@ class Camera {
   #note = h("span.note", {}, WAITING);
   #newest?: Arrival;
   #shown?: Arrival;
-  /** Why there is no picture of it. */
+  /** Reason why there is no image. */
   #problem = WAITING;
   #isDrawing = false;
   #drawn = 0;
@@ -108,7 +108,7 @@ class Camera {
     clearInterval(this.#timer);
   }
 
-  /** Draw the newest image; one that arrives before its turn replaces it. */
+  /** Draw the newest image. An image that arrives early replaces it. */
   async #draw(): Promise<void> {
     if (this.#isDrawing) return;
     this.#isDrawing = true;

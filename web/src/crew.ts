@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several people and one helm: who asks for it, and who hands it over.
+// Several people and one helm: requests for it, and handing it over.
 
 import { h, setText } from "./dom";
 import type { Fleet } from "./fleet";
@@ -14,13 +14,13 @@ export class Crew {
   #told = "";
   #shown = "";
 
-  /** `leave` lets go of the helm and everything that is pushed. */
+  /** `leave` releases the helm and all inputs. */
   constructor(private helm: Helm, private fleet: Fleet, private leave: () => void) {
     for (const source of [helm, fleet]) source.addEventListener("change", () => this.#hear());
     setInterval(() => this.#vehicle?.asked.length && this.show(), PERIOD_MS);
   }
 
-  /** Why the button can't be used. */
+  /** Reason why the button is disabled. */
   problem = "";
 
   get #vehicle(): Vehicle | undefined {
@@ -38,7 +38,7 @@ export class Crew {
     this.show();
   }
 
-  /** For how long somebody who asked has to wait by now, s. */
+  /** Remaining waiting time of a request, s. */
   #leftS({ left_s }: Asking): number {
     return Math.max(0, Math.ceil(left_s - (performance.now() - this.#toldMs) / 1000));
   }

@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: Apache-2.0
-// esbuild takes style sheets as modules.
+// esbuild treats style sheets as modules.
 declare module "*.css";

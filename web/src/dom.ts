@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements without a framework.
+// DOM elements without a framework.
 
 type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
 
-/** For how long the second press may be waited for. */
+/** Time for the second press, ms. */
 const ARMED_MS = 3_000;
 
-/** Make an element: `h("button.small", { onclick: go }, "Go")`. */
+/** Create an element: `h("button.small", { onclick: go }, "Go")`. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   selector: K | `${K}.${string}`,
   attributes: Attributes = {},
@@ -25,19 +25,19 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Set the text of an element only when it changes, which keeps selections and saves layout. */
+/** Set the text of an element only if it changes, which keeps selections and saves layout. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** A panel with a heading; what stands at the end of the heading comes in `tools`. */
+/** Panel with a heading; `tools` are at the end of the heading. */
 export function panel(name: string, title: string, tools: Child[], ...children: Child[]): HTMLElement {
   return h("section.panel", { id: name, "aria-label": title },
     h("header.panel-head", {}, h("h2", {}, title), h("div.tools", {}, ...tools)),
     ...children);
 }
 
-/** A button that acts on the second of two presses, for what can't be undone; `question` is what it says between them. */
+/** Button that acts on the second of two presses, for actions that can't be undone; `question` is its label in between. */
 export function twoPresses(label: string, act: () => void, attributes: Attributes = {}, question = `${label}: press again`): HTMLButtonElement {
   const button = h("button", attributes, label);
   let timer = 0;
@@ -59,7 +59,7 @@ export function twoPresses(label: string, act: () => void, attributes: Attribute
   return button;
 }
 
-/** Set the text of a value, dimmed with its age where its source has been silent for some seconds. */
+/** Set the text of a value, dimmed with its age if its source is silent for some seconds. */
 export function setValue(element: Element, text: string, silentS: number): void {
   element.classList.toggle("silent", silentS > 0);
   setText(element, silentS > 0 ? `${text} · ${ageText(silentS)}` : text);
@@ -69,7 +69,7 @@ function ageText(seconds: number): string {
   return seconds < 100 ? `${Math.floor(seconds)} s ago` : `${Math.floor(seconds / 60)} min ago`;
 }
 
-/** Run something once per frame at most, however often it is asked for. */
+/** Run a function at most once per frame, for any number of requests. */
 export function oncePerFrame(work: () => unknown): () => void {
   let asked = false;
   return () => {
@@ -82,7 +82,7 @@ export function oncePerFrame(work: () => unknown): () => void {
   };
 }
 
-/** A number with so many decimal places, or a dash. */
+/** Format a number with this many decimal places, or a dash. */
 export function decimal(value: number | undefined, places = 2): string {
   if (value === undefined || !Number.isFinite(value)) return "–";
   const text = value.toFixed(places);
@@ -93,7 +93,7 @@ const ICONS = {
   up: "M3 10 8 5l5 5", down: "M3 6l5 5 5-5", remove: "M4 4l8 8M12 4l-8 8", plot: "M2 12l3-6 4 4 5-8", play: "M4 3l9 5-9 5z", pause: "M5 3v10M11 3v10",
 };
 
-/** A small drawing: fonts do not have all signs. */
+/** Small icon, because fonts lack some symbols. */
 export function icon(name: keyof typeof ICONS): SVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 16 16");

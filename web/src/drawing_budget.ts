@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits drawing to a share of the main thread, so that a click is answered soon without a graphics card, too.
+// Limits drawing to a share of the main thread, so that clicks are handled quickly even without a graphics card.
 
-/** Of the main thread's time. */
+/** Share of the main thread's time. */
 const SHARE = 1 / 3;
-/** Unused time that may be saved up. */
+/** Unused time that may be saved. */
 const MAX_CREDIT_MS = 20;
-/** A drawing that takes longer gets fewer pixels: with its share it has ten frames per second or less. */
+/** Duration above which a drawing gets fewer pixels: at its share it has ten frames per second or less. */
 const SLOW_MS = 33;
 const COARSER = Math.SQRT1_2, COARSEST = 0.25;
-/** So many slow drawings in a row are no chance, and so many fast ones no lull. */
+/** Number of slow, or fast, drawings in a row that change the resolution. */
 const SLOW_IN_A_ROW = 3, FAST_IN_A_ROW = 60;
 
-/** The resolution of one drawing, from COARSEST to 1. */
+/** Resolution of one drawing, from COARSEST to 1. */
 class Resolution {
   scale = 1;
   #slow = 0;
@@ -19,20 +19,20 @@ class Resolution {
 
   took(costMs: number): void {
     this.#slow = costMs > SLOW_MS ? this.#slow + 1 : 0;
-    // With the pixels of the next finer scale it would still be fast.
+    // It would still be fast at the next finer scale.
     this.#fast = costMs < (SLOW_MS / 2) * COARSER ** 2 ? this.#fast + 1 : 0;
     if (this.#slow >= SLOW_IN_A_ROW) this.#change(this.scale * COARSER);
     else if (this.#fast >= FAST_IN_A_ROW) this.#change(this.scale / COARSER);
   }
 
   #change(scale: number): void {
-    // Steps of a power of √½ end up beside 1.
+    // Powers of √½ may end close to 1.
     this.scale = scale > 0.99 ? 1 : Math.max(COARSEST, scale);
     this.#slow = this.#fast = 0;
   }
 }
 
-/** Grants turns to draw, first come, first served. Measured costs decide how many: first frames get fewer, then pixels. */
+/** Grants drawing turns, first come, first served. By measured costs, it first reduces frames, then pixels. */
 export class DrawingBudget {
   #waiting = new Map<object, (scale: number) => void>();
   #resolutions = new WeakMap<object, Resolution>();
@@ -44,18 +44,18 @@ export class DrawingBudget {
     this.#seenMs = nowMs();
   }
 
-  /** Draw in one of the next frames, at the given scale of resolution. A request replaces its owner's earlier one. */
+  /** Draw in one of the next frames, at the given resolution. A request replaces its owner's earlier one. */
   request(owner: object, draw: (scale: number) => void): void {
     this.#waiting.set(owner, draw);
     this.#ask();
   }
 
-  /** Resolves once it is the owner's turn, for what it then charges. */
+  /** Resolve when it is the owner's turn, for a drawing that is charged afterwards. */
   turn(owner: object): Promise<void> {
     return new Promise((resolve) => this.request(owner, () => resolve()));
   }
 
-  /** Draw now, on account. */
+  /** Draw immediately, and charge the cost. */
   charge<T>(draw: () => T): T {
     const beganMs = this.nowMs();
     try {
@@ -81,7 +81,7 @@ export class DrawingBudget {
 
   #serve(): void {
     this.#earn();
-    // Those that ask again meanwhile have to wait for the next frame.
+    // New requests wait for the next frame.
     for (const [owner, draw] of [...this.#waiting]) {
       if (this.#creditMs <= 0) return;
       this.#waiting.delete(owner);
@@ -100,5 +100,5 @@ export class DrawingBudget {
   }
 }
 
-/** That of the page, which has one main thread. */
+/** Budget of the page, which has one main thread. */
 export const drawing = new DrawingBudget(() => performance.now(), (call) => requestAnimationFrame(call));

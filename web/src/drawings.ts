@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How each type of message is drawn. Loaded when the first layer is on.
+// Drawing of each message type. Loaded when the first layer is switched on.
 
 import {
   AxesHelper, BoxGeometry, BufferAttribute, BufferGeometry, CanvasTexture, Color, CylinderGeometry, DataTexture, DoubleSide,
@@ -15,24 +15,24 @@ const TRACK_POINTS = 5_000;
 const EARTH_M = 6_371_000;
 const PATH = 0x3e9bff, SCAN = 0xff4fa0, POSES = 0x30c48d, TRACK = 0xf5b50a;
 
-/** A group of objects that shows the messages of one layer. */
+/** Group of objects that shows the messages of one layer. */
 export interface Drawing {
   readonly group: Group;
-  /** The frame that the group lies in; undefined: each of its parts has one of its own. */
+  /** Frame of the group; undefined if each part has its own. */
   frame?: string;
   take: (arrival: Arrival) => void;
-  /** Place what has frames of its own, and forget what has expired. */
+  /** Position parts with their own frames, and remove expired ones. */
   place?: (poseOf: (frame: string) => Matrix4 | undefined) => void;
   close: () => void;
 }
 
-/** Frames of a drawing that can't be made take nothing. */
+/** An undrawable message leaves nothing. */
 export function drawingOf(type: string): Drawing | undefined {
   const make = DRAWINGS[type];
   return make?.();
 }
 
-/** One object that is made anew by each message. */
+/** Object that is created anew by each message. */
 function remade(make: (message: Message) => Object3D | undefined): Drawing {
   const group = new Group();
   const drawing: Drawing = {
@@ -136,7 +136,7 @@ function cloud({ fields, width, height, point_step: step, data, is_bigendian: is
   return dots(new Float32Array(positions), 2.5, 0xffffff, new Float32Array(colours));
 }
 
-/** An arrow along x of each pose. */
+/** Arrow along x of each pose. */
 function arrows(poses: Message[]): LineSegments {
   const points: Vector3[] = [];
   for (const { position, orientation: { x, y, z, w } } of poses.slice(0, MOST_MARKERS)) {
@@ -153,7 +153,7 @@ function grid({ info: { width, height, resolution, origin }, data }: Message): O
   const pixels = new Uint8Array(4 * width * height);
   for (let index = 0; index < width * height; index++) {
     const cell = data[index] as number;
-    if (cell < 0) continue; // unknown: nothing is drawn
+    if (cell < 0) continue; // unknown cells are not drawn
     pixels.fill(Math.round(235 - 2 * Math.min(100, cell)), 4 * index, 4 * index + 3);
     pixels[4 * index + 3] = 215;
   }
@@ -171,7 +171,7 @@ function grid({ info: { width, height, resolution, origin }, data }: Message): O
 
 const NO_FIX = -1;
 
-/** Where a receiver has been, east and north of its first fix. Its frame is the receiver's own, which the track is not in. */
+/** Track of a receiver, east and north of its first fix. It does not use the receiver's own frame. */
 function track(): Drawing {
   const group = new Group();
   const points: Vector3[] = [];
@@ -193,7 +193,7 @@ function track(): Drawing {
   };
 }
 
-// Markers, each with a frame, a lifetime, and an identity by which it is changed and deleted.
+// Markers, each with a frame, a lifetime, and an id for changes and deletion.
 
 const ADD = 0, DELETE = 2, DELETE_ALL = 3;
 
@@ -285,7 +285,7 @@ function markerObject(marker: Message): Object3D | undefined {
     case 7: return many(() => new SphereGeometry(0.5, 12, 8));
     case 8: return dots(positions(), Math.max(0.01, Math.min(0.99, scale.x)), colour.getHex(), colours);
     case 9: return label(text, scale.z || 0.2, `#${colour.getHexString()}`);
-    case 10: return scaled(new Mesh(new BoxGeometry(1, 1, 1), new MeshStandardMaterial({ ...look, wireframe: true }))); // a mesh's file is not ours to fetch
+    case 10: return scaled(new Mesh(new BoxGeometry(1, 1, 1), new MeshStandardMaterial({ ...look, wireframe: true }))); // mesh files can't be fetched
     case 11: {
       const geometry = geometryOf(positions(), colours);
       geometry.computeVertexNormals();
@@ -307,7 +307,7 @@ function arrow(from: Vector3, to: Vector3, width: number, material: MeshStandard
   return new Group().add(body);
 }
 
-/** Text that faces the camera, so many metres high. */
+/** Text that faces the camera, with this height in metres. */
 export function label(text: string, height: number, color: string): Sprite {
   const canvas = document.createElement("canvas");
   const context = canvas.getContext("2d")!;
@@ -354,7 +354,7 @@ function empty(group: Group): void {
   }
 }
 
-/** Give back what the graphics card holds of an object. */
+/** Free an object's memory on the graphics card. */
 function dispose(object: Object3D): void {
   object.traverse((each) => {
     const { geometry, material } = each as Partial<Mesh>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How sticks feel: trim, expo and limit of each axis, and which axis of a gamepad is which. Kept in the browser.
+// Response of sticks: trim, expo and limit of each axis, and the mapping of gamepad axes. Stored in the browser.
 
 import type { Alarm } from "./alarm";
 import { gamepads, storage } from "./browser_features";
@@ -8,30 +8,30 @@ import type { Fleet } from "./fleet";
 import { AXES, STILL, isStill, type Axis, type Helm, type Motion } from "./helm";
 import { STOP_BUTTON, chosenPad } from "./pad_choice";
 
-/** What a positive value of each axis means. */
+/** Direction of a positive value, by axis. */
 export const DIRECTION: Record<Axis, string> = { x: "forward", y: "left", z: "up", yaw: "turn left" };
 
 /** All in percent. */
 interface Shape {
-  /** Added while anything is pushed: what is let go is neutral. */
+  /** Offset, added while an input is deflected: a released input is neutral. */
   trim: number;
-  /** 0 is a straight line, 100 a cube, which is fine in the middle. */
+  /** 0 is linear, 100 is cubic, which is fine near the centre. */
   expo: number;
-  /** What a full push gives. */
+  /** Value at full deflection. */
   limit: number;
 }
 const SHAPES: [keyof Shape, number, number][] = [["trim", -20, 20], ["expo", 0, 100], ["limit", 10, 100]];
 const PLAIN: Shape = { trim: 0, expo: 0, limit: 100 };
 
-/** Which axis of a gamepad moves along which of ours, and whether it points the other way. */
+/** Mapping of a gamepad's axis to one of ours, and whether it is reversed. */
 type Mapping = Partial<Record<Axis, { axis: number; isReversed: boolean }>>;
-/** What a gamepad pushes along one of our axes, from which of its inputs. */
+/** Input of a gamepad along one of our axes, with its source. */
 export interface Push {
   axis: Axis;
   source: string;
   value: number;
 }
-/** As browsers count the axes of a standard gamepad: right and back are positive. */
+/** Axes of a standard gamepad in browsers: right and back are positive. */
 const STANDARD: Mapping = {
   x: { axis: 3, isReversed: true }, y: { axis: 2, isReversed: true }, z: { axis: 1, isReversed: true }, yaw: { axis: 0, isReversed: true },
 };
@@ -55,7 +55,7 @@ export class Feel {
     this.element = h("div.tab-body", {}, h("div.scroll.feel", { tabindex: 0 },
       h("label.field", {}, h("span", {}, "Your name, as others see it"), this.#name),
       h("table", {}, h("caption", {}, "Sticks, keys and gamepad, in %"), head("", "trim", "expo", "limit"), this.#shapes),
-      h("p.hint", {}, "Trim is added to each push, against a drift. Expo makes a stick gentler near its middle. Limit is what a full push commands."),
+      h("p.hint", {}, "Trim compensates drift. Expo makes a stick gentler near its centre. Limit is the value at full deflection."),
       h("table", {}, h("caption", {}, "Gamepad"), head("", "axis", "reversed", "now"), this.#mapping),
       this.#choice, this.#pad, alarm.element, reset));
     this.#name.value = storage.get("name") ?? "";
@@ -70,7 +70,7 @@ export class Feel {
     this.#fill();
   }
 
-  /** What a push comes to, by trim, expo and limit. */
+  /** Apply trim, expo and limit to an input. */
   shaped(pushed: Motion): Motion {
     if (isStill(pushed)) return STILL;
     const motion = { ...STILL };
@@ -88,12 +88,12 @@ export class Feel {
     return chosenPad(gamepads(), storage.get(CHOSEN_PAD), (pad) => this.isMapped(pad));
   }
 
-  /** Whether any of a gamepad's axes are known: those of an unknown one are chosen by its owner. */
+  /** Whether any axes of a gamepad are mapped. Axes of an unknown gamepad are mapped by its owner. */
   isMapped(pad: Gamepad): boolean {
     return Object.keys(this.#mapped(pad)).length > 0;
   }
 
-  /** What a gamepad pushes, along each axis that is known. */
+  /** Inputs of a gamepad, along each mapped axis. */
   read(pad: Gamepad): Push[] {
     return Object.entries(this.#mapped(pad)).map(([axis, { axis: index, isReversed }]) => ({
       axis: axis as Axis,
@@ -166,8 +166,8 @@ export class Feel {
   #showPad(): void {
     if (this.#padNames !== this.#shownPads) return this.#fill();
     const { pad } = this;
-    setText(this.#pad, !pad ? "No gamepad yet: press one of its buttons to connect it."
-      : `${pad.id}. ${this.isMapped(pad) ? "" : "Its axes are not known: choose them above. "}Button ${STOP_BUTTON} (B, or a circle) of each gamepad is STOP.`);
+    setText(this.#pad, !pad ? "No gamepad yet. To connect one, press one of its buttons."
+      : `${pad.id}. ${this.isMapped(pad) ? "" : "Its axes are unknown. Choose them above. "}Button ${STOP_BUTTON} (B, or a circle) on every gamepad is STOP.`);
     const pushes = pad ? this.read(pad) : [];
     for (const row of this.#mapping.children) {
       const push = pushes.find(({ axis }) => axis === (row as HTMLElement).dataset["pad"]);
@@ -192,7 +192,7 @@ function store(key: string, axis: Axis, value: object | undefined): void {
   storage.set(key, JSON.stringify({ ...stored<Record<string, object>>(key), [axis]: value }));
 }
 
-/** A worn stick does not come back to the middle. */
+/** A worn stick does not return exactly to the centre. */
 export function beyondDeadZone(value: number): number {
   const size = Math.abs(value);
   return size < DEAD_ZONE ? 0 : (Math.sign(value) * (Math.min(1, size) - DEAD_ZONE)) / (1 - DEAD_ZONE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of messages: which are numbers, where they lie, and what they are measured in.
+// Fields of messages: which are numbers, their paths, and their units.
 
 import type { Definitions, Message } from "./stream";
 
@@ -7,7 +7,7 @@ const NUMBERS = /^(u?int(8|16|32|64)|float(32|64)|byte|char|bool)$/;
 const DEEPEST = 8;
 const MOST = 200;
 
-/** By the end of a path, in this order; the second expression narrows it to some topics. */
+/** Units by the end of a path, in this order. The second expression limits it to some topics. */
 const UNITS: [RegExp, string, RegExp?][] = [
   [/covariance/, ""],
   [/(^|\.)(stamp|time)\.sec$/, "s"],
@@ -30,21 +30,21 @@ const UNITS: [RegExp, string, RegExp?][] = [
   [/angle(_min|_max|_increment)?$/, "rad"],
 ];
 
-/** What our bridges have on the diagonal for what they do not know. */
+/** Variance of an unknown value in our bridges' covariances. */
 const UNKNOWN_VARIANCE = 1e6;
 
-/** Whether a covariance leaves anything known: −1 in its first element, or a huge variance, says that nothing is. */
+/** Whether a covariance has a known value: −1 in its first element, or a huge variance, means unknown. */
 export function isKnown(covariance: ArrayLike<number> | undefined): boolean {
   const first = covariance?.[0] ?? 0;
   return first !== -1 && !(first >= UNKNOWN_VARIANCE);
 }
 
-/** What a field of a topic is measured in, by REP 103 and the names that messages use; empty where that does not say. */
+/** Unit of a topic's field, by REP 103 and the usual names in messages; empty if unknown. */
 export function unitOf(topic: string, path: string): string {
   return UNITS.find(([end, , only]) => end.test(path) && (!only || only.test(topic)))?.[1] ?? "";
 }
 
-/** The paths of all numbers that a message of this type always has. */
+/** Paths of all numbers that every message of this type has. */
 export function numericPaths(definitions: Definitions): string[] {
   const paths: string[] = [];
   const walk = (definition: Definitions[number] | undefined, prefix: string, depth: number): void => {
@@ -58,14 +58,14 @@ export function numericPaths(definitions: Definitions): string[] {
   return paths;
 }
 
-/** What stands at a path, such as "status[0].level". */
+/** Value at a path, such as "status[0].level". */
 export function valueAt(message: Message, path: string): unknown {
   let at: unknown = message;
   for (const key of path.split(/[.[\]]+/).filter(Boolean)) at = (at as Record<string, unknown> | undefined)?.[key];
   return at;
 }
 
-/** It as a number to plot; undefined where it is none. */
+/** Value as a number to plot; undefined if it is not one. */
 export function numberAt(message: Message, path: string): number | undefined {
   const value = valueAt(message, path);
   const number = typeof value === "bigint" || typeof value === "boolean" ? Number(value) : value;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page shows at a time: one vehicle with all topics of its namespace.
+// Subject of the page: one vehicle with all topics of its namespace.
 
 import type { Helm, Vehicle } from "./helm";
 import type { Stream } from "./stream";
 
-/** A vehicle or, where nothing can be steered, the graph as a whole. */
+/** A vehicle, or the whole graph if nothing can be steered. */
 export interface Subject {
-  /** Its namespace with slashes on both ends. */
+  /** Its namespace with slashes at both ends. */
   prefix: string;
   name: string;
   vehicle?: Vehicle;
 }
 
-/** Sends "change" when there are other subjects, or another one is chosen. */
+/** Sends "change" when subjects appear or disappear, or another one is chosen. */
 export class Fleet extends EventTarget {
   subjects: Subject[] = [];
   #chosen = "";
@@ -37,13 +37,13 @@ export class Fleet extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** Whether a topic or a service is in a namespace, and not in that of another vehicle within it. */
+  /** Whether a topic or service is in a namespace, and not in that of another vehicle within it. */
   isIn(prefix: string, name: string): boolean {
     const isWithin = (other: string): boolean => other.length > prefix.length && other.startsWith(prefix) && name.startsWith(other);
     return name.startsWith(prefix) && !this.subjects.some((other) => isWithin(other.prefix));
   }
 
-  /** The topics of the subject, or of another one, by their names below its namespace. */
+  /** Topics of the subject, or of another one, by their names below its namespace. */
   topics(prefix = this.subject.prefix): Map<string, string> {
     const topics = new Map<string, string>();
     for (const [topic, channel] of this.#stream.topics) {
@@ -57,12 +57,12 @@ export class Fleet extends EventTarget {
       const prefix = vehicle.topic.slice(0, vehicle.topic.lastIndexOf("/") + 1);
       return { prefix, name: vehicle.name, vehicle };
     });
-    // Where nothing takes commands (a bag that is played, say) namespaces with cameras or odometry are as good.
+    // Without vehicles that accept commands (such as in a bag), namespaces with cameras or odometry are used.
     if (subjects.length === 0) {
       const prefixes = new Set<string>();
       const bridges = new Map<string, string>();
       for (const [topic, { schemaName }] of this.#stream.topics) {
-        // Our bridges are known by a topic of their own; who has one is a vehicle, and what else has odometry isn't.
+        // A bridge has a topic of its own, which makes its namespace a vehicle. Others with odometry are not.
         const [, prefix = "", bridge = ""] = /^(.*\/)(\w+)_(?:bridge|server)\/\w+$/.exec(topic) ?? [];
         if (bridge && bridge !== "web") bridges.set(prefix, bridge);
         if (schemaName === "nav_msgs/msg/Odometry") prefixes.add(topic.slice(0, topic.lastIndexOf("/") + 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A form for a message of any type, made from its definition.
+// Form for a message of any type, created from its definition.
 
 import { h } from "./dom";
 import type { Definitions, Message } from "./stream";
@@ -9,7 +9,7 @@ type Field = Definition["definitions"][number];
 
 export interface Form {
   element: HTMLElement;
-  /** What is filled in; an Error says what can't be used. */
+  /** Value of the form; throws an Error for an invalid input. */
   read: () => Message;
 }
 
@@ -20,7 +20,7 @@ const INTEGERS: Record<string, [bigint, bigint]> = Object.fromEntries(
   ]),
 );
 
-/** A form for the first of the definitions, which may contain the others. */
+/** Form for the first of the definitions, which may contain the others. */
 export function formFor(definitions: Definitions): Form {
   return formOf(definitions[0]!, definitions);
 }
@@ -39,7 +39,7 @@ function inputFor(field: Field, all: Definitions): Form {
   if (field.isArray) return listFor(field);
   if (field.isComplex) {
     const definition = all.find((each) => each.name === field.type || each.name === field.type.replace("/", "/msg/"));
-    if (!definition) return { element: h("span.hint", {}, `${field.type} is not known`), read: () => ({}) };
+    if (!definition) return { element: h("span.hint", {}, `${field.type} is unknown`), read: () => ({}) };
     return formOf(definition, all);
   }
   if (field.type === "bool") {
@@ -53,7 +53,7 @@ function inputFor(field: Field, all: Definitions): Form {
   return { element: input, read: () => (isText ? input.value : numberOf(input.value, field.type, field.name)) };
 }
 
-/** A time is that of the moment when the form is read, unless it is given in seconds; a duration is in seconds. */
+/** A time is the moment when the form is read, unless it is given in seconds. A duration is in seconds. */
 function momentFor({ type, name }: Field): Form {
   const input = h("input", { type: "text", value: type === "time" ? "now" : "0", size: 16 });
   return {
@@ -65,7 +65,7 @@ function momentFor({ type, name }: Field): Form {
   };
 }
 
-/** Arrays are written as JSON, which serves for those of every type. */
+/** Arrays are entered as JSON, for all types. */
 function listFor(field: Field): Form {
   const length = field.arrayLength ?? 0;
   const standard = JSON.stringify(field.defaultValue ?? Array<number>(length).fill(0));
@@ -79,7 +79,7 @@ function listFor(field: Field): Form {
       } catch {
         list = undefined;
       }
-      if (!Array.isArray(list)) throw new Error(`${field.name} has to be a list, such as [1, 2].`);
+      if (!Array.isArray(list)) throw new Error(`${field.name} is not a list, such as [1, 2].`);
       return field.type.endsWith("int64") ? list.map((each) => BigInt(each)) : list;
     },
   };
@@ -89,11 +89,11 @@ export function numberOf(text: string, type: string, name: string): number | big
   const range = INTEGERS[type === "byte" || type === "char" ? "uint8" : type];
   if (!range) {
     const value = Number(text);
-    if (text.trim() === "" || Number.isNaN(value)) throw new Error(`${name} is "${text}", and has to be a number.`);
+    if (text.trim() === "" || Number.isNaN(value)) throw new Error(`${name} is "${text}", not a number.`);
     return value;
   }
-  if (!/^\s*-?\d+\s*$/.test(text)) throw new Error(`${name} is "${text}", and has to be a whole number.`);
+  if (!/^\s*-?\d+\s*$/.test(text)) throw new Error(`${name} is "${text}", not a whole number.`);
   const value = BigInt(text.trim());
-  if (value < range[0] || value > range[1]) throw new Error(`${name} is ${value}, and has to be from ${range[0]} to ${range[1]}.`);
+  if (value < range[0] || value > range[1]) throw new Error(`${name} is ${value}, not from ${range[0]} to ${range[1]}.`);
   return type.endsWith("int64") ? value : Number(value);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A goal, set by a tap on the ground: where, how high, and then what becomes of it. Offered where somebody takes goals.
+// A goal, set by a tap on the ground: position, height, and its progress. Shown if the vehicle accepts goals.
 
 import {
   BufferGeometry, Camera, Group, Line, LineBasicMaterial, Mesh, MeshBasicMaterial, Object3D, Plane, Raycaster, RingGeometry, Vector2,
@@ -10,7 +10,7 @@ import type { Fleet } from "./fleet";
 import type { Helm } from "./helm";
 import type { Stream } from "./stream";
 
-/** A press that moved the mouse by more turns the view. */
+/** Distance of mouse movement above which a press rotates the view. */
 const TAP_PX = 5;
 const COLOR = 0x3ecf6e;
 const IS_OVER = new Set(["done", "refused", "ended"]);
@@ -29,7 +29,7 @@ export class Goals {
   #isArmed = false;
   #chosen?: Vector3;
   #root = "";
-  /** Of the vehicle's odometry, in which its controller says where it is. */
+  /** Odometry of the vehicle, in whose frame its controller reports the position. */
   #frame = "";
   #endFrame = (): void => undefined;
   #poseOf: (frame: string) => Matrix4 | undefined = () => undefined;
@@ -48,7 +48,7 @@ export class Goals {
     fleet.addEventListener("change", () => this.#show());
   }
 
-  /** Take taps on the drawn scene. */
+  /** Handle taps on the drawn scene. */
   watch(canvas: HTMLCanvasElement): void {
     let down: { x: number; y: number } | undefined;
     canvas.addEventListener("pointerdown", ({ offsetX: x, offsetY: y }) => (down = { x, y }));
@@ -110,7 +110,7 @@ export class Goals {
     this.#arm(false);
   }
 
-  /** A place of the scene in the frame of the odometry, as far as that is known. */
+  /** Position in the scene, in the frame of the odometry if known. */
   #place(at: Vector3): { frame: string; at: Vector3 } {
     const pose = this.#frame ? this.#poseOf(this.#frame) : undefined;
     return pose ? { frame: this.#frame, at: at.clone().applyMatrix4(pose.clone().invert()) } : { frame: this.#root, at };
@@ -143,7 +143,7 @@ export class Goals {
     if (this.#isArmed && this.#chosen) {
       const { frame, at } = this.#place(this.#chosen);
       setText(this.#text, `Goal at x ${decimal(at.x)} y ${decimal(at.y)} m in ${frame}`);
-    } else if (this.#isArmed) setText(this.#text, "Tap the ground where it should go");
+    } else if (this.#isArmed) setText(this.#text, "Tap the target on the ground");
     else if (goal) {
       const left = [goal.distance != null ? `${decimal(goal.distance, 1)} m` : "", goal.left_s != null ? `${decimal(goal.left_s, 0)} s` : ""].filter(Boolean).join(", ");
       setText(this.#text, `${{ asked: "Goal", sent: "Goal", going: "On its way", done: "Arrived", refused: "Goal refused", ended: "Goal ended" }[goal.state]}: ${goal.text}${left && ` (${left} left)`}`);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagnostics as lamps, each with the sentence behind it.
+// Diagnostics as lamps, each with its message.
 
 import { h, panel, setText } from "./dom";
 import type { Stream } from "./stream";
@@ -7,7 +7,7 @@ import type { Stream } from "./stream";
 export const LEVELS = ["ok", "warn", "error", "stale"] as const;
 export type Level = (typeof LEVELS)[number];
 const WORD: Record<Level, string> = { ok: "OK", warn: "Warning", error: "Error", stale: "Silent" };
-/** Diagnostics come once a second: a source that has missed several is silent. */
+/** Diagnostics arrive once per second. After several missing ones, a source is silent. */
 const STALE_MS = 5_000;
 const FORGOTTEN_MS = 60_000;
 const MOST = 64;
@@ -22,7 +22,7 @@ interface Status {
   receivedMs: number;
 }
 
-/** Sends "change" when the sum of all lamps changes. */
+/** Sends "change" when the worst level changes. */
 export class Health extends EventTarget {
   readonly element: HTMLElement;
   #list = h("div.lamps");
@@ -35,7 +35,7 @@ export class Health extends EventTarget {
     this.element = panel("health", "Health", [], this.#nothing, this.#list);
     stream.subscribe("/diagnostics", ({ value }) => {
       for (const { name, level, message, values } of value.status) {
-        // level is a byte, which some readers give as a one-element array.
+        // level is a byte, which some decoders return as a one-element array.
         this.#take(name, LEVELS[Number(level)] ?? "stale", message, values);
       }
       this.#sum();
@@ -44,7 +44,7 @@ export class Health extends EventTarget {
     stream.addEventListener("status", () => this.#age());
   }
 
-  /** The worst lamp with its sentence, and whose it is. */
+  /** The worst lamp with its message and source. */
   get verdict(): { level: Level; text: string; source: string } {
     const all = [...this.#statuses];
     if (this.stream.status !== "open") return { level: "stale", text: "Unknown", source: all.length > 0 ? "no connection" : "" };
@@ -115,7 +115,7 @@ export class Health extends EventTarget {
   }
 }
 
-/** A name without the slash that all of them begin with. */
+/** Name without its leading slash. */
 function shortName(name: string): string {
   return name.replace(/^\//, "");
 }

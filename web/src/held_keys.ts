@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys that are held, as far as a browser reports it: macOS reports no release while Cmd is down.
+// Held keys, as far as a browser reports them: macOS reports no release while Cmd is down.
 
-/** What a keyboard event has. */
+/** Parts of a keyboard event. */
 export interface Key {
   code: string;
   key: string;
@@ -11,7 +11,7 @@ export interface Key {
   metaKey: boolean;
 }
 
-/** With any of them, or a menu, the release of another key may never be reported. */
+/** With one of these, or a menu, the release of another key may never be reported. */
 const MODIFIERS = new Set(["Alt", "AltGraph", "CapsLock", "ContextMenu", "Control", "Fn", "Hyper", "Meta", "OS", "Shift", "Super"]);
 
 export function isModifier({ key, ctrlKey, altKey, metaKey }: Omit<Key, "code" | "repeat">): boolean {
@@ -25,22 +25,22 @@ export class HeldKeys {
     return this.#held;
   }
 
-  /** Take a key that goes down. Return whether other keys count from now on. */
+  /** Handle a pressed key. Return whether the set of active keys has changed. */
   down(event: Key): boolean {
     const { code, repeat } = event;
     if (isModifier(event)) return this.letGo();
-    // A key that repeats was pressed before: before the helm was taken, or before all were let go.
+    // A repeating key was pressed before the helm was taken, or before all keys were released.
     if (repeat || this.#held.has(code)) return false;
     this.#held.add(code);
     return true;
   }
 
-  /** Take a key that goes up. Return whether other keys count from now on. */
+  /** Handle a released key. Return whether the set of active keys has changed. */
   up({ code, key }: Pick<Key, "code" | "key">): boolean {
     return MODIFIERS.has(key) ? this.letGo() : this.#held.delete(code);
   }
 
-  /** Let go of all keys: each counts again when it is pressed anew. Return whether any was held. */
+  /** Release all keys: each is active again when it is pressed anew. Return whether any was held. */
   letGo(): boolean {
     const hadAny = this.#held.size > 0;
     this.#held.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conversation with the server about steering, on a socket of its own. The server has the last word on everything.
+// Protocol with the server for steering, on a separate socket. The server makes all decisions.
 
 import { LostLink } from "./lost_link";
 import { socketAddress } from "./stream";
@@ -12,24 +12,24 @@ export interface Vehicle {
   topic: string;
   name: string;
   node: string;
-  /** What it looks like; empty where that is not known. */
+  /** Its model; empty if unknown. */
   model: string;
-  /** What its owner calls it, as "tracked robot"; empty where that is not known. */
+  /** Its owner's name for it, such as "tracked robot"; empty if unknown. */
   title: string;
-  /** Whether its yaw of 0 is east, and so north is known. */
+  /** Whether its yaw of 0 is east, so that north is known. */
   has_north: boolean;
   axes: Axis[];
   pilot: "you" | "other" | null;
-  /** The name of who steers it; empty if nobody does. */
+  /** Name of its pilot; empty without one. */
   pilot_name: string;
-  /** Who asks for its helm, and in how many seconds each may take it. */
+  /** Requests for its helm, with the seconds until each may take it. */
   asked: Asking[];
-  /** The services that hold it: a vehicle without any follows whoever commands it next when the helm ends. */
+  /** Services that hold it. Without any, the vehicle follows the next commander when the helm ends. */
   holds: string[];
   held: Held | null;
-  /** The nodes that publish commands for it. */
+  /** Nodes that publish commands for it. */
   commanders: string[];
-  /** What ends its flight there and then, by service. */
+  /** Its emergencies, by service. */
   emergencies: Record<string, Emergency>;
   takes_goals: boolean;
   goal: Goal | null;
@@ -43,29 +43,29 @@ export interface Asking {
 }
 
 export interface Emergency {
-  /** In few words: cut motors. */
+  /** In a few words: cut motors. */
   action: string;
-  /** What happens in flight, as the end of a sentence. */
+  /** Effect in flight, as the end of a sentence. */
   effect: string;
 }
 
-/** Why a vehicle stands still, whatever is commanded. */
+/** Hold of a vehicle, which ignores commands. */
 export interface Held {
   /** s since 1970, by the server's clock. */
   since: number;
   why: string;
-  /** Whether it has said itself that it is held. */
+  /** Whether the vehicle has confirmed that it is held. */
   is_sure: boolean;
-  /** What has kept it from being held so far. */
+  /** Problem that has prevented the hold so far. */
   problem: string;
-  /** Why its bridge, once restarted, may not know of it. */
+  /** Reason why its bridge may lose the hold after a restart. */
   unkept: string;
 }
 
-/** A goal of a vehicle, and what has become of it. */
+/** Goal of a vehicle, with its progress. */
 export interface Goal {
   state: "asked" | "sent" | "going" | "done" | "refused" | "ended";
-  /** The same, in words. */
+  /** The same as text. */
   text: string;
   frame: string;
   x: number;
@@ -76,7 +76,7 @@ export interface Goal {
   left_s: number | null;
 }
 
-/** From the server; its `op` tells which fields it has. */
+/** From the server; `op` determines the fields. */
 interface Message {
   op: "token" | "vehicles" | "stopped" | "refused" | "watching";
   token: number;
@@ -95,11 +95,11 @@ interface Message {
 const SUBPROTOCOL = "drone_bridge.helm.v1";
 const SHORTEST_GAP_MS = 40;
 const LONGEST_PAUSE_MS = 4_000;
-/** Tokens come ten times per second: without any, it is silent from here on, and lost after as long as a lease lasts. */
+/** Tokens arrive ten times per second. Without tokens the server counts as silent after this time, and as lost after a lease. */
 const WATCH_PERIOD_MS = 250;
 const SILENT_AFTER_PERIODS = 4;
 const LOST_AFTER_PERIODS = 20;
-/** A server that has not answered a STOP for this long is said not to have heard it. */
+/** Time after which a STOP without confirmation is shown as not received. */
 const STOP_UNANSWERED_MS = 1_500;
 export const STILL: Motion = { x: 0, y: 0, z: 0, yaw: 0 };
 
@@ -107,22 +107,22 @@ export function isStill(motion: Motion): boolean {
   return AXES.every((axis) => motion[axis] === 0);
 }
 
-/** The vehicles that this page wants stopped until the server acknowledges that. */
+/** Vehicles that this page wants stopped until the server confirms it. */
 interface WantedStop {
-  /** All, and those to come; otherwise the topics. */
+  /** All, including later ones; otherwise their topics. */
   isAll: boolean;
   topics: Set<string>;
   number: number;
 }
 
-/** Sends "change", "open" and "stop" events, "watching" with a link as detail, "refused" with the reason as detail, and "lost" when a connection is given up as dead. */
+/** Sends "change", "open" and "stop" events, "watching" with a link as detail, "refused" with the reason as detail, and "lost" when a dead connection is closed. */
 export class Helm extends EventTarget {
   vehicles: Vehicle[] = [];
-  /** The vehicles that have gone without an answer to STOP. */
+  /** Vehicles that have disappeared without confirming STOP. */
   unanswered: { topic: string; name: string }[] = [];
-  /** Who wants all vehicles stopped, and those to come; null if nobody does. */
+  /** Name of the person who wants all vehicles stopped, including later ones; null without one. */
   allStopped: string | null = null;
-  /** Why this page may only stop; empty if it may more. */
+  /** Reason why this page may only stop; empty if it may do more. */
   limit = "";
   /** At full deflection, m/s; null until the server has reported it. */
   maxSpeed: number | null = null;
@@ -136,7 +136,7 @@ export class Helm extends EventTarget {
   #pauseMs = 250;
   #wanted?: WantedStop;
   #stopNumber = 0;
-  /** Counted rather than timed: a browser that was suspended has not waited. */
+  /** Counted instead of timed: a suspended browser has not waited. */
   #silentPeriods = 0;
 
   constructor() {
@@ -144,12 +144,12 @@ export class Helm extends EventTarget {
     setInterval(() => this.#watch(), WATCH_PERIOD_MS);
   }
 
-  /** For how long nothing has come on a connection that should be alive; 0 while all is well. */
+  /** Time without data on an open connection; 0 while data arrives. */
   get silentSeconds(): number {
     return this.isOpen && this.#silentPeriods >= SILENT_AFTER_PERIODS ? (this.#silentPeriods * WATCH_PERIOD_MS) / 1000 : 0;
   }
 
-  /** For how long nothing has come, to a quarter of a second. */
+  /** Time without data, to a quarter of a second. */
   get ageSeconds(): number {
     return (this.#silentPeriods * WATCH_PERIOD_MS) / 1000;
   }
@@ -170,7 +170,7 @@ export class Helm extends EventTarget {
     socket.onclose = ({ code, reason }) => {
       if (this.isOpen) this.link.lost(Date.now(), code, reason);
       this.isOpen = this.maySteer = false;
-      // As they were last, with their holds; only nobody steers them from here.
+      // Last known states with their holds, but without a pilot here.
       this.vehicles = this.vehicles.map((vehicle) => ({ ...vehicle, pilot: null, pilot_name: "", asked: [] }));
       this.#token = undefined;
       this.#changed();
@@ -179,12 +179,12 @@ export class Helm extends EventTarget {
     };
   }
 
-  /** The vehicle that is steered from this page. */
+  /** Vehicle that is steered from this page. */
   get mine(): Vehicle | undefined {
     return this.vehicles.find((vehicle) => vehicle.pilot === "you");
   }
 
-  /** What a topic does that has the name of an emergency's service, beside a vehicle's other topics. */
+  /** Effect of a topic with the name of an emergency's service, next to a vehicle's other topics. */
   emergencyOn(topic: string): Emergency | undefined {
     for (const vehicle of this.vehicles) {
       const prefix = vehicle.topic.slice(0, vehicle.topic.lastIndexOf("/") + 1);
@@ -202,7 +202,7 @@ export class Helm extends EventTarget {
     this.#send({ op: "release" });
   }
 
-  /** Stop a vehicle, or all and those to come. Everybody may; it is wanted until the server acknowledges it. */
+  /** Stop a vehicle, or all including later ones. Every page may. It is repeated until the server confirms it. */
   stop(topic?: string): void {
     this.#motion = STILL;
     const before = this.#wanted;
@@ -217,7 +217,7 @@ export class Helm extends EventTarget {
     this.#changed();
   }
 
-  /** Send all that is wanted stopped, whatever else waits in the socket's buffer: a STOP is never stale. */
+  /** Send all wanted stops, with any amount of data in the socket's buffer: a STOP is never stale. */
   #sendWanted(): void {
     if (!this.#wanted || this.#socket?.readyState !== WebSocket.OPEN) return;
     const { isAll, topics, number } = this.#wanted;
@@ -230,22 +230,22 @@ export class Helm extends EventTarget {
     return vehicle.held !== null || this.#wanted?.isAll === true || this.#wanted?.topics.has(vehicle.topic) === true;
   }
 
-  /** Whether the server should have answered a STOP by now. */
+  /** Whether the server's confirmation of a STOP is overdue. */
   get isStopUnanswered(): boolean {
     return this.#wanted !== undefined && (!this.isOpen || this.silentSeconds > 0);
   }
 
-  /** Be known to others by a name. */
+  /** Set the name that others see. */
   greet(name: string): void {
     this.#send({ op: "hello", name });
   }
 
-  /** Ask whoever steers a vehicle for its helm. */
+  /** Request the helm of a vehicle from its pilot. */
   ask(topic: string): void {
     this.#send({ op: "ask", vehicle: topic });
   }
 
-  /** Say no to all who ask for the helm. */
+  /** Refuse all requests for the helm. */
   keep(): void {
     this.#send({ op: "keep" });
   }
@@ -261,7 +261,7 @@ export class Helm extends EventTarget {
     this.#send({ op: "resume", vehicle: topic });
   }
 
-  /** Have a vehicle go somewhere by itself; what becomes of it is told in `vehicles`. */
+  /** Send a goal to a vehicle; its progress is in `vehicles`. */
   setGoal(topic: string, frame: string, x: number, y: number, z: number): void {
     this.#send({ op: "goal", vehicle: topic, frame, x, y, z });
   }
@@ -275,7 +275,7 @@ export class Helm extends EventTarget {
     this.#send({ op: "cancel_goal", vehicle: topic });
   }
 
-  /** Move the vehicle so from now on, until something else is said. */
+  /** Move the vehicle from now on, until the next call. */
   move(motion: Motion): void {
     const stops = isStill(motion) && !isStill(this.#motion);
     this.#motion = motion;
@@ -289,7 +289,7 @@ export class Helm extends EventTarget {
   }
 
   #send(request: object): void {
-    // What waits in the socket's buffer is old when it leaves: let it be the only thing that waits.
+    // Data in the socket's buffer is stale when it is sent: allow only one message to wait.
     if (this.#socket?.readyState === WebSocket.OPEN && this.#socket.bufferedAmount < 1024) {
       this.#socket.send(JSON.stringify(request));
     }
@@ -298,7 +298,7 @@ export class Helm extends EventTarget {
   #watch(): void {
     this.#silentPeriods += 1;
     if (this.#silentPeriods !== LOST_AFTER_PERIODS) return;
-    this.#socket?.close(); // TCP itself would try for a quarter of an hour
+    this.#socket?.close(); // TCP itself would retry for a quarter of an hour
     this.dispatchEvent(new Event("lost"));
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sticks on the screen, keys and a gamepad, added up. Releasing one is zero at once, and none counts before it was at neutral.
+// Screen sticks, keys and a gamepad, added up. A released input is zero immediately, and inputs count only after neutral.
 
 import { gamepads } from "./browser_features";
 import { DIRECTION, beyondDeadZone, type Feel } from "./feel";
@@ -9,7 +9,7 @@ import { NeutralGate } from "./neutral_gate";
 import { StopButtons } from "./pad_choice";
 import { Stick } from "./stick";
 
-/** Keys as they lie on the keyboard, whatever is printed on them. */
+/** Keys by their position on the keyboard, for any layout. */
 const KEYS: Record<string, [Axis, number]> = {
   KeyW: ["x", 1], KeyS: ["x", -1], ArrowUp: ["x", 1], ArrowDown: ["x", -1],
   KeyA: ["y", 1], KeyD: ["y", -1],
@@ -18,15 +18,15 @@ const KEYS: Record<string, [Axis, number]> = {
 };
 const GAMEPAD_PERIOD_MS = 50;
 
-/** Sends "change" when what is pushed changes, and "stop" when a gamepad's button says so. */
+/** Sends "change" when an input changes, and "stop" when a gamepad's button is pressed. */
 export class Inputs extends EventTarget {
   isActive = false;
   axes: readonly Axis[] = AXES;
-  /** What turns and climbs. */
+  /** Turn and climb. */
   readonly left = new Stick("left", "Left stick: turn and climb. Keys: Q, E, R, F", (right, up) => this.#push("left", { ...STILL, yaw: -right, z: up }));
-  /** Where to go; a rover has no sideways, and turns. */
+  /** Direction; a rover has no sideways axis, and turns. */
   readonly right = new Stick("right", "Right stick: move. Keys: W, A, S, D", (right, up) => this.#push("right", { ...STILL, x: up, [this.#sideways]: -right }));
-  /** Which gamepad steers, and why it does not yet; empty without one. */
+  /** Name of the steering gamepad, with the reason if it does not steer yet; empty without one. */
   padText = "";
   #keys = new HeldKeys();
   #gate = new NeutralGate<Axis>();
@@ -41,7 +41,7 @@ export class Inputs extends EventTarget {
     window.setInterval(() => this.#readGamepads(), GAMEPAD_PERIOD_MS);
   }
 
-  /** Have everything pushed anew. */
+  /** Require all inputs to return to neutral first. */
   letGo(): void {
     this.#keys.letGo();
     this.#gate.close();
@@ -64,7 +64,7 @@ export class Inputs extends EventTarget {
     return motion;
   }
 
-  /** Draw where the sticks are, however that came, with what is commanded, from -1 to 1. */
+  /** Show the position of the sticks, by any input, with the commanded values from -1 to 1. */
   show(commanded: Motion): void {
     const { motion } = this;
     const percent = (axis: Axis): string => `${Math.round(100 * Math.abs(commanded[axis]))} %`;
@@ -115,9 +115,9 @@ export class Inputs extends EventTarget {
 
   #describe(pad: Gamepad): string {
     const name = pad.id.replace(/ *\(.*/, "") || pad.id;
-    if (!this.feel.isMapped(pad)) return `${name} does not steer: choose its axes under Sticks.`;
+    if (!this.feel.isMapped(pad)) return `${name} does not steer. Choose its axes under Sticks.`;
     const closed = this.#gate.closed.map((axis) => DIRECTION[axis]);
-    return closed.length > 0 ? `${name}: let go of it first (${closed.join(", ")}).` : `${name} steers.`;
+    return closed.length > 0 ? `${name}: release it first (${closed.join(", ")}).` : `${name} steers.`;
   }
 
   #changed(): void {

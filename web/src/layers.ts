@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users' own nodes publish, drawn in the scene: a layer for each topic that can be drawn, each to be switched.
+// Topics of users' own nodes in the scene: a layer for each drawable topic, each with a switch.
 
 import { Group, Matrix4, type Scene as World } from "three";
 import { storage } from "./browser_features";
@@ -21,7 +21,7 @@ const LABELS: Record<string, string> = {
   "geometry_msgs/msg/PoseArray": "poses", "geometry_msgs/msg/PoseStamped": "pose", "nav_msgs/msg/OccupancyGrid": "map",
   "sensor_msgs/msg/NavSatFix": "GPS track",
 };
-/** A lot of data, or what often stands for things that are drawn anyhow: on request. */
+/** Off by default: large data, or data that duplicates other drawings. */
 const ON_REQUEST = new Set(["sensor_msgs/msg/PointCloud2", "geometry_msgs/msg/PoseStamped"]);
 const AXES = "frames of tf";
 const STORED = "layers";
@@ -77,7 +77,7 @@ export class Layers {
     if (!layer) return;
     if (!layer.input.checked) return this.#end(layer);
     if (layer.end) return;
-    layer.end = () => undefined; // it is being made
+    layer.end = () => undefined; // it is being created
     const { drawingOf } = await import("./drawings");
     if (!layer.input.checked || this.#layers.get(topic) !== layer) return;
     const drawing = drawingOf(type);
@@ -98,7 +98,7 @@ export class Layers {
     layer.end = layer.drawing = undefined;
   }
 
-  /** Draw anew: what was drawn is of another time. */
+  /** Redraw: the current drawing is from another time. */
   #restart(): void {
     for (const [topic, layer] of this.#layers) {
       if (!layer.drawing) continue;
@@ -107,7 +107,7 @@ export class Layers {
     }
   }
 
-  /** Put all layers where their frames are, as seen from the one at the top. */
+  /** Position all layers by their frames, relative to the root frame. */
   place(root: string, lift: Matrix4 | undefined): void {
     const poseOf = (frame: string): Matrix4 | undefined => {
       const pose = frame.replace(/^\//, "") === root || frame === "" ? new Matrix4() : this.transforms.toRoot(frame.replace(/^\//, ""), root);

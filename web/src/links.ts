@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every link between the eyes and the vehicle: page to server, server to bridge, bridge to vehicle, each with its age.
+// Links between the page and the vehicle: page to server, server to bridge, bridge to vehicle, each with its age.
 
 import type { Fleet } from "./fleet";
 import type { Helm } from "./helm";
@@ -9,16 +9,16 @@ import type { Stream } from "./stream";
 export interface Link {
   name: string;
   level: Level;
-  /** How it is, in words. */
+  /** State, as text. */
   text: string;
-  /** Since something came over it, s. */
+  /** Time since the last data, s. */
   ageS?: number;
 }
 
-/** Diagnostics come once a second: of a bridge that has missed three of them nothing is known any more. */
+/** Diagnostics arrive once per second. After three missing ones, the state of a bridge is unknown. */
 const BRIDGE_SILENT_S = 3;
 const PERIOD_MS = 500;
-/** A link's states when it works, as bridges and servers call them. */
+/** States of a working link in bridges and servers. */
 const WORKING = new Set(["connected", "sending", "listening", "serving"]);
 
 interface Report {
@@ -28,7 +28,7 @@ interface Report {
   values: Map<string, string>;
 }
 
-/** Sends "change" when any link of the chosen vehicle has become better or worse. */
+/** Sends "change" when the level of a link of the chosen vehicle changes. */
 export class Links extends EventTarget {
   #reports = new Map<string, Report>();
   #last = "";
@@ -48,12 +48,12 @@ export class Links extends EventTarget {
     setInterval(() => this.#notice(), PERIOD_MS);
   }
 
-  /** Those of the chosen vehicle, from the page on; nothing is told of what lies behind one that is broken. */
+  /** Links of the chosen vehicle, from the page on. Links behind a broken one are not listed. */
   get all(): Link[] {
     return this.of(this.fleet.subject.prefix, this.fleet.subject.vehicle?.node);
   }
 
-  /** Why steering would not reach the chosen vehicle from the server on; empty if it does. */
+  /** Reason why steering would not reach the chosen vehicle from the server; empty if it does. */
   get problem(): string {
     const broken = this.all.slice(1).find(({ level }) => level === "error");
     return broken ? `${broken.name}: ${broken.text}` : "";
@@ -68,7 +68,7 @@ export class Links extends EventTarget {
     const ageS = (performance.now() - report.receivedMs) / 1000;
     const bridge: Link = ageS > BRIDGE_SILENT_S
       ? { name: node, level: "error", text: "silent", ageS }
-      : { name: node, level: "ok", text: "runs", ageS };
+      : { name: node, level: "ok", text: "running", ageS };
     return bridge.level === "error" ? [page, bridge] : [page, bridge, vehicle(report, ageS)];
   }
 
@@ -90,7 +90,7 @@ export class Links extends EventTarget {
   }
 }
 
-/** The last link, as the bridge reports it. Its own warnings, of dropped input say, are no reason not to steer. */
+/** The last link, as reported by the bridge. Its own warnings, such as dropped input, do not prevent steering. */
 function vehicle({ level, message, values }: Report, ageS: number): Link {
   const state = values.get("state");
   const silentS = Number(values.get("peer_silent_s") || 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of all nodes, newest last.
+// Log of all nodes, newest last.
 
 import { h, oncePerFrame } from "./dom";
 import type { Message, Stream } from "./stream";
 
-/** As many as the server keeps. */
+/** Number of lines that the server keeps. */
 const MOST = 1000;
-/** So near to its end the log counts as read to the end. */
+/** Distance from the end at which the log follows new lines, pixels. */
 const END_PX = 40;
 const LEVEL: Record<number, string> = { 10: "debug", 20: "info", 30: "warn", 40: "error", 50: "error" };
 
@@ -17,7 +17,7 @@ export class Log {
   #waiting: Message[] = [];
   #known = new Set<string>();
   #least = 20;
-  /** Whether the newest line is kept in view: until somebody scrolls away from it, however the log's height changes. */
+  /** Whether the newest line is kept in view: until the user scrolls away from it, even if the log's height changes. */
   #isFollowing = true;
   #heightPx = 0;
   #refresh = oncePerFrame(() => this.#show());
@@ -30,7 +30,7 @@ export class Log {
     new ResizeObserver(() => this.#onResize()).observe(this.#lines);
     stream.addEventListener("seek", () => this.#clear());
     stream.subscribe("/rosout", ({ value }) => {
-      // After a reconnection the latest messages come again.
+      // After a reconnection the last messages are repeated.
       const identity = `${value.stamp.sec}.${value.stamp.nanosec} ${value.name} ${value.msg}`;
       if (this.#known.has(identity)) return;
       this.#known.add(identity);
@@ -55,7 +55,7 @@ export class Log {
 
   #show(): void {
     this.#hint.hidden = true;
-    // What was logged before we subscribed arrives node by node.
+    // Lines from before the subscription arrive node by node.
     const lines = this.#waiting.splice(0).sort((a, b) => a.stamp.sec - b.stamp.sec || a.stamp.nanosec - b.stamp.nanosec);
     for (const { stamp, level, name, msg } of lines) {
       const time = new Date(stamp.sec * 1000).toLocaleTimeString([], { hour12: false });
@@ -71,7 +71,7 @@ export class Log {
 
   #onScroll(): void {
     const { scrollHeight, scrollTop, clientHeight } = this.#lines;
-    // The event of our own scrolling may come after the log has been resized.
+    // The event of our own scrolling may arrive after the log was resized.
     if (clientHeight === this.#heightPx) this.#isFollowing = scrollHeight - scrollTop - clientHeight < END_PX;
   }
 

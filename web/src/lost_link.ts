@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the connection to the server ended, and when: a clock time says more than "reconnecting" for ever.
+// Reason and time of a connection's end. A clock time is more useful than a permanent "reconnecting".
 
-/** Of WebSocket: the other side goes away, and says so. */
+/** WebSocket close code: the other side is going away. */
 const GOING_AWAY = 1001;
 const SERVER_ENDED = "The server has ended";
 
@@ -9,7 +9,7 @@ export class LostLink {
   #sinceMs?: number;
   #reason = "";
 
-  /** Note the end of a connection that was open; attempts that fail later change nothing. */
+  /** Record the end of an open connection. Later failed attempts change nothing. */
   lost(nowMs: number, code: number, reason: string): void {
     if (this.#sinceMs !== undefined) return;
     this.#sinceMs = nowMs;
@@ -21,12 +21,12 @@ export class LostLink {
     this.#reason = "";
   }
 
-  /** For how long there has been none, s; 0 while there is one, or was none yet. */
+  /** Time without a connection, s; 0 while there is one, or before the first. */
   ageS(nowMs: number): number {
     return this.#sinceMs === undefined ? 0 : Math.max(1, (nowMs - this.#sinceMs) / 1000);
   }
 
-  /** What has happened, in words; empty while there is a connection, or was none yet. */
+  /** Description of the end; empty while connected, or before the first connection. */
   get text(): string {
     if (this.#sinceMs === undefined) return "";
     const at = new Date(this.#sinceMs).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the page together: STOP first, and whatever becomes of the rest.
+// Assembles the page: STOP first, independent of the other parts.
 
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
@@ -21,7 +21,7 @@ const connecting = h("p.connecting", { role: "status" }, `Connecting to ${locati
 const page = document.getElementById("page")!;
 page.append(h("header.top", {}, h("h1", {}, h("span.mark"), "drone_bridge"), stop.element), stop.banner, lacks, connecting);
 
-/** Show the parts once the server has listed its topics, or can't be reached: before that they have nothing to show. */
+/** Show the parts once the server has listed its topics, or can't be reached. Before that they are empty. */
 function endConnecting(): void {
   if (stream.topics.size > 0 || stream.status === "lost") connecting.remove();
 }
@@ -35,5 +35,5 @@ helm.addEventListener("lost", () => stream.reconnect());
 helm.connect();
 import("./parts")
   .then(({ addParts }) => addParts(page, { stream, helm, fleet, stop: stop.element }))
-  .catch((error: unknown) => missing.report("The rest of the page can't be shown", reasonOf(error)))
+  .catch((error: unknown) => missing.report("The rest of the page failed to load", reasonOf(error)))
   .finally(() => stream.connect());

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs nobody gives: a trigger that rests at one end, a lever left halfway. None counts until it was at neutral once.
+// Unintended inputs: a trigger that rests at one end, a lever left halfway. Inputs count only after they were at neutral.
 
-/** Passes the values of inputs, each once it has been 0 since it was chosen and since the gate was closed. */
+/** Passes the values of inputs, each once it has been 0 since it was selected and since the gate was closed. */
 export class NeutralGate<Name> {
   #sources = new Map<Name, string>();
   #open = new Set<Name>();
 
-  /** Have all inputs return to neutral first. */
+  /** Require all inputs to return to neutral first. */
   close(): void {
     this.#sources.clear();
     this.#open.clear();
   }
 
-  /** Return the value if it counts, else 0. `source` says which input it is read from, and how. */
+  /** Return the value if it counts, else 0. `source` identifies the input and its direction. */
   pass(name: Name, source: string, value: number): number {
     if (this.#sources.get(name) !== source) {
       this.#sources.set(name, source);
@@ -22,7 +22,7 @@ export class NeutralGate<Name> {
     return this.#open.has(name) ? value : 0;
   }
 
-  /** The inputs that have not been at neutral yet. */
+  /** Inputs that have not been at neutral yet. */
   get closed(): Name[] {
     return [...this.#sources.keys()].filter((name) => !this.#open.has(name));
   }

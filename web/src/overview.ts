@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All vehicles of a fleet at a glance: what each does, who commands it, battery, height, a small camera; a tap goes to it.
+// Overview of all vehicles: activity, commander, battery, height, a small camera image. A tap opens the vehicle.
 
 import { Activity } from "./activity";
 import { cameraTopics } from "./cameras";
@@ -39,7 +39,7 @@ export class Overview {
     const { subjects } = this.fleet;
     this.button.hidden = subjects.length < 2;
     if (subjects.length < 2 && this.#isOpen) return this.#open(false);
-    // What is not looked at is not subscribed to.
+    // Hidden cards have no subscriptions.
     const wanted = this.#isOpen && !document.hidden ? subjects : [];
     const present = new Set(wanted.map(({ prefix }) => prefix));
     for (const [prefix, card] of this.#cards) {
@@ -114,7 +114,7 @@ class Card {
     const isHeld = Boolean(vehicle?.held);
     const { movement, doing } = this.#activity;
     this.#lamp.className = `lamp ${this.helm.link.text ? "stale" : broken ? "error" : isHeld ? "warn" : "ok"}`;
-    setText(this.#state, broken ? `${broken.name}: ${broken.text}` : isHeld ? ["Held", movement.toLowerCase()].filter(Boolean).join(", ") : movement || doing || "Connected");
+    setText(this.#state, broken ? `${broken.name}: ${broken.text}` : isHeld ? ["On hold", movement.toLowerCase()].filter(Boolean).join(", ") : movement || doing || "Connected");
     setText(this.#who, [whoCommands(vehicle), movement && !isHeld && doing].filter(Boolean).join(" · "));
     this.#resume.hidden = !isHeld || !this.helm.maySteer;
     for (const [name, element] of this.#values) {
@@ -128,7 +128,7 @@ class Card {
     this.element.classList.toggle("stale", silentS > 0);
   }
 
-  /** A picture now and then: subscribed only until it has come. */
+  /** Image at a low rate: subscribed only until it arrives. */
   #watch(topic: string): () => void {
     let end = (): void => undefined;
     const ask = (): void => {
@@ -153,7 +153,7 @@ class Card {
       await drawPicture(this.#picture, () => this.#drawn!.value);
       this.element.dataset["drawn"] = String(Number(this.element.dataset["drawn"] ?? 0) + 1);
     } catch {
-      this.#picture.hidden = true; // an encoding that browsers don't show
+      this.#picture.hidden = true; // an encoding that browsers can't show
     }
     this.#isDrawing = false;
   }
@@ -163,5 +163,5 @@ function whoCommands(vehicle: Vehicle | undefined): string {
   if (!vehicle) return "";
   if (vehicle.held) return summary(vehicle);
   if (vehicle.pilot) return vehicle.pilot === "you" ? "You steer" : `${vehicle.pilot_name} steers`;
-  return vehicle.commanders.length > 0 ? `${vehicle.commanders.join(" and ")} commands it` : "Nobody commands it";
+  return vehicle.commanders.length > 0 ? `${vehicle.commanders.join(" and ")} is commanding it` : "No commands";
 }

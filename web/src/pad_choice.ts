@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of several gamepads: which one steers, and STOP on each of them.
+// Several gamepads: which one steers, and STOP on each of them.
 
-/** As much as is needed of a Gamepad. */
+/** Required parts of a Gamepad. */
 export interface Pad {
   index: number;
   id: string;
@@ -10,10 +10,10 @@ export interface Pad {
   buttons: readonly { pressed: boolean }[];
 }
 
-/** The red button of most gamepads, B or a circle. */
+/** Red button of most gamepads, B or a circle. */
 export const STOP_BUTTON = 1;
 
-/** The pad that steers: the one that was chosen, else the first whose axes are known, else the first. */
+/** The pad that steers: the chosen one, else the first with known axes, else the first. */
 export function chosenPad<P extends Pad>(pads: readonly P[], chosenId: string | undefined, isMapped: (pad: P) => boolean): P | undefined {
   const sticks = pads.filter(({ axes }) => axes.length >= 2);
   return sticks.find(({ id }) => id === chosenId) ?? sticks.find(isMapped) ?? sticks[0];
@@ -23,7 +23,7 @@ export function chosenPad<P extends Pad>(pads: readonly P[], chosenId: string | 
 export class StopButtons {
   #released = new Set<string>();
 
-  /** Return whether STOP was pressed on any of the pads since the last look. */
+  /** Return whether STOP was pressed on any of the pads since the last call. */
   look(pads: readonly Pad[]): boolean {
     const before = this.#released;
     this.#released = new Set(pads.filter(({ buttons }) => buttons[STOP_BUTTON]?.pressed === false).map(nameOf));

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a node with what their descriptors say: meaning, range, whether they can be changed.
+// Parameters of a node with their descriptors: meaning, range, whether they can be changed.
 
 import { h, setText } from "./dom";
 import type { Message, Stream } from "./stream";
 
 const LIST = "/list_parameters";
 const NOT_SET = 0, BOOL = 1, INTEGER = 2, DOUBLE = 3, STRING = 4, DOUBLES = 8;
-/** The field of a ParameterValue for each type, from NOT_SET on. */
+/** Field of a ParameterValue for each type, from NOT_SET on. */
 const FIELDS = [
   "", "bool_value", "integer_value", "double_value", "string_value", "byte_array_value", "bool_array_value",
   "integer_array_value", "double_array_value", "string_array_value",
 ];
-/** What begins the names of parameters that a node has for each of its topics. */
+/** Prefix of parameters that a node has for each of its topics. */
 const FOLDED = "qos_overrides";
 const EMPTY_VALUE: Message = {
   type: NOT_SET, bool_value: false, integer_value: 0n, double_value: 0, string_value: "", byte_array_value: [],
@@ -49,7 +49,7 @@ export class Parameters {
   async #load(): Promise<void> {
     const node = this.#node.value;
     if (!node) return;
-    this.#list.replaceChildren(h("p.hint", {}, "Reading …"));
+    this.#list.replaceChildren(h("p.hint", {}, "Loading …"));
     try {
       const parameters = await this.#read(node);
       if (this.#node.value !== node) return;
@@ -63,7 +63,7 @@ export class Parameters {
     }
   }
 
-  /** Hide the parameters in whose name or description the filter is not found, and the folded ones if none of them is left. */
+  /** Hide parameters without the filter text in name or description, and the folded group if it is empty. */
   #hide(): void {
     const filter = this.#filter.value.trim().toLowerCase();
     for (const row of this.#list.querySelectorAll<HTMLElement>(".parameter")) row.hidden = !row.textContent!.toLowerCase().includes(filter);
@@ -73,7 +73,7 @@ export class Parameters {
     folded.open = filter !== "" && !folded.hidden;
   }
 
-  /** The name, the descriptor and the value of each parameter of a node. */
+  /** Name, descriptor and value of each parameter of a node. */
   async #read(node: string): Promise<[string, Message, Message][]> {
     const { result } = await this.stream.call(`${node}${LIST}`, { prefixes: [], depth: 0n });
     const names: string[] = [...result.names].sort();
@@ -82,7 +82,7 @@ export class Parameters {
     return names.map((name, index) => [name, descriptors[index], values[index]]);
   }
 
-  /** Hand out the parameters of all nodes as ROS reads them from a file. */
+  /** Offer a file with the parameters of all nodes, in ROS format. */
   async #save(button: HTMLButtonElement): Promise<void> {
     button.disabled = true;
     const parts: string[] = [];
@@ -120,7 +120,7 @@ export class Parameters {
         const { results } = await this.stream.call(`${node}/set_parameters`, { parameters: [{ name, value: parameter }] });
         if (!results[0]?.successful) return say(results[0]?.reason || "Refused.", true);
         show(parameter);
-        say(`${yaml(parameter)} is in force until the node ends; "YAML of all" keeps it.`, false);
+        say(`${yaml(parameter)} is valid until the node ends. To keep it, save "YAML of all".`, false);
       } catch (error) {
         say((error as Error).message, true);
       }
@@ -137,7 +137,7 @@ export class Parameters {
   }
 }
 
-/** A value as YAML and JSON have it. */
+/** Value in YAML and JSON syntax. */
 function yaml(value: Message): string {
   const plainValue: unknown = FIELDS[value.type] ? value[FIELDS[value.type]!] : "";
   if (value.type === DOUBLE) return real(plainValue as number);
@@ -149,7 +149,7 @@ function real(value: number): string {
   return Number.isInteger(value) && Math.abs(value) < 1e16 ? `${value}.0` : Number.isNaN(value) ? ".nan" : String(value);
 }
 
-/** What our nodes say of a parameter's default; others say nothing. */
+/** Default value, from the description of our nodes; undefined for others. */
 function defaultOf(descriptor: Message): string | undefined {
   return /(?:^|\. )Default: (.*)\.$/s.exec(descriptor.additional_constraints ?? "")?.[1];
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page's parts below STOP. One that fails leaves a line in its place, and the others work.
+// Parts of the page below STOP. A part that fails is replaced by a message, and the others work.
 
 import { Alarm } from "./alarm";
 import { missing, reasonOf, storage } from "./browser_features";
@@ -38,7 +38,7 @@ function say(text: string): void {
   noticeTimer = window.setTimeout(() => (notice.hidden = true), SAID_MS);
 }
 
-/** Buttons of which one is chosen, and what each one shows. */
+/** Buttons of which one is selected, and the content of each. */
 function tabs(name: string, parts: [string, HTMLElement][]): HTMLElement {
   const buttons = parts.map(([label, body]) => {
     body.id = `${name}-${label.toLowerCase()}`;
@@ -73,7 +73,7 @@ function themeButton(): HTMLElement {
   return button;
 }
 
-/** One button per vehicle, when there are several. */
+/** One button per vehicle, if there are several. */
 function vehicleSwitch(fleet: Fleet): HTMLElement {
   const element = h("nav.vehicles", { "aria-label": "Vehicles" });
   let shown = "";
@@ -91,7 +91,7 @@ function vehicleSwitch(fleet: Fleet): HTMLElement {
   return element;
 }
 
-/** On a phone one part of the page is shown at a time. */
+/** A phone shows one part of the page at a time. */
 function sections(): HTMLElement {
   const names: [string, string][] = [["look", "Look"], ["steer", "Steer"], ["plots", "Plots"], ["more", "More"]];
   const buttons = names.map(([name, label]) => h("button", {
@@ -107,14 +107,14 @@ function sections(): HTMLElement {
   return h("nav.sections", { "aria-label": "Parts of the page" }, ...buttons);
 }
 
-/** Return a part of the page, or a line about why it can't be shown. */
+/** Return a part of the page, or a message why it failed. */
 function part(name: string, make: () => HTMLElement): HTMLElement {
   try {
     return make();
   } catch (error) {
     console.error(error);
     missing.report(name, reasonOf(error));
-    return h("p.hint", {}, `${name} can't be shown: ${reasonOf(error)}`);
+    return h("p.hint", {}, `${name} failed to load: ${reasonOf(error)}`);
   }
 }
 
@@ -122,17 +122,17 @@ interface Base {
   stream: Stream;
   helm: Helm;
   fleet: Fleet;
-  /** The element in the header, which the others stand before. */
+  /** Element in the header that the others precede. */
   stop: HTMLElement;
 }
 
-/** Add everything but STOP and its banner, which are there. */
+/** Add everything except STOP and its banner, which exist already. */
 export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base): void {
   const health = new Health(stream);
   const links = new Links(stream, helm, fleet);
   const cameras = new Cameras(stream, fleet);
   const feel = new Feel(helm, fleet, new Alarm(helm, links));
-  let addPlot: (topic: string, path: string) => void = () => say("There are no plots.");
+  let addPlot: (topic: string, path: string) => void = () => say("Plots are not available.");
   const plots = part("Plots", () => {
     const made = new Plots(stream, fleet);
     addPlot = (topic, path) => made.add(topic, path);
@@ -166,7 +166,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
     part("Timeline", () => new Timeline(stream).element),
     sections(),
   );
-  // They have missed what came before them.
+  // They have missed earlier events.
   if (helm.isOpen) helm.dispatchEvent(new Event("open"));
   helm.dispatchEvent(new Event("change"));
 }

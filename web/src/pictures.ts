@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws images of ROS, raw and compressed.
+// Draws ROS images, raw and compressed.
 
 import { drawing } from "./drawing_budget";
 import type { Message } from "./stream";
 
 const BYTES_PER_PIXEL: Record<string, number> = { rgb8: 3, bgr8: 3, rgba8: 4, bgra8: 4, mono8: 1, "8UC1": 1, "8UC3": 3 };
 
-/** Draw the newest Image or CompressedImage when it is its turn; an Error says what can't be drawn. */
+/** Draw the newest Image or CompressedImage in turn. Throws an Error for unsupported images. */
 export async function drawPicture(canvas: HTMLCanvasElement, newest: () => Message): Promise<void> {
   await drawing.turn(canvas);
   const picture = drawing.charge(newest);
@@ -34,7 +34,7 @@ function drawRaw(canvas: HTMLCanvasElement, picture: Message): void {
     width: number; height: number; step: number; encoding: string; data: Uint8Array;
   };
   const size = BYTES_PER_PIXEL[encoding];
-  if (!size || data.length < step * height || step < width * size) throw new Error(`${encoding} can't be drawn`);
+  if (!size || data.length < step * height || step < width * size) throw new Error(`${encoding} is not supported`);
   const image = new ImageData(width, height);
   const [red, green, blue] = size === 1 ? [0, 0, 0] : encoding.startsWith("bgr") ? [2, 1, 0] : [0, 1, 2];
   const pixels = image.data;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pilot's view: a camera fills the window, with the sticks and a head-up display over it. A phone on its side has it
-// always; elsewhere a click on a camera opens it.
+// Pilot's view: a camera fills the window, with the sticks and a head-up display over it. A phone in landscape always has
+// it. Elsewhere a click on a camera opens it.
 
 import type { Cameras } from "./cameras";
 import { h, setValue } from "./dom";
@@ -13,7 +13,7 @@ const LEFT = ["Speed", "Battery"], RIGHT = ["Altitude", "Above start", "Depth", 
 const PERIOD_MS = 100;
 const STALE_MS = 1_500;
 const DEGREES = 180 / Math.PI;
-/** Of the drawing, which is 200 units wide, for each degree. */
+/** Units of the drawing, which is 200 units wide, per degree. */
 const PITCH_UNITS = 1.6;
 const SIDEWAYS = "(orientation: landscape) and (max-height: 500px)";
 
@@ -87,13 +87,13 @@ export class PilotView {
     this.#horizon.classList.toggle("unknown", !attitude);
     if (!attitude) return;
     const { rollDeg, pitchDeg } = attitude;
-    // Forward, left, up: rolling right and the nose going down are positive.
+    // Forward, left, up: rolling right and nose down are positive.
     this.#horizon.querySelector(".turning")!.setAttribute("transform", `rotate(${(-rollDeg).toFixed(1)}) translate(0 ${(-pitchDeg * PITCH_UNITS).toFixed(1)})`);
     this.#horizon.dataset["roll"] = rollDeg.toFixed(0);
   }
 }
 
-/** An artificial horizon: a line that turns with lines for each ten degrees, and the vehicle before it. */
+/** Artificial horizon: a rotating line with lines for each ten degrees, and the vehicle before it. */
 function horizon(): SVGSVGElement {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const draw = (parent: Element, name: string, attributes: Record<string, string>): Element => {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers over time, all on one axis: what matters of the chosen vehicle or, once somebody has chosen, what they want.
+// Numbers over time, all on one time axis: the default quantities of the chosen vehicle, or the user's selection.
 
 import uPlot from "uplot";
 import { storage } from "./browser_features";
@@ -14,12 +14,12 @@ const SPAN_S = 60;
 const MAX_POINTS = 2400;
 const SHORTEST_GAP_S = 0.04;
 const REFRESH_PERIOD_MS = 250;
-/** As long as nobody has chosen. */
+/** Until the user has chosen a layout. */
 const MOST_BY_ITSELF = 5;
 const AXIS_PX = 46, TICK_PX = 56, EDGE_PX = 8;
 const STORED = "plots ";
 
-/** The time that all plots show: the last minute, as far as any of them has values, a whole recording, or what somebody has zoomed to. */
+/** Time range of all plots: the last minute as far as there are values, a whole recording, or the zoomed range. */
 class Axis {
   zoomed?: [number, number];
   /** Of a recording. */
@@ -64,11 +64,11 @@ export class Plots {
       this.#add, this.#nothing, this.#list);
     fleet.addEventListener("change", () => this.#arrange());
     stream.addEventListener("seek", () => this.#plots.forEach((plot) => plot.forget()));
-    // Time goes on without values, too.
+    // Time advances without values, too.
     setInterval(() => this.#plots.forEach((plot) => plot.tick()), REFRESH_PERIOD_MS);
   }
 
-  /** Plot a field of a topic from now on, at the top. */
+  /** Plot a field of a topic, at the top. */
   add(topic: string, path: string): void {
     const layout = this.#current();
     if (!layout.some((each) => "topic" in each && each.topic === topic && each.path === path)) this.#store([{ topic, path }, ...layout]);
@@ -79,7 +79,7 @@ export class Plots {
     return STORED + this.fleet.subject.prefix;
   }
 
-  /** What is shown now, as a layout that can be changed. */
+  /** Current plots, as a layout that can be changed. */
   #current(): Entry[] {
     return this.#layout ?? this.#plots.filter((plot) => plot.isShown).map((plot) => plot.entry);
   }
@@ -108,7 +108,7 @@ export class Plots {
   #listTopics(): void {
     const chosen = this.#topic.value;
     const topics = [...this.stream.topics.keys()].filter((topic) => this.#numbersOf(topic).length > 0).sort();
-    // Those of the vehicle that is looked at come first.
+    // Those of the current vehicle come first.
     const { prefix } = this.fleet.subject;
     topics.sort((a, b) => Number(b.startsWith(prefix)) - Number(a.startsWith(prefix)));
     this.#topic.replaceChildren(...topics.map((topic) => h("option", { value: topic }, topic)));
@@ -116,7 +116,7 @@ export class Plots {
     this.#listPaths();
   }
 
-  /** The paths of a topic's numbers; none of a type that can't be read here, as one that an .idl file defines. */
+  /** Paths of a topic's numbers; none for a type that can't be parsed, such as one from an .idl file. */
   #numbersOf(topic: string): string[] {
     try {
       return numericPaths(this.stream.definitions(this.stream.topics.get(topic)!.schema));
@@ -166,7 +166,7 @@ export class Plots {
     this.#choose();
   }
 
-  /** Show the first ones that have something to show: a topic may be there without a message. */
+  /** Show the first plots that have values: a topic may exist without a message. */
   #choose(): void {
     const shown = this.#layout ? this.#plots : this.#plots.filter((plot) => plot.hasValues).slice(0, MOST_BY_ITSELF);
     for (const plot of this.#plots) {
@@ -189,7 +189,7 @@ class Plot {
   isPaused = false;
   #value = h("strong.value", {}, "–");
   #cursor = h("div.plot-cursor", { hidden: true });
-  /** What came last, as far as it said anything. */
+  /** Last value, if there is one. */
   #latest?: When & { value: number };
   #chart: HTMLElement = h("div.chart");
   #times: number[] = [];
@@ -230,7 +230,7 @@ class Plot {
     return this.#values.length > 0;
   }
 
-  /** When its first value was, s since 1970. */
+  /** Time of its first value, s since 1970. */
   get firstS(): number {
     return this.#times[0] ?? Infinity;
   }
@@ -244,7 +244,7 @@ class Plot {
     this.element.classList.toggle("empty", !isShown);
   }
 
-  /** The last one has the axis of time for all of them. */
+  /** The last plot has the time axis of all plots. */
   set isLast(isLast: boolean) {
     if (isLast === this.#isLast) return;
     this.#isLast = isLast;
@@ -254,7 +254,7 @@ class Plot {
     this.#draw();
   }
 
-  /** What came last is of another time. */
+  /** The last value is from another time. */
   forget(): void {
     this.#latest = undefined;
     this.#spoken = Infinity;
@@ -266,7 +266,7 @@ class Plot {
     if (!this.stream.isRecording) this.refresh();
   }
 
-  /** Plot what was recorded. */
+  /** Plot recorded values. */
   async #recall(topics: string[]): Promise<void> {
     for (const [rank, { read }] of this.quantity.sources.entries()) {
       const { span, messages } = await this.stream.history(topics[rank]!);
@@ -283,7 +283,7 @@ class Plot {
     setValue(this.#value, value ?? "–", this.#latest ? this.stream.silentS(this.#latest) : 0);
   }
 
-  /** Mark the time of a recording that is shown. */
+  /** Mark the current time of a recording. */
   #placeCursor(): void {
     const left = this.#plot?.valToPos(this.stream.nowS, "x") ?? -1;
     this.#cursor.hidden = !this.stream.isRecording || left < 0;
@@ -304,7 +304,7 @@ class Plot {
   #add(timeS: number, value: number | undefined): void {
     if (value === undefined) return;
     const last = this.#values.at(-1);
-    // An angle that passes the end of a turn goes on, by whole turns.
+    // An angle that passes the end of a turn continues, by whole turns.
     this.#values.push(this.quantity.turnsAt !== undefined && last !== undefined ? value + 360 * Math.round((last - value) / 360) : value);
     this.#times.push(timeS);
     if (this.#values.length === 1) this.events.onFirst();
@@ -319,7 +319,7 @@ class Plot {
   #resize(): void {
     const { clientWidth: width, clientHeight: height } = this.#chart;
     if (width && height && this.#plot) this.#plot.setSize({ width, height });
-    else this.#draw(); // it has just come into sight
+    else this.#draw(); // it has just become visible
   }
 
   #draw(): void {
@@ -332,7 +332,7 @@ class Plot {
     this.#placeCursor();
   }
 
-  /** Note in the document how many seconds are in view. */
+  /** Report the visible seconds in the document, for tests. */
   #showSpan({ scales: { x } }: uPlot): void {
     this.element.dataset["seconds"] = String((x?.max ?? 0) - (x?.min ?? 0));
   }
@@ -374,23 +374,23 @@ class Plot {
   }
 }
 
-/** An angle within one turn from the least one on; what is no angle stays as it is. */
+/** Wrap an angle to one turn from `least` on. Other values are unchanged. */
 function turned(value: number, least: number | undefined): number {
   return least === undefined ? value : ((value - least) % 360 + 360) % 360 + least;
 }
 
-/** Whether a tick is far enough from the right edge for its text. */
+/** Whether a tick is far enough from the right edge for its label. */
 function fitsBefore(plot: uPlot, seconds: number): boolean {
   return plot.bbox.width / devicePixelRatio - plot.valToPos(seconds, "x") > TICK_PX / 2 - EDGE_PX;
 }
 
-/** A tick of the clock; with tenths where they are that close. */
+/** Label of a time tick, with tenths if ticks are that close. */
 function timeText(seconds: number, step: number): string {
   const text = new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
   return step < 1 ? `${text}${(seconds % 1).toFixed(Math.min(3, Math.ceil(-Math.log10(step)))).slice(1)}` : text;
 }
 
-/** A tick with as many decimal places as make it differ from the next one. */
+/** Label of a tick, with enough decimal places to differ from the next one. */
 function valueText(value: number, step: number): string {
   const places = Math.max(0, Math.min(6, Math.ceil(-Math.log10(step) - 1e-9)));
   const large = Math.abs(value) >= 1e6;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A form to publish a message, once or at a rate; what is commanded of a vehicle goes through the helm.
+// Form to publish a message, once or periodically. Commands to a vehicle go through the helm.
 
 import { h, icon, setText } from "./dom";
 import { formFor, type Form } from "./forms";
@@ -7,17 +7,17 @@ import type { Helm } from "./helm";
 import { AXES, STILL } from "./helm";
 import { documentAddress, type Message, type Stream } from "./stream";
 
-/** A topic that somebody listens to, with the definition of its type. */
+/** Topic with a subscriber, with the definition of its type. */
 interface Taker {
   topic: string;
   type: string;
   schema: string;
 }
 
-/** What moves a vehicle at once. */
+/** Topics that move a vehicle immediately. */
 const COMMAND = /(^|\/)(cmd_\w+|helm)$/;
 const TWIST = /^geometry_msgs\/msg\/Twist(Stamped)?$/;
-/** For how long one command moves a vehicle: then the helm is still again. */
+/** Time for which one command moves a vehicle. After that, the helm is neutral again. */
 const ONCE_MS = 300;
 const MOST_HZ = 50;
 
@@ -51,7 +51,7 @@ export class Publisher {
     this.#show();
   }
 
-  /** Show the form for a topic, or for any that somebody listens to: that which is filled in, if there is one. */
+  /** Show the form for a topic, or for any subscribed topic; an already filled form is kept. */
   async open(topic: string): Promise<void> {
     const opening = ++this.#opening;
     const takers = await fetch(documentAddress("takers.json")).then((answer) => answer.json()).catch(() => []) as Taker[];
@@ -96,15 +96,15 @@ export class Publisher {
     this.#show();
   }
 
-  /** Why a message may not be published; empty if it may. */
+  /** Reason why a message may not be published; empty if it may. */
   #refusalOf(taker: Taker | undefined): string {
     if (!taker) return "Choose a topic.";
     const emergency = this.helm.emergencyOn(taker.topic);
-    if (emergency) return `In flight ${emergency.effect}: press its button beside the sticks.`;
+    if (emergency) return `In flight ${emergency.effect}. Press its button beside the sticks.`;
     if (!COMMAND.test(taker.topic)) return "";
     const mine = this.helm.mine?.topic;
     const isHelms = mine !== undefined && TWIST.test(taker.type) && taker.topic.startsWith(mine.slice(0, mine.lastIndexOf("/") + 1));
-    return isHelms ? "" : TWIST.test(taker.type) ? "This moves the vehicle: take its helm first." : "This commands the vehicle's motors: only programs do that.";
+    return isHelms ? "" : TWIST.test(taker.type) ? "This moves the vehicle. Take its helm first." : "This commands the vehicle's motors, which the page does not allow.";
   }
 
   #show(): void {
@@ -113,7 +113,7 @@ export class Publisher {
     document.body.classList.toggle("may-publish", may);
     const refusal = this.#refusalOf(this.#taker);
     this.#once.disabled = this.#repeat.disabled = refusal !== "";
-    setText(this.#repeat, this.#timer ? "End publishing" : "Publish repeatedly");
+    setText(this.#repeat, this.#timer ? "Stop publishing" : "Publish repeatedly");
     if (refusal) this.#stop();
     if (!this.#timer) setText(this.#note, refusal);
   }
@@ -149,7 +149,7 @@ export class Publisher {
     }
   }
 
-  /** By the helm, with all that makes it safe: it is clamped to what a stick may, and ends when the page does. */
+  /** Publish through the helm with all its safety measures: it is clamped to the sticks' range, and ends with the page. */
   #steer(message: Message): void {
     const { linear, angular } = message.twist ?? message;
     const wanted = { x: linear.x, y: linear.y, z: linear.z, yaw: angular.z };

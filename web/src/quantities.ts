@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// What matters of a vehicle, by the names and types that its topics have; and any number that somebody asks for.
+// Quantities of a vehicle, by the names and types of its topics; and any number that the user selects.
 
 import { isKnown, numberAt, unitOf } from "./fields";
 import type { Vehicle } from "./helm";
 import type { Message } from "./stream";
 
 interface Source {
-  /** Below the vehicle's namespace. */
+  /** Name below the vehicle's namespace. */
   topic: string;
-  /** A number, or that there is none just now. */
+  /** Value, or undefined if there is none at the moment. */
   read: (message: Message) => number | undefined;
 }
 export interface Quantity {
   name: string;
   unit: string;
   places: number;
-  /** The least range of the vertical axis, so that noise looks like noise. */
+  /** Minimum range of the vertical axis, so that noise looks like noise. */
   span: number;
-  /** Whether it means anything for a vehicle; of a recording's, nothing is known. */
+  /** Whether it is meaningful for a vehicle. Nothing is known about the vehicle of a recording. */
   isOf?: (vehicle: Vehicle | undefined) => boolean;
-  /** A topic that says it better: a vehicle that has it has no such quantity. */
+  /** Better topic: a vehicle with it does not have this quantity. */
   unless?: string;
-  /** Of an angle in degrees: the least one, to which it goes back after a turn. */
+  /** Of an angle in degrees: the lower end of its range. */
   turnsAt?: number;
-  /** The first one that exists, and says something, is plotted. */
+  /** The first source that exists, and has a value, is plotted. */
   sources: Source[];
 }
-/** A plot in somebody's layout: a quantity by its name, or a field of a topic. */
+/** Plot in a user's layout: a quantity by its name, or a field of a topic. */
 export type Entry = { quantity: string } | { topic: string; path: string };
 
-/** A model that is at a depth. */
+/** Model of an underwater vehicle. */
 const DIVES = "submarine";
 const STATE = "drone_controller/state";
 
@@ -41,7 +41,7 @@ function yaw({ x, y, z, w }: { x: number; y: number; z: number; w: number }): nu
 }
 /** Clockwise from north, of a yaw that counts from east. */
 const heading = (orientation: Message): number => (450 - yaw(orientation)) % 360;
-/** What knows how the vehicle lies, read by a function. */
+/** Sources of the vehicle's orientation, with a function that reads a value from it. */
 const oriented = (read: (orientation: Message) => number): Source[] => [
   { topic: "imu/data", read: (m) => (isKnown(m.orientation_covariance) ? read(m.orientation) : undefined) },
   { topic: "odom", read: ({ pose }) => (isKnown(pose.covariance) ? read(pose.pose.orientation) : undefined) },
@@ -80,7 +80,7 @@ export const QUANTITIES: Quantity[] = [
   })),
 ];
 
-/** What a field of any message is, as a quantity; its topic is whole. */
+/** Field of any message as a quantity, with the full topic name. */
 export function fieldQuantity(topic: string, path: string): Quantity {
   return { name: `${topic} ${path}`, unit: unitOf(topic, path), places: 3, span: 1e-3, sources: [{ topic, read: (m) => numberAt(m, path) }] };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The newest values of some quantities of one vehicle, in words.
+// Newest values of some quantities of one vehicle, as text.
 
 import { decimal } from "./dom";
 import type { Subject } from "./fleet";
@@ -11,10 +11,10 @@ export class Readings {
   #ends: (() => void)[] = [];
   #followed = "";
 
-  /** Of a value that comes more often than each `periodMs` some are left out. */
+  /** At most one value per `periodMs` is used. */
   constructor(private stream: Stream, private names: string[], private periodMs: number) {}
 
-  /** Subscribe to what the vehicle has of the quantities, if that is not so already. */
+  /** Subscribe to the vehicle's sources of the quantities, if that is not done already. */
   follow({ prefix, vehicle }: Subject, topics: Map<string, string>): void {
     const chosen = quantitiesOf(vehicle, topics).filter(({ name }) => this.names.includes(name))
       .flatMap((quantity) => quantity.sources.filter(({ topic }) => topics.has(topic)).map((source) => ({ quantity, source })));
@@ -30,7 +30,7 @@ export class Readings {
     }));
   }
 
-  /** The newest value, as a number and with its unit, and for how long there was none since; undefined where none has come. */
+  /** Newest value, as a number and with its unit, and the time without one since then; undefined without a value. */
   of(name: string): { value: number; text: string; silentS: number } | undefined {
     const latest = this.#latest.get(name);
     return latest && { ...latest, silentS: this.stream.silentS(latest) };

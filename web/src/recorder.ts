@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's button.
+// Button of the recorder.
 
 import { h } from "./dom";
 import type { Stream } from "./stream";
@@ -17,7 +17,7 @@ export class Recorder {
     });
   }
 
-  /** Listen to what the node that serves this page records, once its name is known. */
+  /** Subscribe to the recording state of this page's server, once its name is known. */
   #listen(): void {
     if (this.#topic || !this.stream.node) return;
     this.#topic = `${this.stream.node}/recording`;
@@ -35,7 +35,7 @@ export class Recorder {
     this.element.hidden = !this.stream.services.has(this.#service);
     this.element.setAttribute("aria-pressed", String(this.#folder !== ""));
     this.element.querySelector(".label")!.textContent = this.#folder ? "Recording" : "Record";
-    this.element.title = this.#folder ? `Recording into ${this.#folder}; press to end it` : "Record all topics into a bag on the machine where web_bridge runs";
+    this.element.title = this.#folder ? `Recording into ${this.#folder}; press to stop` : "Record all topics into a bag on the machine of web_bridge";
   }
 
   async #toggle(): Promise<void> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where everything is: vehicles with their trails, and what they look for, in the frame at the top of the tree.
+// Positions of everything in the root frame: vehicles with their trails, and their targets.
 
 import {
   AmbientLight, AxesHelper, BufferAttribute, BufferGeometry, CylinderGeometry, DirectionalLight, Group,
@@ -21,17 +21,17 @@ import { Trail } from "./trail";
 import { Transforms } from "./transforms";
 
 const REACH_M = 25;
-/** Of trails, by the order in which vehicles come. */
+/** Colours of trails, by the order in which vehicles appear. */
 const TRAIL_COLORS = [0xff8a1f, 0x3e63dd, 0x30a46c, 0xe93d82, 0x8e4ec6, 0x00a2c7];
 const FRAME_MS = 1000 / 30;
-/** Of the camera from what it looks at, and how many times half the way to the target; how long it takes. */
+/** Distance of the camera from its target, its factor of half the distance to the vehicle's target, and its time constant. */
 const NEAREST_M = 3;
 const BOTH_IN_VIEW = 3;
 const EASE_MS = 300;
 const DESCRIPTION = "robot_description";
 const COLORS: Record<string, number> = { red: 0xe5484d, green: 0x30a46c, yellow: 0xf5d90a, blue: 0x3e63dd, gate: 0xff8a1f };
 
-/** A vehicle with its model, where one is published. */
+/** Vehicle with its model, if one is published. */
 class Body {
   readonly object = new Group();
   frame = "";
@@ -59,7 +59,7 @@ export class Scene {
   #world = new World();
   #camera = new PerspectiveCamera(50, 1, 0.02, 2000);
   #renderer?: WebGLRenderer;
-  /** Signalled once the last picture is on the screen: without a graphics card that takes longer than the call. */
+  /** Signalled when the last picture is on the screen: without a graphics card that takes longer than the call. */
   #finished?: WebGLSync;
   #controls?: OrbitControls;
   #grid = new LineSegments(ground(), new LineBasicMaterial());
@@ -115,11 +115,11 @@ export class Scene {
     this.#world.add(this.#grid, new AxesHelper(0.5), this.#target);
     this.#renderer = withWebGL(() => new WebGLRenderer({ antialias: true, alpha: true }));
     if (!this.#renderer) {
-      this.#view.append(h("p.hint", {}, "This browser has no WebGL, which the scene needs."));
+      this.#view.append(h("p.hint", {}, "The scene needs WebGL, which this browser does not support."));
       return;
     }
     this.#renderer.domElement.role = "img";
-    this.#renderer.domElement.ariaLabel = "The vehicles, their trails and what they look for, in three dimensions";
+    this.#renderer.domElement.ariaLabel = "The vehicles, their trails and their targets, in three dimensions";
     this.#view.append(this.#renderer.domElement);
     this.#goals.watch(this.#renderer.domElement);
     this.#controls = new OrbitControls(this.#camera, this.#renderer.domElement);
@@ -178,7 +178,7 @@ export class Scene {
     this.#isToReset = true;
   }
 
-  /** What seek_target flies to: straight ahead, which it turns to, as far away as it estimates. */
+  /** Target of seek_target: straight ahead, to which it turns, at the estimated distance. */
   #watchTarget(): void {
     this.#endTarget?.();
     this.#targetDistance = undefined;
@@ -188,7 +188,7 @@ export class Scene {
     });
   }
 
-  /** A vehicle of which no frame says how it lies: its attitude and altitude are measured, and drawn as such. */
+  /** Vehicle without a tf frame: its attitude and altitude are measured, and drawn as such. */
   #watchLevel(): void {
     const { prefix } = this.fleet.subject;
     this.#levelPrefix = prefix;
@@ -215,7 +215,7 @@ export class Scene {
     this.#camera.aspect = clientWidth / clientHeight;
     this.#camera.updateProjectionMatrix();
     this.#paint();
-    drawing.charge(() => this.#renderer?.render(this.#world, this.#camera)); // as it is empty now
+    drawing.charge(() => this.#renderer?.render(this.#world, this.#camera)); // it is empty now
   }
 
   #onFrame(nowMs: number): void {
@@ -256,7 +256,7 @@ export class Scene {
 
   #place(elapsedMs: number): void {
     const chosen = this.#chosen();
-    // Where there is no model, other frames are drawn all the same.
+    // Without a model, other frames are drawn anyway.
     const frame = chosen?.frame || this.#transforms.first;
     const root = frame ? this.#transforms.root(frame) : "";
     if (root !== this.#root) {
@@ -285,13 +285,13 @@ export class Scene {
       this.#isToReset = false;
       this.#lookFromBehind();
     }
-    // Under water the ground is below the vehicle, and not a line at the height of the eyes.
+    // Under water the ground is below the vehicle, instead of a line at eye level.
     const height = chosen?.object.visible ? chosen.object.position.z : 0;
     this.#grid.position.z = height < -0.2 ? Math.floor(height - 0.5) : 0;
     if (chosen && this.#controls) this.#frameBoth(chosen, this.#controls.target, elapsedMs);
   }
 
-  /** Follow the vehicle, and what it lands on or flies to: looking at their middle, from as far as shows both. */
+  /** Follow the vehicle and its target: look at their midpoint, from a distance that shows both. */
   #frameBoth(chosen: Body, lookedAt: Vector3, elapsedMs: number): void {
     if (this.#follow.checked) this.#aside.lerp(this.#halfwayFrom(chosen), 1 - Math.exp(-elapsedMs / EASE_MS));
     const middle = chosen.object.position.clone().add(this.#aside);
@@ -306,14 +306,14 @@ export class Scene {
     this.#lastTarget.copy(middle);
   }
 
-  /** The way from the vehicle to the middle between it and its target; none without a target in sight. */
+  /** Vector from the vehicle to the midpoint between it and its target; none without a visible target. */
   #halfwayFrom(chosen: Body): Vector3 {
     const prefix = chosen.frame.slice(0, chosen.frame.lastIndexOf("/") + 1);
     const target = this.#target.visible ? this.#target : this.#marks.get(`${prefix}landing_pad`);
     return target?.visible ? target.position.clone().sub(chosen.object.position).divideScalar(2) : new Vector3();
   }
 
-  /** Frames that stand for things: the pad to land on, what floats about, what is looked for. */
+  /** Frames that represent objects: landing pad, buoys, targets. */
   #placeMarks(root: string, lift: Matrix4 | undefined): void {
     const seen = new Set<string>();
     for (const frame of this.#transforms.frames) {
@@ -336,7 +336,7 @@ export class Scene {
   }
 }
 
-/** A grid of GRID_M, in pieces: a line that passes behind the camera is not drawn by every machine. */
+/** Grid of GRID_M, in pieces: some machines do not draw a line that passes behind the camera. */
 function ground(): BufferGeometry {
   const points: number[] = [];
   for (let along = -REACH_M; along < REACH_M; along += GRID_M) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scene's lines are: the size of its grid, where north is, and whose trail has which colour.
+// Key of the scene's lines: size of the grid, direction of north, and colours of the trails.
 
 import { Vector3, type Camera } from "three";
 import { h } from "./dom";
@@ -24,12 +24,12 @@ export class SceneKey {
     this.#trails.replaceChildren(...seen.map(({ name, look, color }) => {
       const swatch = h("span", { class: `swatch ${look}` });
       swatch.style.color = color;
-      return h("span.trail", { title: look === "dots" ? "Where it was seen" : "The way that it has come" }, swatch, name);
+      return h("span.trail", { title: look === "dots" ? "Measured positions" : "Path so far" }, swatch, name);
     }));
   }
 }
 
-/** Of a direction in a frame whose x is east and y is north: degrees clockwise from north. */
+/** Direction in a frame with x east and y north: degrees clockwise from north. */
 export function headingOf({ x, y }: { x: number; y: number }): number {
   return (Math.atan2(x, y) * 180) / Math.PI;
 }

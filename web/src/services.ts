@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services, called with a form that is made from their type.
+// Services, called with a form that is created from their type.
 
 import { SWITCH, nameOf, questionOf } from "./actions";
 import { h, twoPresses } from "./dom";
@@ -7,7 +7,7 @@ import { formFor } from "./forms";
 import type { Helm } from "./helm";
 import type { Stream } from "./stream";
 
-/** Those that every node has: parameters and lifecycle, which have a tab of their own or are for tools. */
+/** Services of every node: parameters and lifecycle, which have their own tab or are for tools. */
 const OF_EVERY_NODE = /^(rcl_interfaces|lifecycle_msgs|type_description_interfaces)\//;
 
 export class Services {
@@ -46,7 +46,7 @@ export class Services {
     const body = h("div.service-body");
     const element = h("details.service", { "data-service": name },
       h("summary", {}, h("span.name", {}, name), h("span.topic-type", {}, type)), body);
-    // Forms are made when they are asked for: there may be hundreds of services.
+    // Forms are created on demand, because there may be hundreds of services.
     element.addEventListener("toggle", () => {
       if (element.open && !body.hasChildNodes()) this.#fill(name, body);
     });
@@ -95,7 +95,7 @@ export class Services {
   }
 }
 
-/** A message as text; numbers of 64 bits and byte arrays as what they are. */
+/** Message as text; 64-bit numbers and byte arrays are converted. */
 export function pretty(message: unknown): string {
   const text = JSON.stringify(message, (_, value: unknown) => {
     if (typeof value === "bigint") return value.toString();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The helm on the screen: who is at it, the sticks, and why they move nothing.
+// The helm on the screen: its pilot, the sticks, and the reason if they have no effect.
 
 import { Actions } from "./actions";
 import { Crew } from "./crew";
@@ -12,7 +12,7 @@ import type { Links } from "./links";
 import type { Stream } from "./stream";
 
 const REFUSAL_SHOWN_MS = 6_000;
-/** Of requests that had left when STOP was pressed. */
+/** Time for requests that were sent before STOP was pressed. */
 const UNDER_WAY_MS = 1_500;
 
 export class Steering {
@@ -21,7 +21,7 @@ export class Steering {
   #withoutHold = h("p.hint", { hidden: true });
   #refusal = h("p.refusal", { role: "alert", hidden: true });
   #refusalTimer = 0;
-  /** How things were when a push or a request was refused. */
+  /** State when an input or a request was refused. */
   #refusedAs?: { isHeld: boolean; isSteered: boolean };
   #speed = h("input", { type: "range", min: 0.1, max: 1, step: 0.05, value: 0.5, "aria-label": "Speed at full deflection" });
   #share = h("output");
@@ -29,7 +29,7 @@ export class Steering {
   #pad = h("p.hint.gamepad", { hidden: true });
   #inputs: Inputs;
   #crew: Crew;
-  /** After a refused push nothing is sent until everything has been let go. */
+  /** After a refused input nothing is sent until all inputs were released. */
   #mustLetGo = false;
   #stoppedMs = -Infinity;
 
@@ -54,7 +54,7 @@ export class Steering {
     });
     helm.addEventListener("refused", (event) => this.#onRefused((event as CustomEvent<string>).detail));
     fleet.addEventListener("change", () => this.#onSubject());
-    // Who has looked away does not steer.
+    // A pilot who looks at another page does not steer.
     window.addEventListener("blur", () => this.#inputs.letGo());
     window.addEventListener("pagehide", () => this.helm.release());
     document.addEventListener("visibilitychange", () => document.hidden && this.#leave());
@@ -72,7 +72,7 @@ export class Steering {
   }
 
   #onRefused(reason: string): void {
-    // The banner says more to the pilot who has just pressed STOP than the refusal of what was under way.
+    // To the pilot who has just pressed STOP, the banner says more than the refusal of earlier commands.
     if (performance.now() - this.#stoppedMs < UNDER_WAY_MS && isStill(this.#inputs.motion)) return;
     this.#mustLetGo = !isStill(this.#inputs.motion);
     this.helm.move(STILL);
@@ -89,7 +89,7 @@ export class Steering {
     return { isHeld: Boolean(vehicle?.held), isSteered: vehicle?.pilot === "other" };
   }
 
-  /** A push that is refused is told of as long as it goes on. */
+  /** A refused input is reported while it lasts. */
   #forgetSoon(): void {
     clearTimeout(this.#refusalTimer);
     this.#refusalTimer = window.setTimeout(() => this.#mustLetGo ? this.#forgetSoon() : this.#forgetRefusal(), REFUSAL_SHOWN_MS);
@@ -131,9 +131,9 @@ export class Steering {
     setText(this.#keys, `Hold to move: stick, gamepad, or keys. W A S D to ${isRover ? "drive" : "move, Q E to turn, R F to climb"}.`);
     this.element.classList.toggle("idle", !vehicle);
     this.#withoutHold.hidden = !vehicle || vehicle.holds.length > 0;
-    setText(this.#withoutHold, `${vehicle?.node ?? ""} can't be held: once the helm is released, it follows the next command from any node.`);
-    setText(this.#who, !vehicle ? "no vehicle here accepts commands" : problem ? problem : isMine ? (this.helm.isStopped(vehicle) ? "on hold, nothing moves it" : "you steer") : vehicle.pilot ? `${vehicle.pilot_name} steers`
-      : this.helm.maySteer ? "nobody steers" : "view only");
+    setText(this.#withoutHold, `${vehicle?.node ?? ""} can't be held. Once the helm is released, it follows the next command from any node.`);
+    setText(this.#who, !vehicle ? "no vehicle accepts commands" : problem ? problem : isMine ? (this.helm.isStopped(vehicle) ? "on hold" : "you are steering") : vehicle.pilot ? `${vehicle.pilot_name} is steering`
+      : this.helm.maySteer ? "the helm is free" : "view only");
     const now = this.#how;
     if (this.#refusedAs && ((this.#refusedAs.isHeld && !now.isHeld) || (this.#refusedAs.isSteered && !now.isSteered))) this.#forgetRefusal();
     this.#crew.problem = problem;

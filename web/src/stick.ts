@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stick on the screen: a disc, and before it the knob, which shows what is pushed by whatever means.
+// Stick on the screen: a disc with a knob, which shows the input from any device.
 
 import { h, setText } from "./dom";
 
-/** How far the knob goes from the middle, of the disc's radius. */
+/** Maximum distance of the knob from the centre, as a share of the disc's radius. */
 const REACH = 0.68;
 
-/** Sends what is pushed to the right and up, from -1 to 1, and zero as soon as it is let go. */
+/** Sends the deflection to the right and up, from -1 to 1, and zero as soon as it is released. */
 export class Stick {
   readonly element: HTMLElement;
   #knob = h("span.knob");
@@ -34,7 +34,7 @@ export class Stick {
     this.push(0, 0);
   }
 
-  /** Draw the knob where it is pushed to, with the value in words. */
+  /** Draw the knob at its deflection, with the value as text. */
   show(right: number, up: number, value: string): void {
     const length = Math.max(1, Math.hypot(right, up));
     this.#knob.style.left = `${50 + (50 * REACH * right) / length}%`;

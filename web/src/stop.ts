@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// STOP, for everybody and from everywhere on the page, and what then holds the vehicle until somebody resumes it.
+// STOP, for everyone and everywhere on the page, and the hold that follows until a person resumes the vehicle.
 
 import { whenFullScreenLeft } from "./browser_features";
 import { h, setText } from "./dom";
@@ -7,10 +7,10 @@ import type { Fleet } from "./fleet";
 import type { Held, Helm, Vehicle } from "./helm";
 import type { Stream } from "./stream";
 
-/** Fields that somebody types into; a list, a slider or a box to tick is none. */
+/** Fields for text input, unlike lists, sliders or check boxes. */
 const TYPED_IN = "input:not([type=range], [type=checkbox], [type=radio], [type=button], [type=submit]), textarea, [contenteditable]";
 
-/** What the server says of a vehicle that was held when its bridge started. */
+/** Reason that the server gives for a vehicle that was held when its bridge started. */
 const BEFORE = "from before this launch";
 
 export class Stop {
@@ -32,12 +32,12 @@ export class Stop {
     for (const source of [helm, fleet, stream]) for (const event of ["change", "graph", "status"]) source.addEventListener(event, () => this.#show());
     window.addEventListener("keydown", (event) => this.#onKey(event), { capture: true });
     window.addEventListener("keyup", (event) => this.#isOurs(event) && event.preventDefault(), { capture: true });
-    // Who leaves full screen by Escape wanted to stop, and the browser has kept the key for itself.
+    // A user who leaves full screen by Escape wanted to stop, but the browser has consumed the key.
     whenFullScreenLeft(() => helm.mine && this.press());
     this.#show();
   }
 
-  /** Stop the vehicle that is shown, or was shown before the connection was lost; all where all are shown. */
+  /** Stop the current vehicle, or the last one before the connection was lost; all, if all are shown. */
   press(): void {
     this.helm.stop(this.#isForAll ? undefined : this.#topic);
   }
@@ -51,23 +51,23 @@ export class Stop {
     return document.body.classList.contains("overviewing");
   }
 
-  /** Those that are held. */
+  /** Held vehicles. */
   get #held(): Vehicle[] {
     return this.helm.vehicles.filter(({ held }) => held);
   }
 
-  /** What the banner is about: the vehicle that is shown, if it is held, or else all that are. */
+  /** Vehicles of the banner: the current one if it is held, or else all held ones. */
   get #meant(): Vehicle[] {
     return this.#vehicle?.held && !this.#isForAll ? [this.#vehicle] : this.#held;
   }
 
-  /** The topic of what Resume is for: one vehicle that is held, or else one that has gone without an answer. */
+  /** Topic for Resume: one held vehicle, or else one that has disappeared without confirming STOP. */
   get #resumable(): string | undefined {
     const [first, ...others] = this.#meant;
     return others.length > 0 ? undefined : (first?.topic ?? this.helm.unanswered[0]?.topic);
   }
 
-  /** Whether a key means STOP: a recording's timeline has Space, and whoever types has both. */
+  /** Whether a key means STOP: a recording's timeline uses Space, and text input uses both. */
   #isOurs({ code, target }: KeyboardEvent): boolean {
     if (this.stream.isRecording || (code !== "Space" && code !== "Escape")) return false;
     const field = target instanceof Element ? target.closest<HTMLInputElement>(TYPED_IN) : null;
@@ -77,7 +77,7 @@ export class Stop {
   #onKey(event: KeyboardEvent): void {
     const { code, target, repeat } = event;
     if (this.#isOurs(event)) {
-      event.preventDefault(); // a button with the focus, Resume above all, is not pressed by it
+      event.preventDefault(); // so that a focused button, especially Resume, is not pressed
       event.stopPropagation();
       if (!repeat) this.press();
     } else if (code === "Escape" && target instanceof HTMLInputElement && !this.stream.isRecording) {
@@ -85,9 +85,9 @@ export class Stop {
         event.preventDefault();
         target.value = "";
         target.dispatchEvent(new Event("input"));
-      } else target.blur(); // and the next one is STOP
+      } else target.blur(); // the next one is STOP
     } else if (code === "Enter" && target instanceof HTMLInputElement && target.type === "checkbox") {
-      target.click(); // as Space is taken
+      target.click(); // because Space is used for STOP
     }
   }
 
@@ -109,19 +109,19 @@ export class Stop {
     this.#resume.hidden = !this.#resumable || !this.helm.maySteer;
     this.#resumeAll.hidden = (held.length < 2 && !allStopped) || !this.helm.maySteer;
     this.banner.classList.toggle("error", isWaiting || Boolean(refusal || gone || held.some((each) => each.held?.problem)));
-    const mayNot = this.helm.maySteer || !this.helm.isOpen ? "" : "only viewers who may steer can resume";
+    const mayNot = this.helm.maySteer || !this.helm.isOpen ? "" : "only viewers with permission to steer can resume";
     const lines: string[] = this.banner.hidden ? [""]
-      : isWaiting ? ["STOP has not reached the server yet", refusal || "It will be sent again as soon as there is a connection."]
+      : isWaiting ? ["STOP has not reached the server yet", refusal || "Retrying when connected."]
         : refusal ? ["This link is not valid", refusal]
-          : meant.length === 0 && !gone ? [allStopped ? "All vehicles are stopped, also those to come" : limit, allStopped ?? ""]
-          : meant.length === 0 ? [`NOT STOPPED: ${gone} is gone and has not answered`, "STOP will be sent as soon as it is back."]
-            : meant.length > 1 ? [`${meant.length} vehicles hold`, ...meant.map((each) => `${each.name} ${summary(each)}`), mayNot]
+          : meant.length === 0 && !gone ? [allStopped ? "All vehicles are stopped, including later ones" : limit, allStopped ?? ""]
+          : meant.length === 0 ? [`NOT STOPPED: ${gone} has disappeared without a confirmation`, "STOP will be sent when it is back."]
+            : meant.length > 1 ? [`${meant.length} vehicles on hold`, ...meant.map((each) => `${each.name} ${summary(each)}`), mayNot]
               : [(several ? `${meant[0]!.name}: ` : "") + stateOf(meant[0]!), ...reasons(meant[0]!), mayNot];
     const [text = "", ...why] = lines;
     setText(this.#text, text);
-    if (meant.length > 0 && allStopped) why.push("vehicles to come are stopped, too");
+    if (meant.length > 0 && allStopped) why.push("later vehicles are stopped, too");
     if (text !== limit) why.push(limit);
-    setText(this.#why, [...why, meant.length > 0 && gone && `${gone} is gone and has not answered STOP`].filter(Boolean).join("; "));
+    setText(this.#why, [...why, meant.length > 0 && gone && `${gone} has disappeared without confirming STOP`].filter(Boolean).join("; "));
   }
 }
 
@@ -129,24 +129,24 @@ function clock(seconds: number): string {
   return new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 }
 
-/** Since when it holds; of one that held before its bridge started, nobody knows. */
+/** Start time of the hold; unknown if it is older than the bridge. */
 function sinceOf({ since, why }: Held): string {
   return why === BEFORE ? "" : ` since ${clock(since)}`;
 }
 
-/** How a held vehicle is held, or why it is not yet. */
+/** State of a held vehicle, or why it is not held yet. */
 function stateOf({ held, holds, commanders }: Vehicle): string {
   if (held!.problem) return `NOT STOPPED YET: ${held!.problem}`;
   if (!held!.is_sure) return "Stopping …";
   if (holds.length === 0) return `Stopped${sinceOf(held!)}; zero commands are sent repeatedly`;
-  return `Holding${sinceOf(held!)}, ${commanders.length > 0 ? `${commanders.join(" and ")} is ignored` : "no command moves it"}`;
+  return `On hold${sinceOf(held!)}, ${commanders.length > 0 ? `${commanders.join(" and ")} is ignored` : "all commands are ignored"}`;
 }
 
 function reasons({ held, holds }: Vehicle): string[] {
   return [held!.why, holds.length === 0 ? "it can't be held, and may follow other commands" : "", held!.unkept];
 }
 
-/** Since when it is held and why, or why it is not yet, in few words. */
+/** Start time and reason of the hold, or why it is not held yet, in a few words. */
 export function summary({ held }: Vehicle): string {
   return held!.problem ? `NOT STOPPED YET: ${held!.problem}` : [sinceOf(held!).trim(), held!.why && `(${held!.why})`].filter(Boolean).join(" ");
 }

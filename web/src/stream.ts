@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph over Foxglove's protocol: topics, services, and a connection that comes back by itself.
+// The graph over Foxglove's protocol: topics, services, and a connection that is restored automatically.
 
 import { parse } from "@foxglove/rosmsg";
 import { MessageReader, MessageWriter } from "@foxglove/rosmsg2-serialization";
@@ -11,11 +11,11 @@ export type Definitions = ReturnType<typeof parse>;
 
 export interface When {
   readonly receivedMs: number;
-  /** When it came, in seconds since 1970: by this machine's clock or, of a bag, by the recorder's. */
+  /** Time of arrival, s since 1970, by this machine's clock or, for a bag, the recorder's. */
   readonly timeS: number;
 }
 
-/** A message as it came, decoded when somebody looks into it. */
+/** Message as received, decoded on first access. */
 export interface Arrival extends When {
   readonly bytes: number;
   readonly value: Message;
@@ -30,23 +30,23 @@ interface Subscription {
 const SUBPROTOCOL = "foxglove.sdk.v1";
 const CALL_TIMEOUT_MS = 15_000;
 const FORBIDDEN = 403;
-/** Of Foxglove's playback control: to the server, and from it. */
+/** Foxglove's playback control: to the server, and from it. */
 const CONTROL_OPCODE = 3, STATE_OPCODE = 5;
-/** Beyond it, what came last counts as old. */
+/** Age above which the last data is stale. */
 const SILENT_S = 3;
 const LONGEST_PAUSE_MS = 4_000;
 
-/** Where a socket of this server is, with the secret of the page's own address. */
+/** URL of a socket of this server, with the secret of the page's address. */
 export function socketAddress(): string {
   return `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/${location.search}`;
 }
 
-/** Where a document of this server is, with the same secret. */
+/** URL of a document of this server, with the same secret. */
 export function documentAddress(name: string): URL {
   return new URL(name + location.search, location.href);
 }
 
-/** How a recording is played. */
+/** Playback of a recording. */
 export class Playback {
   readonly #receivedMs = performance.now();
 
@@ -56,26 +56,26 @@ export class Playback {
     return this.status === 0;
   }
 
-  /** Where it is by now, s since 1970. */
+  /** Current position, s since 1970. */
   get timeS(): number {
     return this.atS + (this.isPlaying ? ((performance.now() - this.#receivedMs) / 1000) * this.speed : 0);
   }
 }
 
-/** Sends "playback" and, after a jump, "seek" events of a recording; sends "status" and "graph" events when the connection, or what there is, changes. */
+/** Sends "playback" and, after a jump, "seek" events of a recording; sends "status" and "graph" events when the connection, or the graph, changes. */
 export class Stream extends EventTarget {
-  /** Of a topic with several types, the one that was there first. */
+  /** Of a topic with several types, the first one. */
   readonly topics = new Map<string, Channel>();
   readonly services = new Map<string, Service>();
-  /** What the server allows: "clientPublish", say. */
+  /** Capabilities of the server, such as "clientPublish". */
   capabilities: readonly string[] = [];
   status: "connecting" | "open" | "lost" = "connecting";
-  /** Why the server lets nobody in who has this page's address, in its words; empty if it does, or is not there. */
+  /** Reason why the server refuses this page's address; empty if it does not, or is not reachable. */
   refusal = "";
   bytesReceived = 0;
-  /** The node that serves this page, by its full name. */
+  /** Full name of the node that serves this page. */
   node = "";
-  /** Of a recording: where it is, and how it goes on. */
+  /** Of a recording: position and playback. */
   playback?: Playback;
   #client?: FoxgloveClient;
   #socket?: WebSocket;
@@ -86,9 +86,9 @@ export class Stream extends EventTarget {
   #calls = new Map<number, { resolve: (data: DataView) => void; reject: (error: Error) => void }>();
   #nextCall = 1;
   #pauseMs = 250;
-  /** Whether topics and channels are those of a connection that has ended. */
+  /** Whether topics and channels are those of a closed connection. */
   #isStale = false;
-  /** The channels on which this page publishes, by topic. */
+  /** Channels on which this page publishes, by topic. */
   #published = new Map<string, number>();
 
   connect(): void {
@@ -182,28 +182,28 @@ export class Stream extends EventTarget {
     this.dispatchEvent(new Event("playback"));
   }
 
-  /** Connect anew, as after a connection that is dead without saying so. */
+  /** Reconnect, as after a dead connection. */
   reconnect(): void {
     this.#client?.close();
   }
 
-  /** The time of what comes now, s since 1970. */
+  /** Current time of incoming data, s since 1970. */
   get nowS(): number {
     return this.playback ? this.playback.timeS : Date.now() / 1000;
   }
 
-  /** Whether what comes was recorded, and is played. */
+  /** Whether incoming data is a recording. */
   get isRecording(): boolean {
     return this.capabilities.includes("playbackControl");
   }
 
-  /** For how long nothing has come after this, s; 0 as long as that is usual. */
+  /** Time without data after this arrival, s; 0 while that is normal. */
   silentS({ receivedMs, timeS }: When): number {
     const ageS = this.playback ? this.nowS - timeS : (performance.now() - receivedMs) / 1000;
     return ageS > SILENT_S ? ageS : 0;
   }
 
-  /** Listen to a topic, now or when it comes; returns what ends it. */
+  /** Subscribe to a topic, now or when it appears; returns a function that unsubscribes. */
   subscribe(topic: string, listener: Listener): () => void {
     const subscription = this.#subscriptions.get(topic) ?? { listeners: new Set<Listener>() };
     this.#subscriptions.set(topic, subscription);
@@ -215,7 +215,7 @@ export class Stream extends EventTarget {
     };
   }
 
-  /** What a recording has of a topic, thinned out, and from when to when the recording is, s since 1970. */
+  /** Thinned history of a topic in a recording, and the recording's range, s since 1970. */
   async history(topic: string): Promise<{ span: [number, number]; messages: { timeS: number; value: Message }[] }> {
     const { start_ns, end_ns, messages } = await (await fetch(documentAddress(`history${topic}.json`))).json();
     const reader = this.#reader(this.topics.get(topic)!.schema);
@@ -226,15 +226,15 @@ export class Stream extends EventTarget {
     };
   }
 
-  /** The definitions of a type by the text that the server sent, the type itself first. */
+  /** Definitions of a type by the text from the server, the type itself first. */
   definitions(schema: string): Definitions {
     return parse(schema, { ros2: true });
   }
 
-  /** Call a service; an answer that does not come is an error. */
+  /** Call a service; a missing response is an error. */
   async call(name: string, request: Message): Promise<Message> {
     const service = this.services.get(name);
-    if (!service?.request || !service.response) throw new Error(`There is no service ${name}.`);
+    if (!service?.request || !service.response) throw new Error(`The service ${name} does not exist.`);
     const data = new MessageWriter(this.definitions(service.request.schema)).writeMessage(request);
     const callId = this.#nextCall++;
     const answer = await new Promise<DataView>((resolve, reject) => {
@@ -250,7 +250,7 @@ export class Stream extends EventTarget {
     return this.#reader(service.response.schema).readMessage(answer);
   }
 
-  /** Publish a message; who may not hears so in an "error" event. */
+  /** Publish a message; without permission, an "error" event follows. */
   publish(topic: string, schemaName: string, schema: string, message: Message): void {
     const data = new MessageWriter(this.definitions(schema)).writeMessage(message);
     let channel = this.#published.get(topic);
@@ -266,7 +266,7 @@ export class Stream extends EventTarget {
     this.dispatchEvent(new Event("status"));
   }
 
-  /** What was there stays, for the last values of it, until a server says what there is now. */
+  /** The old topics stay for their last values until a server announces new ones. */
   #onClose(): void {
     this.#isStale = true;
     this.services.clear();
@@ -281,14 +281,14 @@ export class Stream extends EventTarget {
     this.#pauseMs = Math.min(LONGEST_PAUSE_MS, this.#pauseMs * 2);
   }
 
-  /** A browser does not tell why a socket was refused. */
+  /** A browser does not report why a socket was refused. */
   async #askForRefusal(): Promise<void> {
     const answer = await fetch(documentAddress("access.json")).catch(() => undefined);
     this.refusal = answer?.status === FORBIDDEN ? await answer.text() : "";
     this.#setStatus(this.status);
   }
 
-  /** Subscribe if somebody listens and the topic is there, else do not. */
+  /** Subscribe if there is a listener and the topic exists, else unsubscribe. */
   #follow(topic: string): void {
     const subscription = this.#subscriptions.get(topic);
     if (!subscription || this.status !== "open" || this.#isStale) return;
@@ -306,7 +306,7 @@ export class Stream extends EventTarget {
   }
 
   #onMessage(subscriptionId: number, timestamp: bigint, data: DataView): void {
-    // What was on its way when somebody jumped is of another time.
+    // Data in transit during a jump is from another time.
     if (this.playback && Math.abs(Number(timestamp) / 1e9 - this.playback.timeS) > Math.max(3, 3 * this.playback.speed)) return;
     this.bytesReceived += data.byteLength;
     const topic = this.#topicOf.get(subscriptionId);
@@ -327,7 +327,7 @@ export class Stream extends EventTarget {
       try {
         listener(arrival);
       } catch (error) {
-        console.warn(`A message on ${topic} can't be shown:`, error);
+        console.warn(`A message on ${topic} can't be decoded:`, error);
       }
     }
   }

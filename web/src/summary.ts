@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One look: is it connected, is it healthy, where is it, what is it about?
+// Summary: connection, health, position, activity.
 
 import { Activity } from "./activity";
 import { Departure } from "./departure";
@@ -122,7 +122,7 @@ export class Summary {
 
   #showPosition(): void {
     const odometry = this.#odometry?.value;
-    // What a controller steers by is good enough to be shown, also once the controller has ended.
+    // Data that a controller uses is good enough to be shown, also after the controller's end.
     this.#isGood ||= Boolean(odometry && (isKnown(odometry.pose.covariance) || this.fleet.subject.vehicle?.takes_goals));
     const point = odometry && this.#isGood ? odometry.pose.pose.position : undefined;
     const measured = this.#height?.value;
@@ -133,21 +133,21 @@ export class Summary {
     else position.show("none", "Unknown", odometry ? "odometry without a known position" : "no odometry and no height");
   }
 
-  /** Who commands the vehicle, and why. */
+  /** Commander of the vehicle, and the reason. */
   #showDoing(): void {
     const { doing, state, movement } = this.#activity;
     const { vehicle } = this.fleet.subject;
     const isHeld = vehicle ? this.helm.isStopped(vehicle) : this.#activity.isHeld;
     const commanders = vehicle?.commanders ?? [];
-    const who = commanders.length > 0 ? commanders.join(" and ") : "nobody";
+    const who = commanders.length > 0 ? commanders.join(" and ") : "no node";
     const cell = this.#cells.doing;
-    if (isHeld) cell.show("warn", "Holding", commanders.length > 0 ? `${who} is ignored until Resume` : "until Resume");
+    if (isHeld) cell.show("warn", "On hold", commanders.length > 0 ? `${who} is ignored until Resume` : "until Resume");
     else if (vehicle?.pilot) {
       cell.show("none", vehicle.pilot === "you" ? "Steered from here" : "Steered from another page", commanders.length > 0 ? `${who} is overruled${doing && `, ${doing}`}` : "");
     } else if (state) cell.show("none", doing, `${state.value.reason}${commanders.length > 0 ? ` (${who})` : ""}`, this.stream.silentS(state));
-    else if (commanders.length > 0) cell.show("none", movement || "Commanded", `${who} commands it`);
+    else if (commanders.length > 0) cell.show("none", movement || "Commanded", `by ${who}`);
     else if (this.stream.isRecording) cell.show("none", movement || "Not recorded", "no controller was recorded");
-    else cell.show("none", movement || "Nothing", "nobody commands it");
+    else cell.show("none", movement || "Idle", "no commands");
   }
 }
 
@@ -168,7 +168,7 @@ class Cell {
     this.element = h("div.cell", { "data-cell": name.toLowerCase() }, this.head, this.#text, this.#more);
   }
 
-  /** Keep what was shown last, with its age. */
+  /** Keep the last values, with their age. */
   age(silentS: number): void {
     this.show("stale", this.#shown, this.#more.textContent ?? "", silentS);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a recording: play, pause, speed, and a line to go anywhere, with what happened on it.
+// Time of a recording: play, pause, speed, and a slider for any position, with marked events.
 
 import { h, icon, setText } from "./dom";
 import { documentAddress, type Stream } from "./stream";
@@ -12,7 +12,7 @@ interface Happening {
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
 const PERIOD_MS = 100;
-/** What led to something is seen from a little before it. */
+/** Lead time before an event, to show its cause. */
 const BEFORE_S = 0.5;
 const STEP_S = 5;
 
@@ -24,9 +24,9 @@ export class Timeline {
   #time = h("output.time");
   #speed = h("select", { "aria-label": "Speed", onchange: () => this.#control(this.#isPaused) },
     ...SPEEDS.map((speed) => h("option", { value: speed, selected: speed === 1 }, `${speed} ×`)));
-  #events = h("select", { "aria-label": "Go to what happened", onchange: () => this.#goTo() });
+  #events = h("select", { "aria-label": "Go to event", onchange: () => this.#goTo() });
   #happenings: Happening[] = [];
-  /** The span of the recording, both 0 until it is known. */
+  /** Range of the recording, both 0 until known. */
   #startS = 0;
   #endS = 0;
   #isAsked = false;
@@ -50,7 +50,7 @@ export class Timeline {
     return this.stream.playback?.isPlaying !== true;
   }
 
-  /** Ask for what happened, once: the server has to read the whole recording for it. */
+  /** Request the events, once: the server has to read the whole recording for that. */
   async #ask(): Promise<void> {
     this.element.hidden = !this.stream.isRecording;
     document.body.classList.toggle("recording", this.stream.isRecording);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All topics: type, rate and bandwidth, and opened, the newest message as a tree. What is looked at is measured, but for
-// pictures, which are a lot of data, and measured when they are opened.
+// All topics: type, rate and bandwidth, and when opened, the newest message as a tree. Visible rows are measured, except
+// images, which are large data and measured only when opened.
 
 import { decimal, h, setText } from "./dom";
 import { MessageTree } from "./tree";
@@ -94,7 +94,7 @@ export class Topics {
     row.opened = { stamp, tree, shownMs: 0 };
     row.element.append(h("div.topic-body", {}, h("div.topic-tools", {}, stamp,
       h("button.small.publishes", { onclick: () => this.publisher.open(topic) }, "Publish …")), tree.element));
-    // One that is latched came before it was looked into.
+    // A latched message arrived before its row was opened.
     row.end?.();
     row.end = undefined;
   }
@@ -108,11 +108,11 @@ export class Topics {
       const { value } = newest;
       const of = value.header?.stamp;
       const stamped = of ? `stamp ${of.sec}.${String(of.nanosec).padStart(9, "0").slice(0, 3)} · ` : "";
-      setText(stamp, `${stamped}came ${decimal(ageS, 1)} s ago · ${newest.bytes} bytes`);
+      setText(stamp, `${stamped}received ${decimal(ageS, 1)} s ago · ${newest.bytes} bytes`);
       if (newest.receivedMs !== opened.shownMs) tree.show(value);
       opened.shownMs = newest.receivedMs;
     } catch (error) {
-      setText(stamp, `It can't be read: ${(error as Error).message}`);
+      setText(stamp, `The message is unreadable: ${(error as Error).message}`);
     }
   }
 

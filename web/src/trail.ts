@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way that a vehicle has come: a line or, where its place is measured about once a second, points.
+// Path of a vehicle: a line or, if its position is measured about once per second, points.
 
 import { BufferAttribute, BufferGeometry, LineBasicMaterial, LineSegments, Points, PointsMaterial, type Scene, Vector3 } from "three";
 
 const MOST_POINTS = 3000;
 const STEP_M = 0.03;
 const DOT_PX = 5;
-/** A place that stood unchanged for longer, and then jumped, was not on a straight line between. */
+/** Time without a change after which a jump is not drawn as a straight line. */
 const SLOW_MS = 400;
 
-/** Distinguishes places that are measured now and then from a motion, however seldom the scene is drawn. */
+/** Distinguishes rarely measured positions from a motion, at any drawing rate of the scene. */
 export class Cadence {
   #last?: Vector3;
   #changedMs = 0;
   #sameMs = 0;
 
-  /** Return whether a place has jumped after it had been seen unchanged for a while. */
+  /** Return whether a position has jumped after it was constant for a while. */
   jumps(place: Vector3, nowMs: number): boolean {
     const isSame = this.#last?.equals(place) ?? false;
     if (isSame) {
@@ -29,7 +29,7 @@ export class Cadence {
   }
 }
 
-/** Vertices in a buffer of fixed size: when it is full, the oldest quarter is forgotten. */
+/** Vertices in a buffer of fixed size: when it is full, the oldest quarter is dropped. */
 class Vertices {
   readonly geometry = new BufferGeometry();
   #positions = new Float32Array(MOST_POINTS * 3);
@@ -76,7 +76,7 @@ export class Trail {
     world.add(...this.#objects);
   }
 
-  /** How it is drawn; undefined as long as there is nothing to see. */
+  /** Kind of drawing; undefined while there is nothing to draw. */
   get look(): "line" | "dots" | undefined {
     return !this.#dots.isEmpty ? "dots" : this.#line.isEmpty ? undefined : "line";
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of frames, as /tf and /tf_static tell it.
+// Tree of frames from /tf and /tf_static.
 
 import { Matrix4, Quaternion, Vector3 } from "three";
 import type { Message, Stream } from "./stream";
@@ -12,7 +12,7 @@ interface Edge {
 }
 
 const DEEPEST = 64;
-/** A transform that did not come for so long is no longer drawn. */
+/** Age above which a transform is no longer drawn. */
 const STALE_MS = 3_000;
 const ONE = new Vector3(1, 1, 1);
 
@@ -26,17 +26,17 @@ export class Transforms {
     stream.addEventListener("seek", () => this.#edges.clear());
   }
 
-  /** All that have a place or are one. */
+  /** All frames, parents and children. */
   get frames(): Iterable<string> {
     return new Set([...this.#edges.keys(), ...[...this.#edges.values()].map(({ parent }) => parent)]);
   }
 
-  /** Any frame, where none is more to the point. */
+  /** Any frame, if no other is more suitable. */
   get first(): string {
     return this.#edges.keys().next().value ?? "";
   }
 
-  /** The frame at the top of the tree that a frame is in. */
+  /** Root of the tree that a frame is in. */
   root(frame: string): string {
     let top = frame;
     for (let depth = 0; depth < DEEPEST; depth++) {
@@ -47,7 +47,7 @@ export class Transforms {
     return top;
   }
 
-  /** How to get from a frame into that at the top; undefined when another tree or too old a transform is between. */
+  /** Transform from a frame to the root; undefined if another tree or a stale transform is between. */
   toRoot(frame: string, root: string): Matrix4 | undefined {
     const pose = new Matrix4();
     let at = frame;

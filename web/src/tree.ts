@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message as a tree that follows the newest one; what is unfolded stays so.
+// Message as a tree that follows the newest one. Unfolded entries stay unfolded.
 
 import { h, icon, setText } from "./dom";
 import { unitOf } from "./fields";
 import type { Message } from "./stream";
 
-/** Of a list; the rest is counted. */
+/** Maximum number of list entries shown. The rest is counted. */
 const MOST_ENTRIES = 36;
 const LONGEST_TEXT = 400;
 
@@ -18,7 +18,7 @@ export class MessageTree {
   readonly element = h("div.tree");
   #root?: Branch;
 
-  /** `onPlot` is told the path of a number that is to be plotted. */
+  /** `onPlot` gets the path of a number to plot. */
   constructor(private topic: string, private onPlot: (path: string) => void) {}
 
   show(message: Message): void {
@@ -29,7 +29,7 @@ export class MessageTree {
     this.#root.show(message);
   }
 
-  /** The entries of an object or a list, made as they come. */
+  /** Entries of an object or a list, created as they arrive. */
   #entries(path: string, first: unknown): Branch {
     const element = h("div.entries");
     const more = h("div.hint");

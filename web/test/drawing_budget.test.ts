@@ -5,7 +5,7 @@ import { DrawingBudget } from "../src/drawing_budget";
 
 const FRAME_MS = 1000 / 60;
 
-/** A budget with a fake clock, and frames that pass when the test says so. */
+/** Budget with a fake clock, and frames that pass under control of the test. */
 function screen() {
   let nowMs = 0;
   const asked: (() => void)[] = [];
@@ -13,7 +13,7 @@ function screen() {
   return {
     budget,
     spend: (ms: number) => { nowMs += ms; },
-    /** Frames for a time, unless drawing takes longer; returns the share of it that went into drawing. */
+    /** Frames for a time, unless drawing takes longer; returns the share of the time spent on drawing. */
     run(forMs: number, each: () => void): number {
       const beganMs = nowMs;
       let drawnMs = 0;

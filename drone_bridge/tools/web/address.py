@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The links of a server, and a QR code of the first one."""
+"""Links of a server, and a QR code of the first one."""
 
 import fcntl
 import io
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from drone_bridge.tools.web.access import Access, is_any
 
-# From <linux/sockios.h>, and where an ifreq has the address.
+# From <linux/sockios.h>, and the offset of the address in an ifreq.
 _SIOCGIFADDR = 0x8915
 _ADDRESS = slice(20, 24)
 
@@ -26,44 +26,44 @@ def links(access: Access, port: int) -> list[str]:
 
 
 def hidden_host() -> str:
-    """Return an address that no browser finds, one of 16 million of this machine."""
+    """Return a loopback address that browsers can't guess, one of 16 million."""
     return "127." + ".".join(str(random.SystemRandom().randrange(1, 255)) for _ in range(3))
 
 
 def qr_code(link: str) -> str:
-    """Return a link as a QR code in characters, or a hint where the library for that is missing."""
+    """Return a link as a QR code in characters, or a hint if the library is missing."""
     try:
         import segno
     except ModuleNotFoundError:
-        return "(pip install segno, and the link is shown as a QR code here.)"
+        return "(To show the link as a QR code here: pip install segno)"
     picture = io.StringIO()
     segno.make(link, micro=False).terminal(out=picture, compact=True, border=2)
     return picture.getvalue()
 
 
 def open_in_browser(link: str) -> None:
-    """Open a link, if a browser would open a window for it, and not take over the terminal."""
+    """Open a link if a browser would open a window for it, instead of using the terminal."""
     if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(link)
 
 
 def _outward_address() -> str:
-    """Return this machine's IPv4 address in the network, by its routing table; nothing is sent."""
+    """Return this machine's IPv4 address in the network, by its routing table, without sending anything."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # of the block for documentation, RFC 5737
+            probe.connect(("192.0.2.1", 9))  # address block for documentation, RFC 5737
             return str(probe.getsockname()[0])
-        except OSError:  # no default route, as on a vehicle's own network
+        except OSError:  # no default route, as in a vehicle's own network
             return next(_interface_addresses(probe), "127.0.0.1")
 
 
 def _interface_addresses(probe: socket.socket) -> Iterator[str]:
-    """Yield the IPv4 addresses of the network interfaces but loopback, by the order of the interfaces. On Linux."""
+    """Yield the IPv4 addresses of the network interfaces except loopback, in interface order. Linux only."""
     for _, name in socket.if_nameindex():
         request = struct.pack("256s", name.encode())
         try:
             answer = fcntl.ioctl(probe, _SIOCGIFADDR, request)
-        except OSError:  # it has none
+        except OSError:  # no IPv4 address
             continue
         address = ipaddress.IPv4Address(answer[_ADDRESS])
         if not address.is_loopback:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of the graph, to be called through a Foxglove server."""
+"""Service calls through a Foxglove server."""
 
 import threading
 from collections import OrderedDict
@@ -23,18 +23,18 @@ MAX_SERVICES = 1024
 MAX_CLIENTS = 32
 MAX_PENDING = 64
 TIMEOUT_S = 10.0
-CALL_PERIOD_S = 0.1  # until a request goes whose service has just been discovered
+CALL_PERIOD_S = 0.1  # retry period of requests to a newly discovered service
 
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """A call under way. A thread of the server waits for the answer."""
+    """Pending call. A thread of the server waits for the response."""
 
     service: str
     payload: bytes
     answer: "Future[bytes]" = field(default_factory=Future)
     sent: Any = None
-    """What rclpy holds of it"""
+    """rclpy's future"""
 
     def fail(self, error: str) -> None:
         if not self.answer.done():
@@ -42,7 +42,7 @@ class Call:
 
 
 class Calls:
-    """Offers the services of the graph, and calls them. Everything but `ask` runs in the executor's thread."""
+    """Offers the services of the graph, and calls them. All methods except `call` run on the executor's thread."""
 
     def __init__(self, node: Node, inbox: Inbox, server: WebSocketServer) -> None:
         self._node = node
@@ -56,12 +56,12 @@ class Calls:
         self._pending = threading.Semaphore(MAX_PENDING)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = node.create_timer(CALL_PERIOD_S, self._call_waiting, clock=steady)
-        self._timer.cancel()  # while nothing waits
+        self._timer.cancel()  # while no call is waiting
 
-    def look(self, services: Mapping[str, Sequence[str]]) -> None:
-        """Offer services that have come, and withdraw those that have gone.
+    def update(self, services: Mapping[str, Sequence[str]]) -> None:
+        """Offer new services, and withdraw removed ones.
 
-        `services` are all of the graph, with the names of their types.
+        `services` are all services of the graph, with the names of their types.
         """
         present = {(name, types[0]) for name, types in services.items()}
         for name in [name for name, type_name in self._type_names.items() if (name, type_name) not in present]:
@@ -75,7 +75,7 @@ class Calls:
     def _offer(self, name: str, type_name: str) -> None:
         try:
             if len(self._types) >= MAX_SERVICES:
-                raise UnknownTypeError(f"There are {MAX_SERVICES} services already.")
+                raise UnknownTypeError(f"The limit of {MAX_SERVICES} services is reached.")
             request, response = service_texts(type_name)
             service_type = import_interface(type_name, "srv")
         except UnknownTypeError as error:
@@ -91,34 +91,34 @@ class Calls:
         self._types[name], self._type_names[name] = service_type, type_name
 
     def names(self) -> list[str]:
-        """Return the services that are offered."""
+        """Return the names of the offered services."""
         return sorted(self._types)
 
-    def ask(self, service: str, service_type: Any, request: Any) -> Any:
-        """Call a service and return its answer, in any thread but the executor's. Raises RuntimeError."""
+    def call(self, service: str, service_type: Any, request: Any) -> Any:
+        """Call a service and return its response, on any thread except the executor's. Raises RuntimeError."""
         return deserialize_message(self._answer(service, serialize_message(request)), service_type.Response)
 
     def _handle(self, request: ServiceRequest) -> bytes:
         return self._answer(request.service_name, request.payload)
 
     def _answer(self, service: str, payload: bytes) -> bytes:
-        """Call a service and wait for the answer, in a thread of the server."""
+        """Call a service and wait for the response, on a thread of the server."""
         if not self._pending.acquire(blocking=False):
-            raise RuntimeError(f"{MAX_PENDING} calls are under way already.")
+            raise RuntimeError(f"The limit of {MAX_PENDING} pending calls is reached.")
         call = Call(service, payload)
         try:
             self._inbox.put(lambda: self._begin(call))
             return call.answer.result(TIMEOUT_S)
         except FutureTimeoutError:
             self._inbox.put(lambda: self._give_up(call))
-            raise RuntimeError(f"No answer within {TIMEOUT_S:g} s.") from None
+            raise RuntimeError(f"No response within {TIMEOUT_S:g} s.") from None
         finally:
             self._pending.release()
 
     def _begin(self, call: Call) -> None:
         service_type = self._types.get(call.service)
         if service_type is None:
-            call.fail("The service has gone.")
+            call.fail("The service has disappeared.")
             return
         if call.service not in self._clients:
             self._clients[call.service] = self._node.create_client(service_type, call.service)
@@ -130,12 +130,12 @@ class Calls:
         self._call_waiting()
 
     def _call_waiting(self) -> None:
-        """Send the requests whose service has been discovered."""
+        """Send the requests whose services have been discovered."""
         for call in list(self._waiting):
             client = self._clients.get(call.service)
             if client is None:
                 self._waiting.remove(call)
-                call.fail("The service has gone.")
+                call.fail("The service has disappeared.")
             elif client.service_is_ready():
                 self._waiting.remove(call)
                 self._send(call, client)
@@ -145,13 +145,13 @@ class Calls:
     def _send(self, call: Call, client: "Client[Any, Any]") -> None:
         try:
             request = deserialize_message(call.payload, self._types[call.service].Request)
-        except Exception as error:  # whatever the type support raises for bytes that are not a request
-            call.fail(f"The request can't be read: {error}")
+        except Exception as error:  # type supports raise various exceptions for invalid bytes
+            call.fail(f"The request is invalid: {error}")
             return
 
         def answer(future: Any) -> None:
             if future.cancelled() or future.exception():
-                call.fail(str(future.exception() or "The call was given up."))
+                call.fail(str(future.exception() or "The call was cancelled."))
             elif not call.answer.done():
                 call.answer.set_result(serialize_message(future.result()))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What viewers do beyond looking and calling: they publish, read and set parameters, and ask who is joined to whom.
+"""Requests of viewers besides subscriptions and calls: publish, read and set parameters, and the connection graph.
 
-The Foxglove server calls all of it in threads of its own. What touches ROS is queued for the executor's thread, a
-bounded number of messages at a time.
+The Foxglove server calls all methods on threads of its own. ROS operations are queued for the executor's thread, with a
+limited number of pending messages.
 """
 
 import threading
@@ -28,26 +28,26 @@ from drone_bridge.tools.web.vehicles import HELM_TOPIC
 from drone_bridge.wire.json_numbers import is_number, whole_number
 
 MAX_CHANNELS = 64
-"""Topics on which all viewers together may publish."""
+"""Maximum number of topics on which viewers may publish."""
 MAX_WAITING = 256
-"""Messages of viewers that wait for the executor; any more are dropped."""
+"""Maximum number of messages that wait for the executor. More are dropped."""
 DEPTH = 10
 GRAPH_PERIOD_S = 2.0
 LIST = "/list_parameters"
 
 
 @dataclass(eq=False, slots=True)
-class _Outlet:
-    """A topic on which viewers publish."""
+class _PublishedTopic:
+    """Topic on which viewers publish."""
 
     message_class: Any
     publisher: Any
     users: set[tuple[int, int]] = field(default_factory=set)
-    """Clients with their own numbers of the channel."""
+    """Clients, with their numbers of the channel."""
 
 
 class Clients(ServerListener):
-    """Follows requests of viewers, who come after `attach`; refusals are status messages."""
+    """Handles requests of viewers, which arrive after `attach`. Refusals are status messages."""
 
     _server: WebSocketServer
     _calls: Calls
@@ -55,13 +55,13 @@ class Clients(ServerListener):
     def __init__(self, node: Node, inbox: Inbox) -> None:
         self._node = node
         self._inbox = inbox
-        self._outlets: dict[tuple[str, str], _Outlet] = {}
+        self._published: dict[tuple[str, str], _PublishedTopic] = {}
         self._waiting = threading.Semaphore(MAX_WAITING)
         self._is_graph_wanted = False
         self._events: Any = None
 
     def attach(self, server: WebSocketServer, calls: Calls) -> None:
-        """Take the server that calls this, and the services."""
+        """Set the server that calls this, and the services."""
         self._server, self._calls = server, calls
 
     # Publishing.
@@ -82,41 +82,41 @@ class Clients(ServerListener):
             if channel.topic.rpartition("/")[2] == HELM_TOPIC:
                 raise UnknownTypeError("the helm is taken on the page")
             if channel.encoding != "cdr":
-                raise UnknownTypeError(f"its encoding is {channel.encoding!r:.40}, and has to be 'cdr'")
-            if key not in self._outlets:
-                if len(self._outlets) >= MAX_CHANNELS:
-                    raise UnknownTypeError(f"viewers publish on {MAX_CHANNELS} topics already")
+                raise UnknownTypeError(f"its encoding is {channel.encoding!r:.40}, not 'cdr'")
+            if key not in self._published:
+                if len(self._published) >= MAX_CHANNELS:
+                    raise UnknownTypeError(f"the limit of {MAX_CHANNELS} published topics is reached")
                 message_class = import_interface(channel.schema_name)
                 publisher = self._node.create_publisher(message_class, channel.topic, DEPTH)
-                self._outlets[key] = _Outlet(message_class, publisher)
-        except Exception as error:  # rclpy has many for a name that is none
-            self._warn(f"Nothing can be published on '{channel.topic:.100}': {error}".rstrip(".") + ".")
+                self._published[key] = _PublishedTopic(message_class, publisher)
+        except Exception as error:  # rclpy raises various exceptions for an invalid name
+            self._warn(f"Can't publish on '{channel.topic:.100}': {error}".rstrip(".") + ".")
             return
-        self._outlets[key].users.add((client, channel.id))
+        self._published[key].users.add((client, channel.id))
 
     def _withdraw(self, user: tuple[int, int]) -> None:
-        for key, outlet in list(self._outlets.items()):
+        for key, outlet in list(self._published.items()):
             outlet.users.discard(user)
             if not outlet.users:
                 self._node.destroy_publisher(outlet.publisher)
-                del self._outlets[key]
+                del self._published[key]
 
     def _publish(self, user: tuple[int, int], data: bytes) -> None:
         self._waiting.release()
-        for (topic, type_name), outlet in self._outlets.items():
+        for (topic, type_name), outlet in self._published.items():
             if user not in outlet.users:
                 continue
-            try:  # so that no other node has to take what is none
+            try:  # other nodes should not receive an invalid message
                 message = deserialize_message(data, outlet.message_class)
-            except Exception as error:  # whatever the type support raises
-                self._warn(f"What was published on '{topic}' is no '{type_name}': {error}")
+            except Exception as error:  # type supports raise various exceptions
+                self._warn(f"Dropped an invalid '{type_name}' for '{topic}': {error}")
                 return
             outlet.publisher.publish(message)
 
     def _warn(self, text: str) -> None:
         self._server.publish_status(text, StatusLevel.Error)
 
-    # Parameters, called "/node.parameter".
+    # Parameters, named "/node.parameter".
 
     def on_get_parameters(self, client: Client, param_names: list[str], request_id: str | None = None) -> Any:
         return list(self._read(param_names))
@@ -126,13 +126,13 @@ class Clients(ServerListener):
             node, _, name = each.name.partition(".")
             try:
                 request = GetParameters.Request(names=[name])
-                before = self._calls.ask(f"{node}/get_parameters", GetParameters, request).values[0]
+                before = self._calls.call(f"{node}/get_parameters", GetParameters, request).values[0]
                 wanted = RosParameter(name=name, value=_value_like(before, each.get_value()))
                 request = SetParameters.Request(parameters=[wanted])
-                result = self._calls.ask(f"{node}/set_parameters", SetParameters, request).results[0]
+                result = self._calls.call(f"{node}/set_parameters", SetParameters, request).results[0]
                 if not result.successful:
                     raise RuntimeError(result.reason or "refused")
-            except Exception as error:  # of the node, of the service, or a value of another type
+            except Exception as error:  # from the node, the service, or a value of another type
                 self._warn(f"{each.name:.100} was not set: {error}")
         return list(self._read([each.name for each in parameters]))
 
@@ -146,7 +146,7 @@ class Clients(ServerListener):
         self._inbox.put(follow)
 
     def on_parameters_unsubscribe(self, param_names: list[str]) -> None:
-        """Nothing: the server sends each client only what it requested."""
+        """Do nothing: the server sends each client only the parameters that it requested."""
 
     def _on_event(self, event: ParameterEvent) -> None:
         changed = [*event.new_parameters, *event.changed_parameters]
@@ -154,7 +154,7 @@ class Clients(ServerListener):
             self._server.publish_parameter_values([_parameter(event.node, each.name, each.value) for each in changed])
 
     def _read(self, names: list[str]) -> Iterator[Parameter]:
-        """Yield the parameters of these names, or all; a node that does not answer is left out."""
+        """Yield the parameters of these names, or all. Nodes that do not respond are skipped."""
         calls = self._calls
         wanted: dict[str, list[str]] = {}
         for full_name in names:
@@ -164,15 +164,15 @@ class Clients(ServerListener):
             wanted = {name.removesuffix(LIST): [] for name in calls.names() if name.endswith(LIST)}
         for node, of_node in wanted.items():
             try:
-                own = of_node or list(calls.ask(node + LIST, ListParameters, ListParameters.Request()).result.names)
+                own = of_node or list(calls.call(node + LIST, ListParameters, ListParameters.Request()).result.names)
                 request = GetParameters.Request(names=own)
-                values = calls.ask(f"{node}/get_parameters", GetParameters, request).values
+                values = calls.call(f"{node}/get_parameters", GetParameters, request).values
             except Exception as error:  # as above
-                self._warn(f"{node} does not list its parameters: {error}")
+                self._warn(f"{node} did not list its parameters: {error}")
                 continue
             yield from (_parameter(node, name, value) for name, value in zip(own, values, strict=False))
 
-    # Who is joined to whom.
+    # Connection graph.
 
     def on_connection_graph_subscribe(self) -> None:
         self._is_graph_wanted = True
@@ -181,19 +181,19 @@ class Clients(ServerListener):
         self._is_graph_wanted = False
 
     def publish_graph(self) -> None:
-        """Tell who publishes and takes what, if anybody wants to know. To be called now and then."""
+        """Publish the connection graph if a viewer subscribes to it. To be called regularly."""
         if not self._is_graph_wanted:
             return
         graph = ConnectionGraph()
         for topic, _ in self._node.get_topic_names_and_types():
             if publishers := _names(self._node.get_publishers_info_by_topic(topic)):
                 graph.set_published_topic(topic, publishers)
-            if takers := _names(self._node.get_subscriptions_info_by_topic(topic)):
-                graph.set_subscribed_topic(topic, takers)
+            if subscribers := _names(self._node.get_subscriptions_info_by_topic(topic)):
+                graph.set_subscribed_topic(topic, subscribers)
         for name, namespace in self._node.get_node_names_and_namespaces():
             try:
                 services = self._node.get_service_names_and_types_by_node(name, namespace)
-            except Exception:  # it has just gone, for which each distribution has another exception
+            except Exception:  # it has just disappeared, with different exceptions by distribution
                 continue
             for service, _ in services:
                 graph.set_advertised_service(service, [_full_name(namespace, name)])
@@ -209,7 +209,7 @@ def _full_name(namespace: str, name: str) -> str:
 
 
 def _parameter(node: str, name: str, value: ParameterValue) -> Parameter:
-    """Return a parameter as Foxglove has it; one that is not set has no value."""
+    """Convert a parameter to Foxglove's type. An unset parameter has no value."""
     content: Any = parameter_value_to_python(value)
     kind = {
         RosType.PARAMETER_DOUBLE: ParameterType.Float64,
@@ -223,7 +223,7 @@ def _parameter(node: str, name: str, value: ParameterValue) -> Parameter:
 
 
 def _value_like(before: ParameterValue, value: Any) -> ParameterValue:
-    """Return a value of the type that a parameter has: JSON does not tell 1 from 1.0, nor of what an empty list is."""
+    """Convert a value to the type of a parameter, as JSON does not distinguish 1 from 1.0, or types of lists."""
     from rclpy.parameter import Parameter as RclpyParameter
 
     write = _WRITTEN.get(before.type, lambda each: each)

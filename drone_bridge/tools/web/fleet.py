@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fleet: the vehicles of the graph that follow velocities, and the publishers that move and stop them."""
+"""Fleet: vehicles of the graph that follow velocities, and the publishers that steer and stop them."""
 
 import contextlib
 from collections import deque
@@ -40,11 +40,11 @@ from drone_bridge.tools.web.vehicles import (
 
 MAX_VEHICLES = 64
 MAX_CALLS = 50
-"""Of a service that have no answer yet: STOP calls it ten times per second."""
+"""Maximum number of pending calls of a service. STOP calls it ten times per second."""
 
 
 class Fleet:
-    """Finds vehicles, holds them, and publishes their commands and wishes, the latter two from any thread."""
+    """Finds vehicles, holds them, and publishes their commands and wishes. Publishing is thread-safe."""
 
     def __init__(
         self,
@@ -55,25 +55,25 @@ class Fleet:
         """Prepare.
 
         Args:
-            node: whose endpoints they are.
-            on_held: gets in the executor's thread which vehicle without reports is held since when, ns, or None, and
-                whether it was held already when its bridge started.
-            on_status: gets there the full name of a node with reports, and its newest report.
+            node: owner of the endpoints.
+            on_held: callback on the executor's thread for vehicles without reports: topic, time of hold, ns, or None,
+                and whether the hold is older than its bridge.
+            on_status: callback on the executor's thread with the full name of a node and its report.
         """
         self._node = node
         self._on_held, self._on_status = on_held, on_status
         self._publishers: dict[str, Any] = {}
-        self._clients: dict[str, Any] = {}  # by service, made before they are needed: STOP waits for no discovery
+        self._clients: dict[str, Any] = {}  # by service, created in advance because STOP does not wait for discovery
         self._asked: dict[str, deque[Any]] = {}
         self._subscriptions_to_held: dict[str, Any] = {}
         self._subscriptions_to_status: dict[str, Any] = {}
-        # By node. Those of a node that has gone stay while it is wanted to be held: one that comes back gets the wish
-        # from DDS.
+        # By node. Entries of a removed node stay while its hold is wanted: DDS delivers the wish to the node when it
+        # comes back.
         self._wish_publishers: dict[str, Any] = {}
-        self._wished: dict[str, str] = {}  # the id that was published last, by node
+        self._wished: dict[str, str] = {}  # id of the last published wish, by node
         self.vehicles: list[Vehicle] = []
 
-    def look(self, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]) -> bool:
+    def update(self, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]) -> bool:
         """Update the vehicles from all topics and services of the graph; return whether they have changed."""
         found: dict[str, Vehicle] = {}
         for topic, type_names in topics.items():
@@ -81,7 +81,7 @@ class Fleet:
                 continue
             vehicle = self._vehicle_at(topic, topics, services)
             if vehicle and len(found) == MAX_VEHICLES:
-                sentence = f"{MAX_VEHICLES} vehicles can be steered and stopped here: {topic} is one too many."
+                sentence = f"The limit of {MAX_VEHICLES} vehicles is reached: {topic} can't be steered or stopped here."
                 self._node.get_logger().warning(sentence, once=True)
                 break
             found |= {topic: vehicle} if vehicle else {}
@@ -91,7 +91,7 @@ class Fleet:
         return True
 
     def _connect(self, vehicles: list[Vehicle]) -> None:
-        """Have the endpoints for these vehicles, and no others."""
+        """Create the endpoints of these vehicles, and destroy others."""
         node, qos = self._node, QoSProfile(depth=1)
         targets = {target for vehicle in vehicles for target in vehicle.targets}
         _match(
@@ -140,16 +140,16 @@ class Fleet:
         return self._node.create_subscription(Bool, topic, callback, latched(), event_callbacks=UNWATCHED)
 
     def wish(self, name: str, id_: str, reason: str) -> None:
-        """Publish the wish that the vehicle of a node be held, latched; an empty id ends it."""
+        """Publish the wish to hold the vehicle of a node, latched. An empty id ends it."""
         self._wished[name] = id_
         if publisher := self._wish_publishers.get(name):
             with contextlib.suppress(*PUBLISHER_ERRORS):  # the executor may be destroying it
                 publisher.publish(HoldWish(id=id_, reason=reason))
 
     def hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
-        """Have a vehicle held, or follow commands again, in the executor's thread.
+        """Hold or release a vehicle, on the executor's thread.
 
-        `answer` gets what is wrong, or an empty string, in that thread and later: when all have answered.
+        `answer` is called on that thread after all responses, with a problem or an empty string.
         """
         services = next((each.holds for each in self.vehicles if each.topic == topic), ())
         left = set(services)
@@ -163,11 +163,11 @@ class Fleet:
                 answer("")
 
         if not services:
-            answer("this vehicle is gone")
+            answer("the vehicle has disappeared")
         for service in services:
             client = self._clients[service]
             if not client.service_is_ready():
-                answer(f"{service} is not there")
+                answer(f"the service {service} does not exist")
                 continue
             calls = self._asked.setdefault(service, deque())
             calls.append(client.call_async(SetBool.Request(data=is_held)))
@@ -178,7 +178,7 @@ class Fleet:
     def _vehicle_at(
         self, topic: str, topics: Mapping[str, Sequence[str]], services: Mapping[str, Sequence[str]]
     ) -> Vehicle | None:
-        """Return what is steered by a topic, if anybody listens who does not only observe."""
+        """Return the vehicle of a topic, if it has a subscriber that is not only an observer."""
         full_names = {
             f"{taker.node_namespace.rstrip('/')}/{taker.node_name}": taker.node_name
             for taker in self._node.get_subscriptions_info_by_topic(topic)
@@ -213,7 +213,7 @@ class Fleet:
         )
 
     def _commanders(self, topic: str, topics: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-        """Return the nodes that publish on the topics beside one on which a vehicle is commanded."""
+        """Return the nodes that publish on other topics that command the same vehicle."""
         beside = topic.rpartition("/")[0] + "/" + COMMANDS
         names = {
             publisher.node_name
@@ -246,7 +246,7 @@ class Fleet:
 def _match(
     endpoints: dict[str, Any], names: Set[str], create: Callable[[str], Any], destroy: Callable[[Any], object]
 ) -> None:
-    """Create the endpoints of these names that are missing, and destroy those of other names."""
+    """Create missing endpoints of these names, and destroy those of other names."""
     for name in names - endpoints.keys():
         endpoints[name] = create(name)
     for name in endpoints.keys() - names:

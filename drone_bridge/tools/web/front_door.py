@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FrontDoor: the one address for viewers: the page, the Foxglove stream and the helm, by the rules of `access`.
+"""FrontDoor: the single address for viewers: the page, the Foxglove stream and the helm, by the rules of `access`.
 
-A thread of its own runs the event loop in which all connections are served; other threads only open and close it, or
-post to its loop. What is offered as JSON is made in further threads, as that may wait for DDS or a disk.
+A thread of its own runs the event loop with all connections. Other threads only open and close it, or post to its loop.
+JSON documents are created on further threads, because that may wait for DDS or a disk.
 """
 
 import asyncio
@@ -38,51 +38,51 @@ from drone_bridge.tools.web.access import VIEW_ONLY, Access
 from drone_bridge.tools.web.pilots import Pilots
 
 FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
-#: What older clients, and Lichtblick, offer: the same protocol by its name of before.
+#: Older name of the same protocol, which older clients and Lichtblick offer.
 OLDER_SUBPROTOCOL = Subprotocol("foxglove.websocket.v1")
 HELM_SUBPROTOCOL = Subprotocol("drone_bridge.helm.v1")
 ANY_INTERFACE = "0.0.0.0"
-#: Set by launch files: a signal to this process is the end of a launch.
+#: Set by launch files, in which a signal to this process ends the launch.
 LAUNCHED = "DRONE_BRIDGE_LAUNCHED"
 BACKLOG = 100
 PORTS_TRIED, MAX_PORT = 20, 65535
-"""Of which the first free one is taken."""
+"""Number of ports to try."""
 MAX_CONNECTIONS = 400
-"""At a time, of all kinds: more than viewers and pilots are let in, with those who may only stop."""
+"""Maximum number of connections of all kinds, including pages that may only stop."""
 MAX_WAITING = 64
-"""Of them, that are no viewer or pilot: a page takes some for a moment."""
+"""Maximum number of those that are not viewers or pilots. A page needs some briefly."""
 MAX_MESSAGE_BYTES = 2**20
-"""Of what a viewer sends: the request of a service at most."""
+"""Maximum size of a viewer's message, such as a service request."""
 PING_PERIOD_S = 5.0
 PING_TIMEOUT_S = 15.0
 PART_BYTES = 2**18
-"""Of a file, which wait to be taken by a client at a time."""
+"""Part of a file that is sent at a time, bytes."""
 PART_PERIOD_S = 0.005
 REQUEST_TIMEOUT_S = 5.0
-"""From a connection to its request; the answer may take longer: a recording is read for it."""
+"""Timeout of the request of a new connection. The response may take longer, while a recording is read."""
 MAX_STALL_S = 60
-"""Of somebody who takes nothing of what waits: pings would wait behind it."""
+"""Timeout of a peer that does not read. Pings would wait behind unread data."""
 CLOSE_TIMEOUT_S = 1.0
-#: The page runs its own code only, and talks to us only.
+#: The page runs only its own code, and connects only to this server.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; "
     "connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 Handler = Callable[[ServerConnection, bool], Awaitable[None]]
-"""Serves a viewer or pilot, who may change something or only look."""
+"""Serves a viewer or pilot, with or without permission to make changes."""
 
 
 class CannotListenError(Exception):
-    """The address can't be listened on; the text says why."""
+    """The address can't be listened on. The text has the reason."""
 
 
 class _Connection(ServerConnection):
-    """A connection of which there are not too many: one whose request is not there yet makes room for a newer one."""
+    """Counted connection. One without a request can be replaced by a newer one."""
 
     open_ones: int = 0
     waiting: ClassVar[dict["_Connection", None]] = {}
-    """Those that have not become a WebSocket yet, the oldest first."""
+    """Connections that are not a WebSocket yet, the oldest first."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         cls = type(self)
@@ -93,7 +93,7 @@ class _Connection(ServerConnection):
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * MAX_STALL_S)
         super().connection_made(transport)
         self._request_due = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.abort)
-        # Viewers, pilots and stoppers make no room, and leave some: so those that fill it have not come in yet.
+        # WebSockets are never replaced, and their number is limited, so these have not been admitted yet.
         if len(cls.waiting) > MAX_WAITING or cls.open_ones > MAX_CONNECTIONS:
             longest = next(iter(cls.waiting))
             cls.waiting.pop(longest)
@@ -106,24 +106,24 @@ class _Connection(ServerConnection):
         super().connection_lost(exc)
 
     def admit(self) -> None:
-        """Note that this is a WebSocket, which never makes room."""
+        """Record that this is a WebSocket, which is never replaced."""
         self.waiting.pop(self, None)
 
     def note_request(self) -> None:
-        """Note that the request has come."""
+        """Record that the request has arrived."""
         self._request_due.cancel()
 
 
 class FrontDoor:
-    """A thread with an event loop, in which the address is served."""
+    """Thread with an event loop that serves the address."""
 
     def __init__(self, access: Access, port: int, viewer: Handler, pilots: Pilots) -> None:
-        """Prepare; a connection that is let in is given to `viewer` or to `pilots`, who are watched all the while."""
+        """Prepare. Admitted connections are passed to `viewer` or `pilots`; `pilots` is also watched."""
         self._access = access
         self._port = port
         self._handlers: dict[Subprotocol, Handler] = dict.fromkeys((FOXGLOVE_SUBPROTOCOL, OLDER_SUBPROTOCOL), viewer)
         self._handlers[HELM_SUBPROTOCOL] = pilots
-        # The first one tells a page why it is not let in: of a WebSocket that is refused, it does not hear the reason.
+        # Accepted first to tell a page the reason: browsers do not report the reason of a refused WebSocket.
         self._documents: dict[str, Callable[[], Any]] = {"/access.json": dict}
         self._files: dict[str, Callable[[str], Path | None]] = {}
         self._loop = asyncio.new_event_loop()
@@ -133,24 +133,24 @@ class FrontDoor:
         self._pilots = pilots
         self._thread = threading.Thread(target=self._run, name="front door", daemon=True)
         self._logger = logging.getLogger("drone_bridge.web")
-        self._logger.addHandler(logging.NullHandler())  # what strangers send does not belong in our log
+        self._logger.addHandler(logging.NullHandler())  # malformed requests do not belong in our log
         self._logger.propagate = False
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """Where all of it runs; other threads use call_soon_threadsafe()."""
+        """Event loop of all connections. Other threads use call_soon_threadsafe()."""
         return self._loop
 
     def offer(self, name: str, make: Callable[[], Any]) -> None:
-        """Hand out what is made, in a thread of its own, as JSON under this name, to those who may connect."""
+        """Serve the result of `make`, called on a separate thread, as JSON under this name, to admitted clients."""
         self._documents[f"/{name}"] = make
 
     def offer_files(self, folder: str, find: Callable[[str], Path | None]) -> None:
-        """Hand out files by their names in a folder of the address, to clients that may change something."""
+        """Serve files by name in a folder of the address, to clients that may make changes."""
         self._files[f"/{folder}"] = find
 
     def open(self) -> int:
-        """Listen, and return the port: where the wanted one is taken, one of the PORTS_TRIED from it on.
+        """Listen, and return the port. If the wanted one is in use, the first free one of the next PORTS_TRIED is used.
 
         Raises:
             CannotListenError: the address can't be listened on.
@@ -162,7 +162,7 @@ class FrontDoor:
         return self._port
 
     def close(self) -> None:
-        """End all connections and the thread."""
+        """Close all connections and join the thread."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
@@ -189,7 +189,8 @@ class FrontDoor:
         await asyncio.wait([stop, watching], return_when=asyncio.FIRST_COMPLETED)
         watching.cancel()
         for connection, handling in server.handlers.items():
-            if connection in _Connection.waiting:  # for a file that is not made yet, or that nobody reads to the end
+            # For a file that is not ready, or that its client does not read to the end.
+            if connection in _Connection.waiting:
                 handling.cancel()
         reason = "The launch has ended." if os.environ.get(LAUNCHED) else "The server has ended."
         pages = [each for each in server.handlers if each.state is State.OPEN]
@@ -205,7 +206,7 @@ class FrontDoor:
             sock=self._free_socket(),
             process_request=self._answer,
             subprotocols=list(self._handlers),
-            compression=None,  # pictures do not get smaller, and it takes memory for each viewer
+            compression=None,  # images do not compress further, and compression needs memory per viewer
             max_size=MAX_MESSAGE_BYTES,
             max_queue=4,
             open_timeout=None,
@@ -227,10 +228,10 @@ class FrontDoor:
                 is_taken = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EADDRINUSE
                 if not is_taken or port == last:
                     raise
-        raise AssertionError("a range of ports has a last one")
+        raise AssertionError("the last port raises CannotListenError")
 
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Hand out a file or an explanation; None lets a WebSocket through."""
+        """Serve a file or an explanation; None accepts a WebSocket."""
         assert isinstance(connection, _Connection)
         connection.note_request()
         is_websocket = request.headers.get("Upgrade", "").lower() == "websocket"
@@ -238,14 +239,14 @@ class FrontDoor:
         path = unquote(request.path.partition("?")[0])
         make, (folder, _, name) = self._documents.get(path), path.rpartition("/")
         if not is_websocket:
-            # Files of the page are no secret, and a page without the secret says so itself.
+            # Files of the page are public, and a page without the secret explains that itself.
             find = self._files.get(folder)
             if refusal and (make or find or not self._access.secret):
                 return _response(HTTPStatus.FORBIDDEN, "text/plain", refusal.encode())
             if find:
                 return await self._answer_with_file(connection, find, name)
             if make:
-                document = await self._loop.run_in_executor(None, make)  # which may wait for DDS
+                document = await self._loop.run_in_executor(None, make)  # may wait for DDS
                 return _response(HTTPStatus.OK, "application/json", json.dumps(document).encode())
             return _file(request)
         if refusal:
@@ -260,11 +261,11 @@ class FrontDoor:
             return _response(HTTPStatus.FORBIDDEN, "text/plain", VIEW_ONLY.encode())
         file = await self._loop.run_in_executor(None, find, name)
         if file is None:
-            return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
+            return _response(HTTPStatus.NOT_FOUND, "text/plain", b"File not found.")
         return await self._send_file(connection, file, f"{name}{file.suffix}")
 
     async def _send_file(self, connection: ServerConnection, file: Path, name: str) -> Response:
-        """Send a file of any size in parts, at the client's pace. The returned response comes too late to be sent."""
+        """Send a file of any size in parts, at the client's pace. The returned response is not sent."""
         transport = connection.transport
         response = _response(HTTPStatus.OK, "application/octet-stream", b"")
         with file.open("rb") as content:
@@ -285,7 +286,7 @@ class FrontDoor:
         return response
 
     async def _dispatch(self, connection: ServerConnection) -> None:
-        assert connection.subprotocol  # or it was refused
+        assert connection.subprotocol  # checked before
         with contextlib.suppress(ConnectionClosed):
             await self._handlers[connection.subprotocol](connection, self._may_change(connection))
 
@@ -296,10 +297,10 @@ class FrontDoor:
 
 
 def _file(request: Request) -> Response:
-    """Return a file of the page, compressed if that is understood, unless the browser has this very one."""
+    """Return a file of the page, compressed if the client supports it, or 304 if the client has it."""
     found = page.find(request.path)
     if found is None:
-        return _response(HTTPStatus.NOT_FOUND, "text/plain", b"There is no such file.")
+        return _response(HTTPStatus.NOT_FOUND, "text/plain", b"File not found.")
     content_type, body = found
     tag = _tag(body)
     if tag == request.headers.get("If-None-Match"):

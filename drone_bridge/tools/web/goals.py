@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Goals that people set on the page: the action `go_to` where it is served, else the topic `goal_pose`."""
+"""Goals set on the page, sent to the action `go_to` if it exists, else to the topic `goal_pose`."""
 
 import importlib
 import math
@@ -20,12 +20,12 @@ TOPIC, TOPIC_TYPE = "goal_pose", "geometry_msgs/msg/PoseStamped"
 FEEDBACK_PERIOD_S = 0.5
 
 Tell = Callable[[str, dict[str, Any]], None]
-"""Takes the topic of a vehicle and how its goal is, in the executor's thread."""
+"""Callback with the topic of a vehicle and the state of its goal, on the executor's thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where to go, in a frame of tf; without a yaw the heading is free."""
+    """Target pose in a tf frame. Without a yaw, the heading is free."""
 
     frame: str
     x: float
@@ -35,17 +35,17 @@ class Place:
 
     @classmethod
     def of(cls, request: Mapping[str, Any]) -> "Place":
-        """Read what a page asks for. Raises ValueError with a sentence."""
+        """Read a request of a page. Raises ValueError with a sentence."""
         frame = request.get("frame")
         numbers: list[float | None] = []
         if not isinstance(frame, str) or len(frame) > 200:
-            raise ValueError("A goal needs the name of its frame.")
+            raise ValueError("A goal needs a frame.")
         for name in ("x", "y", "z", "yaw"):
             value: Any = request.get(name)
             if name == "yaw" and value is None:
                 numbers.append(None)
             elif not is_number(value) or not abs(value) < 1e6:
-                raise ValueError(f"{name} of a goal is {value!r:.40}, and has to be a number of metres or radians.")
+                raise ValueError(f"{name} of a goal is {value!r:.40}, not a number of metres or radians.")
             else:
                 numbers.append(float(value))
         x, y, z, yaw = numbers
@@ -63,27 +63,27 @@ class Place:
 
 
 def goal_of(namespace: str, services: Mapping[str, Sequence[str]], node: Node) -> str:
-    """Return the action or topic that takes goals for the vehicle of a namespace, if anything does."""
+    """Return the action or topic that accepts goals for the vehicle of a namespace, or ""."""
     action, topic = f"{namespace}/{ACTION}", f"{namespace}/{TOPIC}"
     if ACTION_TYPE in services.get(f"{action}/_action/send_goal", ()):
         return action
-    takers = node.get_subscriptions_info_by_topic(topic)
-    return topic if any(each.topic_type == TOPIC_TYPE for each in takers) else ""
+    subscribers = node.get_subscriptions_info_by_topic(topic)
+    return topic if any(each.topic_type == TOPIC_TYPE for each in subscribers) else ""
 
 
 class Goals:
-    """Sends goals and tells what becomes of them. In the executor's thread."""
+    """Sends goals and reports their state. For the executor's thread."""
 
     def __init__(self, node: Node, tell: Tell) -> None:
         self._node = node
         self._send = tell
         self._clients: dict[str, Any] = {}
         self._publishers: dict[str, Any] = {}
-        self._handles: dict[str, Any] = {}  # of the goals under way, by the vehicle's topic
+        self._handles: dict[str, Any] = {}  # pending goals, by the vehicle's topic
         self._told_s: dict[str, float] = {}
 
     def set(self, vehicle: str, name: str, place: Place) -> None:
-        """Send a goal to what takes them: an action or a topic."""
+        """Send a goal to an action or a topic."""
         if not name:
             self._send(vehicle, {"state": "refused", "text": "Nothing accepts goals for this vehicle."})
         elif name.endswith(TOPIC):
@@ -92,16 +92,16 @@ class Goals:
             self._publishers[name].publish(place.pose(self._node, needs_heading=True))
             self._send(vehicle, {"state": "sent", "text": f"Sent on {name}; this topic reports no progress."})
         else:
-            self._ask(vehicle, name, place)
+            self._send_goal(vehicle, name, place)
 
     def cancel(self, vehicle: str) -> None:
-        """Give up the goal of a vehicle."""
+        """Cancel the goal of a vehicle."""
         if handle := self._handles.get(vehicle):
             handle.cancel_goal_async()
         else:
             self._send(vehicle, {"state": "ended", "text": "There is no goal to cancel."})
 
-    def _ask(self, vehicle: str, name: str, place: Place) -> None:
+    def _send_goal(self, vehicle: str, name: str, place: Place) -> None:
         go_to = importlib.import_module("drone_bridge.action").GoTo
         if name not in self._clients:
             self._clients[name] = ActionClient(self._node, go_to, name)
@@ -111,7 +111,7 @@ class Goals:
 
     def _on_answer(self, vehicle: str, future: Any) -> None:
         if future.exception() or not future.result().accepted:
-            why = future.exception() or "its controller does not take it"
+            why = future.exception() or "its controller refused it"
             self._send(vehicle, {"state": "refused", "text": f"Refused: {why}"})
             return
         handle = future.result()
@@ -128,12 +128,12 @@ class Goals:
         distance = feedback.distance_remaining
         progress = {"distance": distance if math.isfinite(distance) else None}
         progress["left_s"] = left_s if math.isfinite(left_s) else None
-        text = f"waits for {feedback.waiting_for}" if feedback.waiting_for else "going"
+        text = f"waiting for {feedback.waiting_for}" if feedback.waiting_for else "going"
         self._send(vehicle, {"state": "going", "text": text, **progress})
 
     def _on_result(self, vehicle: str, handle: Any, future: Any) -> None:
         if self._handles.get(vehicle) is not handle:
-            return  # a newer one has taken its place
+            return  # a newer goal has replaced it
         del self._handles[vehicle]
         if future.exception():
             self._send(vehicle, {"state": "ended", "text": str(future.exception())})

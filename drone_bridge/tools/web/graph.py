@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of the graph as channels of a Foxglove server, each message given on byte for byte as it came.
+"""Topics of the graph as channels of a Foxglove server. Messages are forwarded unchanged.
 
-A topic without viewers has no subscription here, so that bridges need not produce what nobody sees. One that is
-latched has a subscription per viewer, which DDS fills with what was published before; any other has one for all. Where
-publishers of a topic differ in that, what the latched ones publish comes twice.
-All of it happens in the executor's thread: pictures and what is latched is taken when it comes, streams of anything
-else every TAKING_PERIOD_S. An executor that waits for each message costs messages times vehicles.
+A topic without viewers has no subscription, so that bridges can skip unused outputs. A latched topic has one
+subscription per viewer, which DDS fills with earlier messages. Any other topic has one for all viewers. If the
+publishers of a topic differ in that, messages of latched publishers arrive twice.
+
+All methods run on the executor's thread. Images and latched messages are taken on arrival, other streams every
+TAKING_PERIOD_S: waking the executor for each message would multiply its cost.
 """
 
 import contextlib
@@ -26,31 +27,31 @@ from drone_bridge.ros.streams import UNWATCHED, Polled, arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text
 
 MAX_CHANNELS = 1024
-#: Old pictures are worthless, and take much memory.
+#: Old images are useless, and need much memory.
 DEPTH_OF_PICTURES = 2
 DEPTH = 100
-#: What was logged before somebody looked is kept: so many lines.
+#: Number of log lines kept for later viewers.
 LOG, LOG_LINES = "/rosout", 1000
 TAKING_PERIOD_S = 0.02
 Publish = Callable[[int, int | None, bytes, int], None]
-"""Sends a message: of which channel, to which viewer (None: all), its bytes, and its time in ns."""
+"""Sends a message: channel, viewer (None for all), bytes, and time in ns."""
 
-# Before Iron a callback gets the message alone.
+# Before Iron, callbacks get only the message.
 HAS_MESSAGE_INFO = hasattr(Subscription, "CallbackType")
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """What the publishers of a topic offer, as far as it decides how to subscribe."""
+    """QoS of a topic's publishers, as far as it determines the subscription."""
 
     latched_reliable: bool | None
-    """Whether all that are latched are reliable; None without any."""
+    """Whether all latched publishers are reliable; None if there are none."""
     volatile_reliable: bool | None
-    """The same of the others."""
+    """Whether all other publishers are reliable; None if there are none."""
 
     @classmethod
     def of(cls, publishers: Sequence[TopicEndpointInfo]) -> "Offers":
-        """Sum up the publishers of one type."""
+        """Combine the publishers of one type."""
         latched = [each for each in publishers if each.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL]
         volatile = [each for each in publishers if each.qos_profile.durability != DurabilityPolicy.TRANSIENT_LOCAL]
         return cls(_all_reliable(latched), _all_reliable(volatile))
@@ -63,7 +64,7 @@ def _all_reliable(publishers: Sequence[TopicEndpointInfo]) -> bool | None:
 
 @dataclass(slots=True)
 class Feed:
-    """A topic that is offered to viewers."""
+    """Topic that is offered to viewers."""
 
     topic: str
     type_name: str
@@ -71,18 +72,18 @@ class Feed:
     channel: Channel
     viewers: set[int] = field(default_factory=set)
     offers: Offers = Offers(None, None)
-    """Of the publishers that the subscriptions suit."""
+    """QoS that the current subscriptions match."""
     for_all: Any = None
     history: deque[tuple[bytes, int]] | None = None
-    """The last messages with their times in ns, which each viewer gets first: of the log, kept from the beginning."""
+    """Last messages with their times in ns, sent to new viewers. Only for the log."""
     for_each: dict[int, Any] = field(default_factory=dict)
 
 
 class Graph:
-    """Keeps a channel per topic, and subscribes for its viewers."""
+    """Manages a channel per topic, and subscribes for its viewers."""
 
     def __init__(self, node: Node, context: Context, publish: Publish, withdraw: Callable[[int], None]) -> None:
-        """Prepare; `withdraw` is called with the number of each channel that ends."""
+        """Prepare; `withdraw` is called with the number of each removed channel."""
         self._node = node
         self._context = context
         self._publish = publish
@@ -90,17 +91,17 @@ class Graph:
         self._feeds: dict[tuple[str, str], Feed] = {}
         self._by_channel: dict[int, Feed] = {}
         self._refused: set[tuple[str, str]] = set()
-        self._streams: dict[Any, Callable[..., None]] = {}  # how each message is sent, by subscription
+        self._streams: dict[Any, Callable[..., None]] = {}  # send function, by subscription
         self._polled = Polled()
         self._timer = node.create_timer(
             TAKING_PERIOD_S, self._take_streams, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
         self._timer.cancel()  # while there are no streams
 
-    def look(self, topics: Mapping[str, Sequence[str]]) -> None:
-        """Offer topics that have come, withdraw those that have gone, and follow changes of QoS.
+    def update(self, topics: Mapping[str, Sequence[str]]) -> None:
+        """Offer new topics, withdraw removed ones, and follow changes of QoS.
 
-        `topics` are all of the graph, with the names of their types.
+        `topics` are all topics of the graph, with the names of their types.
         """
         present = dict.fromkeys(self._published(topics))
         for key in self._feeds.keys() - present.keys():
@@ -114,26 +115,26 @@ class Graph:
                 self._subscribe(feed)
 
     def _published(self, topics: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
-        """Yield topic and type of what somebody publishes, but for hidden names."""
+        """Yield topic and type of published topics, except hidden ones."""
         for topic, type_names in topics.items():
             if any(part.startswith("_") for part in topic.split("/")) or not self._node.count_publishers(topic):
                 continue
             if len(type_names) == 1:
                 yield topic, type_names[0]
-            else:  # not all of them need have a publisher
+            else:  # some of them may have no publisher
                 yield from ((topic, each.topic_type) for each in self._node.get_publishers_info_by_topic(topic))
 
-    def takers(self) -> list[dict[str, str]]:
-        """Return the topics that other nodes listen to, with type and definition. From any thread."""
+    def subscribed_topics(self) -> list[dict[str, str]]:
+        """Return the topics with other subscribers, with type and definition. Thread-safe."""
         found: list[dict[str, str]] = []
         own = self._node.get_name()
         for topic, type_names in self._node.get_topic_names_and_types():
             if any(part.startswith("_") for part in topic.split("/")) or len(found) >= MAX_CHANNELS:
                 continue
-            takers = {
+            subscribed = {
                 each.topic_type for each in self._node.get_subscriptions_info_by_topic(topic) if each.node_name != own
             }
-            for type_name in takers & set(type_names):
+            for type_name in subscribed & set(type_names):
                 with contextlib.suppress(UnknownTypeError):
                     text = message_text(type_name)
                     if not text.is_idl:
@@ -141,7 +142,7 @@ class Graph:
         return found
 
     def add_viewer(self, viewer: int, channel: int) -> bool:
-        """Send a viewer the messages of a channel, latched ones first. Returns whether there is such a channel."""
+        """Send a viewer the messages of a channel, latched ones first. Return whether the channel exists."""
         feed = self._by_channel.get(channel)
         if feed:
             for data, time_ns in feed.history or ():
@@ -158,7 +159,7 @@ class Graph:
 
     def _offer(self, topic: str, type_name: str) -> None:
         if len(self._feeds) >= MAX_CHANNELS:
-            self._refuse(topic, type_name, f"there are {MAX_CHANNELS} topics already")
+            self._refuse(topic, type_name, f"the limit of {MAX_CHANNELS} topics is reached")
             return
         try:
             text = message_text(type_name)
@@ -191,7 +192,7 @@ class Graph:
         self._node.get_logger().warning(f"Not showing '{topic}' as '{type_name}': {reason}".rstrip(".") + ".")
 
     def _subscribe(self, feed: Feed) -> None:
-        """Match the subscriptions to the present publishers and viewers."""
+        """Match the subscriptions to the current publishers and viewers."""
         if feed.history is not None:
             return
         offers = Offers(None, None)
@@ -208,7 +209,7 @@ class Graph:
             feed.for_all = self._create(feed, offers.volatile_reliable, send, latched=False)
 
     def _subscribe_each_viewer(self, feed: Feed, before: Offers) -> None:
-        """Match the subscriptions to latched publishers, of which each viewer has one: it gets their last message."""
+        """Match the subscriptions to latched publishers. Each viewer has one, to get their last message."""
         reliable = feed.offers.latched_reliable
         for viewer in list(feed.for_each):
             if viewer not in feed.viewers or reliable != before.latched_reliable:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work for the executor's thread, queued by other threads."""
+"""Inbox: work for the executor's thread, queued by other threads."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ DONE_TIMEOUT_S = 1.0
 
 
 class Inbox:
-    """Runs what other threads put into it, in order, in the executor's thread."""
+    """Runs queued callbacks in order on the executor's thread."""
 
     def __init__(self, node: Node) -> None:
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -24,11 +24,11 @@ class Inbox:
         self._condition.trigger()
 
     async def done(self) -> None:
-        """Wait until all that was put before has run; for DONE_TIMEOUT_S at most, as an ended executor runs nothing."""
+        """Wait until all earlier work has run, for DONE_TIMEOUT_S at most, because a stopped executor runs nothing."""
         loop, is_done = asyncio.get_running_loop(), asyncio.Event()
 
         def report() -> None:
-            with contextlib.suppress(RuntimeError):  # which says that the event loop has ended
+            with contextlib.suppress(RuntimeError):  # the event loop has ended
                 loop.call_soon_threadsafe(is_done.set)
 
         self.put(report)
@@ -40,5 +40,5 @@ class Inbox:
             work = self._work.get()
             try:
                 work()
-            except Exception as error:  # a viewer's request that ROS can't serve must not end the node
+            except Exception as error:  # an invalid request of a viewer must not end the node
                 self._logger.error(f"A viewer's request failed: {error!r}.")

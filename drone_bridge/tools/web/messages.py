@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a WebSocket, each complete within a bounded time and number of fragments."""
+"""Messages of a WebSocket, each complete within a limited time and number of fragments."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,12 +10,12 @@ from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 
 MESSAGE_TIMEOUT_S = 5.0
-"""From the first fragment of a message to its last one."""
+"""Timeout between the first and last fragment of a message."""
 MAX_FRAGMENTS = 1024
 
 
 async def messages_from(connection: ServerConnection) -> AsyncIterator[str | bytes]:
-    """Yield the messages of a connection until it ends; close it where a message does not arrive as a whole in time."""
+    """Yield the messages of a connection until it ends. Close it if a message is not complete in time."""
     loop = asyncio.get_running_loop()
     while True:
         parts: list[Any] = []

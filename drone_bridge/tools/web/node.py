@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node web_bridge: puts the parts together and polls the graph."""
+"""web_bridge: the node that connects the parts and polls the graph."""
 
 import contextlib
 import functools
@@ -36,8 +36,8 @@ from drone_bridge.tools.web.recordings import Recordings
 from drone_bridge.tools.web.relay import Relay
 
 CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.ClientPublish, Capability.Parameters]
-LOOK_PERIOD_S = 0.5
-#: Of who publishes and takes what while no topic or service comes or goes, which takes a question for each of them.
+POLL_PERIOD_S = 0.5
+#: Period of polling publishers and subscribers while the set of topics and services does not change; it is expensive.
 REVIEW_PERIOD_S = 2.0
 #: From the start of a launch to the link at the latest, which is printed when its vehicles are there: as the last line.
 MAX_LINK_DELAY_S = 3.0
@@ -46,14 +46,14 @@ MAX_FAREWELL_S = 1.0
 
 PARAMETERS = (
     ParameterDeclaration(
-        "host", "127.0.0.1", "The address to listen on. Viewers on other machines need the secret in the link."
+        "host", "127.0.0.1", "Address to listen on. Viewers on other machines need the secret in the link."
     ),
-    ParameterDeclaration("port", 8765, "The port to listen on; 0 takes a free one.", range=(0, 65535)),
-    ParameterDeclaration("actual_port", 0, "The port in use.", range=(0, 65535), read_only=True),
+    ParameterDeclaration("port", 8765, "Port to listen on. 0 picks a free port.", range=(0, 65535)),
+    ParameterDeclaration("actual_port", 0, "Port in use.", range=(0, 65535), read_only=True),
     ParameterDeclaration("steer", False, "Let viewers on other machines steer, call services and set parameters."),
-    ParameterDeclaration("secret", "", "The secret in the link for other machines; if empty, one is generated."),
+    ParameterDeclaration("secret", "", "Secret in the link for other machines. If empty, one is generated."),
     ParameterDeclaration(
-        "origins", list(FOXGLOVE_ORIGINS), "Origins, as browsers send them, of other web pages that may connect."
+        "origins", list(FOXGLOVE_ORIGINS), "Origins of other web pages that may connect, as sent by browsers."
     ),
     ParameterDeclaration("max_speed", 1.0, "Speed at full stick deflection, m/s.", range=(0.0, 20.0), live=True),
     ParameterDeclaration(
@@ -64,7 +64,7 @@ PARAMETERS = (
 
 
 class WebBridge(Node):
-    """Shows the graph to browsers and lets them steer."""
+    """Shows the graph in browsers, and lets people steer."""
 
     def __init__(self) -> None:
         super().__init__("web_bridge")
@@ -78,14 +78,14 @@ class WebBridge(Node):
         self._review_s = 0.0  # by time.monotonic()
 
     def start(self) -> bool:
-        """Listen, and begin to look at the graph."""
+        """Listen, and start polling the graph."""
         get = self._declared.__getitem__
-        foxglove.set_log_level("ERROR")  # viewers' mistakes don't belong in our log
+        foxglove.set_log_level("ERROR")  # errors of viewers don't belong in our log
         context = foxglove.Context()
         self._requests = Clients(self, self._inbox)
-        host = hidden_host()  # all come through the front door
+        host = hidden_host()  # only the front door connects to it
         self._foxglove = foxglove.start_server(
-            name=self.get_fully_qualified_name(),  # by which the page finds the services of this very node
+            name=self.get_fully_qualified_name(),  # the page finds the services of this node by it
             host=host,
             port=0,
             capabilities=CAPABILITIES,
@@ -106,7 +106,7 @@ class WebBridge(Node):
         self._pilots.set_goal = self._set_goal
         self._pilots.cancel_goal = lambda topic: self._inbox.put(lambda: self._goals.cancel(topic))
         self._door = FrontDoor(self._access, get("port"), self._relay, self._pilots)
-        self._door.offer("takers.json", self._graph.takers)
+        self._door.offer("takers.json", self._graph.subscribed_topics)
         self._recordings = Recordings(get("host"))
         self._door.offer("recordings.json", self._recordings.document)
         self._door.offer_files("recordings", self._recordings.file)
@@ -124,20 +124,20 @@ class WebBridge(Node):
         self._links_due_s = time.monotonic() + (MAX_LINK_DELAY_S if os.environ.get(LAUNCHED) else 0.0)
         self._log_address(port)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self.create_timer(LOOK_PERIOD_S, self._look, clock=steady)
+        self.create_timer(POLL_PERIOD_S, self._poll_graph, clock=steady)
         self.create_timer(GRAPH_PERIOD_S, self._requests.publish_graph, clock=steady)
-        self._look()
+        self._poll_graph()
         return True
 
     def leave(self) -> None:
-        """Stop all vehicles that are steered from here, and listen no longer.
+        """Stop all vehicles that are steered from here, and close the server.
 
         At the end of a launch, its vehicles end first, so that pages show their last state.
         """
         if self._is_open and os.environ.get(LAUNCHED):
             deadline_s = time.monotonic() + MAX_FAREWELL_S
             while self._fleet.vehicles and self.context.ok() and time.monotonic() < deadline_s:
-                time.sleep(LOOK_PERIOD_S / 10)
+                time.sleep(POLL_PERIOD_S / 10)
         if self._is_open:
             self._is_open = False
             self._door.close()
@@ -145,10 +145,10 @@ class WebBridge(Node):
             self._recordings.close()
             self._foxglove.stop()
 
-    def _look(self) -> None:
+    def _poll_graph(self) -> None:
         if not self._is_open:
             return
-        self._recording.look()
+        self._recording.update()
         self._publish_viewed()
         self._door.loop.call_soon_threadsafe(self._pilots.set_max_speed, self._declared["max_speed"])
         seen, now_s = (
@@ -161,9 +161,9 @@ class WebBridge(Node):
             return
         self._seen, self._review_s = seen, now_s + REVIEW_PERIOD_S
         topics, services = seen
-        self._graph.look(topics)
-        self._calls.look(services)
-        if self._fleet.look(topics, services):
+        self._graph.update(topics)
+        self._calls.update(services)
+        if self._fleet.update(topics, services):
             self._door.loop.call_soon_threadsafe(self._pilots.set_vehicles, list(self._fleet.vehicles))
 
     def _publish_viewed(self) -> None:
@@ -190,7 +190,7 @@ class WebBridge(Node):
 
     def _ask_to_hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
         def warn(problem: str) -> None:
-            with contextlib.suppress(RuntimeError):  # which says that the event loop has ended
+            with contextlib.suppress(RuntimeError):  # the event loop has ended
                 self._door.loop.call_soon_threadsafe(answer, problem)
 
         self._inbox.put(lambda: self._fleet.hold(topic, is_held, warn))
@@ -221,12 +221,14 @@ class WebBridge(Node):
 
     def _log_address(self, port: int) -> None:
         if (wanted := self._declared["port"]) not in (0, port):
-            self.get_logger().warning(f"Port {wanted} is taken, by another page perhaps: this page is on port {port}.")
+            self.get_logger().warning(f"Port {wanted} is in use, perhaps by another page. This page is on port {port}.")
         if not page.is_built():
-            self.get_logger().warning(f"The page is not built, only Foxglove can connect: {page.BUILD_COMMAND}")
+            self.get_logger().warning(
+                f"The page is not built: only Foxglove can connect. To build it: {page.BUILD_COMMAND}"
+            )
         if not is_loopback(self._access.host):
-            allowed = "look and steer" if self._access.steer else "look (steer:=true allows more)"
-            self.get_logger().warning(f"Anyone on the network who has the link can {allowed}.")
+            allowed = "view and steer" if self._access.steer else "view (steer:=true allows more)"
+            self.get_logger().warning(f"Anyone on the network with the link can {allowed}.")
         if self._declared["open_browser"]:
             open_in_browser(self._links[0])
 

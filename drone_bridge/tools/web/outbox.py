@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Outbox: what waits for a viewer, bounded in bytes, and of each picture only the newest.
+"""Outbox: messages that wait for a viewer, limited in bytes, with only the newest of each image.
 
-Messages come from the executor's thread and are sent by the event loop's. Their bytes are kept once, however many
-viewers they wait for, and are sent in fragments: a viewer who reads slowly has its own copy of one fragment only. Who
-reads nothing at all answers no ping, and is dropped by the front door.
+The executor's thread adds messages, and the event loop sends them. Their bytes are stored once for all viewers, and
+sent in fragments: a slow viewer has its own copy of only one fragment. A viewer that reads nothing does not answer
+pings, and is disconnected by the front door.
 """
 
 import struct
@@ -12,23 +12,23 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-#: A message of at least this many bytes is a picture or the like: a newer one on the same subscription replaces it.
+#: Minimum size of an image or similar message, bytes. A newer one on the same subscription replaces it.
 LARGE_BYTES = 16 * 1024
-#: Of pictures that wait for a viewer, unless it is one alone.
+#: Maximum size of images that wait for a viewer, except a single larger one.
 MAX_LARGE_BYTES = 8 * 2**20
 MAX_SMALL_BYTES = 4 * 2**20
-MAX_CONTROL_BYTES = 16 * 2**20  # definitions of all channels come at once
+MAX_CONTROL_BYTES = 16 * 2**20  # definitions of all channels arrive together
 MAX_SUBSCRIPTIONS = 4096
 FRAGMENT_BYTES = 256 * 1024
-#: What Python needs for each waiting message beside its bytes.
+#: Overhead of Python for each waiting message, bytes.
 OVERHEAD_BYTES = 256
-_HEADER = struct.Struct("<BIQ")  # Foxglove's protocol: message data, id of the subscription, time in ns
+_HEADER = struct.Struct("<BIQ")  # Foxglove's protocol: message data, subscription, time in ns
 _MESSAGE_DATA = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A message on its way to a viewer; the subscription is None for what the Foxglove server itself says."""
+    """Message to be sent. The subscription is None for messages of the Foxglove server."""
 
     data: str | bytes
     subscription: int | None = None
@@ -60,9 +60,9 @@ class Frame:
 
 
 class Outbox:
-    """The subscriptions of one viewer, and what waits for them in the order in which it is to be sent: large ones last.
+    """Subscriptions of one viewer, and their messages in sending order: large ones last.
 
-    `wake` is called from any thread, with the lock held, when something waits that did not before.
+    `wake` is called on any thread, with the lock held, when the outbox becomes non-empty.
     """
 
     def __init__(self, wake: Callable[[], object]) -> None:
@@ -74,26 +74,26 @@ class Outbox:
         self._small: deque[Frame] = deque()
         self._large: OrderedDict[int, Frame] = OrderedDict()
         self._control_bytes = self._small_bytes = self._large_bytes = 0
-        self._turns: dict[int, int] = {}  # of subscriptions, when a picture was sent last: the number of that one
+        self._turns: dict[int, int] = {}  # sequence number of the last sent image, by subscription
         self._next_turn = 0
 
     def channels(self) -> list[int]:
-        """Return the channels that are subscribed to."""
+        """Return the subscribed channels."""
         with self._lock:
             return list(self._subscriptions)
 
     def subscribe(self, subscription: int, channel: int) -> str:
-        """Subscribe to a channel. Returns what is wrong, or nothing."""
+        """Subscribe to a channel. Return a problem, or an empty string."""
         with self._lock:
             if channel in self._subscriptions or subscription in self._subscriptions.values():
-                return f"Subscription {subscription} to channel {channel} is there already, or its ID is."
+                return f"Subscription {subscription} to channel {channel} already exists, or its ID is in use."
             if len(self._subscriptions) >= MAX_SUBSCRIPTIONS:
-                return f"There are {MAX_SUBSCRIPTIONS} subscriptions already."
+                return f"The limit of {MAX_SUBSCRIPTIONS} subscriptions is reached."
             self._subscriptions[channel] = subscription
             return ""
 
     def unsubscribe(self, subscription: int) -> int | None:
-        """Return the channel that was subscribed to."""
+        """Unsubscribe; return the channel."""
         with self._lock:
             channel = next((each for each, number in self._subscriptions.items() if number == subscription), None)
         if channel is not None:
@@ -108,7 +108,7 @@ class Outbox:
                 self._turns.pop(subscription, None)
 
     def put(self, channel: int, data: bytes, time_ns: int) -> None:
-        """Take a message of a topic, if the viewer subscribes to it; what there is no room for is left out."""
+        """Add a message of a topic if the viewer subscribes to it. It is dropped if there is no room."""
         with self._lock:
             subscription = self._subscriptions.get(channel)
             if subscription is None:
@@ -124,7 +124,7 @@ class Outbox:
             self._awaken()
 
     def put_control(self, content: str | bytes) -> bool:
-        """Take what the Foxglove server itself says, if there is room. Returns whether there was."""
+        """Add a message of the Foxglove server, if there is room. Return whether there was."""
         with self._lock:
             frame = Frame(content)
             if self._control and self._control_bytes + frame.size > MAX_CONTROL_BYTES:
@@ -135,7 +135,7 @@ class Outbox:
             return True
 
     def pop(self) -> Frame | None:
-        """Return what is to be sent next."""
+        """Return the next message to send."""
         with self._lock:
             if self._control:
                 self._control_bytes -= self._control[0].size
@@ -151,8 +151,8 @@ class Outbox:
             return None
 
     def _put_large(self, subscription: int, frame: Frame) -> None:
-        # A newer picture takes the older one's place in the queue, so that no camera starves another; and where not all
-        # of them have room, the one that was sent last makes some.
+        # A newer image replaces the older one in place, so that no camera starves another. If there is not enough room
+        # for all of them, the one that was sent last is dropped.
         older = self._large.get(subscription)
         while (others_bytes := self._large_bytes - (older.size if older else 0)) and (
             others_bytes + frame.size > MAX_LARGE_BYTES

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the built page."""
+"""Files of the built page."""
 
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,14 +18,14 @@ MAX_FILE_BYTES = 16 * 2**20
 BUILD_COMMAND = "cd web && npm ci && npm run build"
 NOT_BUILT = f"""<!doctype html>
 <meta charset="utf-8"><title>drone_bridge</title>
-<p>The page is not built. In the sources of drone_bridge: <code>{BUILD_COMMAND}</code>, then build the package again
-(without ROS, <code>make setup</code> does all of it). Until then, Foxglove and Lichtblick can connect to this address:
-<code>ws://</code> in the place of <code>http://</code>.
+<p>The page is not built. In the sources of drone_bridge, run <code>{BUILD_COMMAND}</code>, then build the package again
+(without ROS, <code>make setup</code> does both). Until then, you can connect Foxglove and Lichtblick to this address,
+with <code>ws://</code> instead of <code>http://</code>.
 """
 
 
 def folder() -> Path:
-    """Return where the page is installed, if it was built."""
+    """Return the folder of the installed page, if it was built."""
     try:
         return Path(get_package_share_directory("drone_bridge"), "web")
     except PackageNotFoundError:
@@ -33,18 +33,18 @@ def folder() -> Path:
 
 
 def is_built() -> bool:
-    """Return whether there is a page."""
+    """Return whether the page was built."""
     return (folder() / "index.html").is_file()
 
 
 def find(path: str) -> tuple[str, bytes] | None:
-    """Return content type and content of what is requested, or None.
+    """Return content type and content of a requested file, or None.
 
-    Only files that are there by name are handed out: what a path means is never left to the file system.
+    Only known files are served. A path is never interpreted by the file system.
     """
     try:
         name = urlsplit(path).path.lstrip("/") or "index.html"
-    except ValueError:  # "//[" is no address
+    except ValueError:  # "//[" is an invalid address
         return None
     if name == "index.html" and not is_built():
         return TYPES[".html"], NOT_BUILT.encode()

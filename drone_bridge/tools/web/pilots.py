@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conversation with pilots, on a socket of its own: a command never waits behind an image.
+"""Pilots: protocol between pages and the server, on a separate socket so that commands never wait behind an image.
 
-JSON both ways. To the page: {"op": "token", "token": 17} ten times per second, {"op": "vehicles", "vehicles": [...],
-"unanswered": [...]} whenever they change, the latter being those that are gone and have not answered STOP,
+JSON in both directions. To the page: {"op": "token", "token": 17} ten times per second, {"op": "vehicles", "vehicles":
+[...], "unanswered": [...]} when they change, the latter for vehicles that have disappeared without confirming STOP,
 {"op": "stopped", "number": 3}, {"op": "refused", "reason": "..."}. From it: {"op": "hello", "name": "Anne"},
-{"op": "take", "vehicle": "..."}, {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Everybody may
-{"op": "stop", "vehicles": ["..."], "number": 3}, or without vehicles stop all, also those to come; a page repeats that
-on each new connection until it reads that number in "stopped". Clients that may steer send {"op": "resume", "vehicle":
-"..."}, or without one resume all. Between two people there are {"op": "ask", "vehicle": "..."}, {"op": "keep"} and
-{"op": "hand_over", "to": 2}. {"op": "watch", "recording": "bag_..."} is answered by {"op": "watching", "recording":
-"bag_...", "link": "http://..."}.
+{"op": "take", "vehicle": "..."}, {"op": "steer", "token": 17, "motion": {"x": 0.5}}, {"op": "release"}. Any page may
+send {"op": "stop", "vehicles": ["..."], "number": 3}, or without vehicles stop all, including later ones; a page
+repeats that on each new connection until it receives that number in "stopped". Pages that may steer send {"op":
+"resume", "vehicle": "..."}, or without a vehicle resume all. Requests between two people are {"op": "ask", "vehicle":
+"..."}, {"op": "keep"} and {"op": "hand_over", "to": 2}. The reply to {"op": "watch", "recording": "bag_..."} is {"op":
+"watching", "recording": "bag_...", "link": "http://..."}.
 
-STOP is a state: `Wishes` keeps what people want held until they resume it, and `watch` publishes each wish every
-STOP_PERIOD_S until its nodes report it. Vehicles of other makes, which report nothing, get neutral and calls of ~/hold.
+STOP is a state: `Wishes` stores wanted holds until a person resumes them, and `watch` publishes each wish every
+STOP_PERIOD_S until its nodes report it. Other vehicles, without such reports, get neutral and calls of ~/hold.
 """
 
 import asyncio
@@ -46,31 +46,31 @@ from drone_bridge.wire.json_numbers import whole_number
 
 MAX_PILOTS = 32
 MAX_STOPPERS = 256
-"""Pages beyond MAX_PILOTS, which may only stop."""
+"""Maximum number of pages beyond MAX_PILOTS, which may only stop."""
 MAX_WANTED, MAX_NAME_OF_ROS = 64, 255
-"""Vehicles that are wanted to be held and are not there, and characters of a topic's name."""
+"""Maximum number of absent vehicles with a wanted hold, and maximum length of a topic's name."""
 MAX_REQUESTS_PER_TOKEN = 20
-"""Any more are dropped, but for NEVER_DROPPED, so that nobody floods the vehicle or us."""
+"""Maximum rate of requests. More are dropped, except NEVER_DROPPED."""
 NEVER_DROPPED = ("stop", "release")
-"""They come once, maybe behind all commands of a second in which the network stood still, and move nothing."""
+"""They are sent once, perhaps behind many delayed commands, and do not move the vehicle."""
 MAX_NAME = 24
 REFUSAL_PERIOD_S = 1.0
-"""After which the same refusal is reported again."""
+"""Minimum time between two reports of the same refusal, s."""
 STOP_PERIOD_S = TOKEN_PERIOD_S / 2
-"""After which a wish is repeated to a node that has not reported it."""
+"""Period of repeating a wish to a node that has not reported it, s."""
 STOP_TIMEOUT_S = 1.0
-"""After which the page says that it has not stopped yet."""
+"""Time after which the page shows that a vehicle has not stopped, s."""
 HELM_ENDS_WITHIN_S = HELM_ENDS_AFTER_S + 0.5
-"""Of the last command from here, also at a bridge that takes it late."""
+"""Maximum time that the last command from here is in force, even at a slow bridge, s."""
 HELM_TAKEN_S = 1.0
-"""In which a vehicle that was held because a helm had ended follows a new one."""
+"""Time in which a vehicle that was held after a helm ended follows a new one, s."""
 
 SendCommand = Callable[[str, Motion, Time], None]
-"""Publishes a command: on which topic, along AXES from -1 to 1, and when it was given."""
+"""Publishes a command: topic, motion along AXES from -1 to 1, and time."""
 AskToHold = Callable[[str, bool, Callable[[str], None]], None]
-"""Has a vehicle held, or follow again; what is wrong, or an empty string, is reported in the event loop."""
+"""Holds or releases a vehicle. A problem, or an empty string, is reported on the event loop."""
 SendWish = Callable[[str, str, str], None]
-"""Publishes the wish that the vehicle of a node be held: its full name, the id of the wish or "", and the reason."""
+"""Publishes the wish to hold the vehicle of a node: its full name, the id of the wish or "", and the reason."""
 
 Play = Callable[[str, Callable[[str, str], None]], None]
 """Plays a recording: its link, or "" and a reason, are reported from any thread."""
@@ -78,7 +78,7 @@ Play = Callable[[str, Callable[[str, str], None]], None]
 
 @dataclass(eq=False, slots=True)
 class Pilot:
-    """A page with a stick."""
+    """Page with a stick."""
 
     number: int
     connection: ServerConnection
@@ -86,18 +86,18 @@ class Pilot:
     may_steer: bool
     vehicle: str = ""
     requests: int = 0
-    """Since the last token."""
+    """Number of requests since the last token."""
     refused: str = ""
-    """Why the last command was refused, which is reported once per REFUSAL_PERIOD_S."""
+    """Reason of the last refused command, reported once per REFUSAL_PERIOD_S."""
     refused_s: float = -math.inf
     is_outdated: bool = False
-    """Whether the page has still to learn which vehicles there are."""
+    """Whether the page needs an update of the vehicles."""
     limit: str = ""
-    """Why it may only stop; empty if it may more."""
+    """Reason why it may only stop; empty if it may do more."""
 
 
 class Pilots:
-    """All pages that are connected. Runs in one event loop."""
+    """All connected pages. Runs on one event loop."""
 
     def __init__(
         self,
@@ -107,30 +107,30 @@ class Pilots:
         now: Callable[[], Time],
         on_fault: Callable[[str], None],
     ) -> None:
-        """Prepare; `now` gives the time of ROS, for stamps, and `on_fault` gets the traceback of a fault of ours."""
+        """Prepare; `now` returns the ROS time for stamps, and `on_fault` gets the traceback of an internal error."""
         self._send_command, self._ask_to_hold, self._send_wish = send_command, ask_to_hold, send_wish
         self._now, self._on_fault = now, on_fault
         self._helm = Helm()
         self._pilots: dict[int, Pilot] = {}
-        self._has_come = asyncio.Event()  # somebody, or a wish, since there was neither
+        self._wakeup = asyncio.Event()  # set by the first page or wish
         self._numbers = itertools.count(1)
         self._vehicles: dict[str, Vehicle] = {}
         self._wishes = Wishes()
-        self._wanted: dict[str, Vehicle] = {}  # as they were last seen: a vehicle may go before it answers
+        self._wanted: dict[str, Vehicle] = {}  # last seen state: a vehicle may disappear before it responds
         self._insisted_s = -math.inf
-        self._statuses: dict[str, HoldStatus] = {}  # of nodes
-        self._commanded_s: dict[str, float] = {}  # when each vehicle was commanded from here last
-        self._held: dict[str, float] = {}  # since when, by the clock on the wall
+        self._statuses: dict[str, HoldStatus] = {}  # by node
+        self._commanded_s: dict[str, float] = {}  # time of the last command from here, by vehicle
+        self._held: dict[str, float] = {}  # start time, by the wall clock
         self._kept: set[str] = set()  # those that were held before their bridge started
-        self._ended: dict[str, str] = {}  # whose helm was the last one
+        self._ended: dict[str, str] = {}  # name of the last pilot, by vehicle
         self._goals: dict[str, dict[str, Any]] = {}
         self._max_speed_m_s: float | None = None
         self.set_goal: Callable[[str, Place], None] = lambda topic, place: None
         self.cancel_goal: Callable[[str], None] = lambda topic: None
-        self.play: Play = lambda recording, answer: answer("", "There are no recordings here.")
+        self.play: Play = lambda recording, answer: answer("", "Recordings are not available.")
 
     def set_vehicles(self, vehicles: Iterable[Vehicle]) -> None:
-        """Set the known vehicles; a pilot whose vehicle has gone loses the helm."""
+        """Set the known vehicles. A pilot whose vehicle disappeared loses the helm."""
         self._vehicles = {vehicle.topic: vehicle for vehicle in vehicles}
         for pilot in self._pilots.values():
             if pilot.vehicle and pilot.vehicle not in self._vehicles:
@@ -142,7 +142,7 @@ class Pilots:
             self._wishes.meet(topic, _nodes_of(vehicle))
             if topic in self._wishes:
                 self._wanted[topic] = vehicle
-                self._has_come.set()  # of a wish for all: `watch` sleeps while nobody is there and none is wanted
+                self._wakeup.set()  # for a wish for all: `watch` sleeps without pages and wishes
         self._insist(elapsed_s())
         self._announce()
 
@@ -153,13 +153,13 @@ class Pilots:
             self._announce()
 
     def set_held(self, topic: str, since_ns: int | None, *, is_kept: bool = False) -> None:
-        """Note since when a vehicle without reports is held, or that it is not; `is_kept`: before its bridge began."""
+        """Record the hold of a vehicle without reports; `is_kept`: it is older than the bridge."""
         if since_ns is None:
             self._wishes.released(topic)
         self._note_held(topic, None if since_ns is None else since_ns / 1e9, is_kept=is_kept)
 
     def set_status(self, node: str, status: HoldStatus) -> None:
-        """Follow the report of a node."""
+        """Handle the report of a node."""
         before = dict(self._wishes.all())
         self._statuses[node] = status
         self._wishes.reported(node, Report(status.run, status.wish, status.releases_before_wish, status.releases))
@@ -182,17 +182,17 @@ class Pilots:
         self._announce()
 
     async def __call__(self, connection: ServerConnection, may_steer: bool) -> None:
-        """Serve a page until it leaves."""
+        """Serve a page until it disconnects."""
         if len(self._pilots) >= MAX_PILOTS + MAX_STOPPERS:
-            await connection.close(CloseCode.TRY_AGAIN_LATER, f"{len(self._pilots)} pages are connected already.")
+            await connection.close(CloseCode.TRY_AGAIN_LATER, f"The limit of {len(self._pilots)} pages is reached.")
             return
         number = next(self._numbers)
-        limit = f"{MAX_PILOTS} pages are connected already: this one can only stop."
+        limit = f"The limit of {MAX_PILOTS} connected pages is reached: this page can only stop."
         if sum(not pilot.limit for pilot in self._pilots.values()) < MAX_PILOTS:
             limit = ""
         pilot = Pilot(number, connection, f"Viewer {number}", may_steer and not limit, limit=limit)
         self._pilots[pilot.number] = pilot
-        self._has_come.set()
+        self._wakeup.set()
         try:
             await connection.send(self._description_for(pilot))
             async for message in messages_from(connection):
@@ -203,19 +203,19 @@ class Pilots:
             self._release(pilot)
 
     async def watch(self) -> None:
-        """Hand out tokens, stop vehicles whose pilot is silent, and those that are wanted to be held, forever."""
+        """Send tokens, stop vehicles with a silent pilot, and publish wishes, forever."""
         tick = 0
         try:
             while True:
                 if not self._pilots and not self._wishes.all():
-                    self._has_come.clear()
-                    await self._has_come.wait()
+                    self._wakeup.clear()
+                    await self._wakeup.wait()
                 # Twice per token, so that no vehicle moves on for long.
                 await asyncio.sleep(TOKEN_PERIOD_S / 2)
                 tick += 1
                 try:
                     self._tick(elapsed_s(), is_for_token=tick % 2 == 0)
-                except Exception:  # whatever it was, vehicles are stopped and tokens handed out by the next tick
+                except Exception:  # after any error, the next tick must still stop vehicles and send tokens
                     self._on_fault(traceback.format_exc())
         finally:
             for pilot in self._pilots.values():
@@ -228,7 +228,7 @@ class Pilots:
         for lease in expired:
             if pilot := self._pilots.get(lease.pilot):
                 pilot.vehicle = ""
-                reason = f"You have lost the helm: nothing came from you for {LEASE_S:g} s."
+                reason = f"You have lost the helm: no command was received from you for {LEASE_S:g} s."
                 _send_soon(pilot.connection, json.dumps({"op": "refused", "reason": reason}))
             self._ended[lease.vehicle] = pilot.name if pilot else ""
         if expired:
@@ -236,7 +236,7 @@ class Pilots:
         if is_for_token:
             if now_s - self._insisted_s >= STOP_PERIOD_S:
                 self._insist(now_s)
-            for topic in self._helm.silent(now_s):  # somebody is at the helm, and nobody else may steer
+            for topic in self._helm.silent(now_s):  # they have a pilot, so no other may steer
                 self._command(topic, NEUTRAL)
             self._hand_out_token(now_s)
 
@@ -245,7 +245,7 @@ class Pilots:
         for pilot in self._pilots.values():
             pilot.requests = 0
             self._describe(pilot)
-            if not _is_busy(pilot.connection):  # else it would be old when it arrives
+            if not _is_busy(pilot.connection):  # else it would be stale when it arrives
                 _send_soon(pilot.connection, text)
 
     async def _receive(self, pilot: Pilot, message: str | bytes) -> None:
@@ -255,13 +255,13 @@ class Pilots:
             if not isinstance(request, dict):
                 raise ValueError
         except (ValueError, RecursionError):
-            await self._refuse(pilot, "This is not a request.")
+            await self._refuse(pilot, "The request is malformed.")
             return
         try:
             if pilot.requests > MAX_REQUESTS_PER_TOKEN and request.get("op") not in NEVER_DROPPED:
-                if request.get("op") == "steer":  # the next token brings another one
+                if request.get("op") == "steer":  # the next token brings another command
                     return
-                raise RefusedError("Too many requests came from here at once: repeat this one.")
+                raise RefusedError("Too many requests at once. Please repeat this one.")
             if pilot.limit and request.get("op") not in ("stop", "hello"):
                 raise RefusedError(pilot.limit)
             if request.get("op") in ("goal", "cancel_goal"):
@@ -284,7 +284,7 @@ class Pilots:
         elif operation == "hello":
             self._greet(pilot, request.get("name"))
         elif operation not in ("take", "ask", "keep", "hand_over", "resume"):
-            raise RefusedError("This is not a request.")
+            raise RefusedError("The request is malformed.")
         elif not pilot.may_steer:
             raise RefusedError(VIEW_ONLY)
         elif operation == "resume":
@@ -292,7 +292,7 @@ class Pilots:
         elif operation == "take":
             self._take(pilot, self._known(topic))
         elif operation == "ask":
-            self._helm.ask(pilot.number, self._known(topic), now_s)
+            self._helm.request(pilot.number, self._known(topic), now_s)
             self._announce()
         elif operation == "keep":
             for number in self._helm.keep(pilot.number, pilot.vehicle, now_s):
@@ -332,20 +332,20 @@ class Pilots:
         except ValueError as error:
             raise RefusedError(str(error)) from None
         if self._helm.pilot_of(topic) is not None:
-            raise RefusedError("Somebody is at the helm: goals are accepted once it is released.")
+            raise RefusedError("The vehicle is steered manually (helm). Goals are accepted once the helm is released.")
         wanted = {"frame": place.frame, "x": place.x, "y": place.y, "z": place.z, "by": pilot.name}
         self._goals[topic] = {**wanted, "state": "asked", "text": "Requested."}
         self._announce()
         self.set_goal(topic, place)
 
     def set_goal_state(self, topic: str, state: dict[str, Any]) -> None:
-        """Note what has become of a vehicle's goal."""
+        """Record the state of a vehicle's goal."""
         self._goals[topic] = {**self._goals.get(topic, {}), "distance": None, "left_s": None, **state}
         self._announce()
 
     def _known(self, topic: object) -> str:
         if not isinstance(topic, str) or topic not in self._vehicles:
-            raise RefusedError("There is no such vehicle.")
+            raise RefusedError("The vehicle does not exist.")
         return topic
 
     def _greet(self, pilot: Pilot, name: object) -> None:
@@ -357,7 +357,7 @@ class Pilots:
         before = self._helm.pilot_of(topic)
         self._helm.take(pilot.number, topic, elapsed_s())
         if before is not None and before != pilot.number:
-            self._notify(before, f"{pilot.name} has taken the helm, as you did not answer.")
+            self._notify(before, f"{pilot.name} has taken the helm, because you did not answer.")
             self._pilots[before].vehicle = ""
         self._begin(pilot, topic)
 
@@ -365,7 +365,7 @@ class Pilots:
         number = whole_number(to)
         other = None if number is None else self._pilots.get(number)
         if other is None:
-            raise RefusedError("The page that requested the helm is gone.")
+            raise RefusedError("The page that requested the helm has disconnected.")
         topic = pilot.vehicle
         self._helm.hand_over(pilot.number, topic, other.number, elapsed_s())
         pilot.vehicle = ""
@@ -384,10 +384,10 @@ class Pilots:
     # STOP.
 
     def _stop(self, pilot: Pilot, request: dict[str, Any]) -> None:
-        """Want the vehicles that a request names held, also those that are away; without any all, and those to come."""
+        """Want the requested vehicles held, including absent ones; without a list all, including later ones."""
         named = request.get("vehicles", None if request.get("vehicle") is None else [request["vehicle"]])
         if named is not None and not (isinstance(named, list) and all(isinstance(each, str) for each in named)):
-            raise RefusedError("vehicles has to be a list of topics.")
+            raise RefusedError("The field vehicles is not a list of topics.")
         now_s = elapsed_s()
         if named is None:
             self._wishes.want_all(self._wish_of(pilot, now_s))
@@ -400,16 +400,16 @@ class Pilots:
                 self._wanted[topic] = self._vehicles[topic]
             nodes = _nodes_of(self._wanted[topic]) if topic in self._wanted else ()
             self._wishes.want(topic, nodes, self._wish_of(pilot, now_s))
-        self._has_come.set()
+        self._wakeup.set()
         self._insist(now_s)
         if (number := whole_number(request.get("number"))) is not None:
             _send_soon(pilot.connection, json.dumps({"op": "stopped", "number": number}))
         self._announce()
         if not any(map(self._may_be_vehicle, topics)) and named:
-            raise RefusedError("There is no such vehicle.")
+            raise RefusedError("The vehicle does not exist.")
 
     def _may_be_vehicle(self, topic: str) -> bool:
-        """Return whether a topic is that of a vehicle that is there, or may come: this server may have just started."""
+        """Return whether a topic is that of a known or possible vehicle, as this server may have just started."""
         has_room = len(self._wishes.all()) < MAX_WANTED and len(topic) <= MAX_NAME_OF_ROS
         may_come = topic.startswith("/") and topic.endswith(f"/{COMMAND_TOPIC}") and has_room
         return topic in self._vehicles or topic in self._wishes or may_come
@@ -419,7 +419,7 @@ class Pilots:
         return Wish(uuid.uuid4().hex, pilot.name, time.time(), now_s)
 
     def _insist(self, now_s: float) -> None:
-        """Publish the wishes that are not reached yet, and stop the vehicles that can't report that they are held."""
+        """Publish wishes that are not reached, and stop vehicles that can't report a hold."""
         self._insisted_s, is_late = now_s, False
         for topic, wish in self._wishes.all().items():
             vehicle = self._vehicles.get(topic)
@@ -434,7 +434,7 @@ class Pilots:
                     self._ask_to_hold(topic, True, functools.partial(self._confirm, topic, wish))
             is_late |= bool(vehicle.holds) and now_s - wish.pressed_s > STOP_TIMEOUT_S
         if is_late:
-            self._announce()  # which has not stopped, and why
+            self._announce()  # which vehicles have not stopped, and why
 
     def _confirm(self, topic: str, wish: Wish, problem: str) -> None:
         before = wish.problem, wish.is_reached
@@ -447,7 +447,7 @@ class Pilots:
             self._send_wish(node, "", "")
 
     def _resume_meant(self, pilot: Pilot, topic: object) -> None:
-        """Resume the vehicle that a request means; without one all that are stopped or held, and those to come."""
+        """Resume the requested vehicle; without one all that are stopped or held, including later ones."""
         if topic is None:
             self._wishes.end_all()
             meant = sorted({*self._wishes.all(), *self._held})
@@ -465,7 +465,7 @@ class Pilots:
 
         def answer(problem: str) -> None:
             if problem:
-                self._notify(pilot.number, f"It is still held: {problem}.")
+                self._notify(pilot.number, f"The vehicle is still on hold: {problem}.")
             self._announce()
 
         def release() -> None:
@@ -474,7 +474,7 @@ class Pilots:
 
         helm_ends_s = self._commanded_s.get(topic, -math.inf) + HELM_ENDS_WITHIN_S
         wait_s = helm_ends_s - elapsed_s() if self._helm.pilot_of(topic) is None else 0.0
-        if wait_s > 0.0:  # a helm that was left just now would end after the release, and hold the vehicle again
+        if wait_s > 0.0:  # a helm that has just ended would be noticed after the release, and hold the vehicle again
             asyncio.get_running_loop().call_later(wait_s, release)
         else:
             release()
@@ -485,21 +485,21 @@ class Pilots:
         self._send_command(topic, motion, stamp or self._now())
 
     def _is_held(self, topic: str) -> bool:
-        """Return whether a stick moves nothing: one that was held as a helm had ended follows a new one soon."""
+        """Return whether sticks are disabled. A vehicle that was held after a helm ended follows a new one soon."""
         since_taken_s = elapsed_s() - self._helm.taken_s(topic)
         return topic in self._wishes or (topic in self._held and since_taken_s > HELM_TAKEN_S)
 
     def _steer(self, pilot: Pilot, request: dict[str, Any]) -> None:
-        # Before its age is looked at: should this process be stopped in between, the vehicle refuses what is old then.
+        # Before its age is checked: if this process is suspended in between, the vehicle refuses the stale command.
         stamp = self._now()
         token, motion = whole_number(request.get("token")), request.get("motion")
         if token is None or not isinstance(motion, dict):
-            raise RefusedError("A command has a token and a motion.")
+            raise RefusedError("A command needs a token and a motion.")
         try:
             held = self._is_held(pilot.vehicle)
             command = self._helm.steer(pilot.number, pilot.vehicle, token, motion, elapsed_s(), is_held=held)
         except RefusedError:
-            if pilot.vehicle:  # nobody else may steer it, though this moves nothing
+            if pilot.vehicle:  # no other pilot may steer it, though this does not move it
                 self._command(pilot.vehicle, NEUTRAL, stamp)
             raise
         pilot.refused = ""
@@ -508,7 +508,7 @@ class Pilots:
     def _release(self, pilot: Pilot) -> None:
         ended = self._helm.release(pilot.number)
         for topic in ended:
-            if topic not in self._wishes:  # on hold already, and neutral on its helm would begin one anew
+            if topic not in self._wishes:  # already on hold, and neutral on its helm would start a new hold
                 self._command(topic, NEUTRAL)
             self._ended[topic] = pilot.name
         pilot.vehicle = ""
@@ -527,7 +527,7 @@ class Pilots:
             self._describe(pilot)
 
     def _describe(self, pilot: Pilot) -> None:
-        """Tell a page, as soon as it takes anything, which vehicles there are and by whom they are steered."""
+        """Send a page, once it reads again, the vehicles and their pilots."""
         if pilot.is_outdated and not _is_busy(pilot.connection):
             pilot.is_outdated = False
             _send_soon(pilot.connection, self._description_for(pilot))
@@ -574,21 +574,21 @@ class Pilots:
         return json.dumps({"op": "vehicles", **description})
 
     def _asked(self, topic: str, pilot: Pilot) -> list[dict[str, Any]]:
-        """Return who asks for the helm of a vehicle, and when each may take it."""
+        """Return the requests for the helm of a vehicle, and when each pilot may take it."""
         return [
             {"number": number, "name": self._name_of(number), "is_you": number == pilot.number, "left_s": left_s}
             for number, left_s in self._helm.asked(topic, elapsed_s()).items()
         ]
 
     def _hold_of(self, vehicle: Vehicle, pilot: Pilot) -> dict[str, Any] | None:
-        """Return since when and why a vehicle is held or stopped, for a page, and what is wrong with that."""
+        """Return for a page since when and why a vehicle is held or stopped, and any problem."""
         wish, since = self._wishes.get(vehicle.topic), self._held.get(vehicle.topic)
         if wish is None and since is None:
             return None
         statuses = [each for name in vehicle.reporters if (each := self._statuses.get(name))]
         problem = ""
         if wish and vehicle.holds and not wish.is_reached and elapsed_s() - wish.pressed_s > STOP_TIMEOUT_S:
-            problem = wish.problem or "it has not answered yet"
+            problem = wish.problem or "no confirmation yet"
         if wish:
             why = f"{'you' if wish.by == pilot.name else wish.by} pressed STOP"
         elif (name := self._ended.get(vehicle.topic)) is not None:
@@ -598,7 +598,7 @@ class Pilots:
         else:
             why = next((each.reason for each in statuses if each.held), "")
         is_sure = since is not None or (wish is not None and (wish.is_reached or not vehicle.holds))
-        # A bridge that was started again says that it is held since then.
+        # A restarted bridge reports that it is held since its start.
         since = min(each for each in (since, wish.since_s if wish else None) if each is not None)
         unkept = next((each.problem for each in statuses if each.held and each.problem), "")
         return {"since": since, "why": why, "is_sure": is_sure, "problem": problem, "unkept": unkept}
@@ -613,18 +613,18 @@ class Pilots:
 
 
 def _nodes_of(vehicle: Vehicle) -> tuple[str, ...]:
-    """Return what has to take a wish: nodes that report that, or else services."""
+    """Return the receivers of a wish: nodes that report it, or else services."""
     return vehicle.reporters or vehicle.holds
 
 
 def _is_busy(connection: ServerConnection) -> bool:
-    """Return whether what was sent before still waits for the page."""
+    """Return whether earlier messages still wait for the page."""
     return connection.transport.get_write_buffer_size() > 0
 
 
 def _send_soon(connection: ServerConnection, text: str) -> None:
     task = asyncio.ensure_future(_send(connection, text))
-    _sending.add(task)  # or it could be garbage-collected
+    _sending.add(task)  # keeps the task from being garbage-collected
     task.add_done_callback(_sending.discard)
 
 

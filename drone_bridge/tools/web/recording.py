@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder as a child of web_bridge: started and stopped from the page."""
+"""The recorder as a child process of web_bridge, controlled from the page."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from drone_bridge.ros.parameter_files import parameter_arguments
 from drone_bridge.ros.qos import latched
 from drone_bridge.tools.recording.settings import new_bag
 
-STOP_TIMEOUT_S = 5.0  # the recorder itself takes 2 s at most
+STOP_TIMEOUT_S = 5.0  # the recorder itself needs at most 2 s
 
 
 class Recording:
@@ -32,10 +32,10 @@ class Recording:
         node.create_service(SetBool, "~/record", self._record)
         self._publish()
 
-    def look(self) -> None:
-        """Notice when the recorder has ended by itself."""
+    def update(self) -> None:
+        """Detect a recorder that has exited by itself."""
         if self._child and self._child.poll() is not None:
-            self._node.get_logger().error(f"The recorder has ended with status {self._child.returncode}.")
+            self._node.get_logger().error(f"The recorder exited unexpectedly with status {self._child.returncode}.")
             self._child, self._folder = None, ""
             self._publish()
 
@@ -45,11 +45,11 @@ class Recording:
             self._stop(self._child)
 
     def _record(self, request: SetBool.Request, response: SetBool.Response) -> Any:
-        self.look()
+        self.update()
         if request.data and self._child:
             response.success, response.message = False, f"Already recording into '{self._folder}'."
         elif request.data and not os.access((folder := new_bag()).parent, os.W_OK):
-            response.success, response.message = False, f"'{folder.parent}' can't be written, where the bag would be."
+            response.success, response.message = False, f"The folder '{folder.parent}' for the bag is not writable."
         elif request.data:
             self._start(folder)
             response.success, response.message = True, f"Recording into '{self._folder}'."
@@ -58,13 +58,13 @@ class Recording:
             self._stop(self._child)
             response.success, response.message = True, f"Recorded into '{recorded}'."
         else:
-            response.success, response.message = False, "Nothing is being recorded."
+            response.success, response.message = False, "There is no recording."
         return response
 
     def _start(self, folder: Path) -> None:
         program = os.path.join(get_package_prefix("drone_bridge"), "lib", "drone_bridge", "recorder")
         out, err = original_output()
-        # In a session of its own: a Ctrl-C at the terminal is ours to pass on.
+        # In its own session: the node forwards a Ctrl-C at the terminal.
         self._child = subprocess.Popen(
             [program, "--ros-args", *parameter_arguments({"bag": str(folder), "exclude": self._raw_images()})],
             stdin=subprocess.DEVNULL,
@@ -76,7 +76,7 @@ class Recording:
         self._publish()
 
     def _raw_images(self) -> str:
-        """Return a regular expression for the images that are there compressed as well, which are a tenth as large."""
+        """Return a regular expression for raw images that are also available compressed, at a tenth of the size."""
         names = {name for name, _ in self._node.get_topic_names_and_types()}
         raw = [re.escape(name) for name in sorted(names) if f"{name}/compressed" in names]
         return f"^({'|'.join(raw)})$" if raw else ""

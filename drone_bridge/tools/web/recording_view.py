@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RecordingView: a bag in the page, and in Foxglove: its topics as channels, played on request. Without ROS running.
+"""RecordingView: shows a bag in the page and in Foxglove: its topics as channels, with playback. Without ROS.
 
-Play, pause, speed and seek are Foxglove's playback control. Its messages from the server go to all viewers on the same
-way as those of topics, so that none of another time comes after them.
+Play, pause, speed and seek use Foxglove's playback control. The server's messages to viewers share the path of topic
+messages, so that no earlier message arrives after a jump.
 
-The main thread plays, Foxglove's own threads pause and jump, one more sends the state twice a second, and the front
-door's serve what was recorded: all of it is read once, under a lock, with a reader apart from the player's.
+The main thread plays, Foxglove's threads pause and seek, one thread sends the state twice per second, and the front
+door's threads serve the history: it is read once, under a lock, with a separate reader.
 """
 
 import contextlib
@@ -44,14 +44,14 @@ from drone_bridge.tools.web.pilots import Pilots
 from drone_bridge.tools.web.relay import Relay
 
 MODEL_TYPE = "std_msgs/msg/String"
-#: By which a bridge is known.
+#: Suffix of a bridge's topics.
 _BRIDGE_TOPIC = re.compile(r"(.*/)([a-z0-9]+)_(?:bridge|server)/\w+")
 STATE_PERIOD_S = 0.5
 FIRST_VIEWER_PERIOD_S = 0.1
 MIN_SPEED, MAX_SPEED = 0.01, 100.0
-#: After a jump, each topic shows the last message of as long before.
+#: Length of the period before a jump's target whose last messages are shown.
 LOOK_BACK_NS = NANOSECONDS_PER_SECOND
-#: What plots of a whole recording get of each topic: the last message in each part of the time, unless it is large.
+#: History of each topic for plots of a whole recording: the last message in each interval, except large ones.
 HISTORY_PARTS = 1000
 HISTORY_BYTES = 2**14
 PLAYING, PAUSED, ENDED = 0, 1, 3
@@ -60,11 +60,11 @@ _STATE_OPCODE = 5
 
 
 def _ignore(*_: object) -> None:
-    """Send nothing, as a recording has no vehicle to steer."""
+    """Ignore all requests, as a recording has no vehicle to steer."""
 
 
 class _Feed:
-    """A topic on its way to viewers; kept is what a viewer gets that comes later."""
+    """Topic with its last messages for later viewers."""
 
     def __init__(self, view: "RecordingView", channel: Channel) -> None:
         self._view = view
@@ -82,7 +82,7 @@ class RecordingView(ServerListener):
     def __init__(self, bag: Bag, access: Access, port: int) -> None:
         """Listen. Raises CannotListenError."""
         self._bag = bag
-        self._context = context = foxglove.Context()  # the server itself does not keep it
+        self._context = context = foxglove.Context()  # the server itself does not keep a reference
         foxglove.set_log_level("ERROR")
         host = hidden_host()
         self._server = foxglove.start_server(
@@ -129,19 +129,19 @@ class RecordingView(ServerListener):
         self._ticker.start()
 
     def close(self) -> None:
-        """Let all viewers go."""
+        """Disconnect all viewers."""
         self._is_stopped.set()
         self._door.close()
         self._server.stop()
 
     def on_playback_control_request(self, playback_control_request: PlaybackControlRequest) -> PlaybackState:
         request = playback_control_request
-        speed = min(max(request.playback_speed, MIN_SPEED), MAX_SPEED)  # of a NaN, the least
+        speed = min(max(request.playback_speed, MIN_SPEED), MAX_SPEED)  # NaN becomes the minimum
         is_paused = request.playback_command == PlaybackCommand.Pause
         self.player.control(is_paused=is_paused, rate=speed, position_ns=request.seek_time)
         self._send_state()
         status = PlaybackStatus.Paused if is_paused else PlaybackStatus.Playing
-        # A jump is reported once it is done.
+        # A jump is reported when it is complete.
         return PlaybackState(status, self.player.position_ns, speed, did_seek=False, request_id=request.request_id)
 
     def _send_state_periodically(self) -> None:
@@ -154,7 +154,7 @@ class RecordingView(ServerListener):
         self.relay.send_all(_STATE.pack(_STATE_OPCODE, status, position_ns, self.player.rate, did_seek, 0))
 
     def _on_jump(self, position_ns: int) -> None:
-        """Show the moment that was jumped to: the last message of each topic. In the thread that plays."""
+        """Show the target of a jump: the last message of each topic. On the thread that plays."""
         for feed in self._feeds.values():
             feed.last = None
         self._send_state(did_seek=True)
@@ -175,12 +175,12 @@ class RecordingView(ServerListener):
         with self._reading:
             if self._events is None:
                 self._events = []
-                with contextlib.suppress(BagError), Bag(self._bag.path) as bag:  # one reader is in use by the player
+                with contextlib.suppress(BagError), Bag(self._bag.path) as bag:  # the player uses another reader
                     self._events = events(bag)
         return {**self._span(), "events": [{**asdict(event), "time_ns": str(event.time_ns)} for event in self._events]}
 
     def _history_document(self, topic: str) -> Any:
-        """Return what the recording has of a topic, thinned out; all of it is read once."""
+        """Return the thinned history of a topic. The whole bag is read once."""
         with self._reading:
             if self._history is None:
                 self._history = self._read_history()
@@ -193,7 +193,7 @@ class RecordingView(ServerListener):
     def _read_history(self) -> dict[str, dict[int, tuple[int, bytes]]]:
         found: dict[str, dict[int, tuple[int, bytes]]] = {}
         part_ns = (self._bag.end_ns - self._bag.start_ns) // HISTORY_PARTS + 1
-        with contextlib.suppress(BagError), Bag(self._bag.path) as bag:  # one reader is in use by the player
+        with contextlib.suppress(BagError), Bag(self._bag.path) as bag:  # the player uses another reader
             for message in bag.messages([topic for topic in self._feeds if topic.type_name not in BULKY_TYPES]):
                 if len(message.data) <= HISTORY_BYTES:
                     part = (message.time_ns - self._bag.start_ns) // part_ns
@@ -212,7 +212,7 @@ class RecordingView(ServerListener):
 
 
 def _models(bag: Bag) -> Iterator[tuple[str, str]]:
-    """Yield the models of vehicles whose bridges were recorded without: topic and description."""
+    """Yield missing models of vehicles with recorded bridges: topic and description."""
     names = {topic.name for topic in bag.topics}
     bridges = {match[1]: match[2] for name in names if (match := _BRIDGE_TOPIC.fullmatch(name))}
     for namespace, bridge in bridges.items():
@@ -232,7 +232,7 @@ def _schema(bag: Bag, topic: BagTopic) -> Schema | None:
         try:
             installed = message_text(topic.type_name)
         except UnknownTypeError as error:
-            print(f"'{topic.name}' is left out: {error}", flush=True)
+            print(f"Skipped '{topic.name}': {error}", flush=True)
             return None
         text, encoding = installed.text, installed.encoding
     return Schema(name=topic.type_name, encoding=encoding, data=text.encode())
@@ -253,7 +253,7 @@ def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
         signal.signal(number, lambda *_: view.player.stop())
     addresses = links(access, view.port)
     if port not in (0, view.port):
-        print(f"Port {port} is taken, by another page perhaps: this page is on port {view.port}.", flush=True)
+        print(f"Port {port} is in use, perhaps by another page. This page is on port {view.port}.", flush=True)
     for address in addresses:
         print(f"Open in a browser: {address}", flush=True)
     if access.secret:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Viewers: each has a connection of its own to the Foxglove server, and an outbox for what it subscribes to.
+"""Relay: connects each viewer to the Foxglove server, with an outbox for its subscriptions.
 
-The Foxglove server says which topics and services there are, and calls services. Messages of topics do not go through
-it: it would queue them by number, however large they are.
+The Foxglove server announces topics and services, and calls services. Messages of topics bypass it, because it queues
+them by number, of any size.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from drone_bridge.wire.json_numbers import whole_number
 
 MAX_VIEWERS = 24
 ROOM_PERIOD_S = 0.1
-"""After which a viewer may have room for what the Foxglove server says."""
+"""Retry interval for messages of the Foxglove server without room in the outbox, s."""
 _WARNING, _ERROR = 1, 2  # levels of a status message in Foxglove's protocol
 _MAX_ID = 2**32 - 1
-# For viewers that may only look: what the server announces and what else it sends; what may be requested, as text and
-# binary.
+# For viewers that may not make changes: permitted announcements and other messages of the server, and permitted
+# requests, as text and binary.
 _CAPABILITIES = {"connectionGraph", "playbackControl", "time"}
 _UNHEARD = {"advertiseServices", "unadvertiseServices"}
 _ASKED = {"subscribeConnectionGraph", "unsubscribeConnectionGraph"}
@@ -41,7 +41,7 @@ async def _at_once() -> None:
 
 
 class Relay:
-    """Sends viewers what they subscribe to, at the pace that each of them can take."""
+    """Sends viewers their subscriptions, at the pace of each viewer."""
 
     def __init__(
         self,
@@ -53,12 +53,12 @@ class Relay:
         """Prepare to connect viewers to the Foxglove server.
 
         Args:
-            host: where the Foxglove server listens.
-            port: of the Foxglove server.
-            on_subscribed: called in the event loop with the numbers of a viewer and of a channel, and whether it
-                subscribes or no longer does.
-            followed: returns when what viewers have requested so far is done: until then, a viewer's next request waits
-                in its socket, so that nobody fills our memory with requests.
+            host: address of the Foxglove server.
+            port: port of the Foxglove server.
+            on_subscribed: callback on the event loop with the numbers of a viewer and a channel, and whether it
+                subscribes or unsubscribes.
+            followed: waits until earlier requests of viewers are done. Until then, a viewer's next request stays in its
+                socket, so that memory is limited.
         """
         self._address = f"ws://{host}:{port}"
         self._on_subscribed = on_subscribed
@@ -68,35 +68,35 @@ class Relay:
 
     @property
     def has_viewers(self) -> bool:
-        """Whether anybody looks."""
+        """Whether a viewer is connected."""
         return bool(self._outboxes)
 
     def publish(self, channel: int, viewer: int | None, data: bytes, time_ns: int) -> None:
-        """Send a message of a topic to one viewer, or to all who subscribe to it. From any thread."""
+        """Send a message of a topic to one viewer, or to all that subscribe to it. Thread-safe."""
         for number, outbox in list(self._outboxes.items()):
             if viewer is None or viewer == number:
                 outbox.put(channel, data, time_ns)
 
     def send_all(self, content: str | bytes) -> None:
-        """Send what the Foxglove server itself would say to all viewers. From any thread."""
+        """Send a message to all viewers on behalf of the Foxglove server. Thread-safe."""
         for outbox in list(self._outboxes.values()):
             outbox.put_control(content)
 
     def refuse(self, viewer: int, channel: int) -> None:
-        """Tell a viewer that there is no such channel, or no longer. From any thread."""
+        """Report an unknown or removed channel to a viewer. Thread-safe."""
         if outbox := self._outboxes.get(viewer):
             outbox.withdraw(channel)
             outbox.put_control(_status(_ERROR, f"Unknown channel ID: {channel}"))
 
     def withdraw(self, channel: int) -> None:
-        """End all subscriptions to a channel. From any thread."""
+        """End all subscriptions to a channel. Thread-safe."""
         for outbox in list(self._outboxes.values()):
             outbox.withdraw(channel)
 
     async def __call__(self, viewer: ServerConnection, may_change: bool) -> None:
-        """Serve a viewer until either side leaves. Who may not change anything does not even hear how."""
+        """Serve a viewer until either side disconnects. Viewers without permission are not told about changes."""
         if len(self._outboxes) >= MAX_VIEWERS:
-            await viewer.close(CloseCode.TRY_AGAIN_LATER, f"{MAX_VIEWERS} viewers are looking already.")
+            await viewer.close(CloseCode.TRY_AGAIN_LATER, f"The limit of {MAX_VIEWERS} viewers is reached.")
             return
         loop = asyncio.get_running_loop()
         filled = asyncio.Event()
@@ -123,7 +123,7 @@ class Relay:
                 self._on_subscribed(number, channel, False)
 
     async def _serve(self, *work: Any) -> None:
-        """Do all the work of a viewer at the same time, until any of it ends."""
+        """Run all tasks of a viewer concurrently, until one of them ends."""
         tasks = [asyncio.ensure_future(each) for each in work]
         done, rest = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in rest:
@@ -144,7 +144,7 @@ class Relay:
             await filled.wait()
             filled.clear()
             while frame := outbox.pop():
-                # Waits while the viewer's socket is full.
+                # waits while the viewer's socket is full
                 await viewer.send(frame.fragments() if frame.is_large else frame.content())
 
     async def _take_from_viewer(
@@ -157,13 +157,13 @@ class Relay:
                 await server.send(frame)
             else:
                 outbox.put_control(_status(_ERROR, VIEW_ONLY))
-            # Messages and calls of services have bounds of their own. What a viewer who leaves has requested is not
-            # waited for: when this node ends, nothing is followed any more.
+            # Messages and service calls have their own limits. Requests of a disconnected viewer are not awaited: when
+            # this node ends, nothing handles them any more.
             if isinstance(frame, str) and viewer.state is State.OPEN:
                 await self._followed()
 
     def _subscribe(self, frame: str, viewer: int, outbox: Outbox) -> bool:
-        """Follow a request to subscribe or unsubscribe. Anything else is left to the server to answer or refuse."""
+        """Handle a request to subscribe or unsubscribe. Other requests are left to the server."""
         if "ubscribe" not in frame:
             return False
         try:
@@ -188,7 +188,7 @@ class Relay:
 
 
 def _for_looking(frame: str | bytes) -> str | bytes | None:
-    """Return what the server says to a viewer who may only look, if anything."""
+    """Filter the server's messages for a viewer that may not make changes."""
     if isinstance(frame, bytes):
         return frame
     said = json.loads(frame)
@@ -198,7 +198,7 @@ def _for_looking(frame: str | bytes) -> str | bytes | None:
 
 
 def _only_looks(frame: str | bytes) -> bool:
-    """Return whether what a viewer asks for changes nothing."""
+    """Return whether a viewer's request changes nothing."""
     if isinstance(frame, bytes):
         return frame[:1] == _PLAYBACK_CONTROL
     try:

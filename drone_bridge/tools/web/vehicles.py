@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which vehicles can be steered, and along which axes."""
+"""Vehicles that can be steered, and their axes."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
@@ -8,56 +8,56 @@ from drone_bridge.kind import Emergency, ProtocolKind, kinds
 
 COMMAND_TOPIC = "cmd_vel_stamped"
 COMMAND_TYPE = "geometry_msgs/msg/TwistStamped"
-#: Where a node of ours takes the commands of a person at a stick, and what keeps its vehicle neutral: see hold.py.
+#: Suffix of a node's topic for stick commands, with neutral hold, see hold.py.
 HELM_TOPIC, HOLD_SERVICE, HOLD_TYPE = "helm", "hold", "std_srvs/srv/SetBool"
-#: Where it reports whether it is held, and takes the wish that it be: see hold.py.
+#: Suffixes of the topics for hold reports and wishes, see hold.py.
 STATUS_TOPIC, STATUS_TYPE, WISH_TOPIC = "hold_status", "drone_bridge/msg/HoldStatus", "hold_wish"
-#: The same of nodes without such reports.
+#: The same for nodes without such reports.
 HELD_TOPIC, HELD_TYPE = "held", "std_msgs/msg/Bool"
-#: What begins the last part of a name on which a vehicle is commanded.
+#: Prefix of the last part of a command topic's name.
 COMMANDS = "cmd_"
 AXES = ("x", "y", "z", "yaw")
-#: Of the bridges' vehicles that do not have all of them, by what they look like.
+#: Axes of the bridges' vehicles that do not have all of them, by model.
 AXES_OF = {"rover": ("x", "yaw")}
 
 
 @dataclass(frozen=True, slots=True)
 class Vehicle:
-    """Something that follows velocities."""
+    """Vehicle that follows velocities."""
 
     topic: str
-    """Where it takes commands, as TwistStamped in its own frame."""
+    """Topic of its commands, a TwistStamped in its own frame."""
     node: str
-    """The node that takes them."""
+    """Node that subscribes to them."""
     targets: tuple[str, ...] = ()
-    """Where the helm's commands go: a topic for helms of each node that has one, and `topic` for any other."""
+    """Topics for commands of the helm: a helm topic of each node that has one, else `topic`."""
     holds: tuple[str, ...] = ()
-    """The services that hold it; a vehicle without any follows the next one who commands it when the helm ends."""
+    """Services that hold it. Without any, it follows the next commander when the helm ends."""
     reporters: tuple[str, ...] = ()
-    """The full names of its nodes, if all that hold it report that and take wishes."""
+    """Full names of its nodes, if all of them report holds and accept wishes."""
     held: str = ""
-    """The topic that says whether it is held, of a vehicle without such reports."""
+    """Topic with the state of hold, of a vehicle without such reports."""
     commanders: tuple[str, ...] = ()
-    """The nodes that publish commands for it, but for this one."""
+    """Other nodes that publish commands for it."""
     goal: str = ""
-    """The action or topic that takes goals for it, where somebody does."""
+    """Action or topic that accepts its goals, or ""."""
     emergencies: Mapping[str, Emergency] = field(default_factory=dict)
-    """What ends its flight there and then, by service."""
+    """Its emergencies, by service."""
 
     @property
     def name(self) -> str:
-        """Its namespace, or what the node bridges where it has none."""
+        """Namespace, or the bridged protocol without one."""
         return self.topic.rpartition("/")[0].strip("/") or self.node.removesuffix("_bridge")
 
     @property
     def model(self) -> str:
-        """What it looks like, where it is one of the bridges'."""
+        """Model, if it is one of the bridges' vehicles."""
         kind = _kind_of(self.node)
         return kind.model if kind else ""
 
     @property
     def title(self) -> str:
-        """What its owner calls it, where it is one of the bridges'."""
+        """Owner's name for it, if it is one of the bridges' vehicles."""
         kind = _kind_of(self.node)
         return kind.title if kind else ""
 
@@ -69,12 +69,12 @@ class Vehicle:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Those that it has, of AXES: forward, left, up, turning left."""
+        """Its axes, of AXES: forward, left, up, turning left."""
         return AXES_OF.get(self.model, AXES)
 
 
 def emergencies_of(nodes: Mapping[str, str], services: Container[str]) -> dict[str, Emergency]:
-    """Return what ends the flight of a vehicle whose nodes have these full names: names, of the services that exist."""
+    """Return the emergencies of a vehicle whose nodes have these full names, for the services that exist."""
     found: dict[str, Emergency] = {}
     for full_name, name in sorted(nodes.items()):
         kind = _kind_of(name)
@@ -84,5 +84,5 @@ def emergencies_of(nodes: Mapping[str, str], services: Container[str]) -> dict[s
 
 
 def _kind_of(node: str) -> ProtocolKind | None:
-    """Return the protocol that a node bridges, by its name."""
+    """Return the protocol of a bridge by its name."""
     return kinds().get(node.removesuffix("_bridge"))
