@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs under measurement: start them, watch them from outside, and stop them cleanly."""
+"""Child processes of benchmarks: start, monitor from outside, and stop them."""
 
 import contextlib
 import os
@@ -15,23 +15,24 @@ from pathlib import Path
 from drone_bridge.tools.demo.composition import confinement
 
 STOP_TIMEOUT_S = 5.0
-END_TIMEOUT_S = 1.0  # from the end of a connection to that of its program
-_CPU_CLOCK_OF_A_PROCESS = 2  # CPUCLOCK_SCHED: how Linux numbers the CPU clocks of other processes
+END_TIMEOUT_S = 1.0  # timeout from the end of a connection to that of its program
+_CPU_CLOCK_OF_A_PROCESS = 2  # CPUCLOCK_SCHED: Linux's number for the CPU clocks of other processes
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def cpu_s(pid: int) -> float:
-    """Return the seconds of processor time that all threads of a process have used."""
+    """Return the CPU time of all threads of a process, s."""
     return time.clock_gettime((~pid << 3) | _CPU_CLOCK_OF_A_PROCESS)
 
 
-#: For glibc's malloc. By default it may return memory to the system after each image and then take a page fault for
-#: each page of the next one, depending on what was allocated since. A subscriber in Python gets images later by half.
+#: Environment for glibc's malloc. By default it may return memory to the system after each image and then take a page
+#: fault for each page of the next one, depending on earlier allocations. It delays images in a Python subscriber by
+#: half.
 KEEP_FREED_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}  # bytes
 
 
 class ChildError(Exception):
-    """A program failed; the text ends with its last lines on standard error."""
+    """A program failed. The text ends with its last lines on standard error."""
 
 
 def heed_signals() -> None:
@@ -45,7 +46,7 @@ def heed_signals() -> None:
 
 
 class Child:
-    """A child process. `lines` is its output so far; `ask` writes to its input."""
+    """Child process. `lines` is its output so far; `ask` writes to its input."""
 
     def __init__(
         self,
@@ -55,11 +56,11 @@ class Child:
         scratch: Path,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it in the ROS domain, with more environment variables; its own logs go to the folder `scratch`."""
+        """Start it in the ROS domain, with additional environment variables. Its logs go to the folder `scratch`."""
         self.name = name
         self.lines: list[str] = []
-        self.may_fail = False  # its exit status does not matter when it is stopped
-        self._printed = threading.Condition()  # at each line, and at the end of output
+        self.may_fail = False  # ignore its exit status when it is stopped
+        self._printed = threading.Condition()  # notified at each line, and at the end of output
         self._has_ended = False
         self._errors = tempfile.TemporaryFile(dir=scratch)  # noqa: SIM115 -- closed with the object
         variables = {
@@ -70,10 +71,10 @@ class Child:
             "PYTHONUNBUFFERED": "1",
             **(environment or {}),
         }
-        # Modules are compiled once, as in an installed package, not at each start.
+        # Modules are compiled once, as in an installed package, instead of at each start.
         variables.pop("PYTHONDONTWRITEBYTECODE", None)
         heed_signals()
-        # In a session of its own, so that Ctrl-C reaches it through `stop` alone.
+        # In its own session, so that only `stop` forwards Ctrl-C.
         self._process = subprocess.Popen(
             command,
             env=variables,
@@ -92,11 +93,11 @@ class Child:
 
     @property
     def has_spoken(self) -> bool:
-        """Whether it has printed anything, or has ended."""
+        """Whether it has printed anything, or has exited."""
         return bool(self.lines) or self._has_ended
 
     def ask(self, line: str) -> int:
-        """Write a line to its input; return the number of the output line that will answer it."""
+        """Write a line to its input; return the number of the output line with the reply."""
         assert self._process.stdin
         number = len(self.lines)
         try:
@@ -107,7 +108,7 @@ class Child:
         return number
 
     def wait_for_line(self, number: int, timeout_s: float) -> str:
-        """Wait for a line of output, counted from 0, and return it. Raises ChildError at the time-out."""
+        """Wait for a line of output, counted from 0, and return it. Raises ChildError at the timeout."""
         with self._printed:
             self._printed.wait_for(lambda: len(self.lines) > number or self._has_ended, timeout_s)
         if len(self.lines) > number:
@@ -116,27 +117,27 @@ class Child:
         raise ChildError(f"The {self.name} printed nothing for {timeout_s:g} s.{self._last_errors()}")
 
     def cpu_s(self) -> float:
-        """Return the seconds of processor time that all its threads have used."""
+        """Return the CPU time of all its threads, s."""
         return cpu_s(self._process.pid)
 
     def resident_bytes(self) -> int:
         return int(Path(f"/proc/{self._process.pid}/statm").read_text().split()[1]) * _PAGE_BYTES
 
     def private_bytes(self) -> int:
-        """Return the resident memory that it shares with no other process."""
+        """Return its resident memory that is not shared with other processes."""
         lines = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text().splitlines()
         return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
 
     def check(self) -> None:
-        """Raise ChildError when it has exited, or does within END_TIMEOUT_S."""
+        """Raise ChildError if it has exited, or exits within END_TIMEOUT_S."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(END_TIMEOUT_S)
             raise ChildError(
-                f"The {self.name} ended by itself with status {self._process.returncode}.{self._last_errors()}"
+                f"The {self.name} exited unexpectedly with status {self._process.returncode}.{self._last_errors()}"
             )
 
     def stop(self) -> None:
-        """Stop it with SIGINT, then SIGTERM, then SIGKILL, and wait. Raises ChildError when it failed."""
+        """Stop it with SIGINT, then SIGTERM, then SIGKILL, and wait. Raises ChildError if it failed."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if self._process.poll() is None:
                 self._process.send_signal(number)
@@ -149,7 +150,7 @@ class Child:
             self._process.wait()
         self._reader.join()
         if self._process.returncode and not self.may_fail:
-            raise ChildError(f"The {self.name} ended with status {self._process.returncode}.{self._last_errors()}")
+            raise ChildError(f"The {self.name} exited with status {self._process.returncode}.{self._last_errors()}")
 
     def _read(self) -> None:
         assert self._process.stdout

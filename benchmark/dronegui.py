@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare dronegui_bridge with the least that a bare script can do: python benchmark/dronegui.py (see README.md)."""
+"""Compare dronegui_bridge with a minimal script: python benchmark/dronegui.py (see README.md)."""
 
 import sys
 

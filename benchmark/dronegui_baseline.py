@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that a script between a GUI and ROS 2 can do: what the bridge is compared with.
+"""Baseline for dronegui_bridge: a minimal script between a GUI and ROS 2.
 
-It sends the newest velocity as shares at 20 Hz, holds take_off down when that is asked for, and publishes navdata.
-Nothing is checked or counted, nothing ends a command, and no velocity is held by feedback.
+It sends the newest velocity as shares at 20 Hz, holds take_off down on request, and publishes navdata. It does not
+check or count anything, has no command timeout, and does not control velocity by feedback.
 """
 
 import argparse
@@ -38,7 +38,7 @@ DRAG = 0.3  # tilt per m/s, about
 
 
 class Baseline:
-    """Sends controls, and publishes navdata. Messages are made once and refilled each time."""
+    """Sends controls, and publishes navdata. Messages are created once and refilled."""
 
     def __init__(self, node: Node, gui: socket.socket) -> None:
         self._gui = gui
@@ -185,7 +185,7 @@ def main() -> int:
         while True:
             if (now_s := time.monotonic()) >= due_s:
                 due_s += PERIOD_S
-                with contextlib.suppress(ConnectionRefusedError):  # the GUI is not there yet
+                with contextlib.suppress(ConnectionRefusedError):  # the GUI has not started yet
                     baseline.send()
             if select.select([navdata], [], [], max(0.0, due_s - now_s))[0]:
                 baseline.take(navdata.recv(65536))

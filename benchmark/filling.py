@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the bare scripts fill messages: coordinates, and rotations of three angles."""
+"""Filling of messages in the bare scripts: coordinates, and rotations of three angles."""
 
 import math
 

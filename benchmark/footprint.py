@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each idle bridge and the page cost, compared with a bare rclpy node: python benchmark/footprint.py.
+"""Cost of each idle bridge and the page, compared with a bare rclpy node: python benchmark/footprint.py.
 
-Memory, the time to start, and CPU at rest; see README.md.
+It measures memory, start time, and CPU at rest; see README.md.
 """
 
 import argparse
@@ -31,10 +31,10 @@ SETTLE_S = 1.0  # for background work after the start, such as discovery
 REST_S = 5.0  # after that
 PROTOCOLS = tuple(kinds())
 WEB = "web"
-#: What a bridge may cost beyond the bare node.
+#: Limits of a bridge's cost beyond the bare node.
 MAX_MEBIBYTES = 8.0
 MAX_START_S = 0.15
-#: Of one core at rest, of a bridge that sends nothing then, and of the page without viewers.
+#: CPU limits at rest, % of one core, of a bridge that sends nothing, and of the page without viewers.
 MAX_REST_PERCENT, MAX_REST_OF_WEB_PERCENT = 0.1, 0.25
 
 
@@ -50,7 +50,7 @@ class Footprint:
 
 
 def programs() -> dict[str, str]:
-    """Return what each bridge's executable and that of the page run, and the bare node."""
+    """Return the program of each bridge's executable and of the page, and the bare node."""
     setup = ConfigParser()
     setup.read(HERE.parent / "setup.cfg")
     executables = dict(
@@ -62,7 +62,7 @@ def programs() -> dict[str, str]:
 
 
 def measure(name: str, program: str, scratch: Path) -> Footprint:
-    """Start a program, let it settle, look at its memory, and stop it."""
+    """Start a program, let it settle, measure its memory, and stop it."""
     arguments = ["--ros-args", "-p", f"port:={free_port()}", "-p", "host:=127.0.0.1"] if ":" in program else []
     command = script_command("footprint_subject.py", repr(time.monotonic()), program, *arguments)
     child = Child(name, command, random.choice(DOMAINS), scratch)
@@ -80,7 +80,7 @@ def measure(name: str, program: str, scratch: Path) -> Footprint:
 
 
 def measure_all(scratch: Path) -> dict[str, tuple[Footprint, Footprint]]:
-    """Measure each bridge, and with it a node that has the same topics and services; and the bare node."""
+    """Measure each bridge with a node that has the same topics and services; and the bare node."""
     measured = {}
     for name, program in programs().items():
         footprint = measure(name, program, scratch)
@@ -90,7 +90,7 @@ def measure_all(scratch: Path) -> dict[str, tuple[Footprint, Footprint]]:
 
 
 def render(rounds: list[dict[str, tuple[Footprint, Footprint]]]) -> str:
-    """Return the table: medians, and what was more than the bare node took in the same round."""
+    """Return the table: medians, and the differences to the bare node in the same round."""
     head = ("", "resident (MiB)", "more", "", "more than its interface", "private (MiB)", "start (s)", "later", "")
     rows = [(*head, "CPU at rest (%)", "more", "")]
     for name in rounds[0]:
@@ -122,9 +122,9 @@ def render(rounds: list[dict[str, tuple[Footprint, Footprint]]]) -> str:
 
 
 def main() -> int:
-    """Measure all, in turns, and print the table."""
+    """Measure all programs in turns, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="how often each program is started (default 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="number of starts of each program (default 5)")
     options = parser.parse_args()
     rounds: list[dict[str, tuple[Footprint, Footprint]]] = []
     try:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge that reports when it has started, or an empty node to compare it with.
+"""Subject of footprint.py: a bridge that reports its start, or an empty node for comparison.
 
-Prints the seconds from the given time of CLOCK_MONOTONIC until the node was ready to spin. A bridge also prints its
-interface as one line of JSON, from which a lifecycle node with the same topics and services, and nothing behind them,
-can be made. Then it runs until SIGINT.
+It prints the seconds from the given time of CLOCK_MONOTONIC until the node was ready to spin. A bridge also prints its
+interface as one line of JSON, from which a lifecycle node with the same topics and services, without functions, can be
+created. It runs until SIGINT.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def _run_node(program: str, say: Callable[[], None]) -> int:
 
 
 def _node_with(interface: dict[str, list[list[str]]]) -> Any:
-    """Return a lifecycle node with this interface that does nothing."""
+    """Return a lifecycle node with this interface, without functions."""
     from rclpy.lifecycle import LifecycleNode
 
     node = LifecycleNode("without_a_program")
@@ -60,7 +60,7 @@ def _node_with(interface: dict[str, list[list[str]]]) -> Any:
 
 
 def _interface(node: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return a node's own topics and services, without those of every lifecycle node."""
+    """Return a node's own topics and services, without those of each lifecycle node."""
     kinds = {
         "publishers": [(publisher.msg_type, publisher.topic_name) for publisher in node.publishers],
         "subscriptions": [(subscription.msg_type, subscription.topic_name) for subscription in node.subscriptions],
@@ -78,7 +78,7 @@ def _type(name: str) -> Any:
 
 
 def _run_bridge(program: str, say: Callable[[], None]) -> int:
-    gc.disable()  # until all is imported, as executables do (cmake/write_executables.py)
+    gc.disable()  # until all modules are imported, as executables do (cmake/write_executables.py)
     from drone_bridge.ros import program as programs
 
     executor_of = programs.executor_of

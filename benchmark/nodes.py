@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts with a ROS node in them have in common."""
+"""Shared code of scripts with a ROS node."""
 
 import contextlib
 import signal
@@ -18,10 +18,10 @@ from rclpy.publisher import Publisher
 def ros(*, is_interrupted: bool = False) -> Iterator[None]:
     """Initialize ROS, and shut it down at SIGINT.
 
-    `is_interrupted`: SIGINT also raises KeyboardInterrupt, for a main thread that does not just spin. An executor must
-    not be interrupted: it may be busy with a message.
+    `is_interrupted`: SIGINT also raises KeyboardInterrupt, for a main thread that does not only spin. An executor must
+    not be interrupted while it handles a message.
     """
-    # Before rclpy adds its own. Background programs of a shell start with SIGINT ignored.
+    # Before rclpy's handler. Background programs of a shell start with SIGINT ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler if is_interrupted else lambda *_: None)
     rclpy.init()
     try:
@@ -38,7 +38,7 @@ def spin(node: Node) -> None:
     with contextlib.suppress(ExternalShutdownException):
         try:
             executor.spin()
-        except rclpy_implementation.RCLError:  # of a context that ended meanwhile
+        except rclpy_implementation.RCLError:  # the context has ended meanwhile
             if rclpy.ok():
                 raise
 
@@ -50,7 +50,7 @@ def spin_in_a_thread(node: Node) -> None:
 
 def publish(publisher: "Publisher[Any]", message: Any) -> None:
     """Publish, ignoring errors of the middleware."""
-    try:  # noqa: SIM105 -- a context manager is not free
+    try:  # noqa: SIM105 -- a context manager costs time
         publisher.publish(message)
     except rclpy_implementation.RCLError:
         pass  # the queue of a stalled subscriber is full

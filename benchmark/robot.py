@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare robot_bridge with the least that a bare script can do: python benchmark/robot.py (see README.md)."""
+"""Compare robot_bridge with a minimal script: python benchmark/robot.py (see README.md)."""
 
 import sys
 

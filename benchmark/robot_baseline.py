@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that a script between a robot and ROS 2 can do: what the bridge is compared with.
+"""Baseline for robot_bridge: a minimal script between a robot and ROS 2.
 
 It binds the first skid steer, keeps the connection alive, sends it each velocity, publishes readings, and integrates
-the commanded velocity. Nothing is checked or counted, nothing ends a command, and the lists are not published.
+the commanded velocity. It does not check or count anything, has no command timeout, and does not publish the lists.
 """
 
 import argparse
@@ -37,13 +37,13 @@ SEPARATION, MAX_SPEED, FULL_SPEED = 0.5, 1.0, 2048
 
 
 class Baseline:
-    """Publishes what a robot says. Messages are made once and refilled each time."""
+    """Publishes a robot's reports. Messages are created once and refilled."""
 
     def __init__(self, node: Node, robot: socket.socket) -> None:
         self._node, self._robot = node, robot
         self._clock = node.get_clock()
         self._skid_steer = -1  # before it is bound
-        self._sensors: list[tuple[Any, Any, Callable[[Any, int], None]]] = []  # publisher, message, how it is filled
+        self._sensors: list[tuple[Any, Any, Callable[[Any, int], None]]] = []  # publisher, message, fill function
         self._velocity = (0.0, 0.0)
         self._pose = (0.0, 0.0, 0.0)
         self._odometry_publisher = node.create_publisher(Odometry, "odom", 10)
@@ -147,7 +147,7 @@ def _fill_pwm(message: SensorValue, value: int) -> None:
 
 
 def converse(robot: socket.socket, baseline: Baseline) -> None:
-    """Serve one robot until it closes."""
+    """Serve one robot until it closes the connection."""
     buffer = b""
     due_s, is_alive_due = time.monotonic(), False
     while True:
@@ -171,7 +171,7 @@ def converse(robot: socket.socket, baseline: Baseline) -> None:
 
 
 def connect(port: int) -> socket.socket:
-    """Return a connection to the robot, as soon as it is there."""
+    """Return a connection to the robot, once it listens."""
     while True:
         with contextlib.suppress(ConnectionError):
             robot = socket.create_connection(("127.0.0.1", port))

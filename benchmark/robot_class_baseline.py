@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that a node between a Pioneer and ROS 2 can do: what the bridge is compared with.
+"""Baseline for the bridge of a robot in one class: a minimal node between a Pioneer and ROS 2.
 
 It greets the robot, sends it the newest velocity 20 times per second, neutral once that is older than 0.5 s, and
-publishes each state. Nothing is limited, checked or counted, and a lost connection ends it.
+publishes each state. It does not limit, check or count anything, and it exits when the connection is lost.
 """
 
 import argparse
@@ -31,7 +31,7 @@ PERIOD_S, TIMEOUT_S = 0.05, 0.5
 
 
 class Baseline:
-    """Publishes what a robot reports. Messages are made once and refilled each time."""
+    """Publishes a robot's reports. Messages are created once and refilled."""
 
     def __init__(self, node: Node, robot: socket.socket) -> None:
         self._robot, self._clock = robot, node.get_clock()
@@ -84,7 +84,7 @@ class Baseline:
 
 
 def converse(robot: socket.socket, baseline: Baseline) -> None:
-    """Serve one robot until it closes."""
+    """Serve one robot until it closes the connection."""
     buffer, due_s = b"", time.monotonic()
     while True:
         now_s = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rounds in which both sides are measured in turns, and the common main program of the benchmarks."""
+"""Rounds with alternating measurements of both sides, and the common main program of the benchmarks."""
 
 import argparse
 import contextlib
@@ -18,7 +18,7 @@ from domains import DOMAINS
 from system import Measurement, Place, System
 from table import BASELINE, BRIDGE, Samples
 
-TURNS = 4  # each measurement of a round is cut into so many, the two sides alternating
+TURNS = 4  # parts of each measurement in a round, alternating between the sides
 
 SystemT = TypeVar("SystemT", bound=System)
 
@@ -38,7 +38,7 @@ def systems(make: Callable[[str, Place], SystemT], sides: list[str]) -> Iterator
 def take_turns(
     pair: list[SystemT], measure: Callable[[SystemT, Measurement, float], None], seconds: float
 ) -> dict[str, Measurement]:
-    """Measure both sides for so long each, changing from one to the other and back several times."""
+    """Measure both sides for the given time each, alternating several times."""
     measurements = {system.side: system.begin() for system in pair}
     for turn in range(TURNS):
         for system in pair if turn % 2 == 0 else reversed(pair):
@@ -47,9 +47,9 @@ def take_turns(
 
 
 def make_parser(description: str | None, seconds: float = 2.0) -> argparse.ArgumentParser:
-    """Return the options that all benchmarks have; `seconds` is the default length of a measurement."""
+    """Return the common options of benchmarks; `seconds` is the default length of a measurement."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--rounds", type=int, default=5, help="how often both sides are measured (default 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="number of measurements of both sides (default 5)")
     parser.add_argument(
         "--seconds", type=float, default=seconds, help=f"length of one measurement (default {seconds:g})"
     )
@@ -88,7 +88,7 @@ def run(
 
 
 def _describe(options: argparse.Namespace) -> str:
-    """Return how it was measured."""
+    """Return a description of the measurement."""
     return (
         f"{options.rounds} interleaved rounds of {options.seconds:g} s per measurement, on {os.cpu_count()} cores of "
         f"{platform.machine()}, Python {platform.python_version()}.\n"

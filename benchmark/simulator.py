@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare simulator_bridge with the least that a bare script can do: python benchmark/simulator.py (see README.md)."""
+"""Compare simulator_bridge with a minimal script: python benchmark/simulator.py (see README.md)."""
 
 import json
 import math
@@ -23,7 +23,7 @@ CALLS_PER_SECOND = Metric("service calls/s, no streams", 0, at_least=0.9)
 
 LOAD = f"{ENTITIES} entities, 5 attributes"
 ON_THE_WIRE = "request_round_trip_ms"  # in the bridge's /diagnostics
-BURST = 100  # steps, of which the last has to arrive before the next burst begins
+BURST = 100  # steps, of which the last must arrive before the next burst begins
 BURST_TIMEOUT_S = 20.0
 WARM_UP_S = 0.3
 CALLS_TIMEOUT_S = 20.0
@@ -44,7 +44,7 @@ class SimulatorSystem(System):
         super().__init__(side, place, make_command(self._peer.port, namespace), helpers)
 
     def warm_up(self) -> None:
-        """Send steps until all topics have arrived, and some more; call the service until it answers."""
+        """Send steps until all topics have arrived, and some more; call the service until it responds."""
         with self.explained():
             for _ in ticks(round(READY_TIMEOUT_S * RATE_HZ), RATE_HZ):
                 self._peer.step()
@@ -60,7 +60,7 @@ class SimulatorSystem(System):
             self._call(WARM_UP_S)
 
     def unpaced(self, measurement: Measurement, seconds: float) -> None:
-        """Send steps as fast as they are taken, until the last one has arrived."""
+        """Send steps as fast as they are read, until the last one has arrived."""
         subscriber = self.helpers["subscriber"]
         with self.turn(measurement):
             end_s = time.monotonic() + seconds
@@ -79,7 +79,7 @@ class SimulatorSystem(System):
                 measurement.items += ENTITIES
 
     def call(self, measurement: Measurement, seconds: float) -> None:
-        """Call a service, each time as soon as it is answered, while nothing is streamed."""
+        """Call a service repeatedly, without pauses, while nothing is streamed."""
         with self.turn(measurement):
             measurement.round_trips_s += self._call(seconds)
         measurement.items = len(measurement.round_trips_s)
@@ -92,7 +92,7 @@ class SimulatorSystem(System):
         self._peer.close()
 
     def _call(self, seconds: float) -> list[float]:
-        """Call for so long; return how many seconds each call took."""
+        """Call for this time; return the duration of each call, s."""
         caller = self.helpers["caller"]
         question = caller.ask(str(seconds))
         answer: list[float] = json.loads(caller.wait_for_line(question, seconds + CALLS_TIMEOUT_S))
@@ -100,7 +100,7 @@ class SimulatorSystem(System):
 
 
 def measure_round(samples: Samples, on_the_wire_ms: list[float], seconds: float, sides: list[str]) -> None:
-    """One round."""
+    """Measure one round."""
     with systems(SimulatorSystem, sides) as pair:
         for system in pair:
             system.warm_up()
@@ -127,7 +127,7 @@ def main() -> int:
 
     def tell_round_trip() -> None:
         print(
-            "\nFrom sending a request to reading its answer, by the bridge's own diagnostics: "
+            "\nFrom sending a request to reading its response, by the bridge's own diagnostics: "
             f"{median(on_the_wire_ms):.2f} ms ({min(on_the_wire_ms):.2f}..{max(on_the_wire_ms):.2f})"
         )
 
@@ -136,7 +136,7 @@ def main() -> int:
 
 def _bridge(parameters: dict[str, object], port: int, namespace: str) -> list[str]:
     entities = "[" + ",".join(f"'{entity}'" for entity in OTHERS) + "]"
-    # Nothing is steered here, so the vehicle's principal axes need not be learned.
+    # Nothing is steered here, so the vehicle's principal axes are not needed.
     given = {"publish_clock": True, "body_to_model": "[1.0, 0.0, 0.0, 0.0]"}
     return bridge_command("simulator_bridge", namespace, port=port, entities=entities, **given, **parameters)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that a script between a simulator and ROS 2 can do: what the bridge is compared with.
+"""Baseline for simulator_bridge: a minimal script between a simulator and ROS 2.
 
 It requests the streams, unpacks the states with struct, converts them to ROS's axes and publishes them, and offers one
-service. Nothing is checked or counted, and it publishes with or without subscribers.
+service. It does not check or count anything, and it publishes with or without subscribers.
 """
 
 import argparse
@@ -41,7 +41,7 @@ Numbers = Sequence[float]
 
 
 class Baseline:
-    """Publishes states. Messages are made once and refilled each time."""
+    """Publishes states. Messages are created once and refilled."""
 
     def __init__(self, node: Node) -> None:
         self._odometry_publisher = node.create_publisher(Odometry, "odom", 10)
@@ -108,7 +108,7 @@ def fill_orientation(quaternion: Quaternion, w: float, x: float, y: float, z: fl
 
 
 def turned_back(orientation: Numbers, vector: Numbers) -> Numbers:
-    """Return a vector of the world in the axes of a body with this orientation: x forward, y left, z up."""
+    """Rotate a vector from the world to the axes of a body with this orientation: x forward, y left, z up."""
     w, x, y, z = orientation
     a, b, c = vector
     d, e, f = 2 * (c * y - b * z), 2 * (a * z - c * x), 2 * (b * x - a * y)
@@ -116,7 +116,7 @@ def turned_back(orientation: Numbers, vector: Numbers) -> Numbers:
 
 
 def messages(simulator: socket.socket) -> Iterator[tuple[int, bytes]]:
-    """Yield type and body of all that comes, until the simulator closes."""
+    """Yield type and body of each message, until the simulator closes the connection."""
     buffer = b""
     while data := simulator.recv(65536):
         buffer += data
@@ -139,7 +139,7 @@ def connect(port: int) -> socket.socket:
 
 
 def offer_reassure(node: Node, simulator: socket.socket) -> None:
-    """Offer a service that asks the simulator for an OK, in a thread that ends with ROS."""
+    """Offer a service that requests an OK from the simulator, on a thread that ends with ROS."""
 
     def reassure(_: SimulatorRequest.Request, response: SimulatorRequest.Response) -> SimulatorRequest.Response:
         simulator.sendall(REASSURE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls a service of a bridge again and again, each call as soon as the one before is answered.
+"""Calls a service of a bridge repeatedly, without pauses.
 
-For each line of standard input, which says for how many seconds, it prints a line of JSON with how many seconds each
-call took.
+For each line of standard input, which has the duration in seconds, it prints a line of JSON with the duration of each
+call, s.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def main() -> int:
         )
         for line in sys.stdin:
             if not client.wait_for_service(TIMEOUT_S):
-                raise TimeoutError("Nobody offers reassure.")
+                raise TimeoutError("No node offers reassure.")
             end_s = time.monotonic() + float(line)
             took_s = []
             while (began_s := time.monotonic()) < end_s:
@@ -42,7 +42,7 @@ def main() -> int:
                 executor.spin_until_future_complete(future, TIMEOUT_S)
                 answer = future.result()
                 if answer is None or not answer.success:
-                    raise RuntimeError(f"reassure was answered with {answer}.")
+                    raise RuntimeError(f"The response of reassure is {answer}.")
                 took_s.append(time.monotonic() - began_s)
             print(json.dumps(took_s), flush=True)
     return 0

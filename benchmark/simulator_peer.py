@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator in which nothing happens: it answers requests, and streams the same states repeatedly.
+"""Simulator without activity: it responds to requests, and streams the same states repeatedly.
 
-Every step carries the time at which it was sent, so that a receiver knows the age of a state.
+Each step has the time at which it was sent, so that a receiver knows the age of a state.
 """
 
 import contextlib
@@ -23,14 +23,13 @@ _STATE: dict[int, AttributeValue] = {
     Attribute.ANGULAR_VELOCITY: (0.01234, -0.02345, 0.03456),
     Attribute.CORPOREAL: True,
 }
-#: North is the moment of sending, s of CLOCK_MONOTONIC. East is 1 in the last state of a step whose arrival is to be
-#: reported.
+#: North is the time of sending, s of CLOCK_MONOTONIC. East is 1 in the last state of a step whose arrival is reported.
 _MARK = (12345.678901, 0.98765432, 1.0)
 _MARK_LAYOUT = struct.Struct(">dd")
 
 
 class _Client:
-    """One connection: answered in a thread of its own, streamed to from another one."""
+    """Connection with one thread for responses and another one for streams."""
 
     def __init__(self, connected: socket.socket) -> None:
         connected.settimeout(TIMEOUT_S)
@@ -39,15 +38,15 @@ class _Client:
         self._sending = threading.Lock()
         self._connection = ServerConnection()
         self._items = 0
-        self._streams: list[tuple[bytearray, int]] = []  # the message of each, and where the mark is in it
+        self._streams: list[tuple[bytearray, int]] = []  # message of each stream, and the position of the mark in it
 
     @property
     def streams(self) -> int:
-        """How many streams it has asked for."""
+        """Number of requested streams."""
         return len(self._streams)
 
     def step(self, is_reported: bool) -> None:
-        """Send each message in a write of its own, as simulators do: how many arrive at once is up to TCP."""
+        """Send each message in a separate write, like simulators: TCP decides how many arrive together."""
         with self._sending:
             for number, (message, mark) in enumerate(self._streams, 1):
                 is_last = number == len(self._streams)
@@ -55,7 +54,7 @@ class _Client:
                 self._socket.sendall(message)
 
     def serve(self) -> None:
-        """Answer requests until the client closes."""
+        """Respond to requests until the client closes the connection."""
         self._socket.settimeout(None)
         with contextlib.suppress(ConnectionError), self._socket:
             while data := self._socket.recv(65536):
@@ -80,7 +79,7 @@ class _Client:
             if isinstance(request, simulator.StreamEntity):
                 self._stream(request)
             return simulator.Added(int(request.ADDS or 0), self._items)
-        return simulator.Ok() if request.ANSWER is simulator.Ok else simulator.Error(0, "It is not there.")
+        return simulator.Ok() if request.ANSWER is simulator.Ok else simulator.Error(0, "It does not exist.")
 
     def _stream(self, request: simulator.StreamEntity) -> None:
         values = tuple(_value(attribute) for attribute in request.attributes)
@@ -89,7 +88,7 @@ class _Client:
 
 
 class Peer:
-    """Listens, and serves every client that comes."""
+    """Listens, and serves all clients."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -99,16 +98,16 @@ class Peer:
 
     @property
     def streams(self) -> int:
-        """How many streams all clients have asked for."""
+        """Number of requested streams of all clients."""
         return sum(client.streams for client in self._clients)
 
     def step(self, is_reported: bool = False) -> None:
-        """Send a step of all streams, whose arrival the subscriber may be asked to report."""
+        """Send a step of all streams. The subscriber reports its arrival on request."""
         for client in self._clients:
             client.step(is_reported)
 
     def close(self) -> None:
-        """End all conversations, and stop listening."""
+        """Close all connections, and stop listening."""
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()

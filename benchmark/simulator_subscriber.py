@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receives all topics of a simulator's streams, and records their ages.
 
-The northern coordinate is CLOCK_MONOTONIC when the state was sent. Prints `ready` when all topics have come, `step`
-for each step that is to be reported, and on SIGINT one line of JSON: for each kind of topic the moments at which the
-states were sent, and their ages, in s, and what the bridge's /diagnostics said last.
+The northern coordinate is CLOCK_MONOTONIC when the state was sent. It prints `ready` when all topics have arrived,
+`step` for each step to report, and on SIGINT one line of JSON: for each kind of topic the times at which the states
+were sent, and their ages, in s, and the last /diagnostics of the bridge.
 """
 
 import argparse
@@ -62,7 +62,7 @@ class Subscriber(Node):
                 print("ready", flush=True)
 
     def _on_position(self, position: Any) -> None:
-        """Take a position in ROS's axes: x east, y north."""
+        """Handle a position in ROS's axes: x east, y north."""
         self._ages.append((position.y, time.monotonic() - position.y))
         if position.x:
             print("step", flush=True)

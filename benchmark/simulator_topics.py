@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of simulator_bridge, for the baseline and the subscriber."""
+"""Topics of simulator_bridge, for the baseline and the subscriber."""
 
 from simulator_peer import ENTITIES
 

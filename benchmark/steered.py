@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steered: emulated vehicles whose bridges need nothing but the velocity, without sockets."""
+"""Steered: emulated vehicles whose bridges need only the velocity, without sockets."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from drone_bridge.testbed.emulator.world import WorldFlight as TestbedEmulator
 
 
 class Steered(Protocol):
-    """An emulated vehicle whose bridge needs nothing but the velocity."""
+    """Emulated vehicle whose bridge needs only the velocity."""
 
     step_s: float
 
     def advance(self, wanted: BodyVelocity) -> None:
-        """Move for a step, as its bridge has it follow a velocity."""
+        """Move for a step, following a velocity like its bridge."""
 
     def state(self) -> tuple[Vector, Vector, float]:
         """Return position, m, velocity, m/s, and heading, rad, in the world."""
@@ -119,7 +119,7 @@ class Submarine:
 
 
 def drive(vehicle: Steered, wanted: Callable[[float], BodyVelocity], duration_s: float) -> list[Moment]:
-    """Follow velocities; a command reaches the vehicle with the next step. Return its state every STEP_S."""
+    """Follow velocities. A command reaches the vehicle with the next step. Return its state every STEP_S."""
     moments: list[Moment] = []
     time_s = 0.0
     while time_s < duration_s:

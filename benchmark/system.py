@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bridge, or the baseline, between a peer that is this process and a subscriber in another process."""
+"""System: the bridge, or the baseline, between a peer in this process and a subscriber in another process."""
 
 import contextlib
 import itertools
@@ -18,11 +18,11 @@ from children import KEEP_FREED_MEMORY, Child, ChildError
 
 HERE = Path(__file__).resolve().parent
 READY_TIMEOUT_S = 20.0
-SETTLE_S = 0.05  # for what is in flight when the last item has been sent
+SETTLE_S = 0.05  # for data in flight when the last item has been sent
 
 
 class Place(NamedTuple):
-    """Where a system runs."""
+    """Environment of a system."""
 
     domain: int  # ROS_DOMAIN_ID
     scratch: Path  # for logs
@@ -30,14 +30,15 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Measurement:
-    """What the peer saw of one measurement, in all its turns, and what it cost."""
+    """Observations of the peer in one measurement, in all its turns, and its cost."""
 
     number: int
-    items: int = 0  # frames, documents, stream messages: whatever is sent
+    items: int = 0  # frames, documents, or stream messages
     seconds: float = 0.0
     cpu_s: float = 0.0
     round_trips_s: list[float] = field(default_factory=list)
-    turns_s: list[tuple[float, float]] = field(default_factory=list)  # CLOCK_MONOTONIC at the beginnings and ends
+    # CLOCK_MONOTONIC at the start and end of each turn.
+    turns_s: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def items_per_second(self) -> float:
@@ -49,42 +50,42 @@ class Measurement:
 
     @property
     def cpu_percent(self) -> float:
-        """The share of one core."""
+        """CPU share of one core."""
         return 100 * self.cpu_s / self.seconds
 
     @property
     def round_trip_ms(self) -> float:
-        """The median of the round trips."""
+        """Median of the round trips."""
         return 1000 * median(self.round_trips_s)
 
     def contains(self, moment_s: float) -> bool:
-        """Return whether what was sent at this time of CLOCK_MONOTONIC is part of it."""
+        """Return whether an item sent at this time of CLOCK_MONOTONIC belongs to it."""
         return any(began_s <= moment_s <= ended_s for began_s, ended_s in self.turns_s)
 
 
 class System:
-    """One side of the comparison: a subject under measurement, and helpers in processes of their own."""
+    """One side of the comparison: the subject of the measurement, and helpers in their own processes."""
 
     def __init__(self, side: str, place: Place, subject: list[str], helpers: dict[str, list[str]]) -> None:
-        """Start the programs with these command lines; one of the helpers is the `subscriber`."""
+        """Start the programs with these command lines. One of the helpers is the `subscriber`."""
         self.side = side
         self.subject = Child(side, subject, *place)
         self.helpers = {
             name: Child(f"{side}'s {name}", command, *place, KEEP_FREED_MEMORY) for name, command in helpers.items()
         }
-        self.notes: dict[str, Any] = {}  # what the subscriber wrote down; there after `stop`
+        self.notes: dict[str, Any] = {}  # records of the subscriber, after `stop`
         self._measurements = 0
 
     def begin(self) -> Measurement:
-        """Begin a measurement, which may be taken in several turns."""
+        """Start a measurement, which may consist of several turns."""
         self._measurements += 1
         return Measurement(self._measurements)
 
     def close_peer(self) -> None:
-        """Close the connection to the subject, which is about to be stopped."""
+        """Close the connection to the subject before it is stopped."""
 
     def stop(self) -> None:
-        """End everything. Raises ChildError for a program that failed."""
+        """Stop all programs. Raises ChildError if one failed."""
         self.close_peer()
         with contextlib.ExitStack() as stack:
             for child in (self.subject, *self.helpers.values()):
@@ -93,9 +94,9 @@ class System:
 
     @contextlib.contextmanager
     def turn(self, measurement: Measurement, settle_s: float = SETTLE_S) -> Iterator[None]:
-        """Add what happens inside to the measurement, and what it costs until `settle_s` after.
+        """Add the enclosed activity to the measurement, and its cost until `settle_s` later.
 
-        Raises ChildError for whatever goes wrong.
+        Raises ChildError for any error.
         """
         cpu_before_s, began_s = self.subject.cpu_s(), time.monotonic()
         with self.explained():
@@ -108,7 +109,7 @@ class System:
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise ChildError for whatever goes wrong, and say so when it is because a program has ended."""
+        """Raise ChildError for any error, and name a program that has exited."""
         try:
             yield
         except (OSError, ValueError) as error:
@@ -128,7 +129,7 @@ def node_executable(node: str) -> str:
 
 
 def ros_arguments(namespace: str, **parameters: object) -> list[str]:
-    """Return the command line's words for a namespace and parameters."""
+    """Return command line arguments for a namespace and parameters."""
     settings = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
     return ["--ros-args", "-r", f"__ns:={namespace}", *settings]
 
@@ -139,7 +140,7 @@ def script_command(script: str, *arguments: str) -> list[str]:
 
 
 def free_port(*, is_stream: bool = True) -> int:
-    """Return a port of this machine that is free for TCP, or else for UDP."""
+    """Return a free port of this machine, for TCP or else for UDP."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM if is_stream else socket.SOCK_DGRAM) as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -152,7 +153,7 @@ def until(seconds: float) -> Iterator[int]:
 
 
 def ticks(count: int, rate_hz: float) -> Iterator[int]:
-    """Count so many times, so often a second."""
+    """Count this many times, at this rate."""
     began_s = time.monotonic()
     for number in range(count):
         time.sleep(max(0.0, began_s + number / rate_hz - time.monotonic()))

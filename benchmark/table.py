@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Medians with their spread, and ratios taken within each round, where both sides had the same disturbances."""
+"""Medians with their spread, and ratios within each round, in which both sides had the same disturbances."""
 
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -11,39 +11,39 @@ BRIDGE = "bridge"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the table."""
+    """Row of the table."""
 
     name: str
     digits: int  # after the decimal point
-    at_least: float | None = None  # the aim for the ratio bridge / baseline
+    at_least: float | None = None  # aim for the ratio bridge / baseline
     at_most: float | None = None
-    percentile: int | None = None  # of the values of all rounds together, which one round has too few of
+    percentile: int | None = None  # of the values of all rounds together, as one round has too few
 
     @property
     def aim(self) -> str:
-        """The aim in words."""
+        """The aim as text."""
         if self.at_least is not None:
             return f">= {self.at_least:.2f}"
         return "" if self.at_most is None else f"<= {self.at_most:.2f}"
 
     def is_met(self, ratio: float) -> bool:
-        """Tell whether a ratio is as good as it should be."""
+        """Return whether a ratio meets the aim."""
         return ratio >= (self.at_least or 0.0) and (self.at_most is None or ratio <= self.at_most)
 
 
 @dataclass(slots=True)
 class Samples:
-    """The values of the rounds for each load, metric and side: one per round, or many if the metric is a percentile."""
+    """Values of the rounds by load, metric and side: one per round, or many if the metric is a percentile."""
 
-    load: str  # what the loads are, such as cameras of several sizes
+    load: str  # kind of the loads, such as cameras of several sizes
     values: dict[tuple[str, Metric, str], list[float]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, load: str, metric: Metric, side: str, *values: float) -> None:
-        """Note the value of a round, or all of its values. `side` is BASELINE or BRIDGE."""
+        """Record the value of a round, or all of its values. `side` is BASELINE or BRIDGE."""
         self.values[load, metric, side] += values
 
     def render(self) -> str:
-        """Return the table: a block for each load, its metrics in the order in which they were added first."""
+        """Return the table: a block for each load, with its metrics in the order in which they were added."""
         header = (self.load, "", BASELINE, BRIDGE, "bridge / baseline", "aim", "")
         rows: dict[str, dict[str, tuple[str, ...]]] = {"": {"": header}}
         for load, metric, _ in self.values:

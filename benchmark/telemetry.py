@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare telemetry_bridge with the least that a bare script can do: python benchmark/telemetry.py (see README.md)."""
+"""Compare telemetry_bridge with a minimal script: python benchmark/telemetry.py (see README.md)."""
 
 import os
 import sys
@@ -21,13 +21,13 @@ LATENCY_P99 = Metric("latency of images, p99 (ms)", 2)
 LOAD = f"{WIDTH} x {HEIGHT}, {RATE_HZ:g} Hz"
 IMAGES = "camera/image_raw/compressed"
 DECODED = "images_decoded"  # in the bridge's /diagnostics
-DIAGNOSTICS_S = 1.3  # within which they have come again
+DIAGNOSTICS_S = 1.3  # period within which they arrive again
 WARM_UP_S = 0.3
 WATCHED_S = 1.0
 
 
 class TelemetrySystem(System):
-    """One side of the comparison. With `raw` somebody subscribes to the decoded images."""
+    """One side of the comparison. With `raw`, the decoded images have a subscriber."""
 
     def __init__(self, side: str, place: Place, raw: bool = False, **parameters: object) -> None:
         self._peer = Peer()
@@ -44,7 +44,7 @@ class TelemetrySystem(System):
                 if self.helpers["subscriber"].has_spoken:
                     break
             else:
-                raise TimeoutError(f"Not all topics came to the {self.side}'s subscriber in {READY_TIMEOUT_S:g} s.")
+                raise TimeoutError(f"Not all topics reached the {self.side}'s subscriber within {READY_TIMEOUT_S:g} s.")
             for number in ticks(round(WARM_UP_S * RATE_HZ), RATE_HZ):
                 self._peer.send(number)
 
@@ -64,7 +64,7 @@ class TelemetrySystem(System):
 
 
 def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
-    """One round."""
+    """Measure one round."""
     with systems(TelemetrySystem, sides) as pair:
         for system in pair:
             system.warm_up()
@@ -78,8 +78,8 @@ def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
 
 
 def watch_decoding() -> None:
-    """Print how many images the bridge decodes without and with a subscriber."""
-    print("\nImages that the bridge decodes, by its diagnostics:")
+    """Print the number of images that the bridge decodes without and with a subscriber."""
+    print("\nDecoded images, by the bridge's diagnostics:")
     for raw in (False, True):
         with systems(partial(TelemetrySystem, raw=raw), [BRIDGE]) as [system]:
             system.warm_up()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that a script between telemetry and ROS 2 can do: what the bridge is compared with.
+"""Baseline for telemetry_bridge: a minimal script between telemetry and ROS 2.
 
-It parses documents with orjson and base64 and publishes their contents. Nothing is checked, nothing is counted, no
-image is decoded, and no command goes to the drone.
+It parses documents with orjson and base64 and publishes their contents. It does not check or count anything, does not
+decode images, and sends no commands.
 """
 
 import argparse
@@ -34,12 +34,12 @@ Document = dict[str, Any]
 
 
 def transform(parent: str, child: str) -> TFMessage:
-    """Return a message with one transform in it, to be filled."""
+    """Return a message with one transform, to be filled."""
     return TFMessage(transforms=[TransformStamped(header=Header(frame_id=parent), child_frame_id=child)])
 
 
 class Baseline:
-    """Publishes documents. Messages are made once and refilled each time."""
+    """Publishes documents. Messages are created once and refilled."""
 
     def __init__(self, node: Node) -> None:
         newest = QoSProfile(depth=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A drone and a rover that send the same documents repeatedly, except for the timestamp."""
+"""Drone and rover that send the same documents repeatedly, except for the timestamp."""
 
 import base64
 import socket
@@ -14,7 +14,7 @@ HEIGHT = 240
 JPEG_QUALITY = 70
 IMAGE_BYTES = 10_000  # about
 ROVER_EVERY = 10  # documents of the drone to one of the rover
-_TIMESTAMP = b"1234567.890123456"  # s, to be replaced
+_TIMESTAMP = b"1234567.890123456"  # s, replaced in each document
 
 
 class Peer:
@@ -23,13 +23,13 @@ class Peer:
     def __init__(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind(("127.0.0.1", 0))
-            self.port = int(probe.getsockname()[1])  # free, and so for the other side to bind
+            self.port = int(probe.getsockname()[1])  # free, so that the other side can bind it
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._drone = drone_document(jpeg()).split(_TIMESTAMP)
         self._rover = rover_document().split(_TIMESTAMP)
 
     def send(self, number: int) -> None:
-        """Send the drone's document, and now and then the rover's, with CLOCK_MONOTONIC for a timestamp."""
+        """Send the drone's document, and some of the rover's, with CLOCK_MONOTONIC as the timestamp."""
         if number % ROVER_EVERY == 0:
             self._send(self._rover)
         self._send(self._drone)
@@ -42,7 +42,7 @@ class Peer:
 
 
 def jpeg() -> bytes:
-    """Return an image of ground, with as much detail as makes the size."""
+    """Return an image of ground with enough detail for the size."""
     random = np.random.default_rng(1)
     ground = cv2.resize(random.uniform(60, 180, (12, 16, 3)), (WIDTH, HEIGHT), interpolation=cv2.INTER_CUBIC)
     detail = random.normal(0.0, 1.0, (HEIGHT, WIDTH, 3))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receives all topics of telemetry, and records their ages.
 
-The stamps are CLOCK_MONOTONIC when the document was sent. Prints `ready` when all topics have come, and on SIGINT one
-line of JSON: for each topic the stamps and ages, in s, and what the bridge's /diagnostics said last. With --raw it
-takes the decoded images, too.
+The stamps are CLOCK_MONOTONIC when the document was sent. It prints `ready` when all topics have arrived, and on SIGINT
+one line of JSON: for each topic the stamps and ages, in s, and the last /diagnostics of the bridge. With --raw it also
+subscribes to the decoded images.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def main() -> int:
     """Run until SIGINT."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("namespace")
-    parser.add_argument("--raw", action="store_true", help="take the decoded images, too")
+    parser.add_argument("--raw", action="store_true", help="also subscribe to the decoded images")
     arguments = parser.parse_args()
     with ros():
         subscriber = Subscriber(arguments.namespace, arguments.raw)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare testbed_bridge with the least that a bare script can do: python benchmark/testbed.py (see README.md)."""
+"""Compare testbed_bridge with a minimal script: python benchmark/testbed.py (see README.md)."""
 
 import argparse
 import sys
@@ -15,7 +15,7 @@ from testbed_c import COMPILER
 from testbed_loads import Load, load_named
 from testbed_system import LEAST_SHARE, Size, TestbedSystem
 
-#: The sizes that people run, pixels, with the aim for each load: the CPU of the bridge as a multiple of the baseline's.
+#: Common sizes, pixels, with the aim for each load: CPU of the bridge relative to the baseline.
 AIMS = {
     (320, 240): {Load.IMAGES: 1.5, Load.BESIDE_C: 2.1, Load.EVERYTHING: 1.35, Load.COMMANDED: 1.4},
     (640, 480): {Load.IMAGES: 1.1, Load.BESIDE_C: 1.45, Load.EVERYTHING: 1.15, Load.COMMANDED: 1.2},
@@ -28,14 +28,14 @@ LATENCY_P50 = Metric("latency, seven topics, p50 (ms)", 2, at_most=1.05)
 LATENCY_P99 = Metric("latency, seven topics, p99 (ms)", 2, at_most=1.2, percentile=99)
 ROUND_TRIP_CONTROLLED = Metric("round trip, controller (ms)", 2, at_most=1.1)
 
-SMALL = (64, 48)  # pixels: for the memory test, where the number of frames matters
+SMALL = (64, 48)  # pixels, for the memory test, in which only the number of frames matters
 CHECKPOINTS = (1_000, 10_000, 50_000, 100_000)  # frames
-FLAT_MEBIBYTES = 1.0  # by which the last checkpoints may differ from the second one
+FLAT_MEBIBYTES = 1.0  # maximum difference of the last checkpoints to the second one
 MEBIBYTE = 1024 * 1024
 
 
 def prepare(pair: list[TestbedSystem], size: Size) -> None:
-    """Make both sides ready to be measured with cameras of this size."""
+    """Prepare both sides for measurements with cameras of this size."""
     for system in pair:
         system.open(size)
     for system in pair:
@@ -43,7 +43,7 @@ def prepare(pair: list[TestbedSystem], size: Size) -> None:
 
 
 def measure_paced(load: Load, sides: list[str], sizes: list[Size], seconds: float, samples: Samples) -> None:
-    """One round of a load at 30 Hz. A size at which the baseline loses images is left out, and that is printed."""
+    """Measure one round of a load at 30 Hz. Sizes at which the baseline loses images are skipped, with a message."""
     measured: dict[Size, dict[str, Measurement]] = {}
     with systems(partial(TestbedSystem, load=load), sides) as pair:
         for size in sizes:
@@ -54,7 +54,7 @@ def measure_paced(load: Load, sides: list[str], sizes: list[Size], seconds: floa
         share = by_side[BASELINE].share_received(sides_measured[BASELINE])
         if share < LEAST_SHARE:
             print(
-                f"  left out: {load.value}, {_name(size)}: the baseline lost {1 - share:.0%} of its images, which took "
+                f"  skipped: {load.value}, {_name(size)}: the baseline lost {1 - share:.0%} of its images, which took "
                 f"{_cpu_ms(sides_measured[BASELINE]):.2f} ms each: Fast DDS's asynchronous writer, or a busy machine."
             )
             continue
@@ -72,7 +72,7 @@ def measure_paced(load: Load, sides: list[str], sizes: list[Size], seconds: floa
 
 
 def measure_controlled(sides: list[str], sizes: list[Size], seconds: float, samples: Samples) -> None:
-    """One round in which a frame follows as soon as a controller has answered the one before."""
+    """Measure one round in which a controller answers each frame before the next."""
     with systems(partial(TestbedSystem, load=Load.CONTROLLED), sides) as pair:
         for size in sizes:
             prepare(pair, size)
@@ -81,7 +81,7 @@ def measure_controlled(sides: list[str], sizes: list[Size], seconds: float, samp
 
 
 def measure_memory(checkpoints: tuple[int, ...]) -> None:
-    """Print the bridge's resident memory after so many frames."""
+    """Print the bridge's resident memory after numbers of frames."""
     print(f"\nResident memory of the bridge, stereo {_name(SMALL)}, unpaced, one subscriber:")
     resident = []
     with systems(partial(TestbedSystem, load=Load.EVERYTHING), [BRIDGE]) as [system]:
@@ -93,7 +93,7 @@ def measure_memory(checkpoints: tuple[int, ...]) -> None:
             print(f"  {checkpoint:>7} frames  {resident[-1]:.1f} MiB", flush=True)
     grown = max(resident[1:]) - resident[1]
     verdict = "met" if grown <= FLAT_MEBIBYTES else "MISSED"
-    print(f"  grown after frame {checkpoints[1]}: {grown:.2f} MiB, aim <= {FLAT_MEBIBYTES:g} MiB, {verdict}")
+    print(f"  growth after frame {checkpoints[1]}: {grown:.2f} MiB, aim <= {FLAT_MEBIBYTES:g} MiB, {verdict}")
 
 
 def main() -> int:
@@ -107,11 +107,11 @@ def main() -> int:
     options = parser.parse_args()
     if Load.BESIDE_C in options.loads and not COMPILER:
         options.loads.remove(Load.BESIDE_C)
-        print("left out: the baseline in C, as there is no gcc here.")
+        print("skipped: the baseline in C, as gcc is not installed.")
     testbed_endpoint.FOLDER = options.endpoint
     if Load.BESIDE_ENDPOINT in options.loads and not options.endpoint:
         options.loads.remove(Load.BESIDE_ENDPOINT)
-        print("left out: ROS-TCP-Endpoint, as --endpoint names no clone of it.")
+        print("skipped: ROS-TCP-Endpoint, as --endpoint is not given.")
     samples = Samples("stereo, 30 Hz, in flight")
 
     def measure_round(seconds: float, sides: list[str]) -> None:
@@ -133,7 +133,7 @@ def _cpu_ms(measurement: Measurement) -> float:
 def _size(text: str) -> Size:
     width, _, height = text.partition("x")
     if not (width.isdecimal() and height.isdecimal() and int(width) and int(height)):
-        raise argparse.ArgumentTypeError(f"{text} is no size; it has to look like 640x480.")
+        raise argparse.ArgumentTypeError(f"{text} is not a size such as 640x480.")
     return int(width), int(height)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least that a script between a testbed and ROS 2 can do: what the bridge is compared with.
+"""Baseline for testbed_bridge: a minimal script between a testbed and ROS 2.
 
-It reads frames into arrays, makes them the data of two images, publishes these and what else is wanted with the time,
-and answers. Nothing is checked, nothing is counted, nothing can fail. It answers before it publishes, like `sync:
-latest`; a CONTROLLED one answers with the command that a controller sends it, like `sync: lockstep`.
+It reads frames into arrays, uses them as the data of two images, publishes these and other outputs with the time, and
+replies. It does not check or count anything. It replies before it publishes, like `sync: latest`; for CONTROLLED it
+replies with the controller's command, like `sync: lockstep`.
 """
 
 import argparse
@@ -40,7 +40,7 @@ FLOATS = struct.Struct(">fffffff")  # x, y, z, heading, pitch, roll, time
 
 
 def receive(testbed: socket.socket, buffer: memoryview) -> None:
-    """Read as many bytes as the buffer holds. Raises EOFError when the testbed has closed."""
+    """Read until the buffer is full. Raises EOFError if the testbed has closed the connection."""
     while buffer:
         count = testbed.recv_into(buffer)
         if not count:
@@ -49,7 +49,7 @@ def receive(testbed: socket.socket, buffer: memoryview) -> None:
 
 
 class Publishers:
-    """Publishes frames. Messages are made once and refilled each time."""
+    """Publishes frames. Messages are created once and refilled."""
 
     def __init__(self, node: Node, load: Load) -> None:
         self._has_images_only = load is Load.IMAGES
@@ -64,7 +64,7 @@ class Publishers:
         self._infos = [node.create_publisher(CameraInfo, f"{side}/camera_info", qos) for side in SIDES]
 
     def prepare(self, width: int, height: int, separation: float, angle_of_view: float) -> None:
-        """Make the messages of a pair of cameras."""
+        """Create the messages of a pair of cameras."""
         self._headers = [Header(frame_id=f"{side}_camera_optical_frame") for side in SIDES]
         row = 3 * width
         self._messages = [
@@ -115,7 +115,7 @@ class Publishers:
 
 
 def converse(testbed: socket.socket, publishers: Publishers, wait: Callable[[], CommandRates] | None) -> None:
-    """Serve one testbed until it closes."""
+    """Serve one testbed until it closes the connection."""
     constants = bytearray(48)
     receive(testbed, memoryview(constants))
     angle_of_view, _, width, height, separation = struct.unpack_from(">ffiif", constants)
@@ -139,7 +139,7 @@ def converse(testbed: socket.socket, publishers: Publishers, wait: Callable[[], 
 
 
 def receive_commands(node: Node) -> Callable[[], CommandRates]:
-    """Receive commands in a thread that ends with ROS, and return a function that waits for the next one."""
+    """Receive commands on a thread that ends with ROS, and return a function that waits for the next one."""
     newest = CommandRates()
     arrived = threading.Event()
 
@@ -159,7 +159,7 @@ def receive_commands(node: Node) -> Callable[[], CommandRates]:
 
 
 def main() -> int:
-    """Serve one testbed after the other until SIGINT."""
+    """Serve one testbed at a time until SIGINT."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port", type=int)
     parser.add_argument("namespace")

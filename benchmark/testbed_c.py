@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles testbed_baseline.c for the ROS of this environment."""
+"""Compiler of testbed_baseline.c for this environment's ROS."""
 
 import shutil
 import subprocess

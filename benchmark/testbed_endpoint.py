@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS-TCP-Endpoint as a baseline, and a peer that sends it the images of frames as messages, as a Unity program does.
+"""ROS-TCP-Endpoint as a baseline, and a peer that sends it the images of frames as messages, like a Unity program.
 
-Its branch main-ros2 is read from a folder, which has a clone of github.com/Unity-Technologies/ROS-TCP-Endpoint.
+Its branch main-ros2 is read from a folder with a clone of github.com/Unity-Technologies/ROS-TCP-Endpoint.
 """
 
 import json
@@ -19,7 +19,7 @@ from system import READY_TIMEOUT_S, free_port
 from testbed_marks import Mark
 from testbed_peer import HOVER_THRUST
 
-#: The clone; None where there is none.
+#: Folder of the clone, or None.
 FOLDER: Path | None = None
 _START = (
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from ros_tcp_endpoint.default_server_endpoint import main; main()"
@@ -34,15 +34,15 @@ def endpoint_command(port: int) -> list[str]:
 
 
 def _packed(name: str, data: bytes) -> bytes:
-    """Return a message, or with a name that begins with __ a command, as it is on the wire."""
+    """Encode a message, or for a name that begins with __ a command."""
     return struct.pack(f"<I{len(name)}sI", len(name), name.encode(), len(data)) + data
 
 
 class EndpointConversation:
-    """A connection on which two images are published again and again; nothing is answered."""
+    """Connection on which two images are published repeatedly, without replies."""
 
     def __init__(self, connected: socket.socket, namespace: str, width: int, height: int, *, registers: bool) -> None:
-        """`registers`: whether its topics are new to ROS-TCP-Endpoint."""
+        """Connect; `registers`: its topics are new to ROS-TCP-Endpoint."""
         self._socket, self._frame, self._starts = connected, bytearray(), list[int]()
         self._image_bytes = 3 * width * height
         for side in marks.SIDES:
@@ -57,7 +57,7 @@ class EndpointConversation:
             self._frame += packed
 
     def exchange(self, measurement: int, number: int) -> tuple[Mark, float, float]:
-        """Send a frame; return its mark, the thrust that hovers as if that were the answer, and the seconds it took."""
+        """Send a frame; return its mark, the hover thrust in place of a reply, and the duration, s."""
         mark = Mark(measurement, number, time.monotonic_ns())
         marks.write(self._frame, self._starts, self._image_bytes, mark)
         self._socket.sendall(self._frame)
@@ -68,7 +68,7 @@ class EndpointConversation:
 
 
 class EndpointPeer:
-    """Connects to ROS-TCP-Endpoint, for one conversation after the other."""
+    """Connects to ROS-TCP-Endpoint, for one connection at a time."""
 
     def __init__(self, namespace: str) -> None:
         self._namespace = namespace
@@ -76,7 +76,7 @@ class EndpointPeer:
         self.port = free_port()
 
     def meet(self, width: int, height: int) -> EndpointConversation:
-        """Connect, once it listens."""
+        """Connect once it listens."""
         end_s = time.monotonic() + READY_TIMEOUT_S
         while True:
             try:
@@ -90,4 +90,4 @@ class EndpointPeer:
         return EndpointConversation(connected, self._namespace, width, height, registers=registers)
 
     def close(self) -> None:
-        """Do nothing: it is the other side that listens."""
+        """Do nothing: the other side listens."""

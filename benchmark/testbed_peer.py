@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed that sends prepared frames again and again: plain blocking sockets, hardly anything computed."""
+"""Testbed that sends prepared frames repeatedly: blocking sockets, with little computation."""
 
 import itertools
 import random
@@ -10,9 +10,9 @@ import time
 import testbed_marks as marks
 from testbed_marks import Mark
 
-HOVER_THRUST = 9.81  # N, of the mass and the gravity below; what an autopilot without a controller answers
+HOVER_THRUST = 9.81  # N, for the mass and gravity below; reply of an autopilot without a controller
 TIMEOUT_S = 10.0
-#: By how much a drone in flight sways, degrees, and moves, m; and by how much it does from frame to frame, about.
+#: Amplitude of a flying drone's attitude, degrees, and position, m; and their approximate change per frame.
 SWAY_DEGREES, SWAY_STEP_DEGREES = 3.0, 0.4
 WAY_M, WAY_STEP_M = 1.0, 0.02
 _CONSTANTS = struct.Struct(">ffiiffffffff")
@@ -33,7 +33,7 @@ def flight(seed: int, count: int = 1000) -> tuple[tuple[float, ...], ...]:
 
 
 class Conversation:
-    """One connection to an autopilot, from the constants to the end."""
+    """Connection to an autopilot, from the constants to the end."""
 
     def __init__(self, connected: socket.socket, width: int, height: int) -> None:
         connected.settimeout(TIMEOUT_S)
@@ -61,10 +61,10 @@ class Conversation:
         )
 
     def exchange(self, measurement: int, number: int) -> tuple[Mark, float, float]:
-        """Send a frame, and wait for the answer.
+        """Send a frame, and wait for the reply.
 
-        Returns the frame's mark, the thrust of the answer in N, and the seconds from the frame's first byte out to
-        the answer's last byte in.
+        Returns the frame's mark, the thrust of the reply in N, and the seconds from the first sent byte of the frame to
+        the last received byte of the reply.
         """
         mark = Mark(measurement, number, time.monotonic_ns())
         flown_s = (mark.sent_ns - self._began_ns) / 1e9
@@ -74,7 +74,7 @@ class Conversation:
         reply = self._socket.recv(_REPLY.size, socket.MSG_WAITALL)
         took_s = (time.monotonic_ns() - mark.sent_ns) / 1e9
         if len(reply) < _REPLY.size:
-            raise ConnectionError(f"The autopilot closed instead of answering frame {mark.frame}.")
+            raise ConnectionError(f"The autopilot closed the connection before its reply to frame {mark.frame}.")
         return mark, _REPLY.unpack(reply)[3], took_s
 
     def close(self) -> None:
@@ -82,7 +82,7 @@ class Conversation:
 
 
 class Peer:
-    """Listens for autopilots, one after the other."""
+    """Listens for one autopilot at a time."""
 
     def __init__(self) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))

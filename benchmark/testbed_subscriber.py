@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receives what a bridge publishes, checks the marks in the images, and measures their age.
+"""Receives a bridge's topics, checks the marks in the images, and measures their age.
 
-Prints `ready` when all topics of its load have come, and on SIGINT one line of JSON: for each measurement how many
-images came, and for each frame of which both came how many seconds the second one came after the frame's first byte
-was sent. CONTROLLED answers each whole frame, with the frame's stamp, on cmd_rates; COMMANDED publishes a velocity on
-cmd_vel at 20 Hz.
+It prints `ready` when all topics of its load have arrived, and on SIGINT one line of JSON: for each measurement the
+number of images, and for each complete frame the seconds from sending its first byte to receiving its second image.
+CONTROLLED answers each complete frame, with the frame's stamp, on cmd_rates. COMMANDED publishes a velocity on cmd_vel
+at 20 Hz.
 """
 
 import argparse
@@ -33,7 +33,7 @@ COMMAND_PERIOD_S = 0.05
 
 
 class Subscriber(Node):
-    """Subscribes to both images and, unless these are all, to what else a frame has on topics."""
+    """Subscribes to both images and, unless the load has only these, to all other topics of a frame."""
 
     def __init__(self, namespace: str, load: Load) -> None:
         super().__init__("benchmark_subscriber", namespace=namespace)
@@ -56,7 +56,7 @@ class Subscriber(Node):
             self.create_subscription(message_type, topic, partial(self._on_other, topic), qos)
 
     def results(self) -> dict[int, dict[str, object]]:
-        """Return what came, by measurement."""
+        """Return the received messages, by measurement."""
         return {
             number: {"images": images, "latencies_s": self._latencies_s[number]}
             for number, images in self._images.items()
@@ -70,7 +70,7 @@ class Subscriber(Node):
 
     def _on_other(self, topic: str, message: Any) -> None:
         if isinstance(message, CameraInfo) and not (message.width and message.k[0]):
-            raise ValueError(f"{topic} says nothing about the camera.")
+            raise ValueError(f"{topic} does not contain the camera.")
         self._missing.pop(topic, None)
 
     def _on_image(self, side: str, image: Image) -> None:
@@ -94,7 +94,7 @@ class Subscriber(Node):
             raise ValueError(f"The {side} image's fields contradict each other: {image.encoding}, step {image.step}.")
         mark = marks.read(memoryview(image.data), side)
         if mark.sent_ns <= self._newest[side].sent_ns:
-            raise ValueError(f"The {side} image of {mark} came after the one of {self._newest[side]}.")
+            raise ValueError(f"The {side} image of {mark} arrived after the one of {self._newest[side]}.")
         return mark
 
 

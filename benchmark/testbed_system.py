@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed bridge, or its baseline, between a testbed and a subscriber."""
+"""TestbedSystem: the testbed bridge, or its baseline, between a testbed and a subscriber."""
 
 import os
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ from testbed_peer import Conversation, Peer
 
 WARM_UP_HZ = 30.0
 WARM_UP_S = 0.3
-READY_ANSWERS = 5  # correct ones in a row, until the controller counts as discovered
-#: Of the images that a side publishes at a steady rate, the share that its subscriber gets at least. One that has
-#: fallen into Fast DDS's asynchronous writer loses a quarter, and takes 3.8 ms a frame; a busy machine loses some, too.
+READY_ANSWERS = 5  # correct replies in a row, after which the controller counts as discovered
+#: Minimum share of the images that a subscriber gets at a steady rate. A side that has switched to Fast DDS's
+#: asynchronous writer loses a quarter, and takes 3.8 ms per frame. A busy machine loses some, too.
 LEAST_SHARE = 0.9
 
 Size = tuple[int, int]  # width and height, pixels
@@ -24,10 +24,10 @@ Size = tuple[int, int]  # width and height, pixels
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """What the subscriber got during one measurement."""
+    """Images received by the subscriber in one measurement."""
 
     images: int  # of both sides
-    latencies_s: list[float]  # of each whole frame: its second image here, after its first byte was sent
+    latencies_s: list[float]  # of each complete frame: receiving its second image, after sending its first byte
 
 
 class TestbedSystem(System):
@@ -51,10 +51,10 @@ class TestbedSystem(System):
         else:
             command = script_command("testbed_baseline.py", str(port), namespace, load.name)
         super().__init__(side, place, command, {"subscriber": subscriber})
-        self.subject.may_fail = is_endpoint  # it answers SIGINT with a traceback
+        self.subject.may_fail = is_endpoint  # it responds to SIGINT with a traceback
 
     def open(self, size: Size) -> None:
-        """Begin a conversation with cameras of this size, which see one flat colour each."""
+        """Start a connection with cameras of this size, with one flat colour each."""
         self._part()
         with self.explained():
             self._conversation = self._peer.meet(*size)
@@ -68,28 +68,28 @@ class TestbedSystem(System):
                 if self.helpers["subscriber"].has_spoken and right_answers >= READY_ANSWERS:
                     break
             else:
-                raise TimeoutError(f"The {self.side} and its subscriber did not meet within {READY_TIMEOUT_S:g} s.")
+                raise TimeoutError(f"The {self.side} and its subscriber did not connect within {READY_TIMEOUT_S:g} s.")
             for number in until(WARM_UP_S):
                 self._exchange(0, number)
 
     def unpaced(self, measurement: Measurement, seconds: float) -> None:
-        """Send a frame as soon as the one before is answered."""
+        """Send each frame as soon as the previous one is answered."""
         self._measure(measurement, until(seconds))
 
     def paced(self, measurement: Measurement, seconds: float, rate_hz: float) -> None:
-        """Send so many frames per second."""
+        """Send frames at this rate."""
         self._measure(measurement, ticks(round(seconds * rate_hz), rate_hz))
 
     def frames(self, measurement: Measurement, count: int) -> None:
-        """Send this many frames, each as soon as the one before is answered."""
+        """Send this many frames, each as soon as the previous one is answered."""
         self._measure(measurement, range(count))
 
     def received(self, measurement: Measurement) -> Received:
-        """Return what the subscriber got; known after `stop`."""
+        """Return the images received by the subscriber; known after `stop`."""
         return Received(**self.notes[str(measurement.number)])
 
     def share_received(self, measurement: Measurement) -> float:
-        """Return which share of the images arrived; known after `stop`."""
+        """Return the share of the images that arrived; known after `stop`."""
         return self.received(measurement).images / (2 * measurement.items)
 
     def close_peer(self) -> None:
@@ -103,10 +103,10 @@ class TestbedSystem(System):
                 measurement.items += 1
                 measurement.round_trips_s.append(round_trip_s)
                 if not is_right:
-                    raise ValueError(f"The {self.side} answered frame {number} with something else than it should.")
+                    raise ValueError(f"The {self.side} sent a wrong reply to frame {number}.")
 
     def _exchange(self, measurement: int, number: int) -> tuple[bool, float]:
-        """Send a frame; return whether the answer is right, and the round trip in s."""
+        """Send a frame; return whether the reply is correct, and the round trip, s."""
         assert self._conversation
         mark, thrust, round_trip_s = self._conversation.exchange(measurement, number)
         is_right = abs(thrust - mark.thrust) < 1e-3 if self._is_controlled else thrust > 0.0

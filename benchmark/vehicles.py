@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare a bridge with the least that a bare script can do, both beside the same emulator at its usual rates."""
+"""Comparison of a bridge with a minimal script, both with the same emulator at its usual rates."""
 
 import os
 import sys
@@ -24,7 +24,7 @@ from table import BRIDGE, Metric, Samples
 MESSAGES = Metric("messages per second", 1)
 CPU_PER_MESSAGE = Metric("CPU per message (ms)", 3)
 
-WARM_UP_S = 2.0  # after the first messages, as discovery goes on meanwhile
+WARM_UP_S = 2.0  # after the first messages, because discovery is still in progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Vehicle:
     """Bridge of a vehicle, its emulator, and NAME_baseline.py, which takes a namespace and ports."""
 
     name: str
-    #: Its ports, as parameters of the bridge are called; options of the emulator are called likewise.
+    #: Its ports, by the names of the bridge's parameters. The emulator's options have the same names.
     ports: tuple[str, ...]
-    options: tuple[str, ...]  # more of the emulator
-    topics: tuple[str, ...]  # what both sides publish, as package:type:topic
-    loads: tuple[tuple[str, tuple[str, ...]], ...]  # the name of each, and the subscriber's options
+    options: tuple[str, ...]  # additional options of the emulator
+    topics: tuple[str, ...]  # topics of both sides, as package:type:topic
+    loads: tuple[tuple[str, tuple[str, ...]], ...]  # name of each load, and the subscriber's options
     #: Script in this folder that runs the bridge or the emulator; by default those of the package.
     script: str = ""
-    cpu_at_most: float = 1.6  # aim: CPU of the bridge by that of the script
+    cpu_at_most: float = 1.6  # aim: CPU of the bridge relative to that of the script
 
     def emulator_command(self, ports: dict[str, int]) -> list[str]:
         words = [f"--{name.replace('_', '-')}={port}" for name, port in ports.items()]
@@ -77,17 +77,17 @@ class VehicleSystem(System):
         time.sleep(WARM_UP_S)
 
     def measure(self, measurement: Measurement, seconds: float) -> None:
-        """Look on; the emulator goes on after it, so that nothing is to settle."""
+        """Wait while the emulator runs. It continues afterwards, so there is no settling time."""
         with self.turn(measurement, settle_s=0.0):
             time.sleep(seconds)
 
     def count(self, measurement: Measurement) -> None:
-        """Count the messages that came in a measurement; known after `stop`."""
+        """Count the messages that arrived in a measurement; known after `stop`."""
         measurement.items = sum(measurement.contains(came_s) for came_s in self.notes["came_s"])
 
 
 def measure_round(vehicle: Vehicle, samples: Samples, seconds: float, sides: list[str]) -> None:
-    """One round."""
+    """Measure one round."""
     cpu = Metric("CPU, of one core (%)", 2, at_most=vehicle.cpu_at_most)
     for load, options in vehicle.loads:
         with systems(partial(VehicleSystem, vehicle=vehicle, options=options), sides) as pair:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Receives what is published of a vehicle; on request it also has the vehicle take off, and commands it.
+"""Receives a vehicle's topics. On request, it also makes the vehicle take off, and commands it.
 
-Prints `ready` when all topics have come, and the vehicle flies if it has to, and on SIGINT one line of JSON: when each
-message came, s of CLOCK_MONOTONIC.
+It prints `ready` when all topics have arrived, and the vehicle flies if requested, and on SIGINT one line of JSON: the
+time of arrival of each message, s of CLOCK_MONOTONIC.
 """
 
 import argparse
@@ -24,7 +24,7 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 COMMAND_PERIOD_S = 0.05
 TAKE_OFF_PERIOD_S = 1.0
 FORWARD = 0.5  # m/s
-TURN = 0.5  # rad/s, at most to either side
+TURN = 0.5  # rad/s, maximum to either side
 
 
 class Subscriber(Node):
@@ -69,7 +69,7 @@ class Subscriber(Node):
             self._take_off.publish(Empty())
 
     def _command(self) -> None:
-        """Follow a line that winds, so that each command is another one."""
+        """Follow a winding line, so that each command is different."""
         turn = TURN * math.sin(time.monotonic())
         self._velocity.publish(Twist(linear=Vector3(x=FORWARD), angular=Vector3(z=turn)))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the five vehicles follow velocities, and stop; and the testbed's drone per attitude layout.
+"""Tables of how the five vehicles follow velocities, and stop; and the testbed's drone by attitude layout.
 
-The emulated vehicles are steered by the control laws and translations of their bridges, without sockets: the tables of
-README.md here.
+The emulated vehicles are steered by the control laws and translations of their bridges, without sockets. The tables are
+in README.md.
 """
 
 import sys
@@ -20,21 +20,21 @@ from velocity_flights import Fly, GuiDrone, LandingDrone, fly, stop
 from drone_bridge.motion.body_velocity import STILL
 
 SEEDS = range(9000, 9010)
-SPEEDS = (0.5, 1.5, 2.0)  # m/s; the last one is the default limit, and needs all of the AR.Drone's tilt for a while
+SPEEDS = (0.5, 1.5, 2.0)  # m/s; the last one is the default limit, and briefly needs the AR.Drone's maximum tilt
 GUSTS = (0.0, 0.3)  # m/s
-#: How each is made, by gusts and a seed; how it is flown; in which gusts, m/s; and at which speeds it goes, m/s.
+#: Constructor, by gusts and a seed; flight function; gusts, m/s; and speeds, m/s.
 VEHICLES: dict[str, tuple[Callable[[float, int], Any], Fly, tuple[float, ...], tuple[float, ...]]] = {
     "AR.Drone": (GuiDrone, fly, GUSTS, SPEEDS),
     "landing drone": (LandingDrone, fly, GUSTS, SPEEDS),
     "testbed's drone": (TestbedDrone, drive, GUSTS, SPEEDS),
     "submarine": (lambda gusts, seed: Submarine(), drive, (0.0,), SPEEDS),
-    "tracked robot": (lambda gusts, seed: Robot(), drive, (0.0,), (0.5, 1.0)),  # which is as fast as it can
+    "tracked robot": (lambda gusts, seed: Robot(), drive, (0.0,), (0.5, 1.0)),  # which is its maximum
 }
 
 
 def table_of_vehicles() -> None:
-    """Print how far each speed is flown and each vehicle goes on after a zero: the worst of the flights."""
-    print("| vehicle | gusts | `cmd_vel` | flies | stands after | then drifts, in 10 s |")
+    """Print the flown speeds, and the distance of each vehicle to its stop after a zero: the worst of the flights."""
+    print("| vehicle | gusts | `cmd_vel` | speed | stopping distance | drift in 10 s |")
     print("| --- | --- | --- | --- | --- | --- |")
     for name, (make, flier, winds, speeds) in VEHICLES.items():
         for gusts in winds:
@@ -47,7 +47,7 @@ def table_of_vehicles() -> None:
 
 
 def table_of_layouts() -> None:
-    """Print what each attitude layout of the testbed makes of the same legs."""
+    """Print the result of the same legs for each attitude layout of the testbed."""
     print("| layout | wind | largest velocity error | drift in 10 s | height after 60 s |")
     print("| --- | --- | --- | --- | --- |")
     legs = [(testbed.LEG_S, leg) for velocity in testbed.LEGS for leg in (velocity, STILL)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what viewers of web_bridge cost, and how fast the page is: python benchmark/web.py (see README.md).
+"""Measure the cost of web_bridge's viewers, and the speed of the page: python benchmark/web.py (see README.md).
 
 With --against, another version's web_bridge, from its sources, is measured in the same rounds.
 """
@@ -31,7 +31,7 @@ WARM_UP_S = 2.0
 ANSWER_TIMEOUT_S = 20.0
 IMAGES_PER_S = 30
 AIM_PERCENT = 15.0  # of a core, with one viewer
-#: What the page needs in a browser, without a graphics card: a phone on its side shows the camera alone.
+#: Aims for the page in a browser without a graphics card. A phone in landscape shows only the camera.
 PAGE_SIZE = {"width": 844, "height": 390, "frameMs": 0}
 AIM_LOADED_S = 1.0
 AIM_BYTES = 2**20
@@ -40,7 +40,7 @@ AIM_FRAMES_PER_S = 25.0
 
 @dataclass(frozen=True)
 class Case:
-    """So many viewers, and perhaps one that takes nothing, of this version or of another one's sources."""
+    """Number of viewers, perhaps with one that does not read, of this version or of another one's sources."""
 
     viewers: int
     has_stopped_one: bool = False
@@ -53,7 +53,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What was seen of one case in one round."""
+    """Observations of one case in one round."""
 
     cpu_percent: float
     images_percent: float
@@ -67,10 +67,10 @@ CASES = (Case(0), Case(1), Case(4), Case(1, has_stopped_one=True))
 
 @dataclass(frozen=True)
 class Look:
-    """What one look at the page in a browser showed."""
+    """Observations of the page in a browser."""
 
     loaded_s: float
-    """From the navigation to the first picture of the camera."""
+    """From the navigation to the first image of the camera."""
     received_bytes: int
     frames_per_s: float
 
@@ -80,7 +80,7 @@ Start = Callable[[str, list[str]], Child]
 
 @contextlib.contextmanager
 def running(sources: Path | None = None) -> Iterator[tuple[Start, Child, int]]:
-    """Start data and web_bridge; give what starts more beside them, web_bridge, and its port."""
+    """Start data and web_bridge; yield a function that starts more programs, web_bridge, and its port."""
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
         place = (random.choice(DOMAINS), Path(scratch))
         port = free_port()
@@ -96,7 +96,7 @@ def running(sources: Path | None = None) -> Iterator[tuple[Start, Child, int]]:
 
 
 def measure(case: Case, seconds: float) -> Result:
-    """Restart every process and measure for this long."""
+    """Restart all processes and measure for this long."""
     with running(case.sources) as (start, bridge, port):
         viewers = start("viewers", viewers_command(port, case.viewers))
         viewers.wait_for_line(0, READY_TIMEOUT_S)
@@ -119,7 +119,7 @@ def measure(case: Case, seconds: float) -> Result:
 
 
 def look(seconds: float) -> Look:
-    """Open the page and look at the camera for this long."""
+    """Open the page and watch the camera for this long."""
     tests = Path(__file__).resolve().parent.parent / "test"
     sys.path[:0] = [str(tests / folder) for folder in ("support", "conformance/support")]
     import browser as chromium
@@ -127,9 +127,9 @@ def look(seconds: float) -> Look:
 
     chromium.install()
     with running() as (_, _, port):
-        with contextlib.closing(chromium.Browser()) as browser:  # until the server has found the camera
+        with contextlib.closing(chromium.Browser()) as browser:  # until the server has discovered the camera
             wait_until(lambda: opens(browser, port), "the page", READY_TIMEOUT_S)
-        with contextlib.closing(chromium.Browser()) as browser:  # which has nothing cached
+        with contextlib.closing(chromium.Browser()) as browser:  # with an empty cache
             assert opens(browser, port)
             loaded_s = browser.evaluate("performance.now() / 1000")
             time.sleep(WARM_UP_S)
@@ -142,14 +142,14 @@ def look(seconds: float) -> Look:
 
 
 def compressed_bytes(url: str) -> int:
-    """Return how much comes for a file of the page."""
+    """Return the compressed size of a file of the page."""
     request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip"})
     with urllib.request.urlopen(request, timeout=ANSWER_TIMEOUT_S) as response:
         return len(response.read())
 
 
 def opens(browser: Any, port: int) -> bool:
-    """Open the page, unless nobody listens yet; return whether it shows the camera."""
+    """Open the page, if the server listens; return whether it shows the camera."""
     with contextlib.suppress(AssertionError):
         browser.open(f"127.0.0.1:{port}/", **PAGE_SIZE)
         browser.wait(f"{FRAMES} > 0", READY_TIMEOUT_S)
@@ -158,7 +158,7 @@ def opens(browser: Any, port: int) -> bool:
 
 
 def answer(viewers: Child) -> dict[str, Any]:
-    """Return what the viewers received since the last call."""
+    """Return the data that the viewers received since the last call."""
     seen: dict[str, Any] = json.loads(viewers.wait_for_line(viewers.ask("tell"), ANSWER_TIMEOUT_S))
     return seen
 
@@ -183,7 +183,7 @@ def table(results: dict[Case, list[Result]]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the table. Returns 1 when one viewer costs more than it should."""
+    """Print the table. Return 1 if one viewer exceeds the aim."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="how often each case is measured (default 3)")
     parser.add_argument("--seconds", type=float, default=6.0, help="length of one measurement (default 6)")

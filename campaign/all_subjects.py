@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""all_subjects: what campaigns disturb, bridges and servers, and beside them the page's server and the recorder."""
+"""all_subjects: subjects of campaigns: bridges and servers, the page's server, and the recorder."""
 
 import contextlib
 import json
@@ -33,9 +33,9 @@ PILOT_PAUSE_S = 0.2
 
 
 class WebSubject(Subject):
-    """`web_bridge`, the pilot of a vehicle, and a stranger who commands it all the while: it moves for the pilot only.
+    """`web_bridge` with the pilot of a vehicle, and a stranger who also commands it: only the pilot may move it.
 
-    The stranger begins once the pilot has driven: from then on the vehicle is steered by a pilot, or is held.
+    The stranger starts once the pilot has driven. From then on the vehicle is steered by a pilot, or on hold.
     """
 
     family = "web_bridge"
@@ -43,7 +43,7 @@ class WebSubject(Subject):
     speaks_itself = False
 
     def __init__(self, domain: int, scratch: Path) -> None:
-        self._kind = kinds()["robot"]  # which is commanded speeds: a zero of the helm is no motion on its wire
+        self._kind = kinds()["robot"]  # which is commanded speeds, so that a zero of the helm is no motion on its wire
         super().__init__("web_bridge", domain, scratch, [Vehicle(self._kind)])
         self.port = free_port()
         self._pilot: Pilot | None = None
@@ -63,7 +63,7 @@ class WebSubject(Subject):
         self._pilot = self._pilot or Pilot(self.port)
 
     def let_go(self) -> float:
-        """Lose the pilot's connection."""
+        """Drop the pilot's connection."""
         if self._pilot:
             self._pilot.close()
         self._pilot = None
@@ -77,7 +77,7 @@ class WebSubject(Subject):
 
 
 class RecorderSubject(Subject):
-    """The recorder of commands that nobody follows: it works if its bag grows."""
+    """Recorder of unused commands. It works if its bag grows."""
 
     family = "recorder"
     role = "recorder"
@@ -109,7 +109,7 @@ class RecorderSubject(Subject):
                 with file.open("rb") as damaged, saved.open("wb") as complete:
                     try:
                         recover(damaged, complete)
-                    except ValueError:  # it was killed before a message was written
+                    except ValueError:  # killed before a message was written
                         complete.write(END)
                 with saved.open("rb") as whole:
                     end_ns = max((message.log_time for _, _, message in make_reader(whole).iter_messages()), default=0)
@@ -131,7 +131,7 @@ class RecorderSubject(Subject):
 
 
 class Pilot:
-    """Somebody at the helm of the page's only vehicle, who takes it again whenever it is lost."""
+    """Pilot at the helm of the page's only vehicle, who takes it again whenever it is lost."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -141,11 +141,11 @@ class Pilot:
         self._thread.start()
 
     def close(self) -> None:
-        """Be gone, as a page whose browser was killed."""
+        """Disconnect abruptly, like a page whose browser was killed."""
         self._closing.set()
         if self._connection:
             with contextlib.suppress(OSError):
-                self._connection.socket.shutdown(socket.SHUT_RDWR)  # closing alone would wake nobody who reads
+                self._connection.socket.shutdown(socket.SHUT_RDWR)  # closing alone would not wake a blocked reader
         self._thread.join()
 
     def _run(self) -> None:
@@ -181,11 +181,11 @@ class Pilot:
                 connection.send(json.dumps({**request, "token": heard["token"], "motion": motion}))
                 motion = {"x": 0.5, "yaw": 0.5}
             elif heard["op"] == "refused":
-                motion = {}  # who was late has to let go of the stick
+                motion = {}  # after a delay, the stick must be released
 
 
 def all_subjects() -> dict[str, Any]:
-    """Return what makes each subject, from a ROS domain and a folder, by name."""
+    """Return the constructor of each subject, from a ROS domain and a folder, by name."""
     judged = [kind for kind in kinds().values() if kind.commands]
     return {
         **{f"{kind.name}_bridge": partial(BridgeSubject, kind) for kind in judged},

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every legacy operator steers every vehicle through standard topics: how far each ends from where its plan leads.
+"""Each legacy operator steers each vehicle through standard topics: the distance from the end of its plan.
 
 python campaign/any_operator.py [--short] [--operators NAME ...] [--vehicles NAME ...]
 
-Operator ↔ its server ↔ topics ↔ the bridge of another protocol ↔ vehicle. Both halves are launch files that share
-nothing but the namespace. Where a vehicle went is read from the file that its emulator writes, whatever topics say.
+Operator ↔ its server ↔ topics ↔ the bridge of another protocol ↔ vehicle. Both halves are launch files that share only
+the namespace. The vehicle's path is read from its emulator's file, independent of topics.
 """
 
 import argparse
@@ -30,17 +30,17 @@ from drone_bridge.simulator.topics import axes
 from drone_bridge.testbed.topics import enu_from_testbed, enu_yaw_from_heading
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
 
-#: The first rest lets topics be discovered, the others let a slow vehicle stop.
+#: The first rest is for discovery, the others for slow vehicles to stop.
 PLAN = parse_plan("5s, 5s forward 0.4, 2s, 3s turn 0.5, 2s")
 NAMESPACE = "any"
 START_TIMEOUT_S = 60.0
-#: Includes starting, taking off and landing.
+#: Includes start, take-off and landing.
 LONGEST_RUN_S = PLAN.duration_s + 60.0
-#: A vehicle stands that moved less than this in the last second.
+#: Distance below which a vehicle has stood still for the last second, m.
 STANDS_M = 0.15
 
 Row = Mapping[str, str]
-"""Of the file that an emulator writes with --trajectory"""
+"""Row of the file that an emulator writes with --trajectory"""
 
 
 class Pose(NamedTuple):
@@ -60,13 +60,13 @@ def _pose_in_degrees(row: Row) -> Pose:
 
 
 def _pose_of_testbed(row: Row) -> Pose:
-    """Of its own axes, degrees to the right."""
+    """Convert the pose of its own axes, degrees to the right."""
     x, y, z = enu_from_testbed(*(float(row[name]) for name in "xyz"))
     return Pose(x, y, z, enu_yaw_from_heading(math.radians(float(row["heading"]))))
 
 
 def _pose_of_simulator(row: Row) -> Pose:
-    """North, east, down."""
+    """Convert from north, east, down."""
     x, y, z = enu_from_ned(*(float(row[name]) for name in "xyz"))
     q = axes.orientation([float(row[name]) for name in ("qw", "qx", "qy", "qz")])
     return Pose(x, y, z, euler_from_quaternion(q)[2])
@@ -76,7 +76,7 @@ def _pose_of_robot(row: Row) -> Pose:
     return Pose(float(row["x"]), float(row["y"]), 0.0, float(row["heading"]))
 
 
-#: What a vehicle may report beside its velocity, and why an operator that needs it can't steer one that does not.
+#: Reports that some operators need besides the velocity, with the reason for skipping a pair.
 NEEDS = {
     "gyroscope": "its operators need body rates, and this vehicle reports none",
     "odom": "its operators need a position, and this vehicle reports none",
@@ -91,7 +91,7 @@ class Vehicle:
     arguments: Mapping[str, object] = field(default_factory=dict)  # of the launch file
     reports: frozenset[str] = frozenset({"odom"})  # of NEEDS, and "cameras"
     takeoff: str = ""
-    """The service by which it takes off, for operators that have no word for it"""
+    """Service for its take-off, for operators without such a command"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +100,17 @@ class Operator:
 
     needs: str = ""  # of NEEDS
     serving: Callable[[frozenset[str]], Mapping[str, object]] = lambda _: {}
-    """Takes what the vehicle reports, and returns arguments of the server's launch file"""
+    """Converts the vehicle's reports to arguments of the server's launch file"""
     server_parameters: Mapping[str, float | str] = field(default_factory=dict)
     takes_off: bool = False
-    """Whether it has a word for it"""
+    """Whether it has a command for take-off"""
 
 
-#: By the names of launch files and emulators.
+#: By names of launch files and emulators.
 VEHICLES = {
     "testbed": Vehicle(
         _pose_of_testbed,
-        # Pictures that nobody looks at are small, so that it keeps to the time on the wall, as other operators do.
+        # Unused images are small, so that it keeps real time, like other operators.
         {"attitude_layout": "pose", "testbed_image_width": 64, "testbed_image_height": 48},
         frozenset({"cameras", "odom"}),
     ),
@@ -127,7 +127,7 @@ OPERATORS = {
         }
     ),
     "dronegui": Operator(
-        # At full stick, as its programs assume: m/s and rad/s.
+        # At full deflection, as its programs assume: m/s and rad/s.
         server_parameters={
             **{"full_scale.roll": 5.0, "full_scale.pitch": 5.0, "full_scale.yaw": 1.745, "full_scale.gas": 0.7},
             "command_output": "cmd_vel",
@@ -139,19 +139,19 @@ OPERATORS = {
     "telemetry": Operator("gyroscope", server_parameters={"command_output": "cmd_vel"}),
 }
 
-# Where a plan leads, and where a vehicle went.
+# End of a plan, and path of a vehicle.
 
 
 @dataclass(frozen=True, slots=True)
 class Displacement:
-    """From start to end, in the vehicle's frame at the start."""
+    """Displacement from start to end, in the vehicle's frame at the start."""
 
     ahead_m: float
     left_m: float
-    turned_rad: float  # to the left, full turns included
+    turned_rad: float  # to the left, including full turns
 
     def error_to(self, other: "Displacement") -> tuple[float, float]:
-        """Return the distance between the ends of two displacements, m, and between their headings, rad."""
+        """Return the distance between the ends of two displacements, m, and the difference of their headings, rad."""
         return (
             math.hypot(self.ahead_m - other.ahead_m, self.left_m - other.left_m),
             abs(self.turned_rad - other.turned_rad),
@@ -163,10 +163,10 @@ class Displacement:
 
 
 def displacement_of_plan(plan: Plan) -> Displacement:
-    """Return where a plan leads that is followed exactly."""
+    """Return the displacement of a plan that is followed exactly."""
     x = y = yaw = 0.0
     for leg in plan.legs:
-        # A leg is an arc: its chord is shorter by sin(half) / half, and turned by half of the arc's angle.
+        # A leg is an arc: its chord is shorter by sin(half) / half, and rotated by half of the arc's angle.
         half = leg.turn * leg.duration_s / 2
         shortening = math.sin(half) / half if half else 1.0
         ahead, left = (speed * leg.duration_s * shortening for speed in (leg.forward, leg.left))
@@ -185,7 +185,7 @@ def displacement_along(poses: Sequence[Pose]) -> Displacement:
 
 
 def read_rows(path: Path) -> list[Row]:
-    """Read an emulator's trajectory, but for a line that it was stopped in. Raises ValueError when it is empty."""
+    """Read an emulator's trajectory, except an incomplete last line. Raises ValueError if it is empty."""
     with path.open(newline="", encoding="utf-8") as file:
         rows: list[Row] = [row for row in csv.DictReader(file) if None not in row.values()]
     if not rows:
@@ -200,19 +200,19 @@ def stands(rows: Sequence[Row], poses: Sequence[Pose]) -> bool:
     return max(math.dist(place, last[-1]) for place in last) < STANDS_M
 
 
-# One pair after the other.
+# Pairs, one at a time.
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Where one pair ended, or why it was not tried or did not work."""
+    """Result of one pair, or the reason why it was skipped or failed."""
 
     is_good: bool
     remark: str
 
 
 def obstacle(operator: Operator, vehicle: Vehicle) -> str:
-    """Return why a pair makes no sense; empty when it does."""
+    """Return why a pair is skipped; empty if it is not."""
     return "" if operator.needs in {"", *vehicle.reports} else NEEDS[operator.needs]
 
 
@@ -251,7 +251,7 @@ def fly(operator_name: str, vehicle_name: str) -> Outcome:
 def _compose(
     launch_file: str, parameters: Mapping[str, float | str], scratch: Path, arguments: Mapping[str, object]
 ) -> Composition:
-    """Start a launch file on free ports; its nodes that have these parameters take them."""
+    """Start a launch file on free ports, and set these parameters in nodes that have them."""
     given: dict[str, object] = {port: free_port() for port in ports_of(launch_file)}
     if parameters:
         given["params_file"] = file = scratch / f"{launch_file}.yaml"
@@ -260,24 +260,24 @@ def _compose(
 
 
 def _call(service: str) -> None:
-    """Call a std_srvs/Trigger, and wait for its answer. Raises RuntimeError."""
+    """Call a std_srvs/Trigger, and wait for its response. Raises RuntimeError."""
     rclpy.init()
     try:
         node = rclpy.create_node("any_operator")
         client: Client[Any, Any] = node.create_client(Trigger, service)
         if not client.wait_for_service(START_TIMEOUT_S):
-            raise RuntimeError(f"There is no service {service}.")
+            raise RuntimeError(f"The service {service} does not exist.")
         called = client.call_async(Trigger.Request())
         rclpy.spin_until_future_complete(node, called, timeout_sec=START_TIMEOUT_S)
         answer = called.result()
         if answer is None or not answer.success:
-            raise RuntimeError(f"{service}: {answer.message if answer else 'no answer'}")
+            raise RuntimeError(f"{service}: {answer.message if answer else 'no response'}")
     finally:
         rclpy.shutdown()
 
 
 def main(short: bool, operators: Collection[str] = (), vehicles: Collection[str] = ()) -> int:
-    """Fly all pairs of those named, by default of all; return 1 where a vehicle did not stop or a pair did not fly."""
+    """Fly all pairs of the given names, by default all; return 1 if a vehicle did not stop or a pair did not fly."""
     isolate_ros_graph()
     if short:
         operators, vehicles = operators or ("dronegui",), vehicles or ("robot", "telemetry")
@@ -286,7 +286,7 @@ def main(short: bool, operators: Collection[str] = (), vehicles: Collection[str]
     for pair in itertools.product(operators or OPERATORS, vehicles or VEHICLES):
         outcomes.append(fly(*pair))
         print(f"{pair[0]:10} {pair[1]:10} {outcomes[-1].remark}", flush=True)
-    print(f"{sum(outcome.is_good for outcome in outcomes)} of {len(outcomes)} pairs flew and stopped, or make no sense")
+    print(f"{sum(outcome.is_good for outcome in outcomes)} of {len(outcomes)} pairs flew and stopped, or were skipped")
     return int(not all(outcome.is_good for outcome in outcomes))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What programs take of memory and processor: flapping peers, large images, viewers who do not read, an idle launch."""
+"""Memory and CPU costs of programs: flapping peers, large images, viewers that do not read, an idle launch."""
 
 import array
 import contextlib
@@ -28,38 +28,38 @@ from web_viewer import Viewer, web_bridge
 
 from drone_bridge.testbed.codec import TestbedConnection
 
-testbed = importlib.import_module("testbed_peer")  # of test/support: benchmark/ has one of that name too
+testbed = importlib.import_module("testbed_peer")  # from test/support; benchmark/ has a module of that name, too
 
 BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 MEBIBYTE = 2**20
 GARBAGE = b"\xff" * 48
 CONNECTIONS = 100  # per round
-ROUNDS = {True: 3, False: 100}  # by whether it is the short form; the first one warms up
+ROUNDS = {True: 3, False: 100}  # by whether it is the short form; the first one is the warm-up
 IDLE_S = {True: 5.0, False: 60.0}
 FLOOD_S = 2.0
 
 
 def resident_mebibytes(pid: int, name: str = "VmRSS") -> float:
-    """Return the resident memory of a process, or with VmHWM the most that it ever was."""
+    """Return the resident memory of a process, or with VmHWM its maximum."""
     found = re.search(rf"{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     assert found, f"no {name} of {pid}"
     return int(found[1]) / 1024
 
 
 def private_mebibytes(pid: int) -> float:
-    """Return what a process has for itself: what it shares with others is DDS's."""
+    """Return the private memory of a process, as shared memory belongs to DDS."""
     fields = Path(f"/proc/{pid}/statm").read_text().split()
     return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE") / MEBIBYTE
 
 
 def cpu_s(pid: int) -> float:
-    """Return the processor time that a process has used."""
+    """Return the CPU time of a process, s."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def flapping_peers(folder: Path, *, short: bool) -> str:
-    """Connect to a listening bridge, say a little and go, again and again."""
+    """Connect to a listening bridge, send a little and disconnect, repeatedly."""
     opening = TestbedConnection().send(testbed.CONSTANTS)
     sayings, used = (b"", opening[:20], opening + b"\0" * 30, GARBAGE), list[float]()
     with Process.node("testbed_bridge", role="listen", port=0) as process:
@@ -68,7 +68,7 @@ def flapping_peers(folder: Path, *, short: bool) -> str:
             for number in range(CONNECTIONS):
                 with socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as client:
                     client.sendall(sayings[number % len(sayings)])
-                    if number % 5 == 4:  # as a peer that was killed
+                    if number % 5 == 4:  # like a peer that was killed
                         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                         continue
                     client.shutdown(socket.SHUT_WR)
@@ -80,7 +80,7 @@ def flapping_peers(folder: Path, *, short: bool) -> str:
 
 
 def large_images(folder: Path, *, short: bool) -> str:
-    """Have a testbed with nearly the largest images that there may be, and then one with small ones."""
+    """Run a testbed with nearly the maximum image size, and then one with small images."""
     large = replace(testbed.CONSTANTS, width=4096, height=2730)
     with contextlib.closing(testbed.TestbedPeer()) as peer, Process.node("testbed_bridge", port=peer.port) as process:
         peer.open().exchange()
@@ -102,7 +102,7 @@ def is_published(publisher: Any, data: bytes) -> bool:
 
 
 def viewers_who_do_not_read(folder: Path, *, short: bool) -> str:
-    """Look at raw images of 5.5 MiB by a page of which eight viewers take nothing."""
+    """View raw images of 5.5 MiB on a page with eight viewers that do not read."""
     picture = Image(height=1200, width=1600, encoding="rgb8", step=4800, data=array.array("B", bytes(5760000)))
     data = serialize_message(picture)
     with contextlib.closing(RosSession()) as session, web_bridge() as process:
@@ -131,18 +131,18 @@ def viewers_who_do_not_read(folder: Path, *, short: bool) -> str:
                 each.connection.socket.close()
             pass_on(10)
             after = private_mebibytes(process.pid)
-    return f"8 viewers who do not read {highest - before:+.0f} MiB, {after - before:+.0f} MiB after them"
+    return f"8 viewers that do not read {highest - before:+.0f} MiB, {after - before:+.0f} MiB after them"
 
 
 def launch_command(folder: Path, command: str) -> list[str]:
-    """Return what runs a launch file with one program."""
+    """Return the command of a launch file with one program."""
     path = folder / "some.launch.xml"
     path.write_text(f"<launch><executable cmd='{command}' name='some'/></launch>")
     return [executable("drone-bridge"), "launch", str(path)]
 
 
 def idle_launch(folder: Path, *, short: bool) -> str:
-    """Run a launch file whose program does nothing."""
+    """Run a launch file with an idle program."""
     with Process(*launch_command(folder, "sleep 1000")) as runner:
         runner.wait_for_line(r"some-1 started")
         time.sleep(1.0)
@@ -154,13 +154,13 @@ def idle_launch(folder: Path, *, short: bool) -> str:
 
 
 def stalled_screen(folder: Path, *, short: bool) -> str:
-    """Run a launch file whose program floods a screen that stalls."""
+    """Run a launch file with a program that floods a stalled screen."""
     command = launch_command(folder, "yes")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as runner:
         assert runner.stdout
         os.read(runner.stdout.fileno(), 10)
         time.sleep(FLOOD_S)
-        # Not what rusage says: that includes this very process, as the child was forked from it.
+        # rusage would include this process, from which the child was forked
         most = resident_mebibytes(runner.pid, "VmHWM")
         runner.send_signal(signal.SIGINT)
         runner.wait(TIMEOUT_S)
@@ -168,7 +168,7 @@ def stalled_screen(folder: Path, *, short: bool) -> str:
 
 
 def main(short: bool) -> int:
-    """Measure one after the other."""
+    """Measure all costs in sequence."""
     measurements: Sequence[Callable[..., str]] = (
         flapping_peers,
         large_images,

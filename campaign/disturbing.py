@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaign: disturbs the programs of the package, and checks what reaches the vehicles meanwhile and that they recover.
+"""Campaign: disturbs the package's programs, and checks the vehicles' commands and that the programs recover.
 
-    soak     the vehicle's side turns into a broken peer (garbage, silence, floods ...) or ends, commands pause
+    soak     the vehicle's side becomes a broken peer (garbage, silence, floods ...) or ends, commands pause
     kills    SIGKILL at random moments, of the program or of a vehicle
-    signals  SIGINT and SIGTERM at random moments, from its start on
+    signals  SIGINT and SIGTERM at random moments, including the start
     stalls   SIGSTOP for 2 to 4 s while vehicles are commanded; the commands end meanwhile
 
-Each is done to every program that it can be done to: bridges, servers, web_bridge and the recorder. After each round
-all vehicles have to be driven by the next commands, and to be neutral without. A round fails where a vehicle moved that
-should not have, or did not stop. Other faults are only told of: a program that does not drive within a minute, logs a
-traceback, counts an internal error, sends what its vehicle can't read, or grows.
+Each disturbance is applied to all suitable programs: bridges, servers, web_bridge and the recorder. After each round
+the next commands must drive all vehicles, and without commands they must be neutral. A round fails if a vehicle moved
+without permission, or did not stop. Other faults are only reported: a program that does not drive within a minute, logs
+a traceback, counts an internal error, sends data that its vehicle can't read, or grows.
 
-CAMPAIGN_ONLY in the environment is a regular expression for the names of programs, CAMPAIGN_ROUNDS how many rounds each
-gets, CAMPAIGN_SEED another seed. With CAMPAIGN_BLOCKED=1 nobody reads the output of the programs, as in a terminal
+Environment variables: CAMPAIGN_ONLY, a regular expression for names of programs; CAMPAIGN_ROUNDS, the number of rounds
+for each; CAMPAIGN_SEED, another seed. With CAMPAIGN_BLOCKED=1 the output of the programs is not read, as in a terminal
 after Ctrl-S.
 """
 
@@ -39,17 +39,17 @@ from subjects import (
     Subject,
 )
 
-MAX_SHOWN = 20  # problems; the others are only counted
-NEUTRAL_S = COMMAND_TIMEOUT_S + 2.0  # the rest allows for a busy machine
+MAX_SHOWN = 20  # problems; further ones are only counted
+NEUTRAL_S = COMMAND_TIMEOUT_S + 2.0  # with a margin for a busy machine
 END_S = 15.0  # from a signal to the exit
-WATCHED_S = 3.5  # after a stall: Fast DDS sends again within 3 s what was lost
-INTERRUPTED = 130  # a shell's exit status then
-STARTING_S = 1.0  # within which a program that just started might move something
-SETTLE_S = 30.0  # within which descriptors and threads are back where they were
+WATCHED_S = 3.5  # after a stall: Fast DDS repeats lost messages within 3 s
+INTERRUPTED = 130  # exit status of an interrupted program in a shell
+STARTING_S = 1.0  # period in which a program that has just started might move something
+SETTLE_S = 30.0  # time for descriptors and threads to return to their number
 
 
 def spoil(subject: Subject, chance: random.Random) -> float:
-    """Have the relays be broken peers for some seconds."""
+    """Turn the relays into broken peers for some seconds."""
     fault = chance.choice(subject.faults)
     for vehicle in subject.vehicles:
         vehicle.relay.spoil(fault)
@@ -62,12 +62,12 @@ def spoil(subject: Subject, chance: random.Random) -> float:
 def restart_vehicle(
     subject: Subject, chance: random.Random, numbers: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
 ) -> float:
-    """End an emulator, or kill it, and start another one; the new vehicle has to be left neutral as well."""
+    """Stop or kill an emulator, and start another one. The new vehicle must be left neutral, too."""
     number, vehicle = chance.choice(numbers), chance.choice(subject.vehicles)
     emulator = subject.emulators[vehicle]
     emulator.send(number)
     if emulator.wait() is None:
-        raise NotRecoveredError("the emulator did not end")
+        raise NotRecoveredError("the emulator did not exit")
     time.sleep(chance.uniform(0.0, 3.0))
     started_s = time.monotonic()
     subject.start_emulator(vehicle)
@@ -84,21 +84,21 @@ def kill_vehicle(subject: Subject, chance: random.Random) -> float:
 
 
 def pause(subject: Subject, chance: random.Random) -> float:
-    """End the commands for a while."""
+    """Pause the commands."""
     time.sleep(chance.uniform(0.0, 1.0))
     neutral_s = subject.becomes_neutral(subject.let_go(), NEUTRAL_S)
     subject.work()
     if neutral_s is None:
-        raise MovedError(f"no neutral command within {NEUTRAL_S:g} s of the last one that it was given")
+        raise MovedError(f"no neutral command within {NEUTRAL_S:g} s of the last command")
     return neutral_s
 
 
 def kill(subject: Subject, chance: random.Random) -> float:
-    """Kill the program. The next one says neutral, or nothing, before it gets commands, and drives when it does."""
+    """Kill the program. The next one sends neutral, or nothing, before it gets commands, and drives after that."""
     time.sleep(chance.uniform(0.0, 1.0))
     subject.check_left(subject.kill(), was_killed=True)
     subject.let_go()
-    time.sleep(NEUTRAL_S)  # until vehicles that somebody else steers are told
+    time.sleep(NEUTRAL_S)  # until vehicles with another commander get their commands
     started_s = time.monotonic()
     subject.start_program()
     took_s = subject.first_word_after(started_s)
@@ -106,14 +106,14 @@ def kill(subject: Subject, chance: random.Random) -> float:
     moved_s = subject.moved_after(started_s)
     subject.work()
     if moved_s:
-        raise MovedError("the next one moved the vehicle without a command")
+        raise MovedError("the restarted program moved the vehicle without a command")
     return took_s
 
 
 def interrupt(subject: Subject, chance: random.Random) -> float:
-    """Start the program and signal it. Once it has printed anything it exits with 0, and neutral as its last command.
+    """Start the program and signal it. After its first output it must exit with 0, with neutral as its last command.
 
-    Before that, while modules are imported, the signal itself may end it; before its first line runs, Python prints a
+    Before that, while modules are imported, the signal itself may end it. Before its first line runs, Python prints a
     traceback.
     """
     if subject.program.is_running:
@@ -143,19 +143,19 @@ def interrupt(subject: Subject, chance: random.Random) -> float:
 
 
 def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float, shared: set[str]) -> None:
-    """Raise NotRecoveredError if it did not end well."""
+    """Raise NotRecoveredError if it did not exit properly."""
     program = subject.program
     if not has_spoken and is_from_pythons_start(program.output):
         return
     is_by_signal = not has_spoken and status in (-signal.SIGINT, -signal.SIGTERM, INTERRUPTED)
-    if not subject.speaks_itself:  # then the vehicle's bridge has to notice first
+    if not subject.speaks_itself:  # the vehicle's bridge has to detect it first
         subject.becomes_neutral(time.monotonic(), NEUTRAL_S)
     said = [log.since(started_s) for log in subject.logs]
     left = [file for file in left_behind(shared) if not is_port(file)]
     if any(each and not each[-1][1] for each in said):
         raise MovedError(f"its last command was not neutral; status {status}")
     for is_wrong, sentence in (
-        (status != 0 and not is_by_signal, f"ended with {status}: {program.output[-1500:]}"),
+        (status != 0 and not is_by_signal, f"exited with {status}: {program.output[-1500:]}"),
         ("Traceback" in program.output, f"a traceback: {program.output[-1500:]}"),
         (bool(left), f"left {', '.join(left)}"),
     ):
@@ -164,7 +164,7 @@ def _judge_end(subject: Subject, status: int, has_spoken: bool, started_s: float
 
 
 def stall(subject: Subject, chance: random.Random) -> float:
-    """Stop the program. What it finds in its queues then is somebody's last word, and old: it moves nothing."""
+    """Suspend the program. Its queues then contain stale commands, which must not move the vehicle."""
     if not all(log.is_moving for log in subject.logs):
         subject.work()
     time.sleep(chance.uniform(0.0, 0.5))
@@ -181,16 +181,16 @@ def stall(subject: Subject, chance: random.Random) -> float:
     took_s = subject.work()
     if moved_s:
         span = f"{moved_s[0]:.3f} to {moved_s[-1]:.3f} s after the stop"
-        raise MovedError(f"{len(moved_s)} old commands moved the vehicle {span}")
+        raise MovedError(f"{len(moved_s)} stale commands moved the vehicle {span}")
     return took_s
 
 
 @dataclass(frozen=True)
 class Disturbance:
-    """What is done to a program."""
+    """Disturbance of a program."""
 
     what: str
-    do: Callable[[Subject, random.Random], float]  # returns after how long all was well, s; raises NotRecoveredError
+    do: Callable[[Subject, random.Random], float]  # returns the recovery time, s; raises NotRecoveredError
     suits: Callable[[Subject], bool] = lambda subject: True
 
 
@@ -202,13 +202,13 @@ def _has_logs(subject: Subject) -> bool:
     return bool(subject.logs)
 
 
-SPOIL = Disturbance("its peers talk nonsense, trickle, flood, fall silent or are gone", spoil, _has_relays)
-RESTART = Disturbance("a vehicle ends or is killed, and another one comes", restart_vehicle, _has_relays)
+SPOIL = Disturbance("its peers send garbage, trickle, flood, fall silent or disappear", spoil, _has_relays)
+RESTART = Disturbance("a vehicle exits or is killed, and another one starts", restart_vehicle, _has_relays)
 PAUSE = Disturbance("commands pause", pause, _has_logs)
-KILL_VEHICLE = Disturbance("a vehicle is killed, and another one comes", kill_vehicle, _has_relays)
-KILL = Disturbance("it is killed, and the next one starts", kill)
-SIGNAL = Disturbance("SIGINT or SIGTERM, once or twice, from its start on", interrupt)
-STALL = Disturbance("it is stopped for 2 to 4 s while it is commanded", stall)
+KILL_VEHICLE = Disturbance("a vehicle is killed, and another one starts", kill_vehicle, _has_relays)
+KILL = Disturbance("it is killed and restarted", kill)
+SIGNAL = Disturbance("SIGINT or SIGTERM, once or twice, including its start", interrupt)
+STALL = Disturbance("it is suspended for 2 to 4 s while it is commanded", stall)
 CAMPAIGNS = {
     "soak": (SPOIL, SPOIL, SPOIL, RESTART, PAUSE),
     "kills": (KILL_VEHICLE, KILL),
@@ -218,17 +218,17 @@ CAMPAIGNS = {
 
 
 class Tally:
-    """The results of the rounds."""
+    """Results of the rounds."""
 
     def __init__(self) -> None:
         self.took_s: dict[tuple[str, str], list[float]] = {}
-        """How long each took to be right again, by subject and what was done"""
+        """Recovery times, by subject and disturbance"""
         self.failed: Counter[tuple[str, str]] = Counter()
-        """By subject and what was done"""
+        """By subject and disturbance"""
         self.moved = 0
-        """How often a vehicle moved that should not have or did not stop, or the campaign itself failed"""
+        """Number of vehicles that moved without permission or did not stop, or of failures of the campaign"""
         self.faults = 0
-        """How often something else was wrong"""
+        """Number of other faults"""
         self._changing = threading.Lock()
 
     @property
@@ -240,7 +240,7 @@ class Tally:
             self.took_s.setdefault((name, what), []).append(took_s)
 
     def fail(self, name: str, what: str, error: Exception) -> None:
-        """Note a failure of a round, or of a subject's whole life where `what` is empty."""
+        """Record a failure of a round, or of a subject's whole life if `what` is empty."""
         is_fault = isinstance(error, NotRecoveredError) and not isinstance(error, MovedError)
         sentence = str(error) if isinstance(error, NotRecoveredError) else repr(error)
         with self._changing:
@@ -253,12 +253,12 @@ class Tally:
 
     @property
     def slowest_s(self) -> float:
-        """The longest that anything took to be right again."""
+        """Longest recovery time."""
         return max((max(times_s) for times_s in self.took_s.values()), default=0.0)
 
     def table(self, campaign: str, families: Callable[[str], str]) -> str:
-        """Return a Markdown table of what was done to which family of programs, and how often it went wrong."""
-        lines = ["| what happens | step | how often | failed | slowest until all is well |", "|---|---|---|---|---|"]
+        """Return a Markdown table of disturbances by family of programs, with their failures."""
+        lines = ["| disturbance | step | rounds | failed | slowest recovery |", "|---|---|---|---|---|"]
         for what in dict.fromkeys(each.what for each in CAMPAIGNS[campaign]):
             took_s = {name: times_s for (name, done), times_s in self.took_s.items() if done == what}
             failed = {name: count for (name, done), count in self.failed.items() if done == what}
@@ -275,16 +275,16 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is done to each program: rounds by their number, or else for a time."""
+    """Disturbances of each program: number of rounds, or a duration."""
 
     campaign: str
     rounds: int = 0
     seconds: float = 0.0
-    at_once: int = 2  # programs at the same time
+    at_once: int = 2  # number of concurrent programs
 
 
 class Campaign:
-    """Rounds with several subjects at a time, each from its start to its end."""
+    """Rounds with several concurrent subjects, each from its start to its end."""
 
     def __init__(self, plan: Plan, scratch: Path) -> None:
         self.tally = Tally()
@@ -294,13 +294,13 @@ class Campaign:
         only = os.environ.get("CAMPAIGN_ONLY", "")
         makers = {name: make for name, make in all_subjects().items() if re.search(only, name)}
         if not makers:
-            raise ValueError(f"No program has {only!r} in its name: there are {', '.join(all_subjects())}.")
+            raise ValueError(f"No program matches {only!r}. The programs are {', '.join(all_subjects())}.")
         domains = random.SystemRandom().sample(DOMAINS, len(makers))
         self._waiting = deque(zip(makers.items(), domains, strict=True))
         self._families: dict[str, str] = {}
 
     def run(self) -> Tally:
-        """Disturb all subjects, and return how it went."""
+        """Disturb all subjects, and return the results."""
         workers = [threading.Thread(target=self._work) for _ in range(self._plan.at_once)]
         for worker in workers:
             worker.start()
@@ -313,7 +313,7 @@ class Campaign:
         return self.tally.table(self._plan.campaign, self._families.__getitem__)
 
     def _work(self) -> None:
-        """Disturb one subject after the other."""
+        """Disturb one subject at a time."""
         while True:
             try:
                 (name, make), domain = self._waiting.popleft()
@@ -330,15 +330,15 @@ class Campaign:
                     subject.start()
                     subject.work()
                     self._disturb(subject, suited)
-            except Exception as error:  # go on with the others
+            except Exception as error:  # continue with the others
                 self.tally.fail(name, "", error)
             finally:
                 subject.close()
 
     def _disturb(self, subject: Subject, suited: Sequence[Disturbance]) -> None:
-        """Do a subject's rounds, and look at what becomes of it."""
+        """Run a subject's rounds, and check its state."""
         usage, number = list[Usage](), 0
-        is_watched = self._plan.campaign == "soak"  # where one process lives from the first round to the last
+        is_watched = self._plan.campaign == "soak"  # in which one process lives from the first round to the last
         end_s = time.monotonic() + self._plan.seconds
         while number < self._rounds if self._rounds else time.monotonic() < end_s:
             chance = random.Random(f"{self._seed} {subject.name} {number}")
@@ -346,7 +346,7 @@ class Campaign:
             number += 1
             try:
                 self.tally.add(subject.name, what.what, what.do(subject, chance))
-            except Exception as error:  # go on with the other rounds
+            except Exception as error:  # continue with the other rounds
                 self.tally.fail(subject.name, what.what, error)
             if is_watched:
                 usage.append(subject.program.usage())
@@ -357,7 +357,7 @@ class Campaign:
         self._judge(subject, usage)
 
     def _judge(self, subject: Subject, usage: Sequence[Usage]) -> None:
-        """Look at what a subject leaves."""
+        """Check the state that a subject leaves."""
         if usage:
             kib = [allocated for allocated, _, _ in usage]
             sizes = f"{kib[0] / 1024:.1f} MiB, {max(kib) / 1024:.1f} at most, {kib[-1] / 1024:.1f} now"
@@ -368,7 +368,7 @@ class Campaign:
             wrong.append(f"{internal} internal errors in its diagnostics")
         program = subject.program
         if program.is_running and (status := program.end()) != 0:
-            wrong.append(f"ended with {status}")
+            wrong.append(f"exited with {status}")
         if "Traceback" in program.output and not is_from_pythons_start(program.output):
             wrong.append(f"a traceback: {program.output.partition('Traceback')[2][:1500]}")
         for sentence in wrong:
@@ -376,7 +376,7 @@ class Campaign:
 
 
 def run(plan: Plan) -> int:
-    """Run a campaign, print its table and how it went, and return the status of a step."""
+    """Run a campaign, print its table and summary, and return the status of a step."""
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         campaign = Campaign(plan, Path(scratch))
@@ -384,5 +384,5 @@ def run(plan: Plan) -> int:
     print(campaign.table())
     wrong = f"moved or did not stop in {tally.moved}, other faults {tally.faults}"
     ended = f"{tally.count} rounds in {time.monotonic() - began_s:.0f} s: {wrong}"
-    print(f"{ended}, slowest until all is well {tally.slowest_s:.1f} s")
+    print(f"{ended}, slowest recovery {tally.slowest_s:.1f} s")
     return MOVED if tally.moved else OK

@@ -20,7 +20,7 @@ OUT_S, BACK_S = 8.0, 2.0  # simulated
 
 
 def main(short: bool) -> int:
-    """Fly out and back, and print how far it came and how fast it was."""
+    """Fly out and back, and print the maximum distance and speed."""
     verdict, farthest, fastest, back = Verdict(), 0.0, 0.0, math.inf
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         trajectory, session = Path(folder, "flight.csv"), RosSession()
@@ -32,7 +32,7 @@ def main(short: bool) -> int:
         attitudes, publisher = session.subscribe(Imu, "imu/data"), session.publisher(Twist, "cmd_vel")
 
         def fly(forward: float, for_s: float) -> float:
-            """Command this speed, and return the time of the simulation then."""
+            """Command this speed, and return the simulation time at the end."""
             began_s = now_s = -math.inf
             while not math.isfinite(began_s) or now_s < began_s + for_s:
                 publisher.publish(twist(forward=forward))
@@ -50,7 +50,7 @@ def main(short: bool) -> int:
             at_the_fence = max(way for way, row in zip(ways, rows, strict=True) if row["time"] <= out_s)
             farthest, back = max(farthest, *ways), min(back, at_the_fence - ways[-1])
             fastest = max(math.hypot(row["vx"], row["vy"], row["vz"]) for row in rows)
-    verdict.stopped(farthest <= FENCE_M + OUTSIDE_M, f"it came {farthest:.2f} m far, with a fence of {FENCE_M:g} m")
-    verdict.stopped(fastest < 1.2 * MAX_SPEED, f"it was {fastest:.2f} m/s fast, and {MAX_SPEED:g} m/s are allowed")
+    verdict.stopped(farthest <= FENCE_M + OUTSIDE_M, f"it flew {farthest:.2f} m far (fence at {FENCE_M:g} m)")
+    verdict.stopped(fastest < 1.2 * MAX_SPEED, f"it flew at {fastest:.2f} m/s (limit {MAX_SPEED:g} m/s)")
     verdict.figure(f"a fence of {FENCE_M:g} m: at most {farthest:.2f} m out at {fastest:.2f} m/s, {back:.2f} m back")
     return verdict.status

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many vehicles as processes: four of each kind, with controllers, recorder and page; what they cost, and what is lost.
+"""Many vehicles as processes: four of each kind, with controllers, recorder and page; their costs and losses.
 
-Robots but the last are commanded at 20 Hz by numbered velocities, which their bridges' wire logs show again; nobody has
-a goal. CAMPAIGN_EACH in the environment is another number of vehicles of each kind, CAMPAIGN_SECONDS for how long they
-are measured.
+All robots except the last are commanded at 20 Hz by numbered velocities, which appear in their bridges' wire logs.
+There are no goals. Environment variables: CAMPAIGN_EACH, another number of vehicles of each kind; CAMPAIGN_SECONDS, the
+duration of the measurement.
 """
 
 import contextlib
@@ -38,13 +38,13 @@ from drone_bridge.tools.wire.log_file import LogFile
 
 EACH = {True: 1, False: 4}  # vehicles of each kind, by whether it is the short form
 MEASURED_S = {True: 15.0, False: 60.0}
-START_S = 240.0  # in which 50 processes have to be there, on two busy cores
+START_S = 240.0  # timeout for the start of 50 processes, on two busy cores
 SETTLING_S = {True: 10.0, False: 30.0}  # until the last of them has discovered the others
 COMMANDS_HZ = 20.0
 FIRST_SPEED = 100  # on the wire, of the first command
-NEUTRAL_S = 2.5  # from the last command on, as elsewhere in the campaign
+NEUTRAL_S = 2.5  # after the last command, as elsewhere in the campaign
 END_S = 120.0
-#: The launch files by kind, with the ports that they need, and what is not as by default.
+#: Launch files by kind, with the required ports and non-default arguments.
 KINDS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
     "testbed": (
         ("testbed_port",),
@@ -62,14 +62,14 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
 
 
 class Usage(NamedTuple):
-    """What a process has used so far."""
+    """CPU usage of a process so far."""
 
     cpu_s: float
     wakeups: int
 
 
 def launch_file(folder: Path, each: int) -> Path:
-    """Write the launch file of so many vehicles of each kind."""
+    """Write the launch file for this many vehicles of each kind."""
     ports = iter(free_ports(each * sum(len(names) for names, _ in KINDS.values())))
     share = "$(find-pkg-share drone_bridge)/launch"
     includes = []
@@ -91,12 +91,12 @@ def launch_file(folder: Path, each: int) -> Path:
 
 
 def started(launch: Any) -> dict[str, int]:
-    """Return the process IDs of what a launch has started, by label."""
+    """Return the process IDs of the processes in a launch, by label."""
     return {match[1]: int(match[2]) for match in re.finditer(r"(\S+-\d+) started \(pid (\d+)\)", launch.output)}
 
 
 def usage_of(pid: int) -> Usage:
-    """Return what a process has used: processor time, and how often one of its threads has waited."""
+    """Return the usage of a process: CPU time, and the number of waits of its threads."""
     with contextlib.suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
@@ -106,13 +106,13 @@ def usage_of(pid: int) -> Usage:
 
 
 class Commander:
-    """Commands robots with numbered speeds until `stop`, in a thread of its own."""
+    """Commands robots with numbered speeds until `stop`, on its own thread."""
 
     def __init__(self, session: Any, robots: Iterable[str]) -> None:
         self._publishers = [
             session.node.create_publisher(TwistStamped, f"/{robot}/cmd_vel_stamped", 1) for robot in robots
         ]
-        #: When each was published, ns since 1970, by its speed on the wire.
+        #: Time of publication, ns since 1970, by the speed on the wire.
         self.given_ns: dict[int, int] = {}
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run)
@@ -130,14 +130,14 @@ class Commander:
                 return
 
     def stop(self) -> int:
-        """End the commands; return when, ns since 1970."""
+        """Stop commanding; return the time, ns since 1970."""
         self._is_over.set()
         self._thread.join()
         return time.time_ns()
 
 
 def speeds_sent(robot: str, folder: Path) -> list[tuple[int, int]]:
-    """Return when a robot's bridge sent which speed, ns since 1970."""
+    """Return the times, ns since 1970, and speeds that a robot's bridge has sent."""
     sent = []
     for path in folder.glob(f"wire/{robot}.robot_bridge-*.mcap"):
         with LogFile(path) as log:
@@ -152,7 +152,7 @@ def speeds_sent(robot: str, folder: Path) -> list[tuple[int, int]]:
 
 
 def judge_robots(verdict: Verdict, folder: Path, each: int, given_ns: Mapping[int, int], stopped_ns: int) -> str:
-    """Check which robots were driven when, and return how late commands were on the wire."""
+    """Check when the robots were driven, and return the delay of commands on the wire."""
     late_s, missing = list[float](), 0
     for number in range(1, each + 1):
         robot, is_commanded = f"robot{number}", number < each or each == 1
@@ -175,7 +175,7 @@ def judge_robots(verdict: Verdict, folder: Path, each: int, given_ns: Mapping[in
 
 
 def read_tf(bag: Path, window_ns: tuple[int, int]) -> tuple[int, dict[str, float]]:
-    """Return how many messages of /tf were recorded meanwhile, and the longest gap by vehicle, s."""
+    """Return the number of recorded messages of /tf in the window, and the longest gap by vehicle, s."""
     times_ns, count = defaultdict[str, list[int]](lambda: [window_ns[0]]), 0
     with AnyReader([bag]) as reader:
         connections = [each for each in reader.connections if each.topic == "/tf"]
@@ -199,7 +199,7 @@ def flew(bag: Path) -> list[str]:
 
 
 def by_kind(before: Mapping[str, Usage], after: Mapping[str, Usage], seconds: float) -> tuple[float, list[str]]:
-    """Return the processor time of all processes in % of a core, and a line for each kind of them."""
+    """Return the CPU time of all processes in % of a core, and a line for each kind."""
     kinds = defaultdict[str, list[tuple[float, float]]](list)
     for label in before:
         cpu_s, wakeups = (last - first for first, last in zip(before[label], after[label], strict=True))
@@ -212,7 +212,7 @@ def by_kind(before: Mapping[str, Usage], after: Mapping[str, Usage], seconds: fl
 
 
 def main(short: bool) -> int:
-    """Start them, measure, and end them."""
+    """Start them, measure, and stop them."""
     verdict = Verdict()
     each = int(os.environ.get("CAMPAIGN_EACH", EACH[short]))
     seconds = float(os.environ.get("CAMPAIGN_SECONDS", MEASURED_S[short]))
@@ -251,7 +251,7 @@ def main(short: bool) -> int:
             verdict.figure(line)
         spent_s = statistics.mean(usage.cpu_s for usage in before.values())
         verdict.figure(f"started within {started_s:.0f} s, for {spent_s:.1f} s of a core each")
-        transforms = "the recorder was killed before its bag was whole"
+        transforms = "the recorder was killed before its bag was complete"
         if counts := re.search(r"/tf +\S+ +(\d+) +(\d+)", launch.output):
             recorded, gaps_s = read_tf(bag, (began_ns, ended_ns))
             kept = int(counts[1]) / (int(counts[1]) + int(counts[2]))
@@ -260,10 +260,10 @@ def main(short: bool) -> int:
                 f"{max(gaps_s.values()):.2f} s at most"
             )
             for drone in flew(bag):
-                verdict.stopped(False, f"{drone} says that it flew, and nobody had asked for that.")
+                verdict.stopped(False, f"{drone} reports that it flew without a request.")
         commands = judge_robots(verdict, folder, each, commander.given_ns, stopped_ns)
         if restarts:
-            verdict.figure(f"{restarts} processes were started again.")
+            verdict.figure(f"{restarts} processes were restarted.")
         by_term, by_kill = (ended_by(launch.output, name) for name in ("SIGTERM", "SIGKILL"))
         verdict.figure(
             f"{4 * each} vehicles, {len(pids)} processes: {total:.0f} % of a core; {transforms}; {commands}; "
@@ -273,13 +273,13 @@ def main(short: bool) -> int:
 
 
 def ended_by(output: str, name: str) -> str:
-    """Return how many processes needed a signal to end, and of which kinds they were."""
+    """Return the number of processes that needed a signal to exit, and their kinds."""
     kinds = Counter(re.findall(rf"(\S+)-\d+ has not stopped, and gets {name}", output))
     return f"{kinds.total()} ({', '.join(kinds)})" if kinds else "none"
 
 
 def watch(viewer: Any, seconds: float) -> None:
-    """Take what the page gets for so long."""
+    """Read the page's data for this time."""
     end_s = time.monotonic() + seconds
     while (left_s := end_s - time.monotonic()) > 0:
         viewer.receive(left_s)

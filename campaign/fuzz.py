@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mutations of conversations and captures to every codec in both roles: they give events or RemoteProtocolError.
+"""Mutations of conversations and captures for each codec in both roles: they yield events or RemoteProtocolError.
 
-CAMPAIGN_INPUTS in the environment says how many each gets, CAMPAIGN_SEED is another seed of the mutations, and
-CAMPAIGN_ONLY a part of the names of codecs and roles.
+Environment variables: CAMPAIGN_INPUTS, the number of mutations for each; CAMPAIGN_SEED, another seed; CAMPAIGN_ONLY, a
+part of the names of codecs and roles.
 """
 
 import os
@@ -15,7 +15,7 @@ MAX_SHOWN = 20
 
 
 def main(short: bool) -> int:
-    """Feed them, and print what escaped from which."""
+    """Feed the mutations, and print other exceptions."""
     inputs = int(os.environ.get("CAMPAIGN_INPUTS", "2000" if short else "200000"))
     seed, only = int(os.environ.get("CAMPAIGN_SEED", "1")), os.environ.get("CAMPAIGN_ONLY", "")
     found, count, slowest_s = list[str](), 0, 0.0

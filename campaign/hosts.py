@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machines on one: a bridge beside its vehicle, who commands and views it on others, a bad link, pulled cables.
+"""Several machines on one: a bridge next to its vehicle, an operator and viewer on others, a bad link, pulled cables.
 
-The machines are network namespaces, so that all times are of one clock. A link is cut without either end being
-notified, and restored. See docs/deploy.md.
+The machines are network namespaces, so that all times are from one clock. A link is cut, and restored, without a
+notification at either end. See docs/deploy.md.
 """
 
 import contextlib
@@ -32,33 +32,33 @@ REACH = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET", "FASTDDS_DEFAULT_PROFILES_FI
 COMMAND_TIMEOUT_S = 0.5
 FRAMES_PER_S = 40.0
 COMMANDS_PER_S = 20.0
-#: As in hosts_operator.py, which numbers its commands by how fast they roll, degrees/s.
+#: As in hosts_operator.py, which numbers its commands by their roll rate, degrees/s.
 FIRST_ROLL_RATE = 1000
-#: Beyond `command_timeout`, until a vehicle counts as not stopped: on a machine that others keep busy.
+#: Margin beyond `command_timeout` before a vehicle counts as not stopped, for a busy machine.
 SCHEDULING_S = 1.5
-PERIOD_S = 0.05  # of looking at what programs have printed
-#: So that the kernel gives a lost machine up, forgets that, and asks for it again.
+PERIOD_S = 0.05  # polling period of the programs' output
+#: Long enough for the kernel to give up a lost machine, forget that, and resolve it again.
 LOST_S = 6.0
 MOTORS = re.compile(r"motors (\S+) (\S+)")
-#: What is sent in the last moments before the cut may not have arrived.
+#: Data sent just before the cut may not have arrived.
 ON_ITS_WAY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings of a trial."""
+    """Settings of a trial."""
 
     impairment: Impairment = field(default_factory=Impairment)
     seconds: float = 20.0  # of measurement before the cut
     cut_s: float = 3.0
     depth: int = 10  # of the operator's publisher: commands kept for a reliable bridge that misses them
-    is_best_effort: bool = True  # how the bridge subscribes to commands
-    is_raw: bool = False  # whether raw images are viewed, and not compressed ones
+    is_best_effort: bool = True  # subscription of the bridge to commands
+    is_raw: bool = False  # whether raw images are viewed, instead of compressed ones
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The vehicle's command after a frame; times in s since 1970."""
+    """Vehicle's command after a frame; times in s since 1970."""
 
     frame_s: float
     time_s: float
@@ -66,13 +66,13 @@ class Answer:
 
     @property
     def command(self) -> int | None:
-        """The number of the command that it follows; None if it is the neutral one."""
+        """Number of the command that it follows; None for the neutral one."""
         return round(self.roll_rate) - FIRST_ROLL_RATE if self.roll_rate >= FIRST_ROLL_RATE else None
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image that reached the viewer; times in s since 1970."""
+    """Image that reached the viewer; times in s since 1970."""
 
     stamp_s: float
     arrived_s: float
@@ -81,13 +81,13 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """The observations of a trial; times in s since 1970."""
+    """Observations of a trial; times in s since 1970."""
 
     plan: Plan
     began_s: float
     cut_s: float
     mended_s: float
-    commands: dict[int, float]  # when each was given
+    commands: dict[int, float]  # publication times
     answers: list[Answer]
     images: list[Image]
     refused: int  # commands, by the bridge's diagnostics
@@ -97,12 +97,12 @@ class Trial:
     packets_dropped: int  # by a full queue
 
     def is_measured(self, moment_s: float) -> bool:
-        """Return whether what was sent at this time counts for latencies and losses."""
+        """Return whether an item sent at this time counts for latencies and losses."""
         return self.began_s <= moment_s < self.cut_s - ON_ITS_WAY_S
 
     @property
     def command_ages_s(self) -> dict[int, float]:
-        """Age of each command when it first reached the vehicle, by its number."""
+        """Age of each command when it first reached the vehicle, by number."""
         ages_s: dict[int, float] = {}
         for answer in self.answers:
             if answer.command is not None:
@@ -121,24 +121,24 @@ class Trial:
 
     @property
     def command_loss(self) -> float:
-        """The share of commands that never reached the vehicle."""
+        """Share of commands that never reached the vehicle."""
         given = sum(self.is_measured(given_s) for given_s in self.commands.values())
         return 1 - len(self.command_latencies_s) / max(1, given)
 
     @property
     def image_latencies_s(self) -> list[float]:
-        """From the frame's arrival at the bridge to the viewer's callback."""
+        """Times from the frame's arrival at the bridge to the viewer's callback."""
         return [image.arrived_s - image.stamp_s for image in self.images if self.is_measured(image.stamp_s)]
 
     @property
     def image_loss(self) -> float:
-        """The share of frames whose image never reached the viewer."""
+        """Share of frames whose image never reached the viewer."""
         frames = sum(self.is_measured(answer.frame_s) for answer in self.answers)
         return 1 - len(self.image_latencies_s) / max(1, frames)
 
     @property
     def neutral_after_s(self) -> float:
-        """From the cut until the vehicle got a neutral command."""
+        """Time from the cut until the vehicle got a neutral command."""
         return (
             next(answer.time_s for answer in self.answers if answer.time_s > self.cut_s and answer.command is None)
             - self.cut_s
@@ -146,7 +146,7 @@ class Trial:
 
     @property
     def commanded_after_s(self) -> float:
-        """From mending the link until the vehicle followed a command again."""
+        """Time from restoring the link until the vehicle followed a command."""
         return (
             next(answer.time_s for answer in self.answers if answer.time_s > self.mended_s and answer.command)
             - self.mended_s
@@ -154,17 +154,17 @@ class Trial:
 
     @property
     def viewed_after_s(self) -> float:
-        """From mending the link until a new image arrived."""
+        """Time from restoring the link until a new image arrived."""
         return next(image.arrived_s for image in self.images if image.stamp_s > self.mended_s) - self.mended_s
 
     @property
     def stops(self) -> int:
-        """How often the vehicle went neutral for lack of commands while the link was up."""
+        """Number of times that the vehicle became neutral for lack of commands while the link was up."""
         told = [answer.command for answer in self.answers if self.is_measured(answer.frame_s)]
         return sum(now is None and before is not None for before, now in itertools.pairwise(told))
 
     def table(self) -> str:
-        """Return the figures as a table of Markdown."""
+        """Return the figures as a Markdown table."""
         size_kb = sum(image.size_bytes for image in self.images) / len(self.images) / 1000
         seconds = self.cut_s - ON_ITS_WAY_S - self.began_s
         oldest_s = max(self.command_ages_s.values())
@@ -173,7 +173,7 @@ class Trial:
             "commands that never reached the vehicle": f"{100 * self.command_loss:.1f} %",
             "times it went neutral for lack of commands": f"{self.stops} in {seconds:.0f} s",
             "oldest command executed": f"{oldest_s:.2f} s",
-            "commands refused as too old": f"{self.refused}",
+            "commands refused as stale": f"{self.refused}",
             f"image of {size_kb:.1f} kB, bridge to viewer": percentiles(self.image_latencies_s),
             "images that never arrived": f"{100 * self.image_loss:.1f} %",
             f"neutral after a cut (`command_timeout` is {COMMAND_TIMEOUT_S} s)": f"{self.neutral_after_s:.2f} s",
@@ -187,7 +187,7 @@ class Trial:
 
 
 def percentiles(values_s: Sequence[float]) -> str:
-    """Return the median and the 99th percentile in words."""
+    """Return the median and the 99th percentile as text."""
     if not values_s:
         return "none came"
     ordered = sorted(values_s)
@@ -195,13 +195,13 @@ def percentiles(values_s: Sequence[float]) -> str:
 
 
 class Programs:
-    """The programs on some machines, which end before the machines do."""
+    """Programs on some machines, which end before the machines do."""
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self._stack = stack
 
     def start(self, machine: Machine, *command: object, **environment: str) -> Any:
-        """Start a program on a machine; the stack ends it."""
+        """Start a program on a machine; the stack stops it."""
         process = Process(*machine.command(*command), env={**REACH, **environment})
         self._stack.callback(process.end)
         return process
@@ -214,7 +214,7 @@ class Programs:
         return vehicle
 
     def start_operator(self, machine: Machine, robot: Machine, *options: object) -> Any:
-        """Start who commands and views the vehicle, which is on another machine."""
+        """Start the operator and viewer of a vehicle on another machine."""
         command = (sys.executable, HERE / "hosts_operator.py", COMMANDS_PER_S, *options)
         return self.start(machine, *command, ROS_STATIC_PEERS=robot.address)
 
@@ -250,7 +250,7 @@ def read_lines(word: str, lines: list[str]) -> Iterator[list[float]]:
 
 
 def run_trial(plan: Plan) -> Trial:
-    """Measure, cut the link, mend it, and wait until everything is back. Raises MachinesError."""
+    """Measure, cut the link, restore it, and wait for recovery. Raises MachinesError."""
     with contextlib.ExitStack() as stack:
         robot, laptop, link = stack.enter_context(two_machines_far_apart(plan.impairment))
         programs = Programs(stack)
@@ -293,7 +293,7 @@ def run_trial(plan: Plan) -> Trial:
 
 
 def judge_trial(verdict: Verdict, name: str, plan: Plan) -> float:
-    """Run a trial, print its table, and note what moved the vehicle too late; return how long a cut did, s."""
+    """Run a trial, print its table, and record late motion; return the time to stop after a cut, s."""
     trial = run_trial(plan)
     print(f"{name}:\n{trial.table()}")
     allowed_s, oldest_s = COMMAND_TIMEOUT_S + SCHEDULING_S, max(trial.command_ages_s.values())
@@ -304,7 +304,7 @@ def judge_trial(verdict: Verdict, name: str, plan: Plan) -> float:
 
 
 def pull_the_cable(verdict: Verdict) -> float:
-    """Pull out the cable between a robot and who drives it, which either end can tell; return when it stops, s."""
+    """Pull the cable between a robot and its operator, which both ends can detect; return its time to stop, s."""
     with contextlib.ExitStack() as stack:
         ours, theirs = stack.enter_context(two_machines())
         programs, port = Programs(stack), free_port()
@@ -312,7 +312,7 @@ def pull_the_cable(verdict: Verdict) -> float:
         emulator = programs.start(ours, *command)
         emulator.wait_for_line("listening on")
         programs.start(ours, *bridge("robot_bridge", port=port))
-        # Who drives knows the address: no multicast is needed for that.
+        # The operator knows the address, so no multicast is needed.
         peers = {"FASTDDS_DEFAULT_PROFILES_FILE": "", "ROS_STATIC_PEERS": ours.address}
         programs.start(theirs, sys.executable, PROBE, "drive", **peers)
 
@@ -335,13 +335,13 @@ def pull_the_cable(verdict: Verdict) -> float:
 
 
 def lose_a_viewer(verdict: Verdict, *, commanding_too: bool) -> float:
-    """Lose the machine that only looks on, or also the one that commands: a switch goes on, and tells nobody.
+    """Lose the machine of the viewer, or also that of the operator, behind a switch that does not report it.
 
-    Return when the neutral command comes then, s, or else within which time frames are answered.
+    Return the time of the neutral command, s, or else the time within which frames are answered.
     """
     with contextlib.ExitStack() as stack:
         ours, commanding, looking = stack.enter_context(three_machines())
-        # Each address waits for an answer in a queue of its own, and two of them fill the send buffer of a socket.
+        # Each unresolved address has its own queue, and two of them fill the send buffer of a socket.
         looking.add_address("10.213.7.103")
         programs = Programs(stack)
         vehicle = programs.start_vehicle(ours)
@@ -376,11 +376,11 @@ def lose_a_viewer(verdict: Verdict, *, commanding_too: bool) -> float:
 
 
 def main(short: bool) -> int:
-    """Try all of it, as root."""
+    """Run all trials, as root."""
     if os.environ.get("ROS_DISTRO") == "humble" or "fastrtps" not in os.environ.get(
         "RMW_IMPLEMENTATION", "rmw_fastrtps"
     ):
-        raise NotHereError("Static peers came with Iron, and the profile is for Fast DDS.")
+        raise NotHereError("Static peers need Iron or newer, and the profile is for Fast DDS.")
     plans = (
         {"bad link": Plan(seconds=5.0)}
         if short

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Views and commands the vehicle of hosts_vehicle.py from another machine, and logs what arrives when.
+"""Views and commands the vehicle of hosts_vehicle.py from another machine, and logs arrivals.
 
 It prints, in s since 1970: `command NUMBER TIME`, `image TIME-OF-STAMP TIME-OF-ARRIVAL BYTES`, and `refused COUNT` from
 the bridge's diagnostics.
@@ -21,7 +21,7 @@ from sensor_msgs.msg import CompressedImage, Image
 
 from drone_bridge.msg import CommandRates
 
-#: Numbers the commands, degrees/s. A neutral one never turns as fast: the bridge tilts by 4 rad/s at most.
+#: Numbers the commands, degrees/s. A neutral one never rotates as fast: the bridge tilts by 4 rad/s at most.
 FIRST_ROLL_RATE = 1000
 
 
@@ -34,7 +34,7 @@ def main() -> None:
     arguments = parser.parse_args()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     is_over = threading.Event()
-    signal.signal(signal.SIGINT, lambda *_: is_over.set())  # an exception could hit rclpy anywhere
+    signal.signal(signal.SIGINT, lambda *_: is_over.set())  # an exception could interrupt rclpy anywhere
     node = rclpy.create_node("operator")
     publisher = node.create_publisher(CommandRates, "cmd_rates", arguments.depth)
     number = 0

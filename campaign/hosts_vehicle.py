@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A testbed at a steady rate that logs when it sent each frame, and when it was answered with what.
+"""Testbed at a steady rate that logs when it sent each frame, and when it received which reply.
 
-It prints the port that it listens on, and then `frame time, answer's time, roll rate` for each frame, in s since 1970
-and degrees/s.
+It prints its port, and then `frame time, reply's time, roll rate` for each frame, in s since 1970 and degrees/s.
 """
 
 import argparse
@@ -18,7 +17,7 @@ _REPLY_BYTES = 16
 
 
 def main() -> None:
-    """Serve one bridge until it leaves."""
+    """Serve one bridge until it disconnects."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rate", type=float, help="frames per second")
     arguments = parser.parse_args()
@@ -31,9 +30,9 @@ def main() -> None:
 
 
 def converse(bridge: socket.socket, rate: float) -> None:
-    """Send frames, and print the answers."""
+    """Send frames, and print the replies."""
     connection = TestbedConnection()
-    # The roll rate numbers the commands, so there has to be room for many.
+    # The roll rate numbers the commands, so its range must be large.
     limits = {"max_thrust": 25.0, "max_pitch_rate": 720.0, "max_roll_rate": 1e6, "max_yaw_rate": 720.0}
     body = {"camera_separation": 0.25, "weight": 1.0, "gravity": 9.81, "drag": 0.2}
     constants = Constants(90.0, 73.7, WIDTH, HEIGHT, **body, **limits)
@@ -56,7 +55,7 @@ def converse(bridge: socket.socket, rate: float) -> None:
 
 
 def scene(width: int, height: int) -> bytes:
-    """Return an image that compresses like one of a room: coarse shapes with a camera's noise."""
+    """Return an image that compresses like one of a room: coarse shapes with camera noise."""
     source = np.random.default_rng(1)
     shapes = source.integers(60, 200, (height // 40 + 1, width // 40 + 1, 3)).repeat(40, 0).repeat(40, 1)
     noisy = shapes[:height, :width] + source.normal(0.0, 3.0, (height, width, 3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Landings on a rover that drives each of its patterns, 20 by seed: how many are good, and how near the middle."""
+"""Landings on a rover with each of its patterns, 20 seeds each: share of good ones, and distance from the centre."""
 
 import argparse
 import re
@@ -8,12 +8,12 @@ import sys
 from seeded_flights import Condition, Flights, fly
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")
-#: In turn: 5 m up, often with the rover in view, or on the ground, where it has to be searched for.
+#: Alternating: 5 m up, often with the rover in view, or on the ground, from where it has to be searched.
 STARTS = ("air", "ground")
 
 
 def landings(*, use_camera: bool) -> Flights:
-    """Return what is flown; `use_camera`: by the images alone, without what the vehicle says of the pad."""
+    """Return the flights; `use_camera`: by the images only, without the vehicle's landing_pad."""
 
     def condition(pattern: str) -> Condition:
         return Condition(
@@ -41,13 +41,13 @@ def landings(*, use_camera: bool) -> Flights:
 
 
 def main(short: bool, *, use_camera: bool = False) -> int:
-    """Fly; return 1 where a drone did not come down within a minute."""
+    """Fly; return 1 if a drone did not land within a minute."""
     return fly(landings(use_camera=use_camera), 2 if short else 20)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--short", action="store_true", help="two landings on each")
-    parser.add_argument("--use-camera", action="store_true", help="by the images alone")
+    parser.add_argument("--use-camera", action="store_true", help="by the images only")
     options = parser.parse_args()
     sys.exit(main(options.short, use_camera=options.use_camera))

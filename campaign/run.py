@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the steps of the campaign one after the other: `make campaign`, or `python campaign/run.py [--short] [step ...]`.
+"""Run the steps of the campaign in sequence: `make campaign`, or `python campaign/run.py [--short] [step ...]`.
 
-A step is a module of this folder with a function `main(short: bool) -> int`, and its docstring's first line says what
-it does. It prints figures, in words; its last line stands for it in the table at the end. It returns a status of
-`step.py`, or raises NotHereError. Each has a process, a ROS domain and folders of its own; whatever it leaves running
-is ended. The exit status is 1 where a vehicle moved that should not have or did not stop, and where a step crashed or
-took longer than its limit. Slow is no failure.
+A step is a module of this folder with a function `main(short: bool) -> int`. The first line of its docstring describes
+it. It prints figures as text; the last line represents it in the final table. It returns a status of `step.py`, or
+raises NotHereError. Each step has its own process, ROS domain and folders, and its remaining processes are stopped. The
+exit status is 1 if a vehicle moved without permission or did not stop, or if a step crashed or exceeded its time limit.
+Slowness is not a failure.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ from step import CRASHED, DOMAINS, MOVED, NOT_HERE, OK, NotHereError
 ROOT = Path(__file__).resolve().parent.parent
 SUPPORT = [str(ROOT / "test" / folder) for folder in ("support", "conformance/support")]
 LIMIT_S = {True: 420.0, False: 3 * 3600.0}  # of a step, by whether it is the short form
-GRACE_S = 10.0  # from SIGTERM to SIGKILL, and for a step to say where it hung
+GRACE_S = 10.0  # from SIGTERM to SIGKILL, in which a step reports where it hung
 PERIOD_S = 0.2
-INTERRUPTED = 130  # the exit status, as shells have it
+INTERRUPTED = 130  # exit status, as in shells
 _PR_SET_CHILD_SUBREAPER = 36
 _VERDICTS = {OK: "ok", NOT_HERE: "not here"}
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of a step."""
+    """Result of a step."""
 
     name: str
     status: int
@@ -69,7 +69,7 @@ def steps(folder: Path) -> dict[str, str]:
 
 
 def run_here(name: str, *, short: bool, limit_s: float) -> int:
-    """Run a step in this process, and return its status. One that hangs says where, and ends."""
+    """Run a step in this process, and return its status. One that hangs prints its stacks, and ends."""
     faulthandler.dump_traceback_later(limit_s, exit=True)
     try:
         return int(importlib.import_module(name).main(short))
@@ -83,7 +83,7 @@ def run_here(name: str, *, short: bool, limit_s: float) -> int:
 
 
 def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
-    """Run a step in a process of its own, show what it prints, and end whatever it leaves running."""
+    """Run a step in its own process, show its output, and stop its remaining processes."""
     command = [sys.executable, __file__, "--folder", str(folder), "--here", name, "--limit", str(limit_s)]
     began_s, shown = time.monotonic(), [""]
     with tempfile.TemporaryDirectory(prefix=f"campaign.{name}.") as scratch:
@@ -94,7 +94,7 @@ def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
             stdout=subprocess.PIPE,
             text=True,
             errors="replace",
-            start_new_session=True,  # so that Ctrl-C reaches it through this process alone
+            start_new_session=True,  # so that only this process forwards Ctrl-C
         )
         reader = threading.Thread(target=_show, args=(process, shown), daemon=True)
         reader.start()
@@ -109,16 +109,16 @@ def run_step(folder: Path, name: str, *, short: bool, limit_s: float) -> Result:
             reader.join()
             process.stdout.close()  # type: ignore[union-attr]
     if left and status == OK:
-        print(f"{name} left running, and has ended now: {', '.join(left)}", flush=True)
+        print(f"{name} left processes, which were stopped: {', '.join(left)}", flush=True)
     seconds = time.monotonic() - began_s
     if seconds >= limit_s:
-        return Result(name, CRASHED, f"did not end within {limit_s:g} s", seconds)
+        return Result(name, CRASHED, f"exceeded the limit of {limit_s:g} s", seconds)
     is_known = status in (OK, MOVED, CRASHED, NOT_HERE)
-    return Result(name, status, shown[-1] if is_known else f"ended with status {status}", seconds)
+    return Result(name, status, shown[-1] if is_known else f"exited with status {status}", seconds)
 
 
 def _show(process: subprocess.Popen[str], shown: list[str]) -> None:
-    """Pass on what a step prints, and keep the last line that is not empty."""
+    """Forward a step's output, and keep the last non-empty line."""
     for line in process.stdout or ():
         print(line, end="", flush=True)
         if line.strip():
@@ -126,7 +126,7 @@ def _show(process: subprocess.Popen[str], shown: list[str]) -> None:
 
 
 def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
-    """Return the environment of a step: topics on this machine only, in a domain that no test uses, and its folders."""
+    """Return the environment of a step: topics on this machine only, in a domain without tests, and its folders."""
     variables = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(folder), str(Path(__file__).parent), *SUPPORT]),
@@ -137,7 +137,7 @@ def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
     variables.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as in an installed package
     if os.environ.get("ROS_DISTRO") == "humble":  # which has another name for LOCALHOST
         variables["ROS_LOCALHOST_ONLY"] = "1"
-    if "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):  # as env/activate has it
+    if "fastrtps" in os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp"):  # as set by env/activate
         from drone_bridge.ros.environment import name_profile_for_fast_dds_2
 
         variables["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "SYSTEM_DEFAULT"
@@ -148,16 +148,16 @@ def environment(folder: Path, scratch: Path) -> Mapping[str, str]:
     return variables
 
 
-# What steps leave running.
+# Remaining processes of steps.
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever a step's processes leave behind (Linux)."""
+    """Become the parent of processes that a step leaves behind (Linux)."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_descendants() -> list[str]:
-    """End all that descends from this process: SIGTERM, then SIGKILL. Return the commands of those that ran."""
+    """Stop all descendants of this process: SIGTERM, then SIGKILL. Return the commands of the running ones."""
     running = _descendants()
     left = [_command(pid) for pid in running]
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -169,12 +169,12 @@ def end_descendants() -> list[str]:
                     os.kill(pid, signal.SIGCONT)
             time.sleep(0.1)
             running = _descendants()
-            _reap()  # after the look, so that no process that it found ended is left as a zombie
+            _reap()  # after the scan, so that no exited process is left as a zombie
     return left
 
 
 def _descendants() -> list[int]:
-    """Return the process IDs of those that descend from this process and have not ended."""
+    """Return the process IDs of running descendants of this process."""
     parents, states = dict[int, int](), dict[int, str]()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -189,7 +189,7 @@ def _descendants() -> list[int]:
 
 
 def _reap() -> None:
-    """Take the exit statuses of adopted processes."""
+    """Collect the exit statuses of adopted processes."""
     with contextlib.suppress(ChildProcessError):
         while os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG):
             pass
@@ -201,15 +201,15 @@ def _command(pid: int) -> str:
     return str(pid)
 
 
-# The whole.
+# Main program.
 
 
 def table(results: Sequence[Result], seconds: float) -> str:
-    """Return a row for each step, and how many went how."""
+    """Return a row for each step, and the number of each verdict."""
     width = max((len(result.name) for result in results), default=0)
     rows = [f"{each.name:<{width}} {each.verdict:>8} {each.seconds:>6.0f} s  {each.figure}" for each in results]
     count = {verdict: sum(each.verdict == verdict for each in results) for verdict in ("ok", "not here", "FAILED")}
-    ended = f"Steps: {len(results)} in {seconds:.0f} s, {count['ok']} ok, {count['not here']} can't be done here, "
+    ended = f"Steps: {len(results)} in {seconds:.0f} s, {count['ok']} ok, {count['not here']} not possible here, "
     return "\n".join([*rows, f"{ended}{count['FAILED']} failed"])
 
 
@@ -222,16 +222,16 @@ def heed_signals() -> None:
 def read_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("steps", nargs="*", help="names of steps (without: all of them)")
-    parser.add_argument("--short", action="store_true", help="half an hour at most for all of them, on two cores")
-    parser.add_argument("--list", action="store_true", help="print the steps, and what each does")
-    parser.add_argument("--limit", type=float, metavar="S", help="how long each may take")
+    parser.add_argument("steps", nargs="*", help="names of steps (default: all)")
+    parser.add_argument("--short", action="store_true", help="at most half an hour for all steps, on two cores")
+    parser.add_argument("--list", action="store_true", help="print the steps with their descriptions")
+    parser.add_argument("--limit", type=float, metavar="S", help="time limit of each step")
     parser.add_argument("--folder", type=Path, default=Path(__file__).resolve().parent, help=argparse.SUPPRESS)
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     known = steps(options.folder)
     if unknown := [name for name in options.steps if name not in known]:
-        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
+        parser.error(f"unknown: {', '.join(unknown)}; the steps are {', '.join(known)}")
     options.limit = options.limit or LIMIT_S[options.short]
     return options
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One topic of velocities for five vehicles of five protocols, by the clock: they do the same, and stop at a zero.
+"""One velocity topic for five vehicles of five protocols, by the clock: they do the same, and stop at a zero.
 
-They stop as well when the commands cease. Emulators' own trajectories are judged, in the vehicles' own time.
+They also stop without commands. The emulators' own trajectories are evaluated, in the vehicles' own time.
 """
 
 import contextlib
@@ -20,13 +20,13 @@ from step import Verdict
 from trajectories import Place, Row, Trajectory, mean_motion
 from twists import twist
 
-#: Of each vehicle's time, s: until a velocity is followed, for how long it is measured, until a vehicle stands.
+#: Times of each vehicle, s: until a velocity is followed, measurement, until a vehicle stands.
 SETTLING_S, MEASURED_S, STOPPING_S, STANDING_S = 2.0, 2.0, 3.0, 5.0
-#: Forward, m/s, and to the left, rad/s: what all of them can do.
+#: Forward, m/s, and to the left, rad/s: within the range of all vehicles.
 LEGS = ((0.4, 0.0), (0.0, 0.5), (0.4, 0.5), (-0.3, -0.4))
 PERIOD_S = 0.05
 STANDS_WITHIN_M = 0.3
-#: Whose neutral command levels it, and lets it coast.
+#: Vehicles whose neutral command levels them, and lets them coast.
 COASTS = "telemetry"
 
 
@@ -69,7 +69,7 @@ EMULATED: Mapping[str, tuple[object, ...]] = {
 
 
 class Vehicles:
-    """All five, each with its bridge, at one cmd_vel."""
+    """All five, each with its bridge, on one cmd_vel."""
 
     def __init__(self, stack: contextlib.ExitStack, session: Any, folder: Path) -> None:
         self._stack = stack
@@ -77,7 +77,7 @@ class Vehicles:
         for name in PLACES:
             path = folder / f"{name}.csv"
             options = (*EMULATED[name], "--trajectory", path)
-            if name == "telemetry":  # where the vehicle calls
+            if name == "telemetry":  # to which the vehicle sends
                 bridge = self._start_bridge(name, transport="udp", port=0)
                 port = bridge.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
                 self._start_emulator(name, "--port", port, *options)
@@ -88,7 +88,7 @@ class Vehicles:
                 self._start_bridge(name, port=port, navdata_port=navdata_port, video_port=0)
             else:
                 emulator = when_listening(self._start_emulator(name, "--port", 0, *options))
-                # The simulation runs already, so that the bridge can't learn how the vehicle's axes lie.
+                # The simulation is already running, so the bridge can't learn the vehicle's axes.
                 axes = {"body_to_model": "[1.0, 0.0, 0.0, 0.0]"} if name == "simulator" else {}
                 self._start_bridge(name, port=emulator.port, **axes).wait_for_line("Connected to")
             wait_until(path.exists, f"the trajectory of {name}")
@@ -99,14 +99,14 @@ class Vehicles:
         self.let_pass(8.0)
 
     def let_pass(self, seconds: float) -> dict[str, float]:
-        """Wait for so much of each vehicle's own time; return when that began."""
+        """Wait for this much of each vehicle's own time; return the start times."""
         began_s = {name: flown.read() for name, flown in self.flown.items()}
         is_over = lambda: all(flown.read() >= began_s[name] + seconds for name, flown in self.flown.items())  # noqa: E731
         wait_until(is_over, f"{seconds:g} s of all vehicles' time", period_s=PERIOD_S)
         return began_s
 
     def way(self, name: str, began_s: float, ended_s: float) -> float:
-        """Return how far a vehicle came from where it was at first, m."""
+        """Return a vehicle's distance from its position at the start, m."""
         places = [state[1:3] for state in self.flown[name].between(began_s, ended_s)]
         return max(math.dist(places[0], each) for each in places)
 
@@ -125,20 +125,20 @@ class Vehicles:
 
 
 class Stick:
-    """What is published all the while, unless it is let go of."""
+    """Continuous publisher of a velocity, unless it is released."""
 
     def __init__(self, session: Any) -> None:
         self._publisher = session.publisher(Twist, "/cmd_vel", subscribers=len(PLACES))
         self.wanted: Any = twist()
 
     def publish(self, _: int) -> None:
-        """Publish what is wanted; nothing for None."""
+        """Publish the wanted velocity; nothing for None."""
         if self.wanted is not None:
             self._publisher.publish(self.wanted)
 
 
 def fly(vehicles: Vehicles, stick: Stick, verdict: Verdict) -> tuple[float, float, float]:
-    """Fly the legs, a zero and a silence; return the largest errors, m/s and rad/s, and the longest way to stand, m."""
+    """Fly the legs, a zero and a silence; return the largest errors, m/s and rad/s, and stopping distance, m."""
     errors, ways = {name: [0.0, 0.0] for name in PLACES}, dict[str, float]()
     for leg in LEGS:
         stick.wanted = twist(forward=leg[0], left_turn=leg[1])
@@ -162,7 +162,7 @@ def fly(vehicles: Vehicles, stick: Stick, verdict: Verdict) -> tuple[float, floa
 
 
 def main(short: bool) -> int:
-    """Fly all five at once, and print how well they follow and stop."""
+    """Fly all five simultaneously, and print how well they follow and stop."""
     verdict, worst = Verdict(), (0.0, 0.0, 0.0)
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         session = RosSession()
@@ -174,5 +174,5 @@ def main(short: bool) -> int:
                 found = fly(vehicles, stick, verdict)
                 worst = tuple(map(max, worst, found))  # type: ignore[assignment]
     speed, turn, way = worst
-    verdict.figure(f"all five within {speed:.2f} m/s and {turn:.2f} rad/s of what was asked, stand within {way:.2f} m")
+    verdict.figure(f"all five within {speed:.2f} m/s and {turn:.2f} rad/s of the command, stop within {way:.2f} m")
     return verdict.status

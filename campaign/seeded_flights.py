@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flights of an emulator by seeds, under several conditions, through topics; and a table of how well they went.
+"""Seeded flights of an emulator under several conditions, through topics; and a table of the results.
 
-Bridge and controller of a condition stay up; its emulators connect one after the other.
+Bridge and controller of a condition keep running. Its emulators connect one at a time.
 """
 
 import os
@@ -21,18 +21,18 @@ from drone_bridge.tools.demo.composition import Composition, free_port, isolate_
 
 START_TIMEOUT_S = 60.0
 LONGEST_WAIT_S = 90.0  # wall time
-#: What the emulators printed of the end of each flight, by condition, in the order of their seeds.
+#: Output of the emulators at the end of each flight, by condition, in the order of their seeds.
 Results = Mapping[str, Sequence[re.Match[str] | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Under which flights are flown."""
+    """Condition of flights."""
 
     options: Callable[[int], str]
-    """Of the emulator, by the seed of the flight"""
+    """Options of the emulator, by the seed of the flight"""
     arguments: Mapping[str, object]
-    """Of the launch file"""
+    """Arguments of the launch file"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,17 @@ class Flights:
     emulator: str
     conditions: Mapping[str, Condition]
     ended: re.Pattern[str]
-    """What the emulator prints then: `verdict` is good or bad, where there is one"""
+    """Output at the end of a flight. The group `verdict`, if any, is good or bad"""
     columns: Mapping[str, str]
-    """The headings of the groups of `ended` that are numbers"""
+    """Headings of the numeric groups of `ended`"""
     ready: Sequence[str]
-    """What bridge and controller print once they are ready"""
+    """Output of bridge and controller when they are ready"""
     at_once: int
-    """How many conditions are flown at the same time, each in a ROS domain of its own"""
+    """Number of concurrent conditions, each in its own ROS domain"""
 
 
 def fly(flights: Flights, count: int) -> int:
-    """Fly the seeds below `count` under every condition, and print the table; return 1 if a vehicle did not stop."""
+    """Fly the seeds below `count` under each condition, and print the table; return 1 if a vehicle did not stop."""
     results: dict[str, list[re.Match[str] | None]] = {name: [] for name in flights.conditions}
     starting = threading.Lock()
 
@@ -64,7 +64,7 @@ def fly(flights: Flights, count: int) -> int:
             composition = _compose(flights, condition, ports, Path(folder, f"{name}.txt"))
         try:
             for seed in range(count):
-                # The first port of a launch file is the conversation's.
+                # The first port of a launch file is the protocol's.
                 found = _fly_once(flights, f"--port {next(iter(ports.values()))} {condition.options(seed)}")
                 results[name].append(found)
                 print(f"{name}, seed {seed}: {found[0] if found else 'did not end'}", flush=True)
@@ -80,7 +80,7 @@ def fly(flights: Flights, count: int) -> int:
 
 
 def table(flights: Flights, count: int, results: Results) -> list[str]:
-    """Return the lines of the table: of each condition the good flights, and of each column the mean and the worst."""
+    """Return the lines of the table: good flights of each condition, and mean and worst of each column."""
     headings = "".join(f"{heading:21}" for heading in flights.columns.values())
     lines = [f"{'mean (worst)':12}{'good':>10}  {headings}".rstrip()]
     for name, all_found in results.items():
@@ -97,7 +97,7 @@ def _is_good(found: re.Match[str] | None) -> bool:
 
 
 def _compose(flights: Flights, condition: Condition, ports: Mapping[str, int], log: Path) -> Composition:
-    """Start bridge and controller. Raises RuntimeError when they don't start."""
+    """Start bridge and controller. Raises RuntimeError if they don't start."""
     taken = os.environ.get("ROS_DOMAIN_ID")
     while os.environ.get("ROS_DOMAIN_ID") == taken:
         isolate_ros_graph()
@@ -109,7 +109,7 @@ def _compose(flights: Flights, condition: Condition, ports: Mapping[str, int], l
 
 
 def _fly_once(flights: Flights, options: str) -> re.Match[str] | None:
-    """Run an emulator to its end, and return what it printed first of the end of the flight."""
+    """Run an emulator to its end, and return its first output about the end of the flight."""
     try:
         ran = subprocess.run(
             [sys.executable, "-m", "drone_bridge.tools.cli", "emulate", flights.emulator, *options.split()],

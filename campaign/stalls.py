@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGSTOP of every program for 2 to 4 s while it is commanded: nothing old moves a vehicle after it.
+"""SIGSTOP of each program for 2 to 4 s while it is commanded: no stale command moves a vehicle afterwards.
 
-With CAMPAIGN_BLOCKED=1 in the environment while their standard output and error are full.
+With CAMPAIGN_BLOCKED=1 in the environment, their standard output and error are full meanwhile.
 """
 
 from disturbing import Plan, run
 
 
 def main(short: bool) -> int:
-    """Disturb them, and print how often what went wrong."""
+    """Disturb them, and print the number of failures."""
     return run(Plan("stalls", rounds=1) if short else Plan("stalls", rounds=10))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flights to a red sphere 4 to 12 m away in 20 worlds by seed, answered at once and in lockstep: how many reach it."""
+"""Flights to a red sphere 4 to 12 m away in 20 seeded worlds, with immediate replies and in lockstep: success rate."""
 
 import argparse
 import re
@@ -7,7 +7,7 @@ import sys
 
 from seeded_flights import Condition, Flights, fly
 
-#: In lockstep each frame waits for its command, so the testbed need not keep to wall time.
+#: In lockstep each frame waits for its command, so the testbed does not need real time.
 PACES = {"latest": "--realtime", "lockstep": "--fast"}
 
 
@@ -30,7 +30,7 @@ TARGETS = Flights(
 
 
 def main(short: bool) -> int:
-    """Fly; return 1 where a drone did not get to its target within 40 s of the testbed's time."""
+    """Fly; return 1 if a drone did not reach its target within 40 s of the testbed's time."""
     return fly(TARGETS, 2 if short else 20)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much gets through, and how soon: fast topics beside hundreds of others, answers in pieces, a bag played back."""
+"""Throughput and latency: fast topics among hundreds of others, responses in pieces, playback of a bag."""
 
 import contextlib
 import os
@@ -29,8 +29,8 @@ from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.bridge.node import OPTIONS
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-SECONDS = {True: 2.0, False: 30.0}  # of each fast topic, by whether it is the short form
-BETWEEN_S = 0.05  # of two messages of a bag
+SECONDS = {True: 2.0, False: 30.0}  # duration of each fast topic, by whether it is the short form
+BETWEEN_S = 0.05  # period of a bag's messages
 STEPS = 200  # of a testbed
 ANSWERS = 50
 TIMEOUT_S = 5.0
@@ -54,7 +54,7 @@ def page_beside_hundreds(session: Any, folder: Path, *, short: bool) -> str:
             viewer.subscribe(topic)
         wait_until(lambda: all(each.get_subscription_count() for each in (fast, *others)), "subscriptions")
         fast.publish(String(data="begin"))
-        viewer.next_of("/fast")  # all of them are made
+        viewer.next_of("/fast")  # all of them exist
         publish_fast(fast, 250.0, count)
         last = str(count - 1).encode()
         viewer.wait_for(lambda: any(last in data for data in viewer.payloads("/fast")[-1:]), "the last message")
@@ -81,13 +81,13 @@ def recorder_beside_hundreds(session: Any, folder: Path, *, short: bool) -> str:
 
 
 def cpu_s(pid: int) -> float:
-    """Return the processor time that a process has used."""
+    """Return the CPU time of a process, s."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def answers_in_pieces(session: Any, folder: Path, *, short: bool) -> str:
-    """Ask a simulator that sends each answer in two pieces, with Nagle's algorithm, as the CUAUV server does."""
+    """Query a simulator that sends each response in two pieces with Nagle's algorithm, like the CUAUV server."""
     taken_s = list[float]()
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ours = socket.create_connection(listener.getsockname())
@@ -115,11 +115,11 @@ def answers_in_pieces(session: Any, folder: Path, *, short: bool) -> str:
                     list(connection.events())
             taken_s.append(time.monotonic() - began_s)
         thread.join()
-    return f"an answer in two pieces {1000 * statistics.median(taken_s):.1f} ms"
+    return f"a response in two pieces {1000 * statistics.median(taken_s):.1f} ms"
 
 
 def steps_by_default_sockets(session: Any, folder: Path, *, short: bool) -> str:
-    """Step a testbed whose sockets are as they come: without an acknowledgement at once, a step takes 40 ms."""
+    """Step a testbed with default socket options: without immediate acknowledgements, a step takes 40 ms."""
     options = ("--port", 0, "--default-sockets", "--fast", "--once", "--duration", STEPS / 60, "--wind", "0 0 0")
     with Process(sys.executable, "-m", "drone_bridge.testbed.emulator", *options) as testbed:
         port = testbed.wait_for_line(r"listening on 127\.0\.0\.1:(\d+)")[1]
@@ -129,7 +129,7 @@ def steps_by_default_sockets(session: Any, folder: Path, *, short: bool) -> str:
 
 
 def lateness_of_play(session: Any, folder: Path, *, short: bool) -> str:
-    """Play a bag back, and compare when its messages come."""
+    """Play a bag back, and compare the arrival times of its messages."""
     count = round(SECONDS[short] / BETWEEN_S)
     messages = [("/number", 10**18 + round(1e9 * BETWEEN_S * n), Int32(data=n)) for n in range(count)]
     bag, came_s = write_bag(folder / "bag", messages), dict[int, float]()
@@ -147,7 +147,7 @@ def lateness_of_play(session: Any, folder: Path, *, short: bool) -> str:
 
 
 def main(short: bool) -> int:
-    """Measure one after the other."""
+    """Measure all figures in sequence."""
     measurements: Sequence[Callable[..., str]] = (
         page_beside_hundreds,
         recorder_beside_hundreds,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trajectory: what an emulator writes of the way of its vehicle, read while it is written."""
+"""Trajectory: an emulator's record of its vehicle's path, read while it is written."""
 
 import csv
 import itertools
@@ -14,10 +14,10 @@ State = tuple[float, float, float, float]  # the time, s, and the place
 
 
 class Trajectory:
-    """The states that an emulator has written so far."""
+    """States that an emulator has written so far."""
 
     def __init__(self, path: Path, place: Callable[[Row], Place]) -> None:
-        """`place` reads a row."""
+        """Take a function that reads a row."""
         self._path = path
         self._place = place
         self._file: TextIO | None = None
@@ -26,7 +26,7 @@ class Trajectory:
         self.states: list[State] = []
 
     def read(self) -> float:
-        """Read what has been written since the last time, and return the time of the last state."""
+        """Read new rows, and return the time of the last state."""
         if self._file is None:
             self._file = self._path.open()
         *lines, self._rest = (self._rest + self._file.read()).split("\n")
@@ -39,7 +39,7 @@ class Trajectory:
         return self.states[-1][0] if self.states else 0.0
 
     def between(self, began_s: float, ended_s: float) -> list[State]:
-        """Return the states from one time to another."""
+        """Return the states between two times."""
         return [state for state in self.states if began_s <= state[0] <= ended_s]
 
     def close(self) -> None:
@@ -49,7 +49,7 @@ class Trajectory:
 
 
 def mean_motion(states: Sequence[State]) -> tuple[float, float]:
-    """Return the speed forward, m/s, and the turning, rad/s."""
+    """Return the forward speed, m/s, and the turn rate, rad/s."""
     forward = turned = 0.0
     for (_, x, y, yaw), (_, next_x, next_y, next_yaw) in itertools.pairwise(states):
         turn = math.remainder(next_yaw - yaw, math.tau)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends the launch with any process that has --ends-launch on its command line, however that ends.
+"""Shutdown of the launch with any process that has --ends-launch on its command line, for any exit status.
 
-What on_exit="shutdown" says in XML, which humble does not know.
+Equivalent of on_exit="shutdown" in XML, which humble does not support.
 """
 
 from launch.actions import RegisterEventHandler, Shutdown
@@ -15,9 +15,9 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 def _end(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if ENDS_LAUNCH not in event.cmd or context.is_shutdown:
         return []
-    return [Shutdown(reason=f"{event.process_name} has ended")]
+    return [Shutdown(reason=f"{event.process_name} exited")]
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Return the description; called by launch."""
+    """Return the launch description."""
     return LaunchDescription([RegisterEventHandler(OnProcessExit(on_exit=_end))])

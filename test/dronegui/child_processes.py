@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Children that a program starts itself."""
+"""Child processes of a program under test."""
 
 from pathlib import Path
 
 
 def is_running(pid):
-    """Return whether a process has not ended; one that nobody has waited for has."""
+    """Return whether a process is running or a zombie."""
     return _stat(pid)[0] not in ("", "Z")
 
 
 def children_of(pid, word):
-    """Return the process ids of a process's children that have a word in their command line."""
+    """Return the process ids of a process's children with a word in their command line."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         state, parent = _stat(path.name)
@@ -20,7 +20,7 @@ def children_of(pid, word):
 
 
 def _stat(pid):
-    """Return the state and the parent of a process, empty for one that is gone."""
+    """Return the state and the parent of a process, empty if it does not exist."""
     try:
         state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
     except OSError:

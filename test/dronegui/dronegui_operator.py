@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that flies a drone by its GUI: sends control packets, and listens for navdata."""
+"""Operator of a GUI: sends control packets, and receives navdata."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ LANDED, FLYING, HOVERING = 2, 3, 4
 
 
 class DroneGuiOperator(KeepsSending):
-    """One controller, whose navdata comes to a free port of its own: `navdata_port`."""
+    """Controller that receives navdata on a free port of its own, `navdata_port`."""
 
     def __init__(self):
         super().__init__()
@@ -42,7 +42,7 @@ class DroneGuiOperator(KeepsSending):
         return self._navdata.recv(65535)
 
     def forget(self):
-        """Drop the navdata that has come."""
+        """Drop received navdata."""
         self._navdata.setblocking(False)
         try:
             while self._navdata.recv(65535):
@@ -62,7 +62,7 @@ class DroneGuiOperator(KeepsSending):
             self._navdata.settimeout(TIMEOUT_S)
 
     def wait(self, wanted):
-        """Return the first document that is wanted, if it comes in time: others never end."""
+        """Return the first matching document, within the timeout."""
         until_s = time.monotonic() + TIMEOUT_S
         while not wanted(document := json.loads(self.receive())):
             assert time.monotonic() < until_s, f"nothing wanted came within {TIMEOUT_S} s, at last {document}"

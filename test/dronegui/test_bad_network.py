@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bad network of the GUI's emulator."""
+"""Bad network of the GUI's emulator."""
 
 import itertools
 

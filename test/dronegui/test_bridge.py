@@ -25,7 +25,7 @@ LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 @pytest.fixture(params=[()])
 def drone(request, start_child):
-    """An emulated GUI with its drone, `navdata_port` the one that it sends to."""
+    """Emulated GUI with its drone, which sends to `navdata_port`."""
     port = free_port()
     ports = ("--port", "0", "--navdata-source-port", "0", "--navdata-port", port, "--no-video")
     with Process.module("drone_bridge.dronegui.emulator", *ports, "--bootstrapped", *request.param) as process:
@@ -35,11 +35,11 @@ def drone(request, start_child):
 
 
 def bridge(drone, **parameters):
-    patient = {"navdata_timeout": 30.0, "confirm_timeout": 30.0}  # with a drone that this machine holds up
+    patient = {"navdata_timeout": 30.0, "confirm_timeout": 30.0}  # for a drone that is delayed by a busy machine
     ports = {"port": drone.port, "navdata_port": drone.navdata_port, "video_port": 0}
     parameters = {**ports, "press_time": 0.05, **patient, **parameters}
     process = Process.node("dronegui_bridge", **parameters)
-    process.wait_for_line("Sending to")  # from then on buttons can be pressed
+    process.wait_for_line("Sending to")  # buttons can be pressed from now on
     return process
 
 
@@ -66,16 +66,16 @@ def test_navdata_becomes_topics(ros, drone):
         assert inboxes["imu/data"].wait(lambda message: message.orientation.y > 0.02)  # the nose is down
         moved = inboxes["/tf"].wait(lambda message: message.transforms[0].header.stamp == odometry.header.stamp)
         assert moved.transforms[0].transform.translation.x == odometry.pose.pose.position.x
-        # One of another test's bridge may come as well.
+        # One of another test's bridge may arrive, too.
         static.wait(lambda message: message.transforms[0].child_frame_id == "d1/altimeter_link")
 
 
 def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
-    """Neither by the service nor by the topic; and a drone that is still known to fly lands when it is called anew."""
+    """Neither by the service nor by the topic. A drone that is still known to fly lands on the next call."""
     with bridge(drone) as process:
         topic = ros.publisher(Empty, "reset")
         reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
-        # Pressed on the ground until the service has found its client: a call is lost before.
+        # Pressed on the ground until the service has discovered its client: an earlier call is lost.
         wait_until(lambda: ros.answer(reset, Trigger.Request(), 5.0), "a service that has found the client")
         assert press(ros, "takeoff").success
         drone.wait_for_line("^taking off -> flying")
@@ -83,7 +83,7 @@ def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
         wait_until(process.is_stopped, "the bridge to stand still")
         called = reset.call_async(Trigger.Request())
         topic.publish(Empty())
-        time.sleep(1.0)  # for longer than a call is believed to be new
+        time.sleep(1.0)  # for longer than a call counts as new
         process.send(signal.SIGCONT)
         wait_until(called.done, "an answer")
         assert not called.result().success
@@ -95,7 +95,7 @@ def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
 
 @pytest.mark.parametrize("drone", [("--drone-patience", "1")], indirect=True)
 def test_a_bridge_that_comes_back_in_flight_cuts_the_motors_by_emergency_on_hold_too_and_not_by_reset(ros, drone):
-    """The drone has left the GUI meanwhile, so that no navdata comes."""
+    """The drone considers the GUI disconnected, so that no navdata arrives."""
     with bridge(drone) as process:
         assert press(ros, "takeoff").success
         drone.wait_for_line("^taking off -> flying")
@@ -103,7 +103,7 @@ def test_a_bridge_that_comes_back_in_flight_cuts_the_motors_by_emergency_on_hold
         drone.wait_for_line("the drone considers the GUI disconnected")
     with bridge(drone, navdata_timeout=1.0):
         reset = ros.node.create_client(Trigger, "dronegui_bridge/reset")
-        # A call may still go to the bridge that was killed.
+        # A call may still reach the killed bridge.
         wait_until(lambda: ros.answer(reset, Trigger.Request(), 5.0), "a service that has found the client")
         refused = press(ros, "reset")
         assert not refused.success
@@ -113,4 +113,4 @@ def test_a_bridge_that_comes_back_in_flight_cuts_the_motors_by_emergency_on_hold
         assert drone.count_lines("-> emergency") == 0
         assert press(ros, "emergency").success
         drone.wait_for_line("^flying -> emergency")
-        assert ros.switch("dronegui_bridge/hold", False).success  # or the next bridge of this name holds
+        assert ros.switch("dronegui_bridge/hold", False).success  # else the next bridge of this name is on hold

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dronegui_bridge does beside its session: the node's functions alone, without ROS."""
+"""Functions of the node dronegui_bridge beside its session, without ROS."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from drone_bridge.dronegui.session.controller import SentPacket
 
 
 class Node:
-    """What publishing asks of a node."""
+    """Stand-in for a node that publishes."""
 
     _sent_states, _frame_id = "dronegui/state", "base_link"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dronegui_bridge as a process: video that the GUI forwards, on image topics; and bad input of every kind."""
+"""dronegui_bridge as a process: video from the GUI on image topics, and bad input of all kinds."""
 
 import os
 import random
@@ -66,12 +66,12 @@ def bridge(gui, video, *, env=None, **parameters):
 
 
 def decoders_of(process):
-    """Return the process ids of the children that decode."""
+    """Return the process ids of the decoding children."""
     return children_of(process.pid, "pictures.worker")
 
 
 def values(ros):
-    """Return an inbox of the values that the bridge reports."""
+    """Return an inbox of the values in the bridge's reports."""
     return ros.subscribe(DiagnosticArray, "/diagnostics")
 
 
@@ -80,7 +80,7 @@ def stamp_ns(image):
 
 
 def count(reports, name, least=1):
-    """Wait until a count has come to so many; return the values of that report."""
+    """Wait until a counter has reached a value; return the values of that report."""
     return values_of(reports.wait(lambda report: int(values_of(report).get(name, 0)) >= least))
 
 
@@ -154,7 +154,7 @@ def test_a_child_that_is_stopped_blocks_no_command_and_is_replaced(ros, gui, vid
         os.kill(child, signal.SIGSTOP)
         gui.forget()
         count(reports, "ended_codec_processes")
-        assert len(gui.received) > REPLY_TIMEOUT_S  # 20 times as many, if the machine is fast enough
+        assert len(gui.received) > REPLY_TIMEOUT_S  # 20 times as many on a fast machine
         assert not is_running(child)
         images.clear()
         images.wait()
@@ -246,7 +246,7 @@ def test_another_host_is_refused_and_counted(ros, gui, video, closing):
 
 
 def broken(seed):
-    """Return packets that are cut short, or have bits flipped, and random bytes."""
+    """Return truncated packets, packets with flipped bits, and random bytes."""
     random_bits = random.Random(seed)
     for packet in (FRONT_PACKET, DOWN_PACKET, captured("hand_not_coded"), captured("qcif_stripes")):
         for _ in range(10):
@@ -261,7 +261,7 @@ def broken(seed):
 
 
 def test_broken_packets_are_refused_and_end_nothing(ros, gui, video):
-    """Each comes when the child has nothing else to do: after the picture of the good one before."""
+    """Each one arrives while the child is idle, after the picture of a valid packet."""
     images, packets = ros.subscribe(Image, "image_raw"), ros.subscribe(UInt8MultiArray, "dronegui/video")
     reports = values(ros)
     with bridge(gui, video, video_rate=60.0) as process:
@@ -282,7 +282,7 @@ def test_broken_packets_are_refused_and_end_nothing(ros, gui, video):
 
 
 def test_a_flood_leaves_the_newest_picture_and_the_commands(ros, gui, video):
-    """1,000 packets per second, or as many as this machine sends."""
+    """1,000 packets per second, or as many as this machine can send."""
     images, reports = ros.subscribe(Image, "image_raw"), values(ros)
     with bridge(gui, video) as process:
         is_over = threading.Event()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The child process that decodes pictures, and what is left of it when one of the two processes is killed."""
+"""The child process that decodes pictures, and the state after one of the two processes was killed."""
 
 import errno
 import os
@@ -77,7 +77,7 @@ def asked(child, work, data, **facts):
 
 
 def colours(height, width):
-    """An image with a colour in each quarter."""
+    """Image with a different colour in each quarter."""
     pixels = np.zeros((height, width, 3), np.uint8)
     pixels[: height // 2, : width // 2] = (200, 30, 30)
     pixels[: height // 2, width // 2 :] = (30, 200, 30)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dronegui_bridge says to a GUI, and when, and how it takes off and lands: the session alone, in no time."""
+"""ControllerSession of dronegui_bridge in isolation, with a fake clock."""
 
 import json
 import math
@@ -41,7 +41,7 @@ LANDS_IT = 'If it flies, "Land" in the GUI lands it.'
 
 
 class Pilot:
-    """What is flown, and how often the drone was forgotten."""
+    """Commands for the drone, with a count of restarts."""
 
     def __init__(self):
         self.wanted, self.is_estimating, self.restarts, self.rank = None, False, 0, Rank.NEUTRAL
@@ -57,14 +57,14 @@ class Pilot:
 
 
 class Request:
-    """Somebody who waits."""
+    """Waiting caller."""
 
     def __init__(self, name, asked_s):
         self.name, self.asked_s = name, asked_s
 
 
 class Talk(SessionTalk):
-    """A controller's session, its parameters, its pilot, and its GUI."""
+    """Session of a controller, with its parameters, pilot and GUI."""
 
     def __init__(self, *, receives_navdata=True, **parameters):
         self.parameters = {
@@ -101,7 +101,7 @@ class Talk(SessionTalk):
         return self.take(self.session.opened(self.now_s))
 
     def settle(self, seconds=2.0):
-        """Let navdata be listened for in vain, or the first packets be over."""
+        """Wait without navdata, until listening and the first packets are over."""
         return self.run(seconds)
 
     def hear(self, document, source=GUI):
@@ -109,11 +109,11 @@ class Talk(SessionTalk):
         return self.take(self.session.receive(data, source, self.now_s))
 
     def show(self, state, **values):
-        """Hear navdata with a state of the drone."""
+        """Receive navdata with a state of the drone."""
         return self.hear({"type": "demo", "ctrl_state": state << 16, **values})
 
     def show_on(self, state, seconds):
-        """Hear navdata 20 times per second."""
+        """Receive navdata 20 times per second."""
         actions = []
         for _ in range(round(20 * seconds)):
             actions += [*self.show(state), *self.run(0.05)]
@@ -124,7 +124,7 @@ class Talk(SessionTalk):
         return self.take(self.session.ask(request, self.now_s))
 
     def say(self, is_flying):
-        """Have a person say whether the drone flies."""
+        """Let a person state whether the drone flies."""
         request = Request("assume_flying", self.now_s)
         return self.take(self.session.assume_flying(is_flying, request, self.now_s))
 
@@ -155,7 +155,7 @@ def states(actions):
 
 
 def presses(actions):
-    """Return the buttons that are pressed, one after the other."""
+    """Return the pressed buttons in order."""
     found, before = [], frozenset()
     for state in states(actions):
         down = frozenset(name for name in ("take_off", "reset") if state[name])
@@ -185,7 +185,7 @@ def flying(actions):
 
 @pytest.fixture
 def talk():
-    """A bridge that sends, and that has listened in vain."""
+    """Bridge that sends, and that has listened without result."""
     talk = Talk()
     talk.open()
     talk.settle()
@@ -194,7 +194,7 @@ def talk():
 
 @pytest.fixture
 def blind():
-    """A bridge that receives no navdata, for a drone that a person says is on the ground."""
+    """Bridge without navdata, for a drone that is on the ground by assume_flying."""
     talk = Talk(receives_navdata=False, bootstrap=False)
     talk.open()
     talk.settle()
@@ -375,14 +375,14 @@ def test_an_emergency_is_a_problem_until_reset(talk):
     talk.show(FlightState.DEFAULT)
     assert "motors are off" in talk.session.problems[1]
     talk.run(10.0)
-    assert talk.session.problems[1] == ""  # as far as anybody sees
+    assert talk.session.problems[1] == ""  # as far as is visible
     talk.show(FlightState.DEFAULT)
     assert "motors are off" in talk.session.problems[1]
     talk.show(FlightState.LANDED)
     assert talk.session.problems == ("", "", "")
 
 
-# A press.
+# Presses.
 
 
 def test_a_press_lasts_as_long_as_it_is_to_and_its_release_is_repeated_before_the_answer(blind):
@@ -403,9 +403,9 @@ def test_commands_go_on_during_a_press(blind):
 
 
 def test_a_press_that_nobody_hears_is_given_up_at_once(blind):
-    """A GUI that is started while the button is down would take the rest of it for a press of its own."""
+    """A GUI that starts while the button is down would mistake the rest for a press of its own."""
     actions = blind.ask("takeoff")
-    assert outcomes(blind.refuse()) == []  # of the packet before
+    assert outcomes(blind.refuse()) == []  # of the previous packet
     blind.say(is_flying=False)
     actions = blind.run(0.1)
     assert [state["take_off"] for state in states(actions)] == [True, True]
@@ -439,7 +439,7 @@ def test_a_press_ends_with_the_link_and_is_answered(blind):
     [("takeoff", False, False), ("land", True, False), ("emergency", True, False), ("reset", False, True)],
 )
 def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, name, was_flying, is_known):
-    """Else land would be refused in the air, or the next press mean the opposite; reset makes no drone fly."""
+    """Otherwise land would be refused in the air, or the next press have the opposite effect. reset starts no drone."""
     blind.say(was_flying)
     blind.ask(name)
     blind.run(0.05)
@@ -453,11 +453,11 @@ def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, n
 
 
 def test_a_press_that_breaks_off_after_the_drone_was_lost_makes_no_reset_of_a_drone_that_may_fly(talk):
-    """Nobody knows where it is: reset is refused."""
+    """Its state is unknown: reset is refused."""
     talk.parameters["press_time"] = 2.0
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
-    talk.run(1.5)  # longer than navdata is true for
+    talk.run(1.5)  # longer than navdata is valid
     assert "take_off was pressed" in refusal(talk.lose())
     talk.open_again()
     actions = [*talk.ask("reset"), *talk.run(2.0)]
@@ -523,7 +523,7 @@ def test_buttons_do_not_wait_for_each_other_but_for_themselves(blind):
     blind.run(0.1)
     blind.parameters["press_time"] = 0.05
     blind.ask("takeoff")
-    for name in ("takeoff", "land"):  # neither is told that the drone is on the ground, or flies
+    for name in ("takeoff", "land"):  # no refusal claims that the drone is on the ground, or flies
         assert "still being pressed" in refusal(blind.ask(name))
     assert "takeoff is in progress" in refusal(blind.ask("reset"))
     actions = blind.run(1.0)
@@ -532,7 +532,7 @@ def test_buttons_do_not_wait_for_each_other_but_for_themselves(blind):
     assert states(actions)[0]["reset"]
 
 
-# Taking off and landing that navdata confirms.
+# Take-off and landing, confirmed by navdata.
 
 
 def test_a_take_off_is_a_success_when_the_drone_takes_off(talk):
@@ -744,24 +744,24 @@ def test_a_person_is_not_believed_against_navdata(talk):
     assert talk.watch.is_flying(talk.now_s)
 
 
-# The GUI is gone, or was.
+# A disconnected GUI.
 
 
 def navdata_ceases(talk):
-    """The GUI is killed, or the drone has left it, and nobody says so."""
+    """The GUI is killed, or the drone considers it disconnected, without a report."""
     talk.show(FlightState.FLYING)
     talk.run(talk.parameters["navdata_timeout"] + 0.1)
 
 
 def port_refuses(talk):
-    """The GUI is killed, and its port refuses a packet at once."""
+    """The GUI is killed, and its port refuses a packet immediately."""
     talk.show(FlightState.HOVERING)
     talk.run(0.05)
     assert_lost(talk)
 
 
 def port_refuses_without_navdata(talk):
-    """As for a GUI that keeps navdata to itself: that the drone flies was assumed from the press."""
+    """As for a GUI without navdata: the press was the source of the state."""
     talk.watch.assume(True, Source.PRESS)
     assert_lost(talk)
 
@@ -776,9 +776,9 @@ ENDS = (navdata_ceases, port_refuses, port_refuses_without_navdata)
 
 @pytest.mark.parametrize("ends", ENDS)
 def test_what_was_known_of_a_flight_is_unknown_once_the_gui_is_gone_until_a_person_states_it(talk, ends):
-    """A person may have landed it by the GUI's own Land: the next press of take_off would be a take-off.
+    """A person may have landed it with the GUI's own Land: the next press of take_off would be a take-off.
 
-    reset is also how people have a fresh GUI ask for navdata, and in the air it stops the motors.
+    People also press reset to make a fresh GUI request navdata, and in the air it stops the motors.
     """
     ends(talk)
     assert talk.watch.is_flying(talk.now_s) is None
@@ -825,7 +825,7 @@ def is_assumed_to_fly(talk):
 
 @pytest.mark.parametrize("become", [new, gui_was_restarted, flies, is_assumed_to_fly, *ENDS])
 def test_reset_cuts_no_motors_but_emergency_does(talk, become):
-    """As after a bridge was killed in flight, and has come back."""
+    """As after a bridge was killed in flight and restarted."""
     become(talk)
     actions = [*talk.ask("reset"), *talk.run(0.5)]
     assert presses(actions) == []
@@ -899,7 +899,7 @@ def test_an_emergency_has_an_edge_of_its_own_after_a_reset_that_is_still_down(bl
 
 @pytest.mark.parametrize("seconds", [0.0, 0.3, 2.0])
 def test_an_emergency_ends_a_takeoff_that_has_not_begun(talk, seconds):
-    """While reset is down as its bootstrap, and while navdata is waited for after that."""
+    """While reset is down as its bootstrap, and during the wait for navdata after that."""
     talk.say(is_flying=False)
     talk.ask("takeoff")
     talk.run(seconds)
@@ -941,7 +941,7 @@ def test_a_gui_that_was_heard_since_reset_is_bootstrapped_anew_once_it_is_silent
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
 
 
-# A process that stands still, and a link that is lost.
+# Stalls of this process, and a lost link.
 
 
 def stalls(talk):
@@ -949,7 +949,7 @@ def stalls(talk):
 
 
 def loses_its_link(talk):
-    """For so short that navdata of before is not outdated."""
+    """Too short for earlier navdata to become stale."""
     talk.lose()
     talk.open_again(0.2)
 
@@ -962,7 +962,7 @@ INTERRUPTIONS = (
 
 @pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)
 def test_what_was_requested_before_an_interruption_is_refused(talk, interrupt, why):
-    """It is done however much later otherwise, and may mean the opposite by then."""
+    """Otherwise it would be done at any later time, with the opposite effect."""
     for name in COMMANDS:
         talk.say(is_flying=name == "land")
         asked_s = talk.now_s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the cameras of the emulated AR.Drone see: its world, from its own pose."""
+"""Views of the emulated AR.Drone's cameras: its world, from its own pose."""
 
 import functools
 
@@ -29,7 +29,7 @@ def picture(camera, flight):
 
 
 def tag_in(image):
-    """The middle of the tag in pixels, or None: its white margin is brighter than anything else."""
+    """Centre of the tag in pixels, or None: its white margin is the brightest part."""
     rows, columns = np.nonzero(image.min(axis=-1) > 240)
     if not len(rows):
         return None
@@ -56,7 +56,7 @@ def test_each_camera_has_a_size_that_is_encoded():
 def test_the_tag_is_in_the_picture_where_navdata_detects_it(pose):
     flight = flight_at(**pose)
     feature = next(block for block in blocks(flight, 0) if type(block).__name__ == "VisionDetect").features[0]
-    # The camera sits above the drone's feet, from where navdata measures.
+    # The camera is above the drone's feet, the origin of navdata.
     lower = flight_at(**{**pose, "z": pose["z"] - CAMERA_HEIGHT})
     column, row = tag_in(picture(FRONT, lower))
     assert column == pytest.approx(feature.xc / PICTURE_UNITS * FRONT.width, abs=1.0)
@@ -72,7 +72,7 @@ def test_the_forward_camera_sees_the_sky_above_the_horizon_and_banks_with_the_dr
     level = picture(FRONT, flight_at(-8.0, 0.0, 1.0))
     assert sky_share(level[:110]) > 0.97
     assert sky_share(level[150:]) < 0.05
-    right_down = picture(FRONT, flight_at(-8.0, 0.0, 1.0, roll=0.3))  # so the horizon rises to the right
+    right_down = picture(FRONT, flight_at(-8.0, 0.0, 1.0, roll=0.3))  # so that the horizon rises to the right
     assert sky_share(right_down[:, :60]) > sky_share(level[:, :60]) > sky_share(right_down[:, -60:])
     nose_down = picture(FRONT, flight_at(-8.0, 0.0, 1.0, pitch=0.3))
     assert sky_share(nose_down) < sky_share(level) - 0.1

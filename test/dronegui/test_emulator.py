@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulator as its users meet it: a process, its output, its exit code and what it does about packets."""
+"""The emulator as a process: its output, its exit code and its reaction to packets."""
 
 import csv
 import signal
@@ -20,13 +20,13 @@ def test_a_flight_from_take_off_to_landing(start_child, closing, tmp_path):
     with Process.module("drone_bridge.dronegui.emulator", "--port", "0", *navdata, "--trajectory", path) as drone:
         when_listening(drone)
         operator.call(drone.port)
-        operator.demo()  # although nobody has sent a packet
+        operator.demo()  # without any packet
         operator.press("take_off")
         drone.wait_for_line(r"^controlled by 127\.0\.0\.1:\d+")
         drone.wait_for_line("^landed -> taking off: ")
         drone.wait_for_line("^taking off -> flying: .*x=0.00 y=0.00 z=1.0")
         operator.send(hover=False, pitch=-1.0)
-        drone.wait_for_line(r"^t=\S+ s, flying, x=[1-9].* speed \d\.\d\d m/s, yaw 0 degrees")  # with nothing more sent
+        drone.wait_for_line(r"^t=\S+ s, flying, x=[1-9].* speed \d\.\d\d m/s, yaw 0 degrees")  # without further packets
         operator.send()
         operator.press("take_off")
         drone.wait_for_line("^flying -> landing: ")
@@ -46,7 +46,7 @@ def test_a_flight_from_take_off_to_landing(start_child, closing, tmp_path):
 
 @pytest.fixture
 def screen(closing):
-    """A socket on the port that video comes to."""
+    """Socket on the port for video."""
     opened = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     opened.bind(("127.0.0.1", 0))
     opened.settimeout(TIMEOUT_S)
@@ -84,7 +84,7 @@ def test_without_video_only_navdata_comes(start_child, closing, screen):
     with Process.module("drone_bridge.dronegui.emulator", *ports, *video) as drone:
         when_listening(drone)
         operator.call(drone.port)
-        for _ in range(30):  # video would come as often
+        for _ in range(30):  # video would arrive as often
             operator.demo()
     screen.setblocking(False)
     with pytest.raises(BlockingIOError):

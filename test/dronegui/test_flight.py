@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the emulated AR.Drone flies, without wire or clock."""
+"""Flight of the emulated AR.Drone, without wire or clock."""
 
 import math
 
@@ -21,7 +21,7 @@ def advance(flight, seconds, step=STEP_S):
 
 
 def press(flight, button):
-    """What the GUI makes of a press when it knows whether the drone flies."""
+    """Effect of a press in a GUI that knows whether the drone flies."""
     if button == "reset":
         flight.reset()
     elif flight.is_flying:
@@ -67,7 +67,7 @@ def test_each_axis_moves_the_drone_only_its_own_way(axis, value, index, sign):
     moved = fly(Controls(hover=False, **{axis: value})).position - start
     assert sign * moved[index] > 0.3
     others = np.delete(moved, index)
-    assert np.abs(others).max() < 1e-6 + 0.01 * (index != 2)  # height may still settle
+    assert np.abs(others).max() < 1e-6 + 0.01 * (index != 2)  # height may still be settling
 
 
 def test_hover_brakes_and_holds_position():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What dronegui_server commands, calls and tells its operators, and when: the session alone, in no time."""
+"""GuiSession of dronegui_server in isolation, with a fake clock."""
 
 import json
 from dataclasses import replace
@@ -33,7 +33,7 @@ UNCALLED = Answer(False, "no node offers /takeoff", was_called=False, has_come=F
 
 
 class Talk(SessionTalk):
-    """A GUI's session, its parameters, its vehicle and its operator."""
+    """Session of a GUI, with its parameters, vehicle and operator."""
 
     def __init__(self, allowed=("any",)):
         self.parameters = {"rate": 20.0, "command_timeout": 0.5}
@@ -73,7 +73,7 @@ class Talk(SessionTalk):
         return list(self.flying.heard(is_flying, self.now_s))
 
     def send_navdata(self):
-        """Send what topics say, a period of navdata later; return what is sent to the GUI's own machine."""
+        """Send data from topics, a period of navdata later; return the data for the GUI's own machine."""
         self.now_s += 1 / 15
         return documents(self.session.send_navdata(demo, self.now_s), OWN)
 
@@ -163,7 +163,7 @@ def test_who_never_commanded_leaves_without_a_command(talk):
     assert (talk.session.end(talk.now_s), talk.session.is_over, talk.session.state) == ([], True, "closed")
 
 
-# A process that stands still.
+# Stalls of this process.
 
 
 def test_after_a_stall_no_packet_is_followed_until_what_waited_is_read(talk):
@@ -196,7 +196,7 @@ def test_a_press_is_called_once_however_long_it_lasts_or_is_repeated(talk):
 def test_take_off_toggles_by_what_flying_says(talk):
     talk.fly(False)
     assert presses(talk.press("take_off")) == ["takeoff"]
-    assert presses(talk.press("take_off")) == ["takeoff"]  # it has not said that it flies
+    assert presses(talk.press("take_off")) == ["takeoff"]  # its state is unknown
     talk.fly(True)
     assert presses(talk.press("take_off")) == ["land"]
 
@@ -216,21 +216,21 @@ def test_on_hold_only_landing_and_emergency_are_called(talk):
     talk.fly(False)
     actions = [*talk.press("take_off"), *talk.press("reset")]
     assert len(notes(actions, REFUSED)) == 2
-    assert talk.send_navdata()[0]["ctrl_state"] >> 16 == FlightState.LANDED  # and reset stopped no motors
+    assert talk.send_navdata()[0]["ctrl_state"] >> 16 == FlightState.LANDED  # reset stopped no motors
     talk.fly(True)
     actions += [*talk.press("take_off"), *later(talk).press("reset")]
     assert presses(actions) == ["land", "emergency"]
 
 
 def later(talk):
-    """Have the operator be heard for longer than a start lasts."""
+    """Let the operator be heard for longer than a start lasts."""
     for _ in range(3):
         talk.say()
         talk.now_s += START_S / 2
     return talk
 
 
-# reset, and what it means.
+# Meaning of reset.
 
 
 @pytest.mark.parametrize("is_flying", [None, True])
@@ -270,7 +270,7 @@ def test_a_sender_that_joins_with_higher_numbers_has_just_started(talk):
     talk.say(OTHER)
     assert presses(talk.say(OTHER, reset=True)) == ["emergency"]
     talk.say(OPERATOR)
-    assert presses(talk.say(OPERATOR, reset=True)) == ["emergency"]  # it has been there for long
+    assert presses(talk.say(OPERATOR, reset=True)) == ["emergency"]  # it is not a new sender
 
 
 def test_operators_with_a_port_for_each_packet_or_one_number_for_all_can_cut_the_motors(talk):
@@ -303,7 +303,7 @@ def test_a_press_that_comes_to_nothing_is_counted_and_not_repeated(talk, answer,
     actions = talk.answer("takeoff", answer)
     assert notes(actions, counter) == [sentence]
     assert presses([*actions, *talk.run(60.0)]) == []
-    assert presses(talk.press("take_off")) == ["takeoff"]  # it was not taken for flying
+    assert presses(talk.press("take_off")) == ["takeoff"]  # it was not believed to fly
 
 
 # Whether it flies.
@@ -438,12 +438,12 @@ def test_an_unanswered_call_of_hover_that_is_not_wanted_any_more_does_not_have_i
 
 @pytest.mark.parametrize("leave", ["silence", "end", "lost"])
 def test_hover_that_may_be_held_is_let_go(talk, leave):
-    """A call that was not answered may have been carried out."""
+    """A call without a response may have been carried out."""
     talk.say(hover=True)
     talk.is_neutral_last = True
     talk.run(1.0)
     talk.answer(HOVER, NO_ANSWER, tag=True)
-    talk.is_neutral_last = False  # somebody else commands the drone
+    talk.is_neutral_last = False  # another program commands the drone
     actions = talk.run(1.0) if leave == "silence" else getattr(talk.session, leave)(talk.now_s)
     assert calls(actions) == [(HOVER, False)]
 
@@ -456,7 +456,7 @@ def test_a_refusal_of_hover_is_counted_and_it_is_not_called_at_every_packet(talk
 
 def test_hover_is_held_in_a_silence_until_somebody_else_commands_and_for_an_operator_that_is_back(talk):
     talk.forward()
-    assert calls(talk.run(0.502)) == [(HOVER, True)]  # as zero is said just now
+    assert calls(talk.run(0.502)) == [(HOVER, True)]  # because zero has just been sent
     talk.is_neutral_last = True
     assert calls(talk.run(10.0)) == []
     talk.is_neutral_last = False

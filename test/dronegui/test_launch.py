@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dronegui.launch.xml, all of it: a drone takes off, flies its plan and lands; its bridge is killed in flight."""
+"""dronegui.launch.xml as a whole: a drone takes off, flies its plan and lands; its bridge is killed in flight."""
 
 import os
 import re
@@ -34,12 +34,12 @@ def test_a_drone_takes_off_flies_its_plan_and_lands(ros, tmp_path):
         assert said[-1] == "done"
         composition.wait_for_line("landing -> landed")  # it may come after the state
         phases = re.findall(r"\[dronegui-\d\] ([\w ]+ -> [\w ]+):", composition.output)
-        # It is over once the drone is on the ground.
+        # It ends when the drone is on the ground.
         assert phases == ["landed -> taking off", "taking off -> flying", "flying -> landing", "landing -> landed"]
 
 
 def test_a_bridge_that_is_killed_in_flight_and_comes_back_does_not_touch_the_drone(ros):
-    """The GUI was started again meanwhile, so no navdata tell the new bridge that the drone flies."""
+    """The GUI was restarted meanwhile, so that the new bridge gets no navdata about the flight."""
     port, navdata_port, video_port = free_ports(3)
     options = ("--port", port, "--navdata-port", navdata_port, "--no-video", "--bootstrapped")
     ports = {"dronegui_port": port, "navdata_port": navdata_port, "video_port": video_port}

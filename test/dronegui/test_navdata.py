@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Navdata of the dronegui protocol: the datagrams of the real GUI, and every refusal."""
+"""Navdata of the dronegui protocol: datagrams of the real GUI, and refusals."""
 
 import json
 
@@ -24,7 +24,7 @@ DATAGRAMS = CAPTURE.read_bytes().splitlines()
 
 
 def receive(document):
-    """Hand over one datagram and return what it was."""
+    """Pass one datagram to a connection and return its event."""
     controller = ControllerConnection()
     controller.receive_data(document if isinstance(document, bytes) else json.dumps(document).encode())
     event = controller.next_event()
@@ -39,7 +39,7 @@ def refusal(document):
     return str(refused.value)
 
 
-# What the real GUI sends.
+# Data of the real GUI.
 
 
 def test_a_captured_flight_is_read_whole():
@@ -78,7 +78,7 @@ def test_the_flight_state_is_in_the_upper_half_of_ctrl_state():
     assert airborne == {"FLYING", "HOVERING", "TAKING_OFF", "GOING_TO_FIX", "LANDING", "LOOPING"}
 
 
-# What other versions of it send.
+# Data of other versions.
 
 
 def test_blocks_without_a_type_are_recognised_by_their_unique_fields():
@@ -92,7 +92,7 @@ def test_blocks_without_a_type_are_recognised_by_their_unique_fields():
 
 
 def test_non_finite_floats_count_as_missing():
-    """Python's json writes them, and the drone's memory may hold them."""
+    """Python's json writes them, and the drone's memory may contain them."""
     demo = receive(b'{"type": "demo", "theta": NaN, "phi": Infinity, "psi": -Infinity, "vx": 1e999, "vy": 5}')
     assert demo == Demo(vy=5.0)
 

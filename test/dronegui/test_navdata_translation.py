@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Navdata as ROS messages: each sign and unit by its physical meaning, and what is not known marked as such."""
+"""Navdata as ROS messages: physical meaning of each sign and unit, and marks for unknown values."""
 
 import math
 
@@ -134,11 +134,11 @@ def test_variances_grow_with_distance_and_with_each_gap():
     assert pose.variance > 100
 
 
-# Back from ROS messages.
+# From ROS messages.
 
 
 def from_topics(state=None, **messages):
-    """Return the block that these messages give, by topic with _ for /."""
+    """Return the block for these messages, by topic with _ for /."""
     rows = {row.name.replace("/", "_"): row for row in TABLE.rows}
     said = {rows[topic].name: rows[topic].from_ros(TRANSLATION, message) for topic, message in messages.items()}
     return assembled_demo(said.get, state)
@@ -150,7 +150,7 @@ def test_numbers_that_do_not_fit_the_wire_are_left_out(nonsense):
     imu, odometry = TRANSLATION.imu(Demo(**LEVEL), STAMP), Odometry()
     imu.orientation.x = odometry.pose.pose.position.z = nonsense
     block = from_topics(FlightState.LANDED, imu_data=imu, velocity=velocity, odom=odometry)
-    known = {"phi": 0.0, "theta": 0.0, "psi": 0.0}  # by odom, as what imu/data has is no rotation
+    known = {"phi": 0.0, "theta": 0.0, "psi": 0.0}  # by odom, as imu/data has no valid rotation
     assert block == Demo(ctrl_state=FlightState.LANDED << 16, **known)
     ReceiverConnection().send(block)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripted client of the GUI, with the emulated one, and a launch file that puts it through ROS."""
+"""The scripted operator with the emulated GUI, directly and through ROS by a launch file."""
 
 import contextlib
 import socket

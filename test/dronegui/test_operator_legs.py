@@ -12,7 +12,7 @@ from drone_bridge.programs.plan import Leg, parse_plan
 
 
 class Drone:
-    """What the operator is told of its drone."""
+    """State of the drone for the operator."""
 
     full_speed, full_climb, full_turn = 5.0, 0.5, 2.0
 

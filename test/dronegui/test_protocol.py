@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dronegui protocol, both roles: documented packets and every refusal."""
+"""The dronegui protocol, both roles: documented packets and refusals."""
 
 import json
 from dataclasses import asdict
@@ -20,7 +20,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 
 
 def receive(receiver, document):
-    """Hand over one datagram and return what it was."""
+    """Pass one datagram to a connection and return its event."""
     datagram = document if isinstance(document, bytes) else json.dumps(document).encode()
     receiver.receive_data(datagram)
     event = receiver.next_event()
@@ -129,7 +129,7 @@ def test_invalid_packets_are_refused_with_a_reason(datagram, reason):
     assert len(sentence) < 250
 
 
-# What programs do differently.
+# Deviations of real programs.
 
 AS_DOCUMENTED = b'{ "seq": 1, "state": { "take_off": True, "hover": False, "note": None } }'
 
@@ -150,7 +150,7 @@ def test_the_real_receiver_requires_complete_states():
 
 
 def test_0_and_1_are_buttons_axes_are_clamped_and_fractions_count():
-    """As the real receiver takes them."""
+    """As accepted by the real receiver."""
     receiver = ReceiverConnection()
     packet = receive(receiver, {"seq": 12.5, "state": {"take_off": 1, "hover": 0, "roll": 1.5, "gas": -(10**400)}})
     assert packet == ControlPacket(12.5, Controls(take_off=True, hover=False, roll=1.0, gas=-1.0))

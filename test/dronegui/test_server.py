@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dronegui_server between a program that flies by the GUI and a drone of ROS, which the test is."""
+"""dronegui_server between an operator of the GUI and a ROS drone, which the test simulates."""
 
 import math
 
@@ -24,7 +24,7 @@ def operator(closing):
 
 @pytest.fixture
 def serve(operator, start_child):
-    """Start a server that the operator calls, and return it."""
+    """Start a server for the operator, and return it."""
 
     def start(**parameters):
         node = start_child(
@@ -37,7 +37,7 @@ def serve(operator, start_child):
 
 
 class Drone:
-    """The services of a drone, and whether it flies."""
+    """Services of a drone, and its state of flight."""
 
     def __init__(self, ros):
         self.told = []
@@ -72,9 +72,9 @@ def test_buttons_as_empty_messages_for_drivers_that_have_topics(ros, serve, oper
     topics = {name: ros.subscribe(Empty, topic) for name, topic in names.items()}
     serve(buttons_as="topics", **{f"target.{name}": topic for name, topic in names.items()})
     wait_until(lambda: all(ros.node.count_publishers(topic) for topic in names.values()), "publishers")
-    # It can't be seen from here whether the server has found its subscribers.
+    # The test can't observe whether the server has discovered its subscribers.
     wait_until(lambda: operator.press("reset") or len(topics["reset"]), "reset", period_s=0.2)
-    # Nothing tells whether it flies, and it was told to. A press is dropped where the server has just stood still.
+    # The state of flight is unknown. A press is dropped right after a stall of the server.
     wait_until(lambda: operator.press("take_off") or len(topics["takeoff"]), "takeoff", period_s=1.0)
     wait_until(lambda: operator.press("take_off") or len(topics["land"]), "land", period_s=1.0)
 
@@ -88,7 +88,7 @@ def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
     imu, odometry = ros.publisher(Imu, "imu/data"), ros.publisher(Odometry, "odom")
     altitude, battery = ros.publisher(Range, "altitude"), ros.publisher(BatteryState, "battery_state")
     attitude = Imu()
-    attitude.orientation.z = attitude.orientation.w = math.sqrt(0.5)  # a quarter to the left
+    attitude.orientation.z = attitude.orientation.w = math.sqrt(0.5)  # a quarter turn to the left
     moving = Odometry()
     moving.pose.pose.position.z = 9.0
     moving.twist.twist.linear.x, moving.twist.twist.linear.y = 0.5, 0.25
@@ -101,7 +101,7 @@ def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
 
     telling = ros.node.create_timer(0.05, tell)
     wanted = {"ctrl_state", "vbat_flying_percentage", "vx", "psi", "altitude"}
-    # Until there is an imu, psi is odom's, and until there is a range, the altitude is.
+    # Without an imu, psi is odom's, and without a range, the altitude is, too.
     demo = operator.demo(lambda demo: wanted <= set(demo) and demo["psi"] and demo["altitude"] == 1250)
     assert demo["psi"] == pytest.approx(-90_000)
     assert demo["vbat_flying_percentage"] == 50
@@ -114,7 +114,7 @@ def test_navdata_follows_the_topics_and_ends_with_them(ros, serve, operator):
     reports.wait(lambda report: report.status[0].level == DiagnosticStatus.OK)
     telling.cancel()
     operator.forget()
-    # The topics fall silent. What was told in the last second may still be on its way; then nothing comes.
+    # The topics fall silent. Data of the last second may still be in transit; after that nothing arrives.
     wait_until(lambda: operator.hears_nothing_for(0.5), "silence")
     reports.wait(lambda report: "no topic provides the drone's motion" in report.status[0].message)
 

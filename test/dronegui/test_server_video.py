@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dronegui_server as a process: images of ROS, and packets of a bridge, become the video of whoever controls."""
+"""dronegui_server as a process: ROS images, and packets of a bridge, become video for the controllers."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def operator(closing):
 
 @pytest.fixture
 def screen(closing):
-    """A socket on the port that video comes to."""
+    """Socket on the port for video."""
     opened = closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     opened.bind(("127.0.0.1", 0))
     opened.settimeout(TIMEOUT_S)
@@ -85,7 +85,7 @@ def test_nothing_is_subscribed_to_or_sent_while_nobody_controls(ros, server, ope
     publisher, message = ros.node.create_publisher(Image, "image_raw", 1), raw()
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     with repeating(lambda _: publisher.publish(message)):
-        for _ in range(4):  # a choice is made in each
+        for _ in range(4):  # a source is selected in each
             reports.wait()
         assert publisher.get_subscription_count() == 0
         operator.keep_sending()
@@ -93,7 +93,7 @@ def test_nothing_is_subscribed_to_or_sent_while_nobody_controls(ros, server, ope
         operator.stop()
         wait_until(lambda: publisher.get_subscription_count() == 0, "the end of the subscription")
         screen.setblocking(False)
-        with contextlib.suppress(BlockingIOError):  # all that was sent before
+        with contextlib.suppress(BlockingIOError):  # earlier data
             while screen.recv(LARGEST):
                 pass
         reports.clear()

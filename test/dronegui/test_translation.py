@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as controls: each sign with its physical meaning."""
+"""Commands as controls: physical meaning of each sign."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ def test_each_share_has_its_sign_on_the_wire(shares, controls):
     assert controls_from_shares(shares) == controls
 
 
-# The other way round.
+# The inverse.
 
 
 def test_hover_is_zero_whatever_the_axes_say():

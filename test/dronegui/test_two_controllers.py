@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bridge and another controller at one GUI: sessions, the GUI and its drone in virtual time."""
+"""A bridge and another controller of one GUI: sessions, the GUI and its drone in virtual time."""
 
 import json
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ FORWARD = Shares(pitch=0.1)
 
 
 class Scene(SessionTalk):
-    """A bridge in flight, whose navdata is `late_s` old."""
+    """Bridge in flight, with navdata delayed by `late_s`."""
 
     def __init__(self, late_s=0.0):
         self.wanted, self.rank, self.late_s = None, Rank.NEUTRAL, late_s
@@ -73,7 +73,7 @@ class Scene(SessionTalk):
         self.take(self.session.ask(SimpleNamespace(name=name, asked_s=self.now_s), self.now_s))
 
     def fly(self, seconds):
-        """Let time pass for the drone, its GUI, the bridge and the other controller, at 100 Hz."""
+        """Advance the time of the drone, its GUI, the bridge and the other controller, at 100 Hz."""
         before = len(self.actions)
         for step in range(round(STEP_RATE * seconds)):
             self.flight.advance(1 / STEP_RATE)
@@ -112,7 +112,7 @@ PATIENCE_S = max(PARAMETERS["confirm_timeout"], OVERRULED_S)
 
 @pytest.mark.parametrize("theirs", [{"hover": True}, {"pitch": 0.3}])
 def test_a_packet_with_a_higher_number_locks_the_bridge_out_for_some_seconds_only(theirs):
-    """And then the drone hovers until a person steers again."""
+    """After that the drone hovers until a person resumes steering."""
     scene = Scene()
     scene.follow_us()
     scene.send_other(**theirs)
@@ -155,7 +155,7 @@ def test_a_landing_gets_through(theirs):
 
 
 def test_a_controller_that_goes_on_is_not_fought():
-    """It may be a safety pilot's. A landing that a person requests is tried once."""
+    """It may be a safety pilot's. A requested landing is tried once."""
     scene = Scene()
     scene.follow_us()
     scene.other = {"hover": True}

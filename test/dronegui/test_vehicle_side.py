@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The GUI between its controllers and a drone: edges of buttons, who knows what, and where navdata goes."""
+"""The GUI between its controllers and a drone: edges of buttons, known state, and receivers of navdata."""
 
 import json
 
@@ -19,7 +19,7 @@ OWN = "127.0.0.1"
 
 
 class Drone:
-    """Notes what it is told, and flies at once."""
+    """Records commands, and flies immediately."""
 
     def __init__(self):
         self.told = []
@@ -43,7 +43,7 @@ class Drone:
 
 
 class Controller:
-    """Sends states to a GUI, as they are or in part, with numbers from 1."""
+    """Sends states to a GUI, complete or in part, numbered from 1."""
 
     def __init__(self, drone=None, **dialect):
         self.drone = drone or Drone()
@@ -63,7 +63,7 @@ class Controller:
         self.now_s += seconds
 
     def receivers(self):
-        """The hosts that the next datagram of navdata goes to."""
+        """Hosts that receive the next datagram of navdata."""
         return [host for host, *_ in self.gui.receivers(self.now_s)]
 
 
@@ -87,7 +87,7 @@ def test_a_drone_that_nobody_speaks_to_is_heard_no_more_until_it_is_asked_again(
     assert controller.gui.hears_drone(controller.now_s)
     controller.say()
     controller.wait(2.1)
-    controller.press("take_off")  # as by a GUI that has just been started
+    controller.press("take_off")  # like a GUI that has just been started
     assert not controller.gui.hears_drone(controller.now_s)
     assert controller.drone.told == ["take off", "take off"]
     controller.wait(2.1)
@@ -101,7 +101,7 @@ def test_a_drone_that_nobody_speaks_to_is_heard_no_more_until_it_is_asked_again(
 def test_reset_wins_over_a_press_in_the_same_packet():
     controller = Controller(is_bootstrapped=True)
     controller.say(take_off=True, reset=True)
-    controller.say(take_off=True)  # still held: no edge
+    controller.say(take_off=True)  # still held, so no edge
     assert controller.drone.told == ["reset"]
 
 
@@ -114,7 +114,7 @@ def test_invalid_packets_change_nothing():
         with pytest.raises(RemoteProtocolError):
             controller.gui.receive(nonsense, ("192.0.2.9", 1), controller.now_s)
     assert (controller.gui.heard_s, controller.gui.controls, controller.drone.told) == (heard_s, controls, [])
-    assert controller.receivers() == [OWN]  # the packet before them was too long ago
+    assert controller.receivers() == [OWN]  # the previous packet was too long ago
 
 
 def test_navdata_goes_to_a_port_of_the_hosts_that_controlled_it_last():
@@ -130,7 +130,7 @@ def test_navdata_goes_to_a_port_of_the_hosts_that_controlled_it_last():
 
 
 def test_navdata_goes_to_the_own_host_before_anybody_sends_packets():
-    # As that of the real GUI does: a controller that keeps a height answers each demo, and says nothing before.
+    # Like the real GUI: a controller that holds a height replies to each demo, and sends nothing before.
     gui = Gui(Drone(), Dialect(is_bootstrapped=True, navdata_port=5561))
     assert gui.receivers(0.0) == ((OWN, 5561),)
     gui.receive(b'{"seq": 1}', (OWN, 40000), 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Video of an AR.Drone: pictures of the maker's codec, broken packets, and what the encoder writes."""
+"""Video of an AR.Drone: pictures of the maker's codec, broken packets, and output of the encoder."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 VIDEO = CAPTURES / "dronegui_video"
 PICTURES = json.loads((VIDEO / "pictures.json").read_text())
 PACKETS = {name: (VIDEO / f"{name}.bin").read_bytes() for name in PICTURES}
-#: One of each way to write a block, and short, so that a change is likely to be felt.
+#: A short packet with each way to encode a block, so that a change has an effect.
 BROKEN = ("qcif_q30", "qcif_stripes", "hand_not_coded")
 FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -28,12 +28,12 @@ def sha256(data):
 
 
 def swapped(data):
-    """Change between the order of a packet's bytes and that of its bits."""
+    """Convert between the byte order of a packet and bit order."""
     return np.frombuffer(data, "<u4").byteswap().tobytes()
 
 
 def with_bits(packet, at, count, value):
-    """Replace so many bits of a packet."""
+    """Replace bits of a packet."""
     stream = int.from_bytes(swapped(packet), "big")
     above = 8 * len(packet) - at - count
     stream = stream & ~((1 << count) - 1 << above) | value << above
@@ -48,7 +48,7 @@ def refusal(packet):
 
 
 def decoded_or_refused(packet):
-    """Decode, where a refusal is an answer as well, and any other error is none."""
+    """Decode, where a refusal is a valid result, but no other error."""
     try:
         picture = decode(packet)
     except RemoteProtocolError:
@@ -226,7 +226,7 @@ def test_no_packet_is_longer_than_a_datagram(quantizer):
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_an_encoded_picture_has_only_what_the_guis_programs_decode(name):
-    """Levels are those of the documents, and no DC is 0: read here by itself, code by code."""
+    """Levels are documented ones, and no DC is 0. Decoded here independently, code by code."""
     stream = swapped(encode(pixels(decode(PACKETS[name])), quantizer=1))
     bits = "".join(f"{byte:08b}" for byte in stream)
     at = 67
@@ -296,7 +296,7 @@ def test_factors_and_places_are_those_of_the_format():
     assert FACTORS[30, 63] == 451
 
 
-# The check before a packet is sent to programs that decode it with the maker's decoder.
+# Check of a packet for programs that use the maker's decoder.
 
 
 def refused_check(packet):
@@ -327,7 +327,7 @@ def test_what_is_not_decoded_may_not_be_sent(path):
 
 
 def test_bytes_between_rows_may_not_be_sent():
-    """They are skipped here, and crash the maker's decoder."""
+    """They are skipped here, but crash the maker's decoder."""
     packet = encode(scene(176, 144), number=1)
     ordered = swapped(packet)
     second_row = 0x21 << 2  # the 22 bits of its start code, at the start of three bytes

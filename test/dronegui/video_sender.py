@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GUI that forwards its drone's video: sends packets to a port of this machine."""
+"""GUI that forwards its drone's video: sends packets to a port of this machine."""
 
 import socket
 
@@ -27,6 +27,6 @@ class VideoSender(KeepsSending):
         self._socket.sendto(packet, self._to)
 
     def close(self):
-        """Be gone."""
+        """Close the socket."""
         self.stop()
         self._socket.close()

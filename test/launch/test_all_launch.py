@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""all.launch.xml, configuration, views and docs have what each protocol needs, and no more."""
+"""all.launch.xml, configuration, views and docs are complete for each protocol, without extra entries."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start of a node by itself: when it is tried again, and what is reported until it works. Without ROS."""
+"""Automatic start of a node: retries, and the report until it succeeds. Without ROS."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FA
 
 
 class Node:
-    """Fails to configure or to activate while the test says so; `pass_period` is what its timer does."""
+    """Fails to configure or to activate under control of the test; `pass_period` is its timer's callback."""
 
     def __init__(self):
         self.failures, self.done, self.errors, self.statuses = {}, [], [], []
@@ -58,7 +58,7 @@ def test_a_taken_port_is_tried_again_until_it_is_free(node):
     node.autostart.start()
     node.pass_period()
     assert node.done == 2 * ["configure", "activate", "cleanup"]
-    (error,) = node.errors  # and not one for each attempt
+    (error,) = node.errors  # instead of one for each attempt
     assert "taken" in error
     (status,) = node.statuses
     assert (status.level, status.hardware_id) == (DiagnosticStatus.ERROR, "node 1")

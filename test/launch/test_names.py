@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of launch files: a file that includes ours keeps its own, whatever common names they have."""
+"""Arguments of launch files: a file that includes ours keeps its own, even with common names."""
 
 import importlib.machinery
 import importlib.util
@@ -15,7 +15,7 @@ from drone_bridge.tools.launch.evaluate import evaluate
 
 LAUNCH = Path(get_package_share_directory("drone_bridge")) / "launch"
 FILES = sorted(path.name.removesuffix(".launch.xml") for path in LAUNCH.glob("*.launch.xml"))
-# What other files often have, with another meaning.
+# Common arguments of other files, with another meaning.
 COMMON = ("host", "port", "rate", "speed", "seed", "pattern", "width", "height", "plan", "pace", "scene", "trajectory")
 
 each_file = pytest.mark.parametrize("name", FILES)
@@ -47,7 +47,7 @@ def test_what_an_including_file_has_under_common_names_changes_nothing(tmp_path,
 def test_ros2_launch_ends_with_a_process_that_ends_the_launch(monkeypatch):
     """`ends_launch.launch.py`, which `ros2 launch` needs because humble has no on_exit in XML."""
     found = importlib.util.find_spec("launch")
-    if found is None or found.origin is None:  # or what is found is our folder of that name: `python -m pytest`
+    if found is None or found.origin is None:  # otherwise our folder of that name was found: `python -m pytest`
         modules = {
             "launch": dict.fromkeys(("LaunchContext", "LaunchDescriptionEntity"), object) | {"LaunchDescription": list},
             "launch.actions": {"RegisterEventHandler": lambda handler: handler, "Shutdown": SimpleNamespace},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the launch files of the package hand to their nodes: parameters of the user's own, time, log level, profile."""
+"""Parameters from the package's launch files to their nodes: the user's own, time, log level, profile."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ each_launch_file = pytest.mark.parametrize("path", LAUNCH_FILES, ids=lambda path
 
 
 def processes(path, tmp_path, **given):
-    """The processes of a launch file with all that it can bring along, rviz aside."""
+    """Processes of a launch file with all options, except rviz."""
     others = {"relay": "true"} if path.name.endswith("_server.launch.xml") else {"control": "true"}
     return evaluate(
         path, {"emulate": "true", "record": "true", **others, **REQUIRED.get(path.name, {}), **given}, tmp_path
@@ -59,7 +59,7 @@ def test_a_profile_of_the_user_s_own_wins(tmp_path, path, monkeypatch):
 
 
 def test_a_file_that_includes_ours_keeps_its_common_names(tmp_path):
-    """As docs/launch.md shows it."""
+    """As in docs/launch.md."""
     page = (SHARE / "launch" / "testbed.launch.xml", "docs/launch.md")
     text = ROOT.joinpath(page[1]).read_text()
     path = tmp_path / "mine.launch.xml"

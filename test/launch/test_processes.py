@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner with real processes: how they are shown, watched and stopped."""
+"""The runner with real processes: display, monitoring and shutdown."""
 
 import contextlib
 import fcntl
@@ -21,8 +21,8 @@ from ros_session import wait_until
 
 PATIENCE_S = 60
 
-# What the processes do. Each says when it is ready, and waits in a builtin, on a pipe in which nothing comes: bash
-# loses a SIGINT that arrives between the fork of a command and its exec.
+# Scripts of the processes. Each reports when it is ready, and waits in a builtin, on an empty pipe: bash loses a SIGINT
+# between the fork of a command and its exec.
 PAUSE = "read -t 0.05 -u 3"
 OPEN = "exec 3<> <(:)"
 WAIT = f"trap 'echo neutral; exit' INT; {OPEN}; echo ready; while :; do {PAUSE}; done"
@@ -42,7 +42,7 @@ def shell(script, *, ends_launch=False, **attributes):
 
 @pytest.fixture
 def launch_file(tmp_path):
-    """launch_file(<executable> ...) writes a file with these, and returns its path."""
+    """Return a function that writes a file with these executables, and returns its path."""
 
     def write(*elements):
         path = tmp_path / "some.launch.xml"
@@ -54,10 +54,10 @@ def launch_file(tmp_path):
 
 @pytest.fixture
 def launch(launch_file, start_child):
-    """launch(<executable> ...) starts the runner on a file with these."""
+    """Return a function that starts the runner on a file with these executables."""
 
     def start(*elements, hangup="default", runner=RUNNER):
-        # Whether SIGHUP is ignored is inherited, perhaps from a nohup around all tests.
+        # Ignoring SIGHUP is inherited, perhaps from a nohup around all tests.
         return start_child("env", f"--{hangup}-signal=HUP", *runner, "launch", launch_file(*elements))
 
     return start
@@ -236,7 +236,7 @@ def test_endless_line_is_cut(launch):
 
 
 def is_full(pipe):
-    """Return whether a pipe that nobody reads has room for less than two pages."""
+    """Return whether an unread pipe has room for less than two pages."""
     (waiting,) = struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))
     return waiting > fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) - 2 * mmap.PAGESIZE
 
@@ -251,7 +251,7 @@ def test_screen_that_stalls_keeps_no_signal_waiting(launch_file):
 
 
 def test_screen_that_stalls_keeps_no_process_waiting(launch_file, tmp_path):
-    """ProcessOutput are dropped instead, and counted where they lack; the last ones are shown."""
+    """The runner drops lines, and counts them where they are missing; the last ones are shown."""
     flood = f"yes {'x' * 99} | head -n 50000; touch {tmp_path}/written"
     script = f"{flood}; until [ -e {tmp_path}/read ]; do sleep 0.05; done; echo last"
     command = [COMMAND, "launch", launch_file(shell(script, name="flood"))]
@@ -267,7 +267,7 @@ def test_screen_that_stalls_keeps_no_process_waiting(launch_file, tmp_path):
 
 
 def test_last_lines_that_come_after_the_end_of_a_process_are_shown(launch, tmp_path):
-    """As a log writer's: in a group of its own, and with the output of a process that has ended."""
+    """As a log writer's: in its own group, and with the output of a process that has exited."""
     writer = f"setsid sh -c 'touch {tmp_path}/apart; sleep 0.3; echo late'"
     runner = launch(shell(f"{writer} & until [ -e {tmp_path}/apart ]; do sleep 0.05; done", name="a"))
     assert runner.wait() == 0
@@ -285,7 +285,7 @@ def test_closed_screen_ends_the_run(launch_file):
 
 
 def test_a_terminal_reaches_the_runner_alone(launch_file):
-    """A Ctrl-C that is typed comes to each process once, from the runner."""
+    """A typed Ctrl-C reaches each process once, from the runner."""
     loop = "until ((left == 1)); do read -t 0.1 -u 3; ((left--)); done"
     script = f"trap 'echo caught; left=6' INT; {OPEN}; left=0; echo ready; {loop}"
     pid, terminal = pty.fork()
@@ -310,5 +310,5 @@ def test_a_closed_output_pipe_is_no_error(words):
     command = [COMMAND, *words]
     done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S, check=False)
     os.close(writing)
-    assert done.returncode in (128 + signal.SIGPIPE, 0)  # argparse says nothing of its own broken pipe
+    assert done.returncode in (128 + signal.SIGPIPE, 0)  # argparse does not report its own broken pipe
     assert done.stderr == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runner refuses, by file and line, before it starts anything."""
+"""Refusals of the runner, with file and line, before it starts anything."""
 
 import re
 

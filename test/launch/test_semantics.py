@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What launch files mean to the runner.
+"""Meaning of launch files for the runner.
 
-The expected processes are those that `ros2 launch` starts from these files, but for an empty argument of white space.
+The expected processes are those of `ros2 launch` for these files, except an empty argument for white space.
 """
 
 import shlex
@@ -30,7 +30,7 @@ def run(name, **given):
 
 
 def arguments(processes):
-    """Label and arguments of each process, as they would be typed."""
+    """Label and arguments of each process, as typed."""
     return [(process.label, shlex.join(process.command[1:])) for process in processes]
 
 

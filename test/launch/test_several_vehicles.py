@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four vehicles of one kind in one launch file, as docs/launch.md shows it."""
+"""Four vehicles of one kind in one launch file, as in docs/launch.md."""
 
 import re
 

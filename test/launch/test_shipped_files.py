@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launch files as they are shipped: what they take, start and include; and the links of pages."""
+"""Shipped launch files: their arguments, processes and includes; and the links of pages."""
 
 import re
 from itertools import pairwise
@@ -18,7 +18,7 @@ from drone_bridge.tools.launch.parse import load
 
 PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
 
-# The arguments that every launch file takes, beside the addresses and ports of its own.
+# Arguments of each launch file, besides its own addresses and ports.
 COMMON_ARGUMENTS = {
     *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix"),
     *("params_file", "log_level", "use_sim_time"),
@@ -30,7 +30,7 @@ COMMON_ARGUMENTS = {
 
 
 def started(path, folder, **given):
-    """The processes of a launch file with everything that it can start, but for rviz2."""
+    """Processes of a launch file with all options, except rviz2."""
     everything = dict.fromkeys(("emulate", "control", "relay", "operate", "record", "view"), "true")
     everything |= REQUIRED.get(path.name, {})
     known = declared_in(load(path))
@@ -40,7 +40,7 @@ def started(path, folder, **given):
 @by_name(LAUNCH_FILES)
 def test_a_launch_file_takes_the_common_arguments_and_uses_all_it_takes(path):
     arguments = declared_in(load(path))
-    is_server = path.name.endswith("_server.launch.xml")  # which legacy operators control, and no controller
+    is_server = path.name.endswith("_server.launch.xml")  # which legacy operators control instead of a controller
     assert arguments.keys() >= (
         COMMON_ARGUMENTS - {"control"} | {"relay", "operate"} if is_server else COMMON_ARGUMENTS
     )
@@ -58,7 +58,7 @@ def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path, tmp_
     for process in started(path, tmp_path, params_file=str(mine)):
         files = [file for word, file in pairwise(process.command) if word == "--params-file"]
         assert files[-1:] == [str(mine)] * ("--ros-args" in process.command)
-        # An entry for every node that comes before would take theirs in, and those of the launch file would win.
+        # An earlier entry for all nodes would include theirs, and override those of the launch file.
         assert "-p" not in process.command
 
 
@@ -105,7 +105,7 @@ def test_a_bridge_without_a_link_names_the_argument_that_changes_its_peer(path, 
 
 @by_name(LAUNCH_FILES)
 def test_a_launch_file_starts_programs_of_the_package_alone(path):
-    """Whatever python3 there is on the PATH."""
+    """With any python3 on the PATH."""
     for executable in ElementTree.parse(path).iter("executable"):
         started = re.match(r"\$\(exec-in-pkg (\w+) drone_bridge\) ", executable.get("cmd"))
         assert started[1] in EXECUTABLES
@@ -113,7 +113,7 @@ def test_a_launch_file_starts_programs_of_the_package_alone(path):
 
 @by_name([*LAUNCH_FILES, *PARTS])
 def test_what_only_observes_is_known_to_servers_by_its_name(path):
-    """Whoever else subscribes to commands is taken for a vehicle."""
+    """Any other subscriber to commands would count as a vehicle."""
     for element in ElementTree.parse(path).iter("node"):
         if element.get("exec") in ("recorder", "web_bridge"):
             assert element.get("name", element.get("exec")) in OBSERVERS
@@ -121,7 +121,7 @@ def test_what_only_observes_is_known_to_servers_by_its_name(path):
 
 @by_name(LAUNCH_FILES)
 def test_bridges_and_servers_come_back_and_emulators_and_operators_end_the_launch(path):
-    """Nothing does both: ros2 launch would start again what has ended it."""
+    """No process does both: ros2 launch would restart the one that has ended it."""
     for element in ElementTree.parse(path).iter():
         if element.tag not in ("node", "executable"):
             continue
@@ -154,7 +154,7 @@ STARTING = ("node", "executable", "include")
 
 
 def test_the_common_part_looks_for_rviz2_before_it_starts_anything():
-    """Otherwise ros2 launch fails on the way, and leaves running what it has started."""
+    """Otherwise ros2 launch fails midway, and leaves processes running."""
     elements = list(ElementTree.parse(ROOT / "launch" / "parts" / "common.launch.xml").getroot().iter())
     (looking,) = (element for element in elements if "find-pkg-prefix rviz2" in element.get("value", ""))
     assert looking.get("if") == "$(var rviz)"
@@ -169,7 +169,7 @@ def test_a_launch_file_begins_with_the_common_part(path):
 
 @by_name(LAUNCH_FILES)
 def test_the_default_parameter_file_overrides_no_launch_argument(path):
-    """params_file wins: an active value in its default would make an argument mean nothing."""
+    """params_file has precedence: an active value in its default would disable an argument."""
     root = ElementTree.parse(path).getroot()
     defaults = [argument.get("default") for argument in root.iter("arg") if argument.get("name") == "params_file"]
     active = {}
@@ -190,7 +190,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
 def anchors(path):
-    """The anchors of a page, as GitHub makes them from its headings."""
+    """Anchors of a page, generated from its headings as on GitHub."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -9,7 +9,7 @@ from composition import launch
 from shipped import LAUNCH_FILES, PARTS, ROOT, by_name, declared, parameters_in
 
 PARAMETER_FILES = sorted(path for path in (ROOT / "config").glob("*.yaml") if path.name != "no_parameters.yaml")
-# Parameters that rclpy gives to every node.
+# Parameters that rclpy declares in each node.
 OF_RCLPY = re.compile(r"use_sim_time|start_type_description_service|qos_overrides\..*")
 TYPES = {"bool": bool, "int": int, "float": float, "str": str, "yaml": list}
 
@@ -26,7 +26,7 @@ def test_a_launch_file_sets_existing_parameters(path):
             if "name" in parameter.attrib:
                 name = parameter.get("name")
                 assert name in parameters, f"{node.get('exec')} has no parameter {name}"
-                # Without its type, text that looks like a number would become one.
+                # Without its type, text that looks like a number would become a number.
                 assert TYPES[parameter.get("type")] is type(parameters[name].default), f"{name} of {node.get('exec')}"
             else:
                 file = re.fullmatch(
@@ -56,7 +56,7 @@ def test_a_parameter_file_names_existing_parameters_and_their_defaults(path):
                 assert (value, type(value)) == (default, type(default)), f"{name} is commented out, so the default"
 
 
-# A user's parameter file for a launch file, as the node has it in the end.
+# A user's parameter file for a launch file, as the node receives it.
 
 OF_USER = {
     "/**": {"host": "127.0.0.77"},

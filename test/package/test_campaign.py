@@ -76,7 +76,7 @@ def is_there(pid):
         ("print('3 rounds'); print('1.5 m/s'); return 0", "ok", "1.5 m/s"),
         ("print('the robot drove on'); return 1", "FAILED", "the robot drove on"),
         ("raise AssertionError('nothing came')", "FAILED", "crashed: AssertionError: nothing came"),
-        ("import os; os._exit(3)", "FAILED", "ended with status 3"),
+        ("import os; os._exit(3)", "FAILED", "exited with status 3"),
         ("from step import NotHereError; raise NotHereError('It needs ip(8).')", "not here", "It needs ip(8)."),
     ],
 )
@@ -102,7 +102,7 @@ def test_a_step_that_hangs_says_where_and_fails_and_the_next_one_is_run(run):
     assert done.wait() == 1
     found = verdicts(done.output)  # the limit is for the next one as well, and its start may take that long
     assert (list(found), found["hangs"]) == (["hangs", "next"], "FAILED")
-    assert "did not end within 5 s" in done.output
+    assert "exceeded the limit of 5 s" in done.output
     assert "in main" in done.output  # of the dump
     assert not is_there(int(re.search(r"left (\d+)", done.output)[1]))
 

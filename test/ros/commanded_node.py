@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CommandedNode: a bridge as its command topics and its hold see it, without DDS, at a time of the test's own."""
+"""CommandedNode: a bridge from the view of its command topics and its hold, without DDS, with a fake clock."""
 
 from functools import partial
 from types import SimpleNamespace
@@ -15,12 +15,12 @@ from drone_bridge.ros import command_topics, hold, limits
 from drone_bridge.ros.hold import Hold
 from drone_bridge.ros.time import time_from_seconds
 
-#: What the machine's clock is ahead of the steady one.
+#: Offset of the machine's clock to the steady one.
 EPOCH_S = 1_700_000_000.0
 
 
 class CommandedNode(PlainNode):
-    """A bridge, with the time that a test gives it; what arrives on a topic is sent by `send`."""
+    """Bridge with a fake clock. `send` publishes on a topic."""
 
     context = SimpleNamespace(get_domain_id=lambda: 7)
 
@@ -34,14 +34,14 @@ class CommandedNode(PlainNode):
         self.report.inform = self.report.warn = self.logged.append
         self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
-        self.publishers = []  # of others, as the graph has them
+        self.publishers = []  # of other nodes, in the graph
         self.hold = Hold(self, "held", self.report, self.check_age, self.cleanup)
 
     def follow(self, commands):
-        """Have an arbiter decide on the commands of these topics."""
+        """Let an arbiter decide on the commands of these topics."""
         self.arbiter = commands.arbiter
 
-    # What CommandTopics and Hold need of a node.
+    # Methods that CommandTopics and Hold need.
 
     def get_fully_qualified_name(self):
         return "/bridge"
@@ -96,7 +96,7 @@ class CommandedNode(PlainNode):
     def wake(self):
         self.wakes += 1
 
-    # What a test does and sees.
+    # Methods for tests.
 
     @property
     def now_s(self):
@@ -107,11 +107,11 @@ class CommandedNode(PlainNode):
         self._clock.now_s = now_s
 
     def stamp(self, ago_s=0.0):
-        """Return what the machine's clock said so long ago; the simulation's began with the steady one."""
+        """Return the machine's clock at that age. The simulation's clock started with the steady one."""
         return time_from_seconds(self.now_s - ago_s + (0.0 if self.is_time_simulated else EPOCH_S))
 
     def send(self, topic, message=None, ago_s=0.0, **axes):
-        """Have a message arrive now that was stamped so long ago; return what is sent then, and by whose word."""
+        """Deliver a message with a stamp of that age; return the resulting command, and its source."""
         if message is None:
             message = twist(**axes) if topic == "cmd_vel" else TwistStamped(twist=twist(**axes))
         if hasattr(message, "header") and ago_s is not None:
@@ -136,9 +136,9 @@ class CommandedNode(PlainNode):
 
 
 def commanded_nodes(monkeypatch, home):
-    """Return what makes such nodes, all by one clock, which stands still unless the test moves it.
+    """Return the constructor of such nodes, with a common clock that the test advances.
 
-    `home` is the folder in which hold is kept.
+    `home` is the folder of hold files.
     """
     monkeypatch.setenv("ROS_HOME", str(home))
     clock = SimpleNamespace(now_s=100.0)

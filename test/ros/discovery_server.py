@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A discovery server of Fast DDS on 127.0.0.1, from a profile, as any program can be one: discovery_server.py PORT."""
+"""Discovery server of Fast DDS on 127.0.0.1, from a profile: discovery_server.py PORT."""
 
 import contextlib
 import os

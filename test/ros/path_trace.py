@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PathTrace: which of the package's functions run on a value's way, in one turn of a link's loop."""
+"""PathTrace: functions of the package on a value's path, in one turn of a link's loop."""
 
 import socket
 import threading
@@ -15,16 +15,16 @@ class PathTrace:
     """Follows the threads that are started while it is entered.
 
     A function hands a value on if it is on the stack, above the turn of the loop, where the value arrives or reaches a
-    function of `via` on its way; what these call in between are helpers. Functions are their code, each with a name for
-    people.
+    function of `via` on its path. Functions that these call in between are helpers. Functions are identified by their
+    code, each with a readable name.
     """
 
     def __init__(self, arrives, via=()):
-        """`arrives(frame, event, arg)` tells whether a value arrives; `via` are names of functions on every way."""
+        """`arrives(frame, event, arg)` returns whether a value arrives; `via` are names of functions on every path."""
         self._arrives, self._via = arrives, frozenset(via)
         self._turn = threading.local()
-        self._names = {}  # by code; None for that of others
-        #: By arrival: what has run in that turn of the loop so far, and what of it has handed the value on.
+        self._names = {}  # by code; None for code of other packages
+        #: By arrival: functions that have run in that turn of the loop so far, and those that have handed the value on.
         self.arrivals = []
 
     def __enter__(self):
@@ -66,12 +66,12 @@ class PathTrace:
 
 
 def is_sent(frame, event, arg):
-    """Tell whether bytes are given to a socket."""
+    """Return whether bytes are passed to a socket."""
     return event == "c_call" and isinstance(getattr(arg, "__self__", None), socket.socket) and "send" in arg.__name__
 
 
 def is_published(topic):
-    """Return what tells whether a message is published on a topic."""
+    """Return a predicate for the publication of a message on a topic."""
 
     def tell(frame, event, arg):
         return event == "call" and frame.f_code.co_name == "publish" and topic_of(frame) == topic

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clocks, frames and services, as all bridges have them."""
+"""Clocks, frames and services, common to all bridges."""
 
 import sys
 import threading
@@ -105,9 +105,9 @@ def test_a_node_whose_parameter_is_refused_stays_up_and_starts_once_it_is_set(ro
 
 
 def test_requests_are_passed_on_as_soon_as_a_bridge_says_that_it_is_connected(ros, monkeypatch, start_child):
-    """In this process, where a bridge can be held up at that moment, until the call has been accepted or refused.
+    """In this process, where a bridge can be delayed at that moment, until the call has been accepted or refused.
 
-    If the call takes so long to come that the link's thread has stood still, it is refused as one that may have waited.
+    If the call arrives so late that the link's thread counts as stalled, it is refused as stale.
     """
     simulator = when_listening(start_child(sys.executable, "-m", "drone_bridge.simulator.emulator", "--port", 0))
     is_said, is_submitted = threading.Event(), threading.Event()

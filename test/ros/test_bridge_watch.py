@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What servers conclude from a bridge's reports on /diagnostics. No process, no waiting: a clock of its own."""
+"""Conclusions of servers from a bridge's reports on /diagnostics. No process, and a fake clock."""
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -13,7 +13,7 @@ BRIDGE = "/field/robot_bridge"
 
 
 class Subscriber(PlainNode):
-    """Keeps the callbacks, for tests to call."""
+    """Records the callbacks, for tests to call."""
 
     def make_subscription(self, kind, topic, callback, depth):
         self.take = callback
@@ -23,7 +23,7 @@ class Subscriber(PlainNode):
 
 
 class Watched:
-    """A watch, and what it noticed: whether the bridge is gone, and whether its vehicle is silent."""
+    """A watch and its observations: whether the bridge has disappeared, and whether its vehicle is silent."""
 
     def __init__(self, bridges=(BRIDGE,)):
         self.node = Subscriber()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibration files of cameras: what camera_calibration writes, and files that are something else."""
+"""Calibration files of cameras: output of camera_calibration, and invalid files."""
 
 import pytest
 import yaml

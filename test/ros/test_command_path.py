@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many functions a value passes in a bridge: a command from its topic to the socket, and a measurement back.
+"""Number of functions on a value's path in a bridge: a command from its topic to the socket, and a measurement back.
 
-What runs beside them are checks, control laws, estimators and codecs. Before velocities were one class and nodes one
+Checks, control laws, estimators and codecs run beside them. Before velocities were one class and nodes one layer, 13
+functions handed on a command of robot_bridge and 7 a measurement; 112 and 94 ran.
 storey, 13 functions handed on a command of robot_bridge and 7 a measurement; 112 and 94 ran.
 """
 
@@ -21,9 +22,9 @@ from drone_bridge.robot.bridge.node import RobotBridge
 from drone_bridge.robot.codec import BindSubsystem, SensorReading, SensorUpdate
 from drone_bridge.telemetry.bridge import TelemetryBridge
 
-#: Of the functions that hand a value on, between the turn of the link's loop and the socket or publisher.
+#: Limits for functions that hand a value on, between the turn of the link's loop and the socket or publisher.
 MAX_HANDING_ON = 12
-#: What runs in each of so many turns is on the path; what runs in some of them is work of other kinds.
+#: Functions that run in each of these turns are on the path. Those that run only in some do other work.
 TURNS = 20
 
 
@@ -42,7 +43,7 @@ def robot(ros, port):
 
 
 def check(trace, most):
-    """Check how many functions hand a value on, and that at most so many run in every turn in which one arrives."""
+    """Check how many functions hand a value on, and how many run in each turn in which one arrives."""
     handing_on = min((handing_on for _, handing_on in trace.arrivals), key=len)
     assert len(handing_on) <= MAX_HANDING_ON, sorted(handing_on.values())
     first, *others = (run for run, _ in trace.arrivals)
@@ -60,7 +61,7 @@ def test_a_command_passes_few_functions(ros, free_port, start, most):
 
         def command():
             if start is telemetry:
-                speak()  # or the drone counts as silent
+                speak()  # otherwise the drone counts as silent
             publisher.publish(twist(forward=0.1))
 
         wait_until(lambda: command() or len(trace.arrivals) > TURNS, "commands", period_s=0.02)

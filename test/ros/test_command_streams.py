@@ -14,7 +14,7 @@ FIRST, SECOND = twist(forward=1.0), twist(forward=2.0)
 
 
 class Taken:
-    """Streams of a node, the messages that they have received, and the turns of the link's thread."""
+    """Streams of a node, their received messages, and the turns of the link's thread."""
 
     def __init__(self, node, period_s=PERIOD_S):
         self.node, self.received, self.reported, self.is_valid = node, [], [], True
@@ -28,14 +28,14 @@ class Taken:
         return self.is_valid
 
     def arrive(self, message, topic="cmd_vel"):
-        """A message arrives: an executor that waits for it takes it at once."""
+        """Deliver a message: an executor that waits for it takes it immediately."""
         if self.streams.due_s == float("inf"):
             self.node.take[topic](message)
         else:
             self.node.waiting[topic].append(message)
 
     def take_over(self):
-        """Have commands flow, and the link's thread do what was posted."""
+        """Start a flow of commands, and run posted work on the link's thread."""
         self.streams.opened()
         self.arrive(FIRST)
         self.node.posted.pop()(self.node.now_s)
@@ -48,7 +48,7 @@ class Taken:
         self.streams.look(self.node.now_s)
 
     def took(self):
-        """Return what has been received since the last call."""
+        """Return the messages since the last call."""
         received, self.received = self.received, []
         return received
 
@@ -95,12 +95,12 @@ def test_a_message_that_is_no_command_leaves_the_executor_to_take(node, taken):
 
 
 def test_what_the_executor_has_taken_when_the_link_s_thread_takes_over_is_left_out(node, flowing):
-    node.take["cmd_vel"](FIRST)  # the executor waited for it before
+    node.take["cmd_vel"](FIRST)  # the executor was waiting for it
     assert flowing.took() == []
 
 
 def test_of_several_messages_the_newest_is_received(node, flowing):
-    """A parameter may give the subscription a depth; taken one a turn, they would be old for ever."""
+    """A parameter may give the subscription a depth. Taken one per turn, messages would always be stale."""
     node.waiting["cmd_vel"] += [FIRST, FIRST, SECOND]
     flowing.streams.take(node.now_s)
     assert flowing.took() == [SECOND]
@@ -154,7 +154,7 @@ def test_without_commands_the_executor_takes_again(node, flowing):
     for _ in range(round(IDLE_S / PERIOD_S) + 1):
         assert node.executor_wakes == 0
         flowing.look(PERIOD_S)
-    assert node.executor_wakes == 1  # it waits for these topics as well from now on
+    assert node.executor_wakes == 1  # it waits for these topics from now on, too
     flowing.arrive(SECOND)
     assert flowing.took() == [SECOND]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CommandStreams on real subscriptions: a spinning executor and the test's thread, as the link's, take in turn."""
+"""CommandStreams on real subscriptions: a spinning executor and the test's thread, as the link's, take turns."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ ros = module_ros()
 
 
 class LinkThread:
-    """The streams of one topic, with this thread as that of the link."""
+    """Streams of one topic, with this thread in the role of the link's."""
 
     def __init__(self, node, topic):
         self.posted, self.received, self.subscriptions = [], [], []
@@ -60,7 +60,7 @@ def test_executor_and_link_take_in_turn(ros, topic):
 
 
 def test_a_single_command_whose_publisher_has_gone_does_not_come_later(ros, topic):
-    """It would be returned seconds later: the subscription keeps it."""
+    """It would be returned seconds later, because the subscription keeps it."""
     link, publisher = LinkThread(ros.node, topic), ros.node.create_publisher(Twist, topic, 1)
     wait_until(lambda: publisher.publish(twist(forward=1.0)) or link.received, "the executor to take a command")
     link.do_posted()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of a message on a command topic: followed, refused, overruled, counted. Without DDS, in no time."""
+"""Handling of messages on command topics: followed, refused, overruled, counted. Without DDS, with a fake clock."""
 
 import math
 from dataclasses import replace
@@ -31,7 +31,7 @@ def within_maxima(command):
 
 @pytest.fixture
 def make(monkeypatch, tmp_path):
-    """Make a bridge whose vehicle follows three axes, at most 10 m/s, and shares up to 1."""
+    """Create a bridge whose vehicle follows three axes, at most 10 m/s, and shares up to 1."""
 
     make_node = commanded_nodes(monkeypatch, tmp_path)
 
@@ -58,7 +58,7 @@ FOLLOWED = (Rank.COMMAND, FORWARD)
 NOTHING = (Rank.NEUTRAL, None)
 
 
-# Who is followed.
+# Priority of sources.
 
 
 @pytest.mark.parametrize("topic", [CMD_VEL, STAMPED])
@@ -90,7 +90,7 @@ def test_a_refused_command_overrules_nobody(node):
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
 
 
-# Too old, from the future, without a stamp.
+# Stale, from the future, without a stamp.
 
 
 def test_a_stamped_command_is_refused_when_it_is_old(node):
@@ -167,7 +167,7 @@ def test_what_waited_while_this_process_stood_still_is_refused(node, monkeypatch
     assert node.send(topic, RAW.get(topic), forward=1.0)[1]
 
 
-# What is no command for this vehicle.
+# Invalid commands for this vehicle.
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -191,10 +191,10 @@ def test_the_axes_of_a_command_are_those_that_it_names_if_they_are_known(node):
     message.header.frame_id = "elsewhere"
     assert node.send(STAMPED, message) == NOTHING
     message.header.frame_id = "odom"
-    assert node.send(STAMPED, message) == NOTHING  # its heading was never told
+    assert node.send(STAMPED, message) == NOTHING  # its heading is unknown
     node.observed.measured(math.pi / 2)
     rank, turned = node.send(STAMPED, message)
-    assert (rank, turned.forward) == (Rank.COMMAND, pytest.approx(0.0))  # it goes right, which the vehicle can't
+    assert (rank, turned.forward) == (Rank.COMMAND, pytest.approx(0.0))  # it goes right, which the vehicle can't do
     assert node.counts["refused_commands"] == 2
 
 
@@ -232,13 +232,13 @@ def test_a_held_vehicle_gets_neutral_only_until_a_person_releases_it(node, topic
     assert command() is Rank.COMMAND
     wakes = node.wakes
     assert "is held" in node.call_hold(True).message
-    assert node.wakes == wakes + 1  # so that neutral goes out now
+    assert node.wakes == wakes + 1  # so that neutral is sent now
     assert node.decided() == (Rank.HOLD, None)
     assert {command() for _ in range(3)} == {Rank.HOLD}
     assert node.counts["commands_refused_on_hold"] == 3
     assert "do not move the vehicle: it is held (the service hold was called)" in node.warned[0]
     node.call_hold(False)
-    assert node.decided() == NOTHING  # nothing of before comes back
+    assert node.decided() == NOTHING  # earlier commands do not come back
     assert command() is Rank.COMMAND
 
 
@@ -248,22 +248,22 @@ def test_a_helm_locks_out_others_and_its_end_holds(node):
     for topic in (CMD_VEL, STAMPED):
         assert node.send(topic, ago_s=0.1, forward=1.0) == (Rank.HELM, UP)
     assert node.counts["commands_refused_on_hold"] == 2
-    assert node.warned == []  # whoever took the helm knows
+    assert node.warned == []  # the pilot who took the helm knows
     node.now_s += TIMEOUT_S + 0.01
     assert node.decided() == (Rank.HELM, None)
     assert node.send(CMD_VEL, forward=1.0) == (Rank.HELM, None)
     node.now_s += 1.0
-    assert node.decided() == (Rank.HOLD, None)  # nobody has said anything
+    assert node.decided() == (Rank.HOLD, None)  # there is no command
     assert node.send(CMD_VEL, forward=1.0) == (Rank.HOLD, None)
     node.hold.report()
     assert [message.data for message in node.latched if isinstance(message, Bool)] == [False, True]
-    assert node.send(HELM, up=1.0) == (Rank.HELM, UP)  # but who is at the helm may go on
+    assert node.send(HELM, up=1.0) == (Rank.HELM, UP)  # but the pilot at the helm may continue
     assert [message.data for message in node.latched if isinstance(message, Bool)][-1] is False
 
 
 def test_who_begins_to_steer_is_not_flown_by_what_others_commanded_before(node):
     node.send(CMD_VEL, forward=1.0)
-    assert node.hold.admits(HELM, is_helm=True)  # and the link's thread has its turn now
+    assert node.hold.admits(HELM, is_helm=True)  # and the link's thread runs now
     assert node.decided() == (Rank.HELM, None)
 
 
@@ -368,7 +368,7 @@ def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_hel
     ],
 )
 def test_a_limit_of_places_names_the_measurement_that_it_lacks(make, limits, measured, named):
-    """From the configuration on: a vehicle that never reports it ignores every velocity."""
+    """From the configuration on: a vehicle without these reports ignores all velocities."""
     node = make(limits=limits)
     if measured:
         node.observed.measured(*measured)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Publishers that offer less than a subscription asks for are heard all the same."""
+"""Publishers that offer less than a subscription requests are received anyway."""
 
 import re
 
@@ -28,7 +28,7 @@ def topic(request):
 
 @pytest.fixture
 def hear(ros, topic):
-    """Subscribe with a profile; return what comes."""
+    """Subscribe with a profile; return the received messages."""
 
     def start(wanted):
         inbox = Inbox()
@@ -40,7 +40,7 @@ def hear(ros, topic):
 
 @pytest.fixture
 def lacking(topic, capfd):
-    """Return the policies that the log says are not offered."""
+    """Return the policies that are not offered, by the log."""
     return lambda: re.findall(rf"/{topic} is published without (\w+) ", capfd.readouterr().err)
 
 
@@ -60,7 +60,7 @@ def test_a_publisher_with_weaker_qos_is_received(
     publisher = ros.node.create_publisher(Int32, topic, qos(durability, reliability))
     if not subscribed_first:
         inbox = hear(qos())
-    # Both ends find each other in their own time, and what a volatile one says before that is lost.
+    # Both ends discover each other at different times, and earlier volatile messages are lost.
     wait_until(lambda: publisher.publish(Int32(data=7)) or len(inbox), "what it says to arrive")
     assert sorted(lacking()) == missing
 

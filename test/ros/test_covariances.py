@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an extended Kalman filter makes of odometry's covariances: what is not known must not be believed."""
+"""Use of odometry's covariances by an extended Kalman filter: unknown values must not be believed."""
 
 import pytest
 from builtin_interfaces.msg import Time
@@ -14,7 +14,7 @@ from drone_bridge.simulator.topics import EXACT_COVARIANCES as SIMULATOR
 from drone_bridge.telemetry.topics import ROVER_COVARIANCES as TELEMETRY
 from drone_bridge.testbed.topics import ODOMETRY_COVARIANCES as TESTBED
 
-WIDE = 1e3  # a standard deviation of 30 m, or of many turns: no weight beside anything that measures
+WIDE = 1e3  # a standard deviation of 30 m, or of many turns: no weight compared to a measurement
 
 
 def variances_read(covariance):
@@ -35,7 +35,7 @@ def test_a_covariance_is_row_by_row():
 
 
 @pytest.mark.parametrize(
-    ("covariances", "pose", "twist"),  # which of x, y, z, roll, pitch, yaw the wire tells
+    ("covariances", "pose", "twist"),  # components of x, y, z, roll, pitch, yaw on the wire
     [
         (TESTBED, [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0]),
         (DRONEGUI, [1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 0, 0]),

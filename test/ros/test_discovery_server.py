@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes that know nothing of each other but a discovery server (Fast DDS)."""
+"""Nodes that are connected only by a discovery server (Fast DDS)."""
 
 import os
 import sys
@@ -10,8 +10,8 @@ from processes import executable
 from repository import TESTS
 
 PROGRAM = TESTS / "ros" / "discovery_server.py"
-#: Not a session of this process: Fast DDS keeps the server that one participant has used for all later ones, which then
-#: find nobody, and are found by nobody, in any test that follows.
+#: Not a session of this process: Fast DDS reuses the server of one participant for all later ones, which then can't
+#: discover each other in later tests.
 SUBSCRIBER = """
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
@@ -34,13 +34,13 @@ def test_a_node_says_that_its_discovery_server_tells_it_of_nobody(start_child, d
 
 
 def test_a_bridge_a_subscriber_and_a_recorder_meet_through_a_discovery_server(start_child, domain, free_port, tmp_path):
-    """A participant that uses a server is found by no other means, so whatever they know they have from it."""
+    """A participant with a server uses no other discovery."""
     start_child(sys.executable, PROGRAM, free_port).wait_for_line("serving")
     server = {"ROS_DISCOVERY_SERVER": f"127.0.0.1:{free_port}"}
     bridge = start_child(executable("testbed_bridge"), "--ros-args", "-p", "role:=listen", "-p", "port:=0", env=server)
     start_child(executable("recorder"), "--ros-args", "-p", f"bag:={tmp_path / 'bag'}", env=server)
     subscriber = start_child(sys.executable, "-u", "-c", SUBSCRIBER, env=server)
     subscriber.wait_for_line("heard [1-9]")
-    # The recorder has to be told of topics that it does not have itself.
+    # The recorder must be told about topics that it does not publish itself.
     wait_until_recorded(tmp_path / "bag", ["/diagnostics"])
     assert bridge.count_lines("has named no other node") == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the environment lacks, by the files that are installed."""
+"""Missing parts of the environment, by the installed files."""
 
 import sys
 

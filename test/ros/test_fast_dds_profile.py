@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name by which each version of Fast DDS gets the profile."""
+"""Name of the profile for each version of Fast DDS."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sign by its physical meaning, against rotations from first principles."""
+"""Physical meaning of each sign, compared with rotations from first principles."""
 
 import math
 
@@ -25,7 +25,7 @@ numbers = st.floats(-1000, 1000)
 
 
 def level_flight(pitch=0.0, roll=0.0, heading=0.0):
-    """The attitude of the testbed's angles, radians, as a matrix from the body to ENU."""
+    """Attitude of the testbed's angles, radians, as a matrix from the body to ENU."""
     frame = SensorFrame(b"", b"", 0.0, pitch, roll, heading)
     return matrix(testbed_frames.pose(frame, AngleUnit.RADIANS).orientation)
 
@@ -34,7 +34,7 @@ def close(actual, expected):
     return np.allclose(actual, expected, atol=1e-9)
 
 
-# Rotations by themselves.
+# Rotations in isolation.
 
 
 def test_positive_roll_lifts_the_left_side():
@@ -81,7 +81,7 @@ def test_straight_down_and_up_give_finite_numbers(pitch):
 
 
 def optical(point_in_camera_body):
-    """A point, given in a camera's body axes, in its optical axes."""
+    """Convert a point from a camera's body axes to its optical axes."""
     return matrix(frames.OPTICAL_IN_BODY).T @ point_in_camera_body
 
 
@@ -123,7 +123,7 @@ def test_positive_roll_banks_right_whatever_the_heading(heading):
 
 @given(angles, angles, angles)
 def test_the_attitude_is_the_testbeds_attitude_seen_from_enu(pitch, roll, heading):
-    """The testbed's own rotation, about its own axes with its own signs, with both ends renamed."""
+    """The testbed's own rotation, about its own axes with its own signs, renamed at both ends."""
     heading_turn = about(-TESTBED_UP, heading)  # to the right
     pitch_turn = about(-TESTBED_RIGHT, pitch)  # down
     roll_turn = about(-TESTBED_BACK, roll)  # to the right
@@ -141,7 +141,7 @@ def wire_rates(**rates):
 
 
 def test_positive_pitch_rate_lowers_the_nose_here_and_there():
-    assert about(LEFT, 0.1) @ FORWARD @ UP < 0  # what a positive rate about y does
+    assert about(LEFT, 0.1) @ FORWARD @ UP < 0  # effect of a positive rate about y
     assert wire_rates(pitch=2.0) == (2.0, 0.0, 0.0)
 
 

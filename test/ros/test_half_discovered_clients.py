@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers of services whose client has not been discovered wholly yet."""
+"""Responses of services to clients that are not fully discovered."""
 
 import sys
 import threading
@@ -28,7 +28,7 @@ def fail():
 
 @pytest.fixture
 def service():
-    """What a service of rclpy is here: it fails as often as it is told to."""
+    """Stand-in for a service of rclpy, which fails as often as requested."""
     service = SimpleNamespace(failures=[], tries=0, sent=[], changed=threading.Event())
 
     def send_response(response, header):
@@ -82,7 +82,7 @@ def test_other_errors_are_raised(ros, service):
 
 
 def test_services_that_a_node_makes_late_are_patient_too(ros, free_port, monkeypatch):
-    """As those of one whose port was taken when it started."""
+    """As for a client whose port was in use when it started."""
     tries, sent = [], threading.Event()
 
     def lose_first(self, response, header):
@@ -99,7 +99,7 @@ def test_services_that_a_node_makes_late_are_patient_too(ros, free_port, monkeyp
     assert tries == ["answer"] * 2
 
 
-#: A node whose first answer finds no reader.
+#: Node whose first response finds no reader.
 OVERHEARD_NODE = """
 import importlib, sys, warnings
 from rclpy.service import Service

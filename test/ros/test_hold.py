@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold: what moves a vehicle no longer, and who may say so, over real DDS and on the wire."""
+"""Hold: ignored commands, and who may hold and resume, over real DDS and on the wire."""
 
 import signal
 import subprocess
@@ -24,7 +24,7 @@ FORWARD = twist(forward=1.0)
 
 @pytest.fixture(autouse=True)
 def runtime_directory(tmp_path, monkeypatch):
-    """Where hold is kept, for one test."""
+    """Folder of hold files for one test."""
     monkeypatch.setenv("ROS_HOME", str(tmp_path))
 
 
@@ -51,7 +51,7 @@ def hold(ros, data):
 
 
 def stranger(ros, message_type=Twist, topic="cmd_vel"):
-    """Somebody who commands a vehicle 20 times per second, whatever happens to it."""
+    """Node that commands a vehicle 20 times per second."""
     publisher = ros.publisher(message_type, topic)
 
     def publish(_):
@@ -64,17 +64,17 @@ def stranger(ros, message_type=Twist, topic="cmd_vel"):
 
 
 def is_moving(packet):
-    """Whether it follows a stranger; what stops a drone that did tilts it by less, or backward."""
+    """Whether the drone follows a stranger. The brake after that tilts it by less, or backward."""
     return packet.state["pitch"] < -0.05
 
 
 def flies_left_only(packet):
-    """Whether it flies as the pilots of these tests want, and no longer, by its inertia, as the stranger did."""
+    """Whether it flies as these tests' pilots want, and no longer by inertia, as the stranger wanted."""
     return packet.state["roll"] < 0.0 and not is_moving(packet)
 
 
 def flies_left_steadily(peer, packets=20):
-    """Whether it has done so for a while: what the stranger began has ended, and nothing of it comes back."""
+    """Whether it has done so for a while, so that the stranger's motion has ended."""
     newest = peer.packets[-packets:]
     return len(newest) == packets and all(
         flies_left_only(packet) and abs(packet.state["pitch"]) < 0.02 for packet in newest
@@ -82,7 +82,7 @@ def flies_left_steadily(peer, packets=20):
 
 
 def nothing_moves(peer, packets=30):
-    """Assert that from now on, for so many packets, the drone hovers."""
+    """Assert that the drone hovers from now on, for this many packets."""
     peer.forget()
     wait_until(lambda: len(peer.packets) >= packets, "packets")
     assert not any(map(is_moving, peer.packets))
@@ -103,7 +103,7 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
         pilot.take("/cmd_vel_stamped")
 
         def flies_as_wanted():
-            if pilot.vehicles["/cmd_vel_stamped"]["pilot"] != "you":  # this machine has stood still for longer
+            if pilot.vehicles["/cmd_vel_stamped"]["pilot"] != "you":  # this machine was stalled for longer
                 hold(ros, False)
                 pilot.take("/cmd_vel_stamped")
             pilot.push(y=1.0)
@@ -120,7 +120,7 @@ def test_however_the_page_s_helm_ends_the_vehicle_holds(ros, peer, bridge, way):
             server.send(signal.SIGKILL)
             server.wait()
         held.wait(lambda message: message.data)
-        assert not any(map(is_moving, peer.packets))  # not for a moment
+        assert not any(map(is_moving, peer.packets))  # not even briefly
         nothing_moves(peer)
         assert all(packet.is_hover for packet in peer.packets)
         hold(ros, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold without ROS: where it is kept, who finds it again, what it says where it can't be kept, and what is too old."""
+"""Hold files without ROS: storage, recovery, reports of a failure, and stale files."""
 
 import copy
 import platform
@@ -32,7 +32,7 @@ def boots(monkeypatch, name):
 
 
 def kept():
-    """Why the vehicle of a node that starts now was held."""
+    """Reason of the hold of a vehicle whose node starts now."""
     return HoldFile(7, "/d1/bridge").read()
 
 
@@ -87,11 +87,11 @@ def test_what_is_kept_in_one_scope_is_found_in_that_alone(monkeypatch):
         assert not kept()
 
 
-# What hold says of it.
+# Reports of hold about the file.
 
 
 class Node:
-    """What Hold needs of its node."""
+    """Node for Hold."""
 
     context = SimpleNamespace(get_domain_id=lambda: 7)
     has_just_stood_still = False
@@ -147,7 +147,7 @@ def test_it_is_written_on_changes_alone(home):
 def test_where_it_can_t_be_kept_the_answer_says_so_and_the_vehicle_is_held(home):
     (home / "held").write_text("no folder")
     node = Node()
-    assert len(node.warned) == 1  # that it can't be read
+    assert len(node.warned) == 1  # that it is unreadable
     answer = node.call(True)
     assert "will not hold again" in answer
     assert str(home / "held") in answer
@@ -155,7 +155,7 @@ def test_where_it_can_t_be_kept_the_answer_says_so_and_the_vehicle_is_held(home)
     assert node.published[-1] is True
     assert "can't be written" in node.statuses[-1].problem
     (home / "held").unlink()
-    assert "will not hold again" not in node.call(True)  # asked again it is tried again
+    assert "will not hold again" not in node.call(True)  # a new request retries
     assert Node().hold.is_held
 
 
@@ -239,7 +239,7 @@ def test_a_slow_disk_delays_neither_the_hold_nor_more_than_its_own_answer(monkey
 
     monkeypatch.setattr(HoldFile, "write", write_slowly)
     node = Node()
-    node.wish("7")  # which waits for nothing
+    node.wish("7")  # which does not wait
     assert node.hold.is_held
     assert "still being written" in node.call(True)
     may_write.set()

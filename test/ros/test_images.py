@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images: memory that becomes a message without being copied on this very rclpy."""
+"""Images: memory that becomes a message without a copy, in this version of rclpy."""
 
 import math
 from array import array
@@ -56,7 +56,7 @@ def test_a_message_around_shared_memory_serializes_like_any_other():
     image = Rgb8Image(WIDTH, HEIGHT, "camera").filled(pixels, Time())
     ordinary = Image(width=WIDTH, height=HEIGHT, encoding="rgb8", step=3 * WIDTH, data=pixels)
     ordinary.header.frame_id = "camera"
-    # Not byte by byte: what fills the gaps between fields is whatever was in memory.
+    # Not byte by byte: gaps between fields have arbitrary content.
     assert len(serialize_message(image)) == len(serialize_message(ordinary))
     received = deserialize_message(serialize_message(image), Image)
     assert received == ordinary
@@ -67,7 +67,7 @@ def test_a_message_around_shared_memory_serializes_like_any_other():
 
 
 def project(info, point):
-    """Pixel coordinates, counted from the centre of the first pixel, of a point in the left optical frame."""
+    """Pixel coordinates, from the centre of the first pixel, of a point in the left optical frame."""
     u, v, w = np.array(info.p).reshape(3, 4) @ [*point, 1]
     return u / w, v / w
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a link has done, as /diagnostics shows it once a second; the silence and the hangs of its peer."""
+"""Report of a link on /diagnostics, once per second; silence and hangs of its peer."""
 
 from types import SimpleNamespace
 
@@ -18,7 +18,7 @@ def values_of(status):
 
 @pytest.fixture
 def make_report(clock):
-    """make_report(**options) is an open link's, by a clock that stands still."""
+    """Return a function that creates the report of an open link, with a frozen clock."""
 
     def make(silence_limit_s=2.0, logger=LOGGER, **options):
         report = LinkReport(logger, "connected", now_s=lambda: clock[0], **options)
@@ -72,7 +72,7 @@ def test_what_happened_in_a_period_that_nobody_asked_for_is_not_reported_as_new(
 
 
 def test_a_duration_may_come_while_those_of_its_period_are_reported(report):
-    """As from the link's thread, which has got hold of the period's durations just before the report took them."""
+    """As from the link's thread, which got the period's durations just before the report took them."""
     durations_s = report._durations_s
 
     class Name(str):
@@ -99,7 +99,7 @@ def test_a_condition_is_reported_for_as_long_as_it_lasts(report):
 
 
 class Peer:
-    """A session's peer, whose report the link's thread keeps up to date."""
+    """Peer of a session, with a report that the link's thread updates."""
 
     def __init__(self, report, clock):
         self.session = SimpleNamespace(is_open=False, heard_s=None, since_s=None, state="connected", peer="a:1")
@@ -120,7 +120,7 @@ class Peer:
 
 @pytest.fixture
 def errors(report, monkeypatch):
-    """The errors that are logged."""
+    """Logged errors."""
     logged = []
     monkeypatch.setattr(report, "_logger", SimpleNamespace(**vars(LOGGER) | {"error": logged.append}))
     return logged
@@ -145,11 +145,11 @@ def test_a_silent_peer_is_a_warning_although_it_is_connected(report, peer, clock
 
 
 class TestConnections:
-    """The silence of a session's peer, whose connections come and go."""
+    """Silence of a session's peer, with changing connections."""
 
     @pytest.fixture
     def pass_s(self, report, peer, clock):
-        """pass_s(seconds, **changes of the session) lets time pass, then the loop looks; returns the silence."""
+        """pass_s(seconds, **changes of the session) advances the clock and runs the loop; returns the silence."""
 
         def passed(seconds, *, connects=False, hears=False, leaves=False):
             clock[0] += seconds
@@ -169,7 +169,7 @@ class TestConnections:
         assert pass_s(1.0, connects=True) == 0.0
         assert pass_s(3.0) == 3.0
         pass_s(0.0, leaves=True)
-        assert pass_s(100.0) == 0.0  # nobody is listened to
+        assert pass_s(100.0) == 0.0  # nothing is received
         assert pass_s(0.0, connects=True) == 3.0
         assert pass_s(2.0) == 5.0
         assert pass_s(0.0, hears=True) == 0.0
@@ -207,7 +207,7 @@ class TestConnections:
 
 
 class TestSilence:
-    """A peer that says nothing, and who is heard after it."""
+    """A silent peer, and one that is heard after it."""
 
     def test_who_was_silent_is_heard(self, make_report, clock):
         said = []
@@ -218,18 +218,18 @@ class TestSilence:
         for _ in range(3):
             report.notice_silence()
         assert said == []
-        assert report.counts["silences"] == 1  # although nobody subscribes to diagnostics
+        assert report.counts["silences"] == 1  # without subscribers to diagnostics
         peer.speaks()
         report.notice_silence()
         assert said == ["a:1 is heard."]
 
 
 class TestHangs:
-    """A peer that is silent again and again."""
+    """A peer that is silent repeatedly."""
 
     @pytest.fixture
     def fall_silent(self, report, peer, clock):
-        """fall_silent() is one connection: it is opened, perhaps something is heard, and it is given up."""
+        """fall_silent() is one connection: it is opened, perhaps data arrives, and it is closed."""
 
         def fall_silent(*, is_heard):
             peer.connects()

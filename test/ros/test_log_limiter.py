@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A log that nobody can fill: bursts come through, floods are counted."""
+"""Limited log: bursts pass, floods are counted."""
 
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -55,7 +55,7 @@ def test_a_long_silence_saves_up_no_more_than_a_burst(clock):
 
 
 def lines_of(limiter, clock, seconds, period_s=1.0):
-    """Meet a condition again and again, and return the seconds at which a line came of it."""
+    """Report a condition repeatedly, and return the seconds with a log line."""
     begin_s, said_s = clock[0], []
     while clock[0] - begin_s < seconds:
         if limiter.admit("Nobody listens."):
@@ -91,7 +91,7 @@ def test_a_condition_that_has_ended_is_logged_at_once_when_it_begins_again(clock
 
 def test_a_condition_that_begins_and_ends_without_pause_does_not_fill_the_log(clock):
     limiter, said = OngoingLogLimiter(), []
-    for _ in range(200):  # 20 times a second
+    for _ in range(200):  # 20 times per second
         said.append(limiter.admit("Nobody listens."))
         limiter.end()
         clock[0] += 0.05
@@ -132,6 +132,6 @@ def test_what_is_no_matter_of_the_start_is_a_warning_at_once():
     report = LinkReport(logger, "connected")
     report.start_over(5.0)
     report.warn_ongoing("refused", "It was refused.")
-    report.count_and_warn_ongoing("undelivered", "It was held.")  # one keeps no other from the log
+    report.count_and_warn_ongoing("undelivered", "It was held.")  # conditions are limited independently
     assert [call[0] for call in logger.method_calls] == ["warning", "warning"]
     assert report.counts["undelivered"] == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node's output through the log pipe: it never blocks the node, and what was dropped is counted."""
+"""A node's output through the log pipe: it never blocks the node, and dropped lines are counted."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ def program(text):
 
 @contextlib.contextmanager
 def started(command, **options):
-    """Start a process that does not outlive a test that fails."""
+    """Start a process that is killed with a failed test."""
     with subprocess.Popen(command, **options) as process:
         try:
             yield process
@@ -56,7 +56,7 @@ def test_a_traceback_and_a_status_are_those_of_a_program_without_it(tmp_path):
 
 
 def test_an_output_that_takes_nothing_delays_nothing_and_its_tail_is_shown_once_it_does(tmp_path):
-    """The program ends while nobody reads. Then the first lines are read, the number of those dropped, and the last."""
+    """The program exits while its output is not read. The first lines, a count of dropped ones, and the last remain."""
     text = f"""
         import fcntl, termios
         for number in range({LINES}):
@@ -75,7 +75,7 @@ def test_an_output_that_takes_nothing_delays_nothing_and_its_tail_is_shown_once_
 
 
 def test_a_print_to_an_output_that_takes_nothing_raises_nothing(tmp_path):
-    """Whoever prints is faster than the log writer, which is stopped, and then killed."""
+    """The program prints faster than the log writer, which is stopped, and then killed."""
     text = """
         pid = log_pipe._PIPE.writer_pid
         for number in (signal.SIGSTOP, signal.SIGKILL):
@@ -101,7 +101,7 @@ def test_children_have_the_output_that_the_program_was_started_with(tmp_path):
 
 
 def test_signals_to_the_group_of_a_node_leave_its_log_writer_alone(tmp_path):
-    """As a Ctrl-C at a terminal, which comes to all of it."""
+    """Like a Ctrl-C at a terminal, which reaches all processes."""
     text = """
         signal.signal(signal.SIGINT, lambda *_: print("interrupted"))
         print("ready")
@@ -188,7 +188,7 @@ def test_a_held_interpreter_is_ended_while_its_output_is_blocked_and_its_traceba
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_node_whose_standard_files_are_closed_works_as_with_dev_null(start_child, ros, domain, closed, tmp_path):
-    """None of them is a socket of DDS, or the file of something else."""
+    """None of them is a socket of DDS, or another file."""
     pid_file = tmp_path / "pid"
     script = f'echo $$ > {pid_file}; exec "$@" {closed}'
     log = logging_to(tmp_path)
@@ -222,7 +222,7 @@ def test_a_program_whose_standard_files_are_closed_works_as_with_dev_null(tmp_pa
 
 
 def listens(port):
-    """Return whether somebody listens on a port."""
+    """Return whether a port is open."""
     with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)):
         return True
     return False

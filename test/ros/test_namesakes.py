@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two nodes of one name: noticed once it can be no node that was killed and is still remembered."""
+"""Two nodes with one name: detected once the other can't be a remembered killed node."""
 
 import pytest
 
@@ -10,7 +10,7 @@ OWN = ("robot_bridge", "/")
 
 
 class Node:
-    """A node in a graph."""
+    """Node in a graph."""
 
     def __init__(self):
         self.graph = [OWN, *OTHERS]
@@ -38,7 +38,7 @@ def now_s(monkeypatch):
 
 
 def problems(watch, now_s, seconds):
-    """What is said, second by second."""
+    """Reports, by second."""
     said = []
     for _ in range(seconds):
         now_s[0] += 1.0
@@ -49,7 +49,7 @@ def problems(watch, now_s, seconds):
 def test_a_node_of_its_own_name_and_namespace_is_alone(now_s):
     node = Node()
     assert problems(namesakes.Namesakes(node), now_s, 120) == [None] * 120
-    assert node.looks == 24  # the graph is not looked at each second
+    assert node.looks == 24  # the graph is not polled each second
 
 
 def test_a_second_node_of_the_name_is_a_problem_until_it_has_gone(now_s):
@@ -65,7 +65,7 @@ def test_a_second_node_of_the_name_is_a_problem_until_it_has_gone(now_s):
 
 def test_a_node_that_was_killed_and_came_back_is_none(now_s):
     node = Node()
-    node.graph = [OWN, OWN]  # until the middleware gives up the first one
+    node.graph = [OWN, OWN]  # until the middleware drops the first one
     watch = namesakes.Namesakes(node)
     assert problems(watch, now_s, 25) == [None] * 25
     node.graph = [OWN]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far topics reach: not beyond this machine in the environment without ROS, unless asked to."""
+"""Reach of topics: only this machine in the environment without ROS, unless changed."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ fast_dds_alone = pytest.mark.skipif(
 
 
 def activated(**before):
-    """Return what env/activate makes of an environment."""
+    """Return the variables that env/activate sets."""
     if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
         pytest.skip("env/activate belongs to 'make setup', and ROS is installed otherwise here")
     environment = {name: value for name, value in os.environ.items() if name not in (PROFILE, RANGE, PEERS)}
@@ -98,28 +98,28 @@ def test_another_machine_commands_no_vehicle_until_it_is_let_in(start_child, dom
         opened = start(ours, "hear", **OPEN)
         opened.wait_for_line("listening")
         start(ours, "say", "insider", **CLOSED)
-        # Who means it gives the address that it wants to command: no multicast is needed for that.
+        # The operator gives the address, so no multicast is needed.
         start(theirs, "say", "outsider", **{**OPEN, PROFILE: "", PEERS: ours.address})
         closed.wait_for_line("commanded by insider")
         opened.wait_for_line("commanded by outsider")
-        # For as long as it takes to be found twice more: participants announce themselves every 3 s.
+        # Time for two more announcements of participants, which are sent every 3 s.
         heard = opened.count_lines("outsider")
         opened.wait_for_count("commanded by outsider", heard + 60)
         assert closed.count_lines("outsider") == 0
         assert closed.count_lines("insider") > 0
 
 
-# Who see each other, and can't read each other's shared memory.
+# Users that discover each other, but can't read each other's shared memory.
 
-USERS = {"user": 54321, "another user": 54322}  # who are nobody else's
+USERS = {"user": 54321, "another user": 54322}  # without files of their own
 OF_ANOTHER = "unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$0" "$@"'
 
 
 @pytest.fixture
 def command_of(tmp_path):
-    """command_of(whom) begins a command of root, of a user, or of a container that has a /dev/shm of its own.
+    """command_of(whom) prefixes a command of root, of a user, or of a container with its own /dev/shm.
 
-    Users may read what root may, as Python lies in root's home at times, and write nothing of root's.
+    Users may read root's files, as Python may be in root's home, but not write them.
     """
     if os.geteuid() != 0:
         pytest.skip("only root can be several users, and mount a /dev/shm")
@@ -137,7 +137,7 @@ def command_of(tmp_path):
         return "setpriv", *identity, *reading, "env", f"HOME={home}", f"ROS_HOME={home}"
 
     yield command
-    for file in Path("/dev/shm").iterdir():  # names of ports stay there for ever
+    for file in Path("/dev/shm").iterdir():  # names of ports stay there forever
         with contextlib.suppress(FileNotFoundError):
             if file.stat().st_uid in USERS.values():
                 file.unlink()

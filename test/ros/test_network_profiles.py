@@ -22,7 +22,7 @@ def test_profiles_announce_no_types_for_which_others_would_ask_before_they_see_a
 
 
 def test_seven_processes_with_stereo_images_have_room_in_a_container(monkeypatch):
-    """Docker gives it 64 MiB; a launch with view and recorder has five."""
+    """Docker provides 64 MiB; a launch with page and recorder has five segments."""
     monkeypatch.setenv(PROFILE, CLOSED)
     assert profile_number("segment_size") > 2 * 1280 * 720 * 3
 
@@ -42,7 +42,7 @@ def test_the_closed_profile_differs_from_the_open_one_in_its_reach_alone():
         return [element.text for tag in tags for element in root.iterfind(f".//{{*}}{tag}")]
 
     peers = ElementTree.parse(CLOSED).getroot().findtext(".//{*}maxInitialPeersRange")
-    assert peers == "120"  # of one machine that discover each other
+    assert peers == "120"  # per machine
     assert tuned(CLOSED) == tuned(OPEN) == ["8388608", "300", "212992", "true", "10", "500000000"]
 
 

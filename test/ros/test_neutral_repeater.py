@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NeutralRepeater: what a server leaves behind for the vehicle in ROS when its operator is gone; without ROS."""
+"""NeutralRepeater: commands of a server for the ROS vehicle after its operator has disconnected; without ROS."""
 
 import threading
 from types import SimpleNamespace
@@ -22,12 +22,12 @@ RIVAL = twist(forward=0.5)
 
 
 class Node(PlainNode):
-    """A server beside others who may command the vehicle, on a clock that a test moves on."""
+    """Server among other commanders of the vehicle, with a fake clock."""
 
     def __init__(self, now_s, **parameters):
         super().__init__(**parameters)
         self._now_s = now_s
-        self.rivals, self.heard = 0, {}  # of its own topic, and what takes their messages by topic
+        self.rivals, self.heard = 0, {}  # of its own topic, and callbacks for their messages by topic
 
     def make_timer(self, period_s, call):
         self._period_s, self._tick = period_s, call
@@ -45,7 +45,7 @@ class Node(PlainNode):
         return SimpleNamespace(now=lambda: SimpleNamespace(to_msg=Time))
 
     def wait(self, periods):
-        """Return what is published in the periods that follow."""
+        """Return the publications in the following periods."""
         before = len(self.published)
         for _ in range(periods):
             self._now_s[0] += self._period_s
@@ -60,7 +60,7 @@ def node(clock):
 
 @pytest.fixture
 def word(node):
-    """Of an operator that steers."""
+    """Command of an operator that steers."""
     publisher = node.make_publisher(Twist, "cmd_vel", 1)
     word = NeutralRepeater(node, (publisher,), lambda: (publisher, Twist()))
     word.publish(publisher, FORWARD, 0.0)
@@ -84,8 +84,8 @@ def test_it_is_repeated_until_its_time_is_over(node, word):
 def test_somebody_else_who_commands_ends_it(node, word):
     word.publish_neutral()
     node.rivals = 1
-    assert node.wait(3) == [ZERO] * 2  # who has just come is listened to before anything is said again
-    node.heard["/cmd_vel"](ZERO)  # and has not commanded anything yet, or it is our own
+    assert node.wait(3) == [ZERO] * 2  # a new publisher is received before the next repetition
+    node.heard["/cmd_vel"](ZERO)  # it has not commanded anything yet, or it is our own
     assert node.wait(2) == [ZERO] * 2
     node.heard["/cmd_vel"](RIVAL)
     assert node.wait(5) == []
@@ -97,7 +97,7 @@ def test_a_neutral_command_while_repeating_ends_is_repeated(node, word):
         def __getitem__(self, name):
             if name == "neutral_time":
                 neutral.start()
-                neutral.join(0.5)  # where it may get ahead, it does
+                neutral.join(0.5)  # time in which it may overtake
             return super().__getitem__(name)
 
     word.publish_neutral()
@@ -131,7 +131,7 @@ def test_a_server_that_comes_back_held_says_neutral_although_nobody_has_commande
 
 def test_no_command_comes_after_the_neutral_one_of_a_hold_that_begins_meanwhile(node, word):
     def admits(topic):
-        node.hold.set(True)  # the executor's turn comes when the link's thread has just asked
+        node.hold.set(True)  # the executor runs when the link's thread has just checked
         return True
 
     node.hold.admits = admits

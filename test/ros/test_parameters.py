@@ -23,7 +23,7 @@ def context():
 
 @pytest.fixture
 def make(context):
-    """make(*words) gives a node with these words of a command line; it is destroyed with the test."""
+    """make(*words) creates a node with these command line arguments, and destroys it after the test."""
     made = []
 
     def make_node(*words):
@@ -67,7 +67,7 @@ def test_an_empty_list_is_taken_or_refused_with_a_sentence(make, tmp_path):
 
 @pytest.mark.parametrize("node", NODES)
 def test_defaults_are_read_again_as_they_are_printed_and_lists_may_be_empty_but_by_default(node):
-    """`ros2 param load` takes what Python prints as 1e-06 for text; an empty list has no type."""
+    """`ros2 param load` treats Python's 1e-06 as text. An empty list has no type."""
     for each in declared(node).values():
         assert each.default != []
         assert isinstance(each.default, str) or yaml.safe_load(str(each.default)) == each.default
@@ -95,7 +95,7 @@ def test_an_empty_list_of_topics_records_all_and_no_size_is_a_list(make):
         read_settings(make("-p", "exclude:=[]"))
 
 
-# Parameters that a node does not have.
+# Unknown parameters.
 
 
 FILE = """
@@ -130,7 +130,7 @@ def test_what_a_node_is_given_and_does_not_have_is_found(tmp_path, words, names)
 
 
 def test_what_another_parameter_has_replaced_is_refused(make, monkeypatch):
-    """A vehicle would move otherwise than its file says."""
+    """A vehicle would move differently from its file."""
     radius = ParameterDeclaration("limits.fence_radius", 0.0, "Radius of the fence, m.", replaces=("limits.fence_x",))
     signs = ParameterDeclaration("opposite_signs", ["none"], "Signs.", replaces=("command_sign.",))
     given = ["limits.fence_x:=1.0", "command_sign.pitch:=-1"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a node is run: what a signal does while it starts, and whatever its leaving does."""
+"""Running a node: signals during its start, and its shutdown."""
 
 import ast
 import os
@@ -126,7 +126,7 @@ def run_program(program):
 
 
 def without_dds(output):
-    """Return the lines that are not Fast DDS's own, as where so many programs run that shared memory is used up."""
+    """Return the lines except Fast DDS's own, which appear when shared memory is exhausted."""
     return "".join(line for line in output.splitlines(keepends=True) if "RTPS_" not in line)
 
 
@@ -147,14 +147,14 @@ def test_no_signal_gets_its_deadly_default_for_a_moment_at_the_shutdown_of_ros(m
     uninstalled = []
     monkeypatch.setattr(rclpy, "uninstall_signal_handlers", lambda: uninstalled.append(True))
     rclpy.try_shutdown()
-    assert uninstalled  # what is avoided
+    assert uninstalled  # which is avoided
     uninstalled.clear()
     shut_down_ros()
     assert not uninstalled
 
 
 def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_child):
-    """As when both the terminal and ros2 launch pass Ctrl-C on."""
+    """As when both the terminal and ros2 launch forward Ctrl-C."""
     process = start_child(executable("vehicle_model"))
     process.wait_for_line("Publishing the model")
     for _ in range(1000):
@@ -168,7 +168,7 @@ def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_chi
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Have the kernel end what hangs as soon as it does for users."""
+    """Let the kernel end hanging processes as soon as for users."""
     monkeypatch.delenv(watchdog.SECONDS)
 
 
@@ -188,7 +188,7 @@ def test_a_process_whose_start_hangs_is_ended_and_shows_where_it_stood():
 
 
 def test_shared_memory_of_killed_processes_is_known_and_that_of_living_ones_is_not(start_child, ros):
-    """Both are participants; only one is killed."""
+    """Both are participants, but only one is killed."""
     mine = segments_of(os.getpid())
     killed = start_child(executable("vehicle_model"))
     killed.wait_for_line("Publishing the model")
@@ -242,7 +242,7 @@ def test_a_middleware_that_is_not_installed_is_named_with_those_that_are(start_c
     doctor = start_child(executable("drone-bridge"), "doctor", env=named)
     doctor.wait_for_line("-> RMW_IMPLEMENTATION is rmw_smoke_signals_cpp")
     assert doctor.wait() == 1
-    doctor.wait_for_line("libraries")  # it goes on
+    doctor.wait_for_line("libraries")  # it continues
 
 
 PROFILE_OF_2 = environment.PROFILE_OF_2
@@ -251,7 +251,7 @@ UNSET = ("AMENT_PREFIX_PATH", environment.PROFILE, "ROS_AUTOMATIC_DISCOVERY_RANG
 
 @pytest.mark.parametrize("command", [["robot_bridge"], ["drone-bridge", "launch", "dronegui.launch.xml"]])
 def test_executables_without_an_environment_open_no_socket_to_others(start_child, domain, tmp_path, command):
-    """As `.venv/lib/drone_bridge/robot_bridge` is typed."""
+    """As typed: `.venv/lib/drone_bridge/robot_bridge`."""
     if not Path(sys.prefix, "share", "drone_bridge").is_dir():
         pytest.skip("the environment of ROS is installed otherwise here")
     name, *words = command

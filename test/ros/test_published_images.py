@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images published from memory that is used again, through DDS."""
+"""Images published from reused memory, through DDS."""
 
 from array import array
 
@@ -19,7 +19,7 @@ def pattern(seed, size=SIZE):
 
 
 def test_images_published_from_the_same_memory_arrive_with_exactly_their_bytes(ros):
-    """publish() has finished with the array when it returns, on this rclpy and this middleware."""
+    """publish() does not use the array after it returns, with this rclpy and middleware."""
     reliable = QoSProfile(depth=20, reliability=ReliabilityPolicy.RELIABLE)
     inbox = ros.subscribe(Image, "images", reliable)
     publisher = ros.publisher(Image, "images", reliable)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of services to a session: which are refused, and what they wait for. Without ROS."""
+"""Requests of services to a session: refusals and waiting. Without ROS."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ from drone_bridge.session.session import Outcome
 
 
 class Node:
-    """A node whose link opens, and whose executor goes on, when the test says so."""
+    """Node whose link opens, and whose executor continues, under control of the test."""
 
     executor = None
 
@@ -35,7 +35,7 @@ class Node:
         self.timers.remove(timer)
 
     def post(self, work, *, is_kept):
-        assert is_kept  # as somebody waits
+        assert is_kept  # because a caller waits
         if self.has_link:
             self.kept.append(work)
         return self.has_link
@@ -56,7 +56,7 @@ class Node:
 
 
 class Call:
-    """A call of a service."""
+    """Call of a service."""
 
     def __init__(self, node, name):
         self.response = None
@@ -83,7 +83,7 @@ def node():
 
 
 def answer(node):
-    """Do what the loop does."""
+    """Run the loop's work."""
     for work in node.kept:
         for outcome in work(0.0):
             outcome.request.finish(outcome.is_success, outcome.sentence)

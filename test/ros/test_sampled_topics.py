@@ -16,7 +16,7 @@ ROWS = [Topic(name, Int32, of=int, from_ros=lambda _, message: message.data) for
 
 
 class Sampled:
-    """Topics that are sampled, what arrives on them, and the turns of the link's thread."""
+    """Sampled topics, their messages, and the turns of the link's thread."""
 
     def __init__(self, node):
         self.node, self.takes = node, 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of a vehicle's services for a server's session: which are made, and what comes of them."""
+"""Calls of a vehicle's services for a server's session: conditions and results."""
 
 from types import SimpleNamespace
 
@@ -17,7 +17,7 @@ TARGETS = {name: f"bridge/{name}" for name in ("takeoff", "land", "reset", "hove
 
 
 class Node(PlainNode):
-    """Keeps conditions and the timer's function: `look`."""
+    """Records conditions and the timer's callback."""
 
     def __init__(self):
         super().__init__()
@@ -30,7 +30,7 @@ class Node(PlainNode):
 
 
 class Vehicle:
-    """A vehicle of a server: who calls it, and what that gets."""
+    """Vehicle of a server: its calls, and their results."""
 
     def __init__(self, **options):
         self.node, self.answers, self.missing = Node(), [], []
@@ -44,7 +44,7 @@ class Vehicle:
         return [called for called, _ in self.node.called]
 
     def hang(self):
-        """Answer nothing from now on."""
+        """Stop responding."""
         for client in self.caller._clients.values():
             client.call_async = lambda request: Future()
             client.remove_pending_request = lambda future: None
@@ -155,7 +155,7 @@ def test_what_a_hung_node_is_called_with_does_not_grow():
 
 
 class Bridge(Vehicle):
-    """What has services of other types, which it may lack."""
+    """A vehicle with services of other types."""
 
     def __init__(self, **options):
         self.node, self.answers, self.missing = Node(), [], []

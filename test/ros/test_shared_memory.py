@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What killed processes leave in shared memory, and when it is removed."""
+"""Shared memory of killed processes, and its removal."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import pytest
 
 from drone_bridge.ros import shared_memory
 
-#: Boost's managed memory begins with its state: 2 once it is made.
+#: Boost's managed memory starts with its state: 2 after its creation.
 FINISHED = (2).to_bytes(4, sys.byteorder) + bytes(60)
 
 
@@ -27,7 +27,7 @@ def test_a_program_removes_what_killed_ones_have_left_only_where_it_lacks_room(t
 
 @pytest.fixture
 def half(tmp_path):
-    """A port that is in the making, between others' files."""
+    """Port that is being created, between other files."""
     (tmp_path / "fastdds_port7000").write_bytes(FINISHED)
     (tmp_path / "fastdds_port7015_el").touch()
     half = tmp_path / "fastdds_port7015"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process notices that it stood still, whoever looks first, and a busy thread is not taken for that."""
+"""Detection of a process's stalls from any thread, without mistaking a busy thread for one."""
 
 import math
 import threading
@@ -54,7 +54,7 @@ def test_a_request_after_a_stall_may_have_waited_since_before_it(clock):
     assert watch.waited_s() == 0.0
     clock.now_s += 2.0
     assert watch.waited_s() == pytest.approx(2.0)
-    clock.now_s += 1.0  # the next stall follows at once
+    clock.now_s += 1.0  # the next stall follows immediately
     assert watch.waited_s() == pytest.approx(3.0)
     clock.now_s += 0.2
     assert watch.waited_s() == pytest.approx(3.2)
@@ -74,7 +74,7 @@ def test_a_thread_that_is_delayed_between_reading_the_time_and_noting_it_makes_n
         name = threading.current_thread().name
         if name == "delayed":
             other.start()
-            other.join(0.5)  # where it may get ahead, it does
+            other.join(0.5)  # time in which it may overtake
         return times_s.get(name, 100.0)
 
     watch = StallWatch(read)
@@ -89,10 +89,10 @@ def test_a_thread_that_is_delayed_between_reading_the_time_and_noting_it_makes_n
 
 @pytest.mark.parametrize(("late_s", "settles"), [(1.0, True), (LATE_TURN_S + 0.1, False)])
 def test_an_executor_that_gets_its_turn_late_settles_from_then_on(clock, late_s, settles):
-    """As on a busy machine; who asks for the first time long after a stall was not in it."""
+    """As on a busy machine. A first call long after a stall does not report it."""
     watch = StallWatch(clock)
     clock.now_s += 5.0
-    for _ in range(round(late_s / 0.1)):  # the thread that ticks
+    for _ in range(round(late_s / 0.1)):  # the ticking thread
         watch.running_s()
         clock.now_s += 0.1
     assert watch.is_settling is settles
@@ -103,13 +103,13 @@ def test_an_executor_that_gets_its_turn_late_settles_from_then_on(clock, late_s,
 
 
 def test_nobody_sees_the_tick_after_a_stall_without_the_stall(clock):
-    """As no lock is held meanwhile: whoever looks in between does not take the process for one that has gone on."""
+    """No lock is held meanwhile: a concurrent call does not count the process as resumed."""
     seen = []
 
     class Ticks(dict):
         def __setitem__(self, thread, now_s):
             super().__setitem__(thread, now_s)
-            seen.append(now_s - watch._resumed_s)  # as another thread would
+            seen.append(now_s - watch._resumed_s)  # like another thread
 
     watch = StallWatch(clock)
     watch._ticks = Ticks(watch._ticks)
@@ -131,7 +131,7 @@ def test_it_ticks_by_itself_while_nobody_asks():
 
 
 class Watch:
-    """A process that has been running for so long since its last stall."""
+    """A process that has been running for this long since its last stall."""
 
     clock = staticmethod(elapsed_s)
 
@@ -158,7 +158,7 @@ def test_right_after_a_stall_no_command_is_taken(watch):
 
 
 def test_a_stream_settles_from_its_own_first_look_after_a_stall(clock):
-    """A thread that gets its turn late takes a message that waited, and maybe one that arrived late itself."""
+    """A thread that is scheduled late takes a message that waited, and perhaps one that arrived late."""
     watch = StallWatch(clock)
     settling = StreamSettling(watch)
 
@@ -178,5 +178,5 @@ def test_a_stream_settles_from_its_own_first_look_after_a_stall(clock):
         run(0.2)
         assert settling.refusal() is None
     clock.now_s += 2.0
-    run(LATE_TURN_S + 0.2)  # nothing waits for so long
+    run(LATE_TURN_S + 0.2)  # nothing waits for as long
     assert settling.refusal() is None

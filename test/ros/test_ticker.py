@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Something done at intervals, in a thread of its own."""
+"""Periodic work on its own thread."""
 
 import threading
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Velocities and shares for drones that are steered by tilt: what they become."""
+"""Velocities and shares for drones that are steered by tilt."""
 
 import pytest
 from commanded_node import commanded_nodes
@@ -39,7 +39,7 @@ def test_shares_beyond_full_deflection_are_clamped_and_counted(node):
 @pytest.mark.parametrize(("up", "turn", "is_within"), [(1.0, -1.5, True), (-1.1, 0.0, False), (0.0, 1.6, False)])
 def test_velocities_that_the_drone_cannot_reach_are_clamped_and_counted(node, up, turn, is_within):
     _, sent = node.send("cmd_vel", twist(forward=9.0, up=up, left_turn=turn))
-    assert (sent.forward, sent.up) == (9.0, max(up, -DRONE.max_climb))  # how fast it flies shows in flight
+    assert (sent.forward, sent.up) == (9.0, max(up, -DRONE.max_climb))  # the speed shows in flight
     assert sent.turn == min(turn, DRONE.max_yaw_rate)
     assert node.counts.get("clamped_commands", 0) == (not is_within)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of a table: their messages are made only while somebody subscribes, and in order."""
+"""Topics of a table: messages are created only for subscribers, and in order."""
 
 from collections import Counter
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from drone_bridge.ros.topics import Topic
 
 
 class Node:
-    """Where some topics have subscribers."""
+    """Node with subscribers on some topics."""
 
     def __init__(self, *wanted):
         self.subscribed = set(wanted)
@@ -42,7 +42,7 @@ def node():
 
 
 def row(topic, of=dict, **options):
-    """A topic whose message is in a wire message by the topic's name."""
+    """Topic whose message is in a wire message under the topic's name."""
     return Topic(topic, object, of=of, to_ros=lambda translation, wire, stamp: wire[topic], **options)
 
 
@@ -54,7 +54,7 @@ def publishers_of(node, period_s, rows=ROWS):
 
 
 def test_messages_are_made_only_for_subscribers(node):
-    publishers_of(node, 60.0).publish({"pose": 1}, Time())  # it would be a KeyError to make an image
+    publishers_of(node, 60.0).publish({"pose": 1}, Time())  # creating an image would raise KeyError
     assert node.published == [("pose", 1)]
 
 

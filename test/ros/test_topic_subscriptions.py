@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For how long what a server hears on topics counts, at a time of the test's own."""
+"""Validity of a server's received messages, with a fake clock."""
 
 import pytest
 from plain_node import PlainNode
@@ -11,7 +11,7 @@ from drone_bridge.ros.topics import Topic
 
 
 class Node(PlainNode):
-    """Keeps the callbacks of subscriptions, by topic."""
+    """Records the callbacks of subscriptions, by topic."""
 
     def __init__(self):
         super().__init__(source_timeout=1.0)

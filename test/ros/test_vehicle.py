@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone_bridge.Vehicle: one script for every vehicle with odom, with its emulator and bridge; and what goes wrong."""
+"""drone_bridge.Vehicle: one script for each vehicle with odom, with its emulator and bridge; and errors."""
 
 import csv
 import math
@@ -23,8 +23,8 @@ from drone_bridge.ros.qos import latched
 
 PLACE = (2.0, 1.0, 1.5)
 YAW = 1.57
-#: One that flies and one that drives, with the launch arguments for its ports, and what makes a place in odom of its
-#: trajectory's.
+#: A flying and a driving vehicle, with the launch arguments for its ports, and a function that converts a position of
+#: its trajectory to odom.
 VEHICLES = {
     "dronegui": (("dronegui_port", "navdata_port", "video_port"), lambda row: row),
     "robot": (("robot_port", "discovery_port"), lambda row: (*row[:2], PLACE[2])),
@@ -98,7 +98,7 @@ def test_a_script_without_a_vehicle_ends_with_the_reason_and_one_traceback(ros):
 
 @pytest.fixture
 def bridge(ros):
-    """Stand in for a bridge in the namespace /boat: its hold and its goals' names, and what was called."""
+    """Stand-in for a bridge in the namespace /boat: its hold and its goals' names, and its calls."""
     calls = []
 
     def serve(request, response):
@@ -138,7 +138,7 @@ def test_another_vehicle_is_named_and_not_resumed(bridge):
 def test_a_program_that_has_commanded_nothing_holds_nothing(bridge, error):
     calls, _ = bridge
     vehicle = drone_bridge.Vehicle("/boat", patience_s=60.0)
-    assert vehicle.resume()  # it is there
+    assert vehicle.resume()  # it exists
     with pytest.raises(error), vehicle:
         raise error
     with pytest.raises(drone_bridge.VehicleError), drone_bridge.Vehicle("/boat", patience_s=3.0) as unserved:
@@ -183,7 +183,7 @@ def stands(packet):
 
 
 def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing):
-    """On the wire, for longer than a command is in force; the pattern that the goal replaced does not come back."""
+    """On the wire, for longer than a command is in force. The pattern that the goal replaced does not come back."""
     peer, held = closing(RobotPeer()), ros.subscribe(Bool, "held", latched())
     with Process.node("robot_bridge", port=peer.port), Process.node("rover_controller", pattern="circular"):
         peer.received.wait(drives)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cmd_vel as others have it: its type, its frame, and what is said to whoever publishes or takes another type."""
+"""cmd_vel of other nodes: its type, its frame, and reports about another type."""
 
 import math
 from types import SimpleNamespace
@@ -22,12 +22,12 @@ def make_node(monkeypatch, tmp_path):
     return commanded_nodes(monkeypatch, tmp_path)
 
 
-#: The type that a node has on cmd_vel by its parameter, and the other one.
+#: Type of a node's cmd_vel by its parameter, and the other one.
 TYPES = {False: ("Twist", "TwistStamped"), True: ("TwistStamped", "Twist")}
 
 
 def endpoint(number, kind):
-    """Return somebody's publisher or subscription, as the graph has it."""
+    """Return a publisher or subscription of another node, as in the graph."""
     return SimpleNamespace(
         endpoint_gid=[number], topic_type=f"geometry_msgs/msg/{kind}", node_namespace="/a", node_name="other"
     )

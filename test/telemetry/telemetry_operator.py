@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that a drone's telemetry comes to on a free UDP port, and that commands the drone."""
+"""Operator that receives a drone's telemetry on a free UDP port, and commands the drone."""
 
 import json
 import socket
@@ -9,7 +9,7 @@ from udp_peer import KeepsSending
 
 
 class TelemetryOperator(KeepsSending):
-    """Reads documents as the test wants them, and sends commands to where the last one came from."""
+    """Reads documents for the test, and sends commands to the last sender."""
 
     def __init__(self):
         super().__init__()
@@ -30,7 +30,7 @@ class TelemetryOperator(KeepsSending):
         return json.loads(self.receive_bytes())
 
     def wait(self, wanted):
-        """Return the first document that is wanted."""
+        """Return the first matching document."""
         while not wanted(document := self.receive()):
             pass
         return document
@@ -47,7 +47,7 @@ class TelemetryOperator(KeepsSending):
             self._socket.settimeout(TIMEOUT_S)
 
     def send(self, document):
-        """Send a document, or bytes as they are."""
+        """Send a document, or raw bytes."""
         data = document if isinstance(document, bytes) else json.dumps(document).encode()
         self._socket.sendto(data, self._drone)
 

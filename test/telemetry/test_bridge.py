@@ -53,14 +53,14 @@ def test_documents_come_and_go_by_topics_and_a_signal_leaves_a_hover_there(ros):
     telemetry = ros.publisher(String, "/drone/telemetry", 10, subscribers=0)
     commands = ros.subscribe(String, "/drone/command")
     clock = Clock()
-    image = PICTURE + bytes(300_000)  # larger than a datagram; the decoder does not look at what follows the picture
+    image = PICTURE + bytes(300_000)  # larger than a datagram; the decoder ignores data after the picture
     imus, images = ros.subscribe(Imu, "imu/data"), ros.subscribe(CompressedImage, "camera/image_raw/compressed")
 
     def send():
         telemetry.publish(String(data=json.dumps(drone(image, timestamp=clock.next()))))
 
     with Process.node("telemetry_bridge", stamp_source="wire") as process:
-        assert json.loads(commands.wait().data) == HOVER  # before anybody has said anything
+        assert json.loads(commands.wait().data) == HOVER  # before any document
         send_until(send, lambda: len(imus) and len(images), "telemetry")
         assert imus.wait().header.stamp.sec >= 100
         assert len(images.wait().data) == len(image)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What telemetry_bridge says to a drone, and when: the session alone, in no time."""
+"""ControllerSession of telemetry_bridge in isolation, with a fake clock."""
 
 import json
 import math
@@ -27,7 +27,7 @@ PERIOD_S = 0.04
 
 
 class Pilot:
-    """What is commanded, and how often that began anew."""
+    """Commands for the drone, with a count of restarts."""
 
     def __init__(self):
         self.command = None
@@ -43,7 +43,7 @@ class Pilot:
 
 
 class Talk:
-    """A session at a time of the test's own, and what came of it."""
+    """Session with a fake clock, and its actions."""
 
     def __init__(self, allowed=("any",), **options):
         self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
@@ -67,7 +67,7 @@ class Talk:
         return self.do(self.session.receive(data, source, self.now_s))
 
     def run(self, seconds, *, telemetry=None):
-        """Let time pass, in which ticks come when they are due, and telemetry from a source if one is given."""
+        """Advance the clock, with ticks when they are due, and telemetry from a source if given."""
         actions, end_s = [], self.now_s + seconds
         heard_s = self.now_s
         while True:
@@ -93,21 +93,21 @@ def published(actions):
 
 @pytest.fixture
 def talk():
-    """A drone that talks."""
+    """Drone that sends telemetry."""
     talk = Talk()
     talk.hear()
     return talk
 
 
-# A drone begins to talk.
+# Start of telemetry.
 
 
 def test_nothing_is_sent_before_a_drone_talks():
     talk = Talk()
-    assert published(talk.hear(A, ROVER)) == [RoverTelemetry]  # which is no drone
+    assert published(talk.hear(A, ROVER)) == [RoverTelemetry]  # a rover is not a drone
     actions = [*talk.session.opened(talk.now_s), *talk.run(10.0), *talk.do(talk.session.lost(talk.now_s))]
     assert session_talk.sent(actions) == []
-    assert "role: connect" in notes(actions, "")[0]  # that drone may wait itself
+    assert "role: connect" in notes(actions, "")[0]  # that drone may be waiting
     assert talk.run(60.0) == []
     assert (talk.session.state, talk.session.is_open) == ("waiting for a peer", False)
     assert talk.do(talk.session.end(talk.now_s)) == []
@@ -186,7 +186,7 @@ def test_after_silence_no_timestamp_is_late(talk):
 
 
 def test_a_silent_drone_hovers_and_gets_no_more(talk):
-    """Whoever a forged datagram names as its source must not be sent commands forever."""
+    """The source of a forged datagram must not receive commands forever."""
     talk.pilot.command = FORWARD
     actions = talk.run(60.0)
     commands = sent(actions)
@@ -254,7 +254,7 @@ def test_a_silent_drone_keeps_its_place_until_the_takeover_timeout(talk):
 
 def test_the_timestamps_of_one_drone_are_not_those_of_the_next(talk):
     talk.parameters["takeover_timeout"] = 0.0
-    talk.now_s += 1.01  # before a tick has found the silence
+    talk.now_s += 1.01  # before a tick has detected the silence
     talk.clock.time -= 0.5
     talk.hear(B)
     assert published(talk.hear(B)) == [DroneTelemetry]
@@ -264,9 +264,9 @@ def test_the_timestamps_of_one_drone_are_not_those_of_the_next(talk):
 def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(talk):
     talk.pilot.command = FORWARD
     talk.run(6.0)
-    talk.clock.time = 0.0  # of the other one, and no timestamp of it is late
+    talk.clock.time = 0.0  # of the other drone, whose timestamps are not late
     assert sent(talk.hear(B), to=B) == [HOVER]
-    assert talk.pilot.restarts == 2  # one of each drone
+    assert talk.pilot.restarts == 2  # one per drone
     assert set(map(str, sent(talk.run(0.3, telemetry=B), to=B))) == {str(HOVER)}
 
 
@@ -302,15 +302,15 @@ def test_documents_from_a_new_port_each_are_one_drones_and_commands_go_to_the_ne
     assert len(published(actions)) >= 90
     assert len(notes(actions, "")) == 1
     assert "source port" in notes(actions, "")[0]
-    assert talk.pilot.restarts == 1  # and what is commanded goes on
+    assert talk.pilot.restarts == 1  # commands continue
     talk.pilot.command = FORWARD
     talk.hear(port(50000))
     assert set(map(str, sent(talk.run(0.21), to=port(50000)))) == {str(HOVER | {"pitch": 0.25})}
-    assert notes(talk.run(2.0), "silences")  # as of any drone
+    assert notes(talk.run(2.0), "silences")  # as for any drone
 
 
 def test_several_drones_of_one_address_are_several():
-    """Each with a port of its own, from which the others are refused, whatever they send and in which order."""
+    """Each has its own port, and the other ports are refused, for any documents in any order."""
     talk, drones = Talk(), [port(5000 + number) for number in range(5)]
     clocks = [Clock(100.0 + number) for number in range(5)]
     actions = []
@@ -323,7 +323,7 @@ def test_several_drones_of_one_address_are_several():
 
 
 def test_one_that_stands_still_is_not_replaced_by_its_neighbour(talk):
-    """Whose timestamps may well be close."""
+    """Their timestamps may be close to each other."""
     for _ in range(10):
         talk.hear(A)
         talk.hear(B, drone(timestamp=talk.clock.time))
@@ -345,14 +345,14 @@ def test_a_drone_goes_on_from_another_port_in_flight(talk):
 
 
 def test_a_restarted_drone_on_another_port_waits_for_the_takeover_timeout(talk):
-    """It knows nothing of the flight before, and may be another one."""
+    """It does not remember the earlier flight, and may be another drone."""
     talk.run(1.0, telemetry=A)
     talk.clock.time = 0.0
     assert published(talk.run(4.9, telemetry=B)) == []
     assert published(talk.run(0.3, telemetry=B))
 
 
-# A drone that waits to be called.
+# Waiting drone.
 
 
 @pytest.fixture
@@ -380,7 +380,7 @@ def test_it_is_called_by_the_rovers_position_where_there_is_one(calling):
     rover = changed(ROVER, timestamp=2.0)
     assert sent(calling.hear(ROVER_TOPIC, json.dumps(rover))) == []
     assert sent(calling.run(0.5)) == [rover]
-    assert sent(calling.run(3.0))[-1] == HOVER  # once that position is old
+    assert sent(calling.run(3.0))[-1] == HOVER  # when that position is stale
 
 
 def test_its_answer_begins_the_conversation_and_silence_the_calls(calling):
@@ -392,7 +392,7 @@ def test_its_answer_begins_the_conversation_and_silence_the_calls(calling):
     assert set(map(str, sent(calling.run(0.21, telemetry=A)))) == {str(HOVER | {"pitch": 0.25})}
     commands = sent(calling.run(20.0))
     assert HOVER not in commands[:20]
-    assert commands[-FINAL_REPEATS - 10 :] == [HOVER] * (FINAL_REPEATS + 10)  # the last ones, and then calls
+    assert commands[-FINAL_REPEATS - 10 :] == [HOVER] * (FINAL_REPEATS + 10)  # the last commands, and then calls
     assert len(commands) <= 26 + FINAL_REPEATS + 11
     assert calling.session.state == "no telemetry"
     calling.hear(A)
@@ -466,10 +466,10 @@ def on_topics():
 def test_on_topics_commands_begin_with_the_link(on_topics):
     assert sent(on_topics.actions, COMMAND_TOPIC) == [HOVER]
     rover = on_topics.hear(ROVER_TOPIC, json.dumps(ROVER))
-    assert (published(rover), sent(rover, COMMAND_TOPIC)) == ([RoverTelemetry], [])  # it needs nobody to send it on
+    assert (published(rover), sent(rover, COMMAND_TOPIC)) == ([RoverTelemetry], [])  # no drone to forward it to
     silence = on_topics.run(2.0)
     assert sent(silence, COMMAND_TOPIC) == [HOVER] * len(notes(silence, "hover_commands")) != []
-    assert notes(silence, "silences") == [""]  # of one that was never heard
+    assert notes(silence, "silences") == [""]  # of a drone that was never heard
     on_topics.pilot.command = FORWARD
     assert sent(on_topics.run(0.05), COMMAND_TOPIC)[-1] == HOVER | {"pitch": 0.25}
     assert published(on_topics.hear(DRONE_TOPIC)) == [DroneTelemetry]
@@ -485,7 +485,7 @@ def test_on_topics_commands_go_on_in_silence(on_topics):
     assert on_topics.session.state == "connected"
 
 
-# The end.
+# End.
 
 
 def test_a_drone_is_left_hovering(talk):

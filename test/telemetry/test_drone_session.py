@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What telemetry_server says to an operator, and which commands it follows: the session alone, in no time."""
+"""DroneSession of telemetry_server in isolation, with a fake clock."""
 
 import base64
 import json
@@ -30,7 +30,7 @@ TELEMETRY, SEEN_ROVER = (conversation()[number].message for number in (2, 4))
 
 
 class Talk(SessionTalk):
-    """A drone's session, its parameters and its operator."""
+    """Session of a drone, with its parameters and operator."""
 
     def __init__(self, max_document_bytes=65507, **roles):
         self.parameters = {"rate": 25.0, "command_timeout": 0.5, "image_every": 5, "takeover_timeout": 5.0}
@@ -130,7 +130,7 @@ def test_who_never_commanded_leaves_without_a_command(talk):
     assert talk.session.is_over
 
 
-# A process that stands still.
+# Stalls of this process.
 
 
 def test_after_a_stall_no_command_is_followed_until_what_waited_is_read(talk):
@@ -159,7 +159,7 @@ def test_a_command_that_is_not_too_old_outlives_a_short_stall(talk):
     assert published(talk.run(0.04)) == [FORWARD]
 
 
-# An operator that is gone.
+# Disconnected operators.
 
 
 def test_an_operator_that_has_left_is_gone_and_not_silent(talk):
@@ -188,7 +188,7 @@ def test_an_operator_that_never_commands_is_not_silent(talk):
     assert talk.session.silent_s(talk.now_s) == 7.0
 
 
-# An operator on changing ports, where the drone calls.
+# An operator on changing ports, called by the drone.
 
 
 def test_an_operator_that_is_called_may_command_from_any_port_of_its_host():
@@ -199,7 +199,7 @@ def test_an_operator_that_is_called_may_command_from_any_port_of_its_host():
     assert documents(talk.tell())
 
 
-# Operators that a drone waits for.
+# Operators of a waiting drone.
 
 A, B, ELSEWHERE = ("127.0.0.1", 5000), ("127.0.0.1", 6000), ("192.0.2.1", 5000)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulator as its users meet it: a process, its telemetry on a socket, its output, its exit code."""
+"""The emulator as a process: its telemetry on a socket, its output, its exit code."""
 
 import json
 
@@ -19,7 +19,7 @@ MODULE = "drone_bridge.telemetry.emulator"
 
 
 class Bridge(TelemetryOperator):
-    """Where the emulator sends its telemetry to."""
+    """Destination of the emulator's telemetry."""
 
     def __init__(self):
         super().__init__()
@@ -31,12 +31,12 @@ class Bridge(TelemetryOperator):
         return self.protocol.next_event()
 
     def next_source(self):
-        """Return where the next document comes from."""
+        """Return the source of the next document."""
         self.receive_bytes()
         return self._drone
 
     def call(self, port, document):
-        """Speak first to a drone that waits."""
+        """Send first, to a waiting drone."""
         self._socket.sendto(document, ("127.0.0.1", port))
 
     def collect(self, count):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the drone that lands on a rover flies, against what the laws of motion say in closed form."""
+"""Flight of the landing drone, compared with closed-form solutions of its equations of motion."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""telemetry.launch.xml, all of it: an emulated drone is landed on an emulated rover, recorded, and left alone."""
+"""telemetry.launch.xml as a whole: an emulated drone lands on an emulated rover, and is recorded."""
 
 import signal
 
@@ -11,9 +11,9 @@ from web_viewer import Viewer
 
 from drone_bridge.msg import ControllerState
 
-LANDING_S = 120  # at most, on a busy machine
-TOUCHDOWN = r"\[telemetry-\d\] touchdown on the"  # how well is measured in the campaign
-#: What a landing consists of, in its namespace.
+LANDING_S = 120  # timeout for a busy machine
+TOUCHDOWN = r"\[telemetry-\d\] touchdown on the"  # the quality is measured in the campaign
+#: Topics of a landing, in its namespace.
 RECORDED = {
     *("imu/data", "velocity", "height", "landing_pad", "camera/image_raw", "camera/camera_info", "landed"),
     *("rover/odom", "cmd_vel", "drone_controller/state"),
@@ -21,7 +21,7 @@ RECORDED = {
 
 
 def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(tmp_path, free_port):
-    """In a namespace, with frames of its own."""
+    """With a namespace and a frame prefix."""
     bag = tmp_path / "flight"
     with launch(
         "telemetry.launch.xml",
@@ -54,7 +54,7 @@ def test_a_drone_lands_by_its_camera_and_all_of_it_is_recorded(tmp_path, free_po
 
 
 def test_the_rover_controller_leads_the_emulated_rover(ros, free_port):
-    """Once the drone has taken off, on a circle that begins in the origin and has its middle to the left of it."""
+    """After the drone's take-off, on a circle from the origin with its centre on the left."""
     states = ros.subscribe(ControllerState, "drone_controller/state")
     told = ros.subscribe(Odometry, "rover/odom")
     with launch(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripted program that answers telemetry, with the emulated drone, and a launch file that puts it through ROS."""
+"""The scripted operator with the emulated drone, directly and through ROS by a launch file."""
 
 import pytest
 from composition import launch
@@ -11,7 +11,7 @@ from drone_bridge.telemetry.codec import DroneCommand
 
 
 class Drone:
-    """What the operator is told of its drone."""
+    """Telemetry for the operator."""
 
     full_speed, full_climb, full_turn = 2.0, 0.5, 1.0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The telemetry protocol, all roles: the document's examples, every refusal, and any document at all."""
+"""The telemetry protocol, all roles: the document's examples, refusals, and arbitrary documents."""
 
 import base64
 import copy
@@ -61,7 +61,7 @@ ROVER_MESSAGE = RoverTelemetry(Vector(1.5, 0.8, 0.15), Vector(0.3, 0.4, 0.0), "c
 
 
 def receive(connection, document, *sender):
-    """Hand over one document and return what it was."""
+    """Pass one document to a connection and return its event."""
     document = json.dumps(document) if isinstance(document, dict) else document
     connection.receive_data(document, *sender)
     try:
@@ -77,7 +77,7 @@ def refusal(document, *sender, connection=None):
 
 
 def image_problem(document, connection=None):
-    """Return why the image of a document could not be read, while the rest of it was."""
+    """Return why a document's image is unreadable, while the rest is accepted."""
     telemetry = receive(connection or ControllerConnection(), document)
     assert replace(telemetry, camera=DRONE_MESSAGE.camera) == DRONE_MESSAGE
     assert telemetry.camera == replace(DRONE_MESSAGE.camera, jpeg=None)
@@ -124,7 +124,7 @@ def test_what_is_sent_is_what_the_document_shows():
     assert json.loads(ControllerConnection().send(DroneCommand(0.5, 0.1, -0.2, 0.0))) == COMMAND
 
 
-# Fields that may be missing, and those that may not.
+# Optional and required fields.
 
 OPTIONAL = {
     "imu.linear_acceleration": replace(DRONE_MESSAGE, imu=replace(DRONE_MESSAGE.imu, linear_acceleration=None)),
@@ -195,13 +195,13 @@ def test_an_impossible_value_is_named(path, value):
 
 @pytest.mark.parametrize("field", COMMAND)
 def test_an_invalid_command_is_refused(field):
-    for value in NO_NUMBERS[:-2]:  # the last ones are beyond any range, which means its end
+    for value in NO_NUMBERS[:-2]:  # the last ones are beyond any range, and are clamped
         assert refusal(changed(COMMAND, field, value), connection=DroneConnection()).startswith(f"{field} is ")
 
 
 @pytest.mark.parametrize(("field", "most"), [("thrust", 1.0), ("pitch", 0.5), ("roll", 0.5), ("yaw", 0.5)])
 def test_a_command_beyond_its_range_means_the_end_of_it(field, most):
-    """As of a controller that saturates."""
+    """From a controller that saturates."""
     for beyond in (1.01, 7, 1e300, 10**30):
         for sign in (1, -1):
             command = receive(DroneConnection(), changed(COMMAND, field, sign * beyond))
@@ -267,7 +267,7 @@ def test_an_image_has_to_be_base64():
 
 
 def lines(length, end):
-    """Return what breaks a text into lines."""
+    """Return text that separates lines."""
     return lambda text: "".join(text[start : start + length] + end for start in range(0, len(text), length))
 
 
@@ -292,7 +292,7 @@ def test_an_image_that_is_no_jpeg_or_too_large_by_its_header_is_left_out():
 
 
 def test_the_size_of_an_image_is_checked_before_it_is_decoded():
-    # No base64 at all, and yet the error is about the size.
+    # Invalid base64, but the error is about the size.
     letters = MAX_IMAGE_BYTES // 3 * 4 * 17 // 16 + 17
     assert f"{letters} letters of base64" in image_problem(changed(DRONE, "camera.image", "?" * letters))
     large = JPEG + bytes(MAX_IMAGE_BYTES + 1 - len(JPEG))
@@ -348,7 +348,7 @@ def test_a_refused_document_changes_nothing():
     assert receive(connection, at(10.04)).timestamp == 10.04
 
 
-# Anything at all.
+# Arbitrary documents.
 
 
 json_values = st.recursive(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rover that carries the pad drives, by itself and when it is led."""
+"""Motion of the rover with the pad, by its patterns and when led."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the landing drone measures: the truth, with the noise that it says."""
+"""Measurements of the landing drone: the truth, with the specified noise."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""telemetry_server between a landing program and a drone of ROS, which the test is."""
+"""telemetry_server between a landing program and a ROS drone, which the test simulates."""
 
 import base64
 import json
@@ -31,12 +31,12 @@ def operator(closing):
 
 @pytest.fixture
 def serve(operator, start_child):
-    """serve(...) starts a server that sends to the operator, and returns it."""
+    """Return a function that starts a server for the operator."""
     return lambda **parameters: start_child("telemetry_server", make=Process.node, port=operator.port, **parameters)
 
 
 class Drone:
-    """A drone of ROS with what any has: an Imu and odometry, 25 times per second until `stop`."""
+    """ROS drone with the minimum of topics: an Imu and odometry, 25 times per second until `stop`."""
 
     def __init__(self, ros, **others):
         node = ros.node
@@ -52,7 +52,7 @@ class Drone:
         stamp = self._clock.now().to_msg()
         imu, odometry = Imu(), Odometry()
         imu.header.stamp = odometry.header.stamp = stamp
-        imu.orientation.z = imu.orientation.w = math.sqrt(0.5)  # a quarter to the left
+        imu.orientation.z = imu.orientation.w = math.sqrt(0.5)  # a quarter turn to the left
         imu.angular_velocity.z, imu.linear_acceleration.z = 0.25, 9.81
         odometry.pose.pose.position.z = 1.5
         odometry.twist.twist.linear.x = 0.5
@@ -73,7 +73,7 @@ def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     data = jpeg(320, 240)
     publisher = ros.node.create_publisher(CompressedImage, "camera/image_raw/compressed", 1)
     drone = Drone(ros, image=(publisher, CompressedImage(format="jpeg", data=data)))
-    document = operator.wait(lambda document: document["altimeter"]["altitude"])  # once there is odometry as well
+    document = operator.wait(lambda document: document["altimeter"]["altitude"])  # once there is odometry, too
     assert document["imu"]["orientation"] == pytest.approx({"roll": 0.0, "pitch": 0.0, "yaw": math.pi / 2})
     assert document["imu"]["angular_velocity"]["z"] == 0.25
     assert document["imu"]["linear_acceleration"]["z"] == 9.81

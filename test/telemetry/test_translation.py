@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telemetry in ROS terms: what signs and frames mean physically, and what of the wire goes where."""
+"""Telemetry as ROS messages: physical meaning of signs and frames, and the topic of each value."""
 
 import math
 from dataclasses import replace
@@ -65,7 +65,7 @@ def messages(signs=None, is_levelled=True):
 
 
 def imu(signs=None, **orientation):
-    """Return the message for a drone of this attitude, level otherwise."""
+    """Return the message for a drone with this attitude, otherwise level."""
     level = Orientation(0.0, 0.0, 0.0)._replace(**orientation)
     return messages(signs).imu(replace(TELEMETRY, imu=replace(TELEMETRY.imu, orientation=level)), STAMP)
 
@@ -101,7 +101,7 @@ def test_an_acceleration_that_is_not_on_the_wire_is_marked():
     assert made.imu(TELEMETRY, STAMP).linear_acceleration_covariance[0] > 0.0
 
 
-# Where things are.
+# Positions.
 
 
 def test_the_camera_looks_down_and_forward_is_up_in_the_picture():
@@ -134,7 +134,7 @@ def test_a_pad_that_went_out_of_sight_is_nowhere():
 
 @pytest.mark.parametrize("signs", [Signs(), REVERSED])
 def test_tf_levels_what_the_attitude_tilts(signs):
-    """Through base_stabilized the world's up is up, and what is ahead stays ahead, however the drone tilts."""
+    """Through base_stabilized, up and ahead stay the same at any tilt of the drone."""
     made = messages(signs)
     level, ground, pad = made.transforms(TELEMETRY, STAMP).transforms
     assert (level.header.frame_id, level.child_frame_id) == ("d1/base_link", "d1/base_stabilized")
@@ -214,7 +214,7 @@ def test_a_drone_that_looks_north_and_goes_ahead_goes_north(is_levelled):
 
 NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
 VECTORS = st.builds(Vector, NUMBERS, NUMBERS, NUMBERS)
-SLOW = "camera/image_raw"  # which decodes a picture
+SLOW = "camera/image_raw"  # requires decoding
 MESSAGES = [row.to_ros for row in TOPICS if row.of is DroneTelemetry and row.to_ros and row.name != SLOW]
 
 
@@ -286,7 +286,7 @@ def test_an_undecodable_image_is_a_value_error(data):
 
 def test_an_image_that_is_cut_short_is_not_filled_up():
     thumbnail = encoded(8, 8)
-    segment = b"Exif\0\0" + thumbnail  # which comes with an end of its own
+    segment = b"Exif\0\0" + thumbnail  # with its own end marker
     picture = encoded(32, 24)
     picture = picture[:2] + b"\xff\xe1" + (len(segment) + 2).to_bytes(2, "big") + segment + picture[2:]
     assert JpegDecoder("optical").image(picture + b"\0\0", STAMP).width == 32

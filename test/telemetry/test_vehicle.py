@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulated drone as whoever commands it meets it: commands in, telemetry documents out."""
+"""The emulated drone from its commander's view: commands in, telemetry documents out."""
 
 import csv
 import math

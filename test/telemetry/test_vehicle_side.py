@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drone's side of the telemetry protocol, without wire or clock, and messages of ROS as what goes out there."""
+"""The drone's side of the telemetry protocol without wire or clock, and ROS messages as its telemetry."""
 
 import json
 import math
@@ -53,7 +53,7 @@ def test_telemetry_at_its_rate_is_all_forwarded(jitters_s):
 
 
 def through_ros(document, signs=REP_103):
-    """Return telemetry, and what comes back of its messages: the Imu, the velocity and the pad."""
+    """Return telemetry, and the messages that result from it: the Imu, the velocity and the pad."""
     telemetry = read(document)
     messages = Translation(NAMES, signs, 60.0, is_levelled=True)
     imu = messages.wire_imu(messages.imu(telemetry, STAMP))
@@ -73,7 +73,7 @@ def test_an_imu_that_does_not_know_its_attitude_or_rates_is_no_imu():
 
 
 def test_a_body_that_rises_with_its_nose_up_goes_forward_and_up():
-    """Along its own x axis, which points 30 degrees up, that is, at a negative pitch."""
+    """Along its own x axis, which points up by 30 degrees, at a negative pitch."""
     document = {**DRONE, "imu": {**DRONE["imu"], "orientation": {"roll": 0.0, "pitch": -math.pi / 6, "yaw": 1.0}}}
     _, imu, _ = through_ros(document)
     velocity = TRANSLATION.levelled(Vector3(x=2.0), False, imu)
@@ -86,7 +86,7 @@ def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
     assert back == rover
     message = Odometry()
     message.twist.twist.linear.x = 1.0
-    message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)  # a quarter to the left
+    message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)  # a quarter turn to the left
     assert TRANSLATION.wire_rover(message, "?").velocity == pytest.approx((0.0, 1.0, 0.0))
 
 
@@ -104,7 +104,7 @@ def test_the_climb_is_the_altimeter_s_own_and_a_drone_that_flies_has_not_landed(
     messages["vertical_velocity"].twist.twist.linear.z = -0.25
     messages["flying"].data = True
     assert (made().altimeter.vertical_velocity, made().landed) == (-0.25, False)
-    messages["landed"] = Bool(data=True)  # which outranks it
+    messages["landed"] = Bool(data=True)  # which has precedence
     assert made().landed
 
 

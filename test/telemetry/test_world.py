@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens when the drone touches the rover or the ground, and what makes it a good landing."""
+"""Contact of the drone with the rover or the ground, and the criteria of a good landing."""
 
 import math
 from dataclasses import replace
@@ -28,7 +28,7 @@ GOOD = Touchdown(time=1.0, on_rover=True, position_error=0.1, vertical_speed=0.5
 
 
 def make_world(position, *, velocity=(0, 0, 0), rover_velocity=(0, 0), phase=Phase.FLYING):
-    """The rover starts in the origin and goes on with its velocity for a second."""
+    """The rover starts at the origin and keeps its velocity for a second."""
     rover = Rover(Pattern.FOLLOW)
     rover.lead((0.0, 0.0), rover_velocity)
     drone = Drone(position)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quadrotor that follows velocities, and has nothing of the package: no model of its, no controller, no axes."""
+"""Quadrotor that follows velocities, independent of the package's models, controllers and axes."""
 
 import math
 import random
@@ -10,7 +10,7 @@ STEP_S = 0.002
 
 
 class Quadrotor:
-    """A cascade of a velocity controller, tilt and thrust that lag, and drag. ENU; its seed decides what it is like."""
+    """Cascade of a velocity controller, lagging tilt and thrust, and drag. ENU. The seed determines its properties."""
 
     def __init__(self, seed):
         chance = random.Random(seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What testbed_bridge answers to a testbed, and when: the session alone, in no time."""
+"""AutopilotSession of testbed_bridge in isolation, with a fake clock."""
 
 import math
 import struct
@@ -42,7 +42,7 @@ def motion(thrust):
 
 
 class Flight:
-    """Answers a command, which is a number, by that thrust; writes down what it is called for."""
+    """Replies to a command, which is a number, with that thrust; records its calls."""
 
     neutral = NEUTRAL
 
@@ -58,7 +58,7 @@ class Flight:
 
 
 class Commands:
-    """Stands in for an Arbiter: the newest command is what is sent, unless the vehicle is held."""
+    """Stand-in for an Arbiter: it sends the newest command, unless the vehicle is held."""
 
     def __init__(self):
         self.newest, self.is_held, self.forgotten = None, False, 0
@@ -76,7 +76,7 @@ class Commands:
 
 
 class Talk(SessionTalk):
-    """A bridge's session, its commands, and the testbeds that talk to it."""
+    """Session of a bridge, with its commands and testbeds."""
 
     def __init__(self, *, layout=SHORT, speaks=None, is_lockstep=False, problem=""):
         self.parameters = {"command_timeout": 0.5, "silence_timeout": 5.0, "silence_warning": 3.0}
@@ -109,7 +109,7 @@ class Talk(SessionTalk):
         return self.session.connected(peer, self.now_s)
 
     def say(self, data, peer="a"):
-        """Have bytes read as a link reads them: into the memory that is handed out."""
+        """Read bytes like a link: into the provided memory."""
         actions, rest = [], memoryview(data)
         while rest:
             size = 0
@@ -132,12 +132,12 @@ class Talk(SessionTalk):
         return self.say(self.frame(**fields))
 
     def command(self, value, stamp=None):
-        """Have a command arrive, and the session told of it."""
+        """Let a command arrive, and notify the session."""
         self.commands.newest = arrival = Arrival(value, self.now_s, stamp=stamp)
         return self.take(self.session.commanded(arrival, self.now_s))
 
     def take(self, actions):
-        """Have the testbeds read what is sent to them."""
+        """Let the testbeds read their data."""
         for action in actions:
             if isinstance(action, Send):
                 self.beds[action.to].receive_data(action.data)
@@ -146,7 +146,7 @@ class Talk(SessionTalk):
 
 
 def talking(**options):
-    """A talk with a testbed that has announced its constants."""
+    """Talk with a testbed that has announced its constants."""
     talk = Talk(**options)
     talk.connect()
     actions = talk.say(talk.beds["a"].send(CONSTANTS))
@@ -155,12 +155,12 @@ def talking(**options):
 
 
 def answers(actions):
-    """The thrusts that are answered."""
+    """Thrusts of the replies."""
     return [struct.unpack(">4f", action.data)[3] for action in actions if isinstance(action, Send)]
 
 
 def kinds(actions):
-    """What is done in which order, but for what is counted and measured."""
+    """Order of actions, without counters and measurements."""
     events = [action for action in actions if isinstance(action, Send | Publish | Close)]
     return [type(action.message if isinstance(action, Publish) else action).__name__ for action in events]
 
@@ -241,7 +241,7 @@ def test_time_0_is_a_new_simulation_and_commands_for_the_one_before_are_discarde
     assert talk.session.peer == "a"
 
 
-# The layout, which the first frame tells.
+# The layout, detected from the first frame.
 
 
 def test_a_pose_is_found_by_silence_or_at_once_and_reported_before_the_frame():
@@ -428,7 +428,7 @@ def test_what_no_testbed_says_leaves_the_neutral_answer_and_ends_the_conversatio
     talk.command(9.0)
     talk.show()
     data = bytearray(talk.frame())
-    data[-4:] = b"\x7f\xc0\0\0"  # not a time
+    data[-4:] = b"\x7f\xc0\0\0"  # an invalid time
     actions = talk.say(bytes(data))
     assert kinds(actions) == ["Send", "Ended", "Close"]
     assert answers(actions) == [NEUTRAL.thrust]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testbed_bridge as a process, between real sockets and real DDS."""
+"""testbed_bridge as a process, with real sockets and real DDS."""
 
 import math
 
@@ -24,7 +24,7 @@ def peer(closing):
     return closing(TestbedPeer())
 
 
-# What comes from the wire.
+# From the wire.
 
 
 def test_a_frame_becomes_topics(ros, peer):
@@ -75,7 +75,7 @@ def test_a_frame_becomes_topics(ros, peer):
 
 
 def exchange_until_subscribed(peer, *inboxes, **fields):
-    """Exchange frames until something has come into each inbox, which says that discovery is over."""
+    """Exchange frames until each inbox has a message, so that discovery is complete."""
     wait_until(lambda: peer.exchange(**fields) and all(map(len, inboxes)), "messages on every topic")
 
 
@@ -89,11 +89,11 @@ def test_the_qos_of_one_topic_can_be_overridden_and_of_no_other(ros, peer):
         assert reliability("right/image_raw") == [ReliabilityPolicy.RELIABLE]
 
 
-# What goes to the wire.
+# To the wire.
 
 
 def test_a_slow_reliable_subscriber_does_not_hold_up_the_testbed(ros, peer):
-    # A subscriber whose node nobody spins: its history is full after one image, and it never reads it.
+    # A subscriber that is not spun: its history is full after one image, and never read.
     reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
     ros.idle_node().create_subscription(Image, "left/image_raw", lambda _: None, reliable)
     fresh = ros.subscribe(Image, "left/image_raw", reliable)
@@ -116,12 +116,12 @@ def test_commands_that_reach_no_vehicle_are_counted_and_warned_of(ros, peer):
 
     with bridge(peer, silence_warning=2.0, autostart=True) as node:
         peer.open().exchange()
-        node.wait_for_line("attitude_layout")  # until its first frame it is silent as well
+        node.wait_for_line("attitude_layout")  # it is silent until its first frame
         wait_until(commands.get_subscription_count, "the bridge")
         line = r"Commands on cmd_vel reach no vehicle: 127\.0\.0\.1:\d+ has been silent for \d+ s\."
         wait_until(lambda: commands.publish(Twist()) or node.count_lines(line), "the warning", period_s=0.05)
         reports.wait(is_counted)
-        assert node.count_lines(line) == 1  # however often they come
+        assert node.count_lines(line) == 1  # for any number of commands
         peer.close()
     with bridge(peer) as node:
         wait_until(commands.get_subscription_count, "the bridge")

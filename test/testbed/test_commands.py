@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What testbed_server commands the vehicle, and how a tilted one is levelled out: without ROS, link or session."""
+"""Commands of testbed_server for the vehicle, and levelling of a tilted one: without ROS, link or session."""
 
 import math
 
@@ -26,7 +26,7 @@ NOW = Time(sec=7)
 
 
 class Node(PlainNode):
-    """Has a ticker, which the test calls, and a clock."""
+    """Has a ticker, called by the test, and a clock."""
 
     def make_ticker(self, name, period_s, call):
         self.tick = call
@@ -36,7 +36,7 @@ class Node(PlainNode):
 
 
 class Vehicle:
-    """A vehicle in ROS, what it is commanded, and the time."""
+    """ROS vehicle with its commands, and the time."""
 
     def __init__(self, monkeypatch, *, is_known=True, **parameters):
         values = {"sync": "latest", "stamp_source": "ros", "command_output": "auto", **parameters}
@@ -60,7 +60,7 @@ class Vehicle:
             assert self.drone.next_frame(0.0, 1.0)[0]
 
     def told(self):
-        """What it was commanded since the last time, as topics and messages."""
+        """Commands since the last call, as topics and messages."""
         told = list(self.node.published)
         self.node.published.clear()
         return told
@@ -152,7 +152,7 @@ def test_nothing_is_commanded_before_the_drone_is_known(make):
 
 @pytest.mark.parametrize(("sync", "stamp_s"), [("lockstep", 5), ("latest", 6)])
 def test_where_stamps_are_simulated_time_the_neutral_command_has_one_of_a_frame(make, sync, stamp_s):
-    """In lockstep it is the command to the frame that was sent last."""
+    """In lockstep it is the command to the last frame."""
     vehicle = make(sync=sync, stamp_source="wire")
     vehicle.publisher.publish_neutral(RATES)
     assert vehicle.told() == []
@@ -167,4 +167,4 @@ def test_a_vehicle_that_gets_velocities_only_is_not_levelled_out(make):
     vehicle = make(command_output="cmd_vel")
     assert vehicle.publisher.topics == "/cmd_vel"
     assert vehicle.publisher.choice.chosen == VELOCITY
-    assert not hasattr(vehicle.node, "tick")  # nothing is levelled out
+    assert not hasattr(vehicle.node, "tick")  # there is no levelling

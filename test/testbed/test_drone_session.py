@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What testbed_server says to an autopilot, and which answers it follows: the session alone, in no time."""
+"""DroneSession of testbed_server in isolation, with a fake clock."""
 
 import math
 from array import array
@@ -50,13 +50,13 @@ NEUTRAL = Neutral(RATES)
 
 
 class Talk(SessionTalk):
-    """A server's session, its parameters, its drone and its autopilots."""
+    """Session of a server, with its parameters, drone and autopilots."""
 
     def __init__(self, *, is_lockstep=False, topics=TOPICS, layout=AttitudeLayout.PITCH_YAW, allowed=(RATES, VELOCITY)):
         self.parameters = {"command_timeout": 0.5, "source_timeout": 1.0, "silence_warning": 3.0}
         self.refusal = ""
-        self.unsent = []  # what the link has not got rid of
-        self.reads = True  # does the autopilot
+        self.unsent = []  # unsent data of the link
+        self.reads = True  # whether the autopilot reads
         is_mono = "right" not in topics
         self.drone = FramedDrone(
             FrameSynchronizer(16, keeps_order=is_lockstep, is_mono=is_mono),
@@ -89,7 +89,7 @@ class Talk(SessionTalk):
         return self.take(self.session.connected(peer, self.now_s))
 
     def show(self, marker=1, *, attitude=ATTITUDE, has_attitude=True):
-        """Have the drone send an image pair and an attitude."""
+        """Let the drone send an image pair and an attitude."""
         self.stamp_s += 0.5
         stamp_ns, actions = round(self.stamp_s * 1e9), []
         if self.has_cameras:
@@ -110,7 +110,7 @@ class Talk(SessionTalk):
         return self.take(self.session.receive(data, peer, self.now_s))
 
     def take(self, actions):
-        """Have the autopilots read what is sent to them."""
+        """Let the autopilots read their data."""
         for action in actions:
             if isinstance(action, Send) and self.reads:
                 self.autopilots[action.to].receive_data(action.data)
@@ -119,12 +119,12 @@ class Talk(SessionTalk):
         return list(actions)
 
     def read(self):
-        """Have the autopilot read what waits for it, and all that comes."""
+        """Let the autopilot read its pending data, and everything that follows."""
         unsent, self.unsent, self.reads = self.unsent, [], True
         self.take(unsent)
 
     def frames(self, peer="a"):
-        """What an autopilot has got since it looked last."""
+        """Frames that an autopilot has received since the last call."""
         events = []
         while (event := self.autopilots[peer].next_event()) is not NEED_DATA:
             events.append(event)
@@ -132,7 +132,7 @@ class Talk(SessionTalk):
 
 
 def talking(**options):
-    """A talk with an autopilot that has answered a frame."""
+    """Talk with an autopilot that has answered a frame."""
     talk = Talk(**options)
     talk.drone.learn(CONSTANTS)
     talk.connect()
@@ -141,7 +141,7 @@ def talking(**options):
     return talk
 
 
-commands = published  # nothing else is
+commands = published  # there are no other publications
 
 
 def closed(actions):
@@ -197,7 +197,7 @@ def test_a_drone_without_cameras_shows_black_with_each_attitude():
 
 
 def test_a_frame_that_came_before_the_autopilot_is_sent_to_it_while_it_is_new():
-    """A drone in lockstep sends no other before it has its command."""
+    """A drone in lockstep sends no other frame before it has its command."""
     talk = Talk(is_lockstep=True)
     talk.drone.learn(CONSTANTS)
     talk.session.lost(talk.now_s)
@@ -214,7 +214,7 @@ def test_a_frame_that_came_before_the_autopilot_is_sent_to_it_while_it_is_new():
     assert talk.frames("b") == []
 
 
-# Frames and answers in turns.
+# Frames and replies in turns.
 
 
 def test_an_answer_is_followed_and_the_next_frame_waits_for_it():
@@ -401,7 +401,7 @@ def test_in_lockstep_the_time_runs_from_each_frame_and_the_neutral_command_is_it
     talk.show()
     assert commands(talk.run(0.49)) == []
     assert commands(talk.run(0.02)) == [NEUTRAL]
-    talk.parameters["command_timeout"] = 60.0  # by which the answer is in time
+    talk.parameters["command_timeout"] = 60.0  # so that the reply is in time
     actions = talk.answer()
     assert commands(actions) == []
     assert len(notes(actions, LATE_ANSWERS)) == 1
@@ -425,7 +425,7 @@ def test_an_autopilot_that_leaves_is_no_lost_connection():
 def test_one_that_answers_and_leaves_is_followed_first_and_gets_no_frame_any_more():
     talk = talking()
     talk.show()
-    talk.session._clients["a"].handler.receive_data(ANSWER)  # both in one
+    talk.session._clients["a"].handler.receive_data(ANSWER)  # both together
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
     assert [type(command) for command in commands(actions)] == [RatesAnswer, Neutral]
     assert not any(isinstance(action, Send) for action in actions)
@@ -488,7 +488,7 @@ def test_new_properties_are_announced_on_a_new_connection_and_the_same_ones_are_
     assert talk.session.step(talk.now_s) == []
     talk.show()
     assert [frame.time for frame in talk.frames()[-1:]] == [0.0]
-    talk.drone.learn(OTHER)  # while an answer is due
+    talk.drone.learn(OTHER)  # while a reply is due
     actions = talk.session.step(talk.now_s)
     (sentence,) = notes(actions, LOST)
     assert "properties" in sentence
@@ -561,7 +561,7 @@ def test_one_that_has_never_said_anything_loses_its_place_soon():
     assert closed(talk.connect("b")) == ["a"]
 
 
-# The topic of the commands.
+# Command topic.
 
 
 def test_the_topic_changes_between_frames_and_the_one_that_is_left_gets_the_neutral_command():
@@ -594,7 +594,7 @@ def test_a_vehicle_that_follows_velocities_gets_the_models_and_the_autopilot_the
     assert [frame.pitch for frame in frames] == pytest.approx([10.0, 20.0, 30.0, 40.0])
     assert [velocity.ahead for velocity in velocities] == sorted(velocity.ahead for velocity in velocities)
     assert velocities[-1].ahead > 1.0
-    # Told to stop, it begins level and at rest.
+    # After a stop, it starts level and at rest.
     assert commands(talk.run(0.6)) == [Neutral(VELOCITY)]
     talk.show()
     assert talk.frames()[0].pitch == 0.0
@@ -649,7 +649,7 @@ def test_what_was_commanded_before_a_long_stall_ends_at_once_and_nobody_is_blame
     assert commands(actions) == [NEUTRAL]
     (sentence,) = notes(actions, NEUTRAL_COMMANDS)
     assert "stalled" in sentence
-    assert notes(talk.run(0.9), LOST) == []  # it gets its source_timeout anew
+    assert notes(talk.run(0.9), LOST) == []  # its source_timeout starts again
     assert len(notes(talk.run(0.2), LOST)) == 1
 
 

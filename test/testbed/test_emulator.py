@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The emulator as its users meet it: a process, its output, its exit code and what it says on the wire."""
+"""The emulator as a process: its output, its exit code and its data on the wire."""
 
 import csv
 import math
@@ -18,7 +18,7 @@ HOVER = MotionParameters(0, 0, 0, 9.81)
 
 @pytest.mark.parametrize("has_default_sockets", [False, True])
 def test_an_answer_in_pieces_is_acknowledged_at_once_unless_sockets_are_as_by_default(has_default_sockets):
-    # Else the pieces of a Java autopilot's answer, with Nagle's algorithm on, cost 40 ms per step.
+    # Otherwise the pieces of a Java autopilot's reply, with Nagle's algorithm, cost 40 ms per step.
     options = stream_options(parse(["--default-sockets"] * has_default_sockets))
     assert options.acknowledges_at_once is not has_default_sockets
     assert options.waits_for_acknowledgements is has_default_sockets
@@ -36,7 +36,7 @@ def emulate(start_child):
 
 
 def fly(autopilot, motion=HOVER, frames=math.inf):
-    """Answer frames, all of them or so many; return what came."""
+    """Answer frames, all or a number of them; return the received data."""
     events = []
     while len(events) < frames:
         events.append(autopilot.receive())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How testbed_bridge makes answers of commands: of velocities, of rates and thrust, and of none."""
+"""Conversion of commands to replies by testbed_bridge: velocities, rates and thrust, and no command."""
 
 import math
 from dataclasses import astuple, replace
@@ -21,7 +21,7 @@ LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]
 
 
 def fly(layout, *commands):
-    """Return the answers to the frames of a simulated drone, by how many frames each command is for."""
+    """Return the replies to the frames of a simulated drone, with the number of frames for each command."""
     flight = measuring.fly(layout, [(count * STEP_S, command) for count, command in commands])
     return [moment.answer for moment in flight]
 
@@ -37,7 +37,7 @@ def test_a_drone_that_nobody_commands_stays_where_it_is(layout):
 
 
 def moved(first, index, **changes):
-    """Return the frames of a drone at rest, of which one differs."""
+    """Return the frames of a drone at rest, one of which differs."""
     frames = [replace(first, time=number * STEP_S) for number in range(10)]
     frames[index] = replace(frames[index], **changes)
     return frames
@@ -64,7 +64,7 @@ def test_a_drone_that_moves_by_itself_is_righted(layout, changes, index):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_drone_that_was_turned_by_rates_is_not_turned_back_when_they_end(layout):
-    """Nor does it take longer to come to rest where the frames are few."""
+    """It does not take longer to come to rest at a low frame rate."""
     answers = fly(layout, (5, None), (20, Command(BodyRates(0.0, 0.0, 0.5), 9.81)), (5, None))
     assert abs(answers[24].yaw_rate) == pytest.approx(np.degrees(0.5))
     assert np.abs(numbers(answers[25:])[:, :3]).max() < 0.05
@@ -94,7 +94,7 @@ def test_a_drone_that_cannot_fly_velocities_gets_neutral_answers():
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_drone_whose_time_stands_still_is_levelled(layout):
-    """Its body goes on to turn by what is answered."""
+    """The body continues to rotate by the replies."""
     flight, state, still, tilts = make_flight(), DroneState.at_start(), np.zeros(3), []
     for _ in range(600):
         frame = frame_of(layout, state)
@@ -117,7 +117,7 @@ def test_time_in_milliseconds_is_not_flown_by_until_the_unit_is_set():
 
 
 def flown_by(lie, seconds=14.0, wind=(0.0, 0.0, 0.0), gusts=0.0, drag=0.2):
-    """Fly 1 m/s and stop, in the pose layout; return the fastest speed, m/s, and all doubts."""
+    """Fly 1 m/s and stop, in the pose layout; return the maximum speed, m/s, and all doubts."""
     flight, state, air = make_flight(replace(CONSTANTS, drag=drag)), DroneState.at_start(), Wind(wind, gusts, seed=3)
     fastest, doubts = 0.0, set()
     for number in range(round(seconds / STEP_S)):

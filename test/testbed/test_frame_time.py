@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The time of a testbed's frames: repeats of a float32 are told apart, and nothing is invented for a standstill."""
+"""Time of a testbed's frames: repeats of a float32 are distinguished, and frozen time stays frozen."""
 
 import numpy as np
 import pytest
@@ -10,13 +10,13 @@ PERIOD_S = 1 / 60
 
 
 def seen(times, **options):
-    """Return the clock of a flight, and the times that it made of the wire's."""
+    """Return the clock of a flight, and its times for the wire's times."""
     clock = FrameTime(**options)
     return clock, [clock.see(float(time)) for time in times]
 
 
 def wire(first_s, frames):
-    """Return the times of frames, as a float32 has them."""
+    """Return the times of frames, rounded to a float32."""
     return [float(np.float32(first_s + number * PERIOD_S)) for number in range(frames)]
 
 

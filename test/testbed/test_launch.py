@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testbed.launch.xml, all of it: an emulated drone is flown to its target, recorded, and left hovering."""
+"""testbed.launch.xml as a whole: an emulated drone flies to its target, is recorded, and hovers."""
 
 import csv
 import os
@@ -18,7 +18,7 @@ from drone_bridge.ros.time import seconds_of
 from drone_bridge.tools.launch.evaluate import evaluate
 
 TESTBED_LAUNCH = Path(get_package_share_directory("drone_bridge")) / "launch" / "testbed.launch.xml"
-FLIGHT_S = 60  # at most, on a busy machine
+FLIGHT_S = 60  # timeout for a busy machine
 FRAME_RATE = 60.0  # of the emulated testbed, per simulated second
 SMALL = {"testbed_image_width": 100, "testbed_image_height": 100}
 IMAGE_BYTES = 100 * 100 * 3
@@ -26,14 +26,14 @@ HOVER = {"pitch_rate": 0.0, "roll_rate": 0.0, "yaw_rate": 0.0, "thrust": 9.81}
 
 
 def last_motion(trajectory):
-    """The last command that the emulated drone has flown with."""
+    """Last command that the emulated drone has flown with."""
     with trajectory.open() as file:
         *_, last = csv.DictReader(file)
     return {name: float(last[name]) for name in HOVER}
 
 
 def bag_content(path):
-    """The messages of each topic, read with nothing but the bag itself."""
+    """Messages of each topic, read with only the bag."""
     content = {}
     with AnyReader([path]) as reader:
         for connection, _, data in reader.messages():
@@ -49,7 +49,7 @@ RECORDED = ONCE | EACH_FRAME | ANSWERS
 
 
 def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, monkeypatch):
-    """In lockstep and simulated time, as fast as it goes, in a namespace, with frames of its own."""
+    """In lockstep and simulated time, at full speed, with a namespace and a frame prefix."""
     monkeypatch.setenv(
         "PYTHONHASHSEED", "1"
     )  # read at the start, and so these are all started as users do it, not forked
@@ -72,7 +72,7 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, mo
     ) as composition:
         reached = composition.wait_for_line(r"target reached at t=(\d+\.\d+) s", FLIGHT_S)
         composition.wait_for_line("holding: target in sight", FLIGHT_S)
-        # The drone is held there until the recorder has found every topic, and some frames more.
+        # The drone hovers there until the recorder has discovered all topics, and for some more frames.
         wait_until_recorded(bag, RECORDED, more_bytes=60 * 2 * IMAGE_BYTES)
         assert composition.stop(signal.SIGINT) == INTERRUPTED, composition.output
         assert composition.leftovers() == []
@@ -83,7 +83,7 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, mo
 
     content = bag_content(bag)
     assert content.keys() >= RECORDED
-    # Simulated time: the stamps are those of the flight, and commands repeat the stamps of the frames they answer.
+    # Simulated time: the stamps are those of the flight, and commands have the stamps of their frames.
     stamps = {
         topic: [seconds_of(message.header.stamp) for message in content[topic]]
         for topic in EACH_FRAME - {"/tf"} | ANSWERS
@@ -92,10 +92,10 @@ def test_the_target_is_reached_and_all_of_it_is_recorded(tmp_path, free_port, mo
         assert len(times) > 10, topic
         assert reached_s < times[-1] < reached_s + 10 * FLIGHT_S, topic
         assert times == sorted(times), topic
-    commands = set(stamps["/d1/cmd_rates"])  # of frames, some of which a recorder that is held up may miss
+    commands = set(stamps["/d1/cmd_rates"])  # of frames, some of which a delayed recorder may miss
     assert len(commands & set(stamps["/d1/imu/data"])) > 10
     assert all(abs(stamp * FRAME_RATE - round(stamp * FRAME_RATE)) < 0.01 for stamp in commands)
-    # Namespace and prefix go where they belong.
+    # Namespace and prefix are applied.
     frame_ids = {message.header.frame_id for topic in CAMERA_TOPICS for message in content[topic]}
     assert frame_ids == {"d1/left_camera_optical_frame", "d1/right_camera_optical_frame"}
     transforms = [transform for message in content["/tf"] + content["/tf_static"] for transform in message.transforms]
@@ -120,7 +120,7 @@ def test_one_of_both_listens(tmp_path, bridge, testbed):
 
 
 def test_rviz_gets_its_view_and_a_frame_to_stand_in(tmp_path, monkeypatch):
-    """rviz2 need not be there: a stand-in takes its place."""
+    """rviz2 is replaced by a stand-in."""
     prefix = make_rviz2(tmp_path / "prefix")
     program = prefix / "lib" / "rviz2" / "rviz2"
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"{prefix}:{os.environ['AMENT_PREFIX_PATH']}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which layout a testbed sends, decided from its first frame; and what is said when it is not the one expected."""
+"""Detection of a testbed's layout from its first frame, and hints if it is not the expected one."""
 
 import struct
 
@@ -35,7 +35,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 CAPTURE = CAPTURES / "testbed_to_autopilot.bin"
 FEEDS = [feed_by_copy, feed_by_buffer, feed_by_buffers]
 SIZES = {AttitudeLayout.PITCH_YAW: 12, AttitudeLayout.PITCH_ROLL: 12, AttitudeLayout.POSE: 28}
-#: What a decision may say of each layout: nothing in a frame tells a yaw from a roll, and the documented one is taken.
+#: Possible results for each layout: a frame can't distinguish yaw from roll, and the documented layout is assumed.
 DECIDED = {layout: AttitudeLayout.POSE if size == 28 else AttitudeLayout.PITCH_YAW for layout, size in SIZES.items()}
 
 
@@ -56,7 +56,7 @@ def floats(low, high):
 
 @st.composite
 def first_floats(draw, layout, unit):
-    """Any attitude, anywhere, at any time."""
+    """Any attitude, position and time."""
     half_turn = struct.unpack(">f", struct.pack(">f", unit.half_turn))[0]
     ranges = {"pitch": half_turn, "roll": half_turn, "yaw": half_turn, "heading": half_turn}
     named = {}
@@ -87,7 +87,7 @@ def test_a_testbed_that_waits_is_never_taken_for_another(layout, unit, data, fee
     assert (frame.time, frame.pitch) == (named["time"], named["pitch"])
     assert (frame.position is not None) == (layout is AttitudeLayout.POSE)
     assert connection.next_event() is NEED_DATA
-    # The next frames come as before.
+    # The next frames arrive as before.
     following = {**named, "time": 2.0**20}
     feed(connection, frame_bytes(layout, images=images, **following))
     assert connection.next_event().time == following["time"]
@@ -95,7 +95,7 @@ def test_a_testbed_that_waits_is_never_taken_for_another(layout, unit, data, fee
 
 @given(chunks=st.lists(st.integers(1, 20000), max_size=8))
 def test_the_captured_testbed_is_never_taken_for_another(chunks):
-    """All three frames at once, too, as no testbed sends them: then the values decide."""
+    """Also with all three frames together, as no testbed sends them: then the values decide."""
     data = CAPTURE.read_bytes()
     connection = AutopilotConnection(layout=None)
     for size in [*chunks, len(data)]:

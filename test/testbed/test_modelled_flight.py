@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What velocities come of an autopilot's rates and thrust, and what it is told of a vehicle that follows them."""
+"""Velocities from an autopilot's rates and thrust, and the state that it receives of a vehicle that follows them."""
 
 import contextlib
 import io
@@ -26,7 +26,7 @@ CALM = np.zeros(3)
 
 
 class Vehicle:
-    """Follows velocities after a lag, as far as it can, and never tilts. Its heading, rad, is to the right."""
+    """Vehicle that follows velocities with a lag, within limits, without tilt. Its heading, rad, is to the right."""
 
     def __init__(self, lag_s=0.0, *, goes_sideways=True, stands=False, heading=0.0):
         self.position, self.velocity, self.heading = np.zeros(3), np.zeros(3), heading
@@ -47,7 +47,7 @@ class Vehicle:
 
 
 class Flown:
-    """A flight, and the vehicle that follows it."""
+    """Flight with the vehicle that follows it."""
 
     def __init__(self, vehicle=None, limits=LIMITS, unit=AngleUnit.DEGREES, *, has_position=True):
         self.vehicle = vehicle or Vehicle()
@@ -63,14 +63,14 @@ class Flown:
         return self.flight.observe(SensorFrame(b"", b"", self.time_s, 0.0, 0.0, heading, position))
 
     def answer(self, answer, step_s=STEP_S):
-        """Answer once, have the vehicle follow, and return what it was commanded and what is told next."""
+        """Reply once, let the vehicle follow, and return its command and the next state."""
         velocity = self.flight.follow(answer)
         self.vehicle.follow(velocity, step_s)
         self.time_s += step_s
         return velocity, self.told()
 
     def answers(self, answer, seconds):
-        """Answer for some time; return the last of both."""
+        """Reply for some time; return the last of both."""
         for _ in range(round(seconds / STEP_S)):
             last = self.answer(answer)
         return last
@@ -84,7 +84,7 @@ def begun(*arguments, **options):
 
 @pytest.mark.parametrize("unit", list(AngleUnit))
 def test_a_vehicle_that_follows_is_the_testbed_s_drone(unit):
-    """Rolling, pitching, turning and climbing at once, against the physics of the emulator."""
+    """Rolling, pitching, turning and climbing simultaneously, against the physics of the emulator."""
     flown = begun(unit=unit)
     state = DroneState.at_start()
     scale = 180 / unit.half_turn
@@ -156,7 +156,7 @@ PLAN = parse_plan("4s forward 0.5, 2s, 2s turn 0.5, 3s")
 
 
 class Autopilot(Pilot):
-    """The scripted autopilot, given frame after frame without a connection."""
+    """The scripted autopilot, fed with frames without a connection."""
 
     def __init__(self):
         self._answers = []
@@ -178,7 +178,7 @@ class Autopilot(Pilot):
 
 
 def fly(flown):
-    """Have the scripted autopilot fly its plan; return how far it was ahead at most."""
+    """Let the scripted autopilot fly its plan; return its maximum distance ahead."""
     with contextlib.redirect_stdout(io.StringIO()):
         pilot = Autopilot()
         frame = flown.told()
@@ -198,19 +198,19 @@ def fly(flown):
     ],
 )
 def test_an_autopilot_that_is_tuned_for_testbeds_steers_a_vehicle_that_lags(vehicle, layout):
-    """The autopilot is the scripted one, which estimates by the announced model, as many do."""
+    """The scripted autopilot estimates by the announced model, like many others."""
     flown = Flown(Vehicle(**vehicle), has_position=layout != "without")
     farthest = fly(flown)
     x, y, z = flown.vehicle.position
     assert (x, y, -z) == pytest.approx((0, 0, 2.0), abs=0.12)
-    assert farthest < 2.6  # it does not swing
+    assert farthest < 2.6  # it does not oscillate
     assert -flown.vehicle.heading == pytest.approx(1.0, abs=0.05)
 
 
 @pytest.mark.parametrize("layout", AttitudeLayout)
 @pytest.mark.parametrize("rate_hz", [5, 8, 10, 20, 60])
 def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
-    """2 m ahead, and on the spot to the left, whatever the layout says about it: nothing is left to its own drift."""
+    """2 m ahead, and a turn to the left on the spot, in any layout: the vehicle does not drift."""
     for seed in range(3):
         quadrotor = Quadrotor(seed)
         yaw = quadrotor.yaw
@@ -229,7 +229,7 @@ def test_a_quadrotor_that_is_located_flies_the_plan(layout, rate_hz):
                     position=frame.position if layout == "pose" else None,
                 )
                 ahead, right, up, turn = flight.follow(pilot.answer(carried))
-                quadrotor.fly(0.02)  # the answer takes its time
+                quadrotor.fly(0.02)  # delay of the reply
                 quadrotor.command = (ahead, -right, up, -turn)
                 quadrotor.fly(1 / rate_hz - 0.02)
         expected = (2 * math.cos(yaw), 2 * math.sin(yaw), 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scripted autopilot flies its plan, in every layout, and the testbed's own record says so."""
+"""The scripted autopilot flies its plan in each layout, by the testbed's own record."""
 
 import pytest
 from composition import launch
@@ -9,7 +9,7 @@ from testbed_trajectory import rows_of
 
 def test_the_launch_file_puts_a_flight_through_ros(domain, tmp_path):
     trajectory, patient = tmp_path / "flight.csv", tmp_path / "patient.yaml"
-    patient.write_text("/**/testbed_server: {ros__parameters: {source_timeout: 600.0}}")  # on a busy machine
+    patient.write_text("/**/testbed_server: {ros__parameters: {source_timeout: 600.0}}")  # for a busy machine
     given = {
         "relay": True,
         "emulate": True,

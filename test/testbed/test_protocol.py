@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed protocol, both roles: recorded bytes, documented bytes, the end, and what must not be sent."""
+"""The testbed protocol, both roles: recorded bytes, documented bytes, the end, and refused messages."""
 
 import struct
 from dataclasses import astuple, replace
@@ -43,7 +43,7 @@ TESTBED_TO_AUTOPILOT = (CAPTURES / "testbed_to_autopilot.bin").read_bytes()
 AUTOPILOT_TO_TESTBED = (CAPTURES / "autopilot_to_testbed.bin").read_bytes()
 
 
-# What was recorded from another implementation.
+# Recordings from another implementation.
 
 
 def documented_image(frame, eye):
@@ -100,7 +100,7 @@ def test_recorded_autopilot_decodes_to_the_documented_replies(size):
     for frame in RECORDED_FRAMES:
         testbed.send(frame)
         while (event := testbed.next_event()) is NEED_DATA:
-            # One answer may come ahead of its frame, so a segment may bring the end of one and the start of the next.
+            # One reply may come ahead of its frame, so a segment may contain the end of one and the start of the next.
             testbed.receive_data(received[: min(size, 2 * REPLY_BYTES)])
             received = received[min(size, 2 * REPLY_BYTES) :]
         events.append(event)
@@ -116,7 +116,7 @@ def test_recorded_autopilot_encodes_to_the_same_bytes():
     assert send_all(autopilot, *3 * [RECORDED_REPLY]) == AUTOPILOT_TO_TESTBED
 
 
-# Every float in its place.
+# Position of each float.
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -160,13 +160,13 @@ def test_the_peer_owes_us_the_rest_of_what_it_began():
     edges = (48, 72, 96)
     for count in range(len(data)):
         assert autopilot.inside_message is (count not in edges), count
-        autopilot.get_buffers()  # to ask where the next bytes belong changes nothing
+        autopilot.get_buffers()  # requesting the buffers changes nothing
         assert autopilot.inside_message is (count not in edges), count
         feed_by_buffer(autopilot, data[count : count + 1])
         assert autopilot.inside_message is (count + 1 not in edges), count
 
 
-# What we must not send.
+# Messages that we must not send.
 
 
 def test_constants_come_first_and_once():
@@ -194,7 +194,7 @@ def test_an_image_has_the_size_that_was_announced(side, size):
     testbed.send(CONSTANTS)
     with pytest.raises(LocalProtocolError, match=f"{side} image has {size} bytes, not 6"):
         testbed.send(replace(FRAME, **{side: bytes(size)}))
-    assert testbed.send(FRAME) == frame_bytes()  # nothing of the refused one counts
+    assert testbed.send(FRAME) == frame_bytes()  # the refused one has no effect
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed protocol, both roles: any bytes in any split, and any conversation."""
+"""The testbed protocol, both roles: arbitrary bytes in arbitrary pieces, and arbitrary conversations."""
 
 import struct
 from functools import partial
@@ -37,7 +37,7 @@ from drone_bridge.testbed.codec import (
 
 @st.composite
 def stream_cases(draw):
-    """What a testbed sends, cut off and with a few bytes of something else in it, and how it is split."""
+    """A testbed's bytes, truncated and with a few other bytes, and their pieces."""
     layout, unit = draw(st.sampled_from(LAYOUTS)), draw(st.sampled_from(UNITS))
     angle = unit.half_turn / 2
     data = constants_bytes(horizontal_angle_of_view=angle, vertical_angle_of_view=angle)
@@ -74,7 +74,7 @@ def test_any_bytes_in_any_split_give_the_autopilot_the_same_events_or_an_error(c
         with ImageSupply(SMALL_LIMITS).used() as supply:
             outcomes.append(converse(connection, pieces, feed))
         frames = sum(isinstance(event, SensorFrame) for event in outcomes[-1])
-        assert len(supply.sizes) <= (2 if reuses_images else 2 * frames + 2)  # the next frame's at most
+        assert len(supply.sizes) <= (2 if reuses_images else 2 * frames + 2)  # at most the next frame's
     assert all(outcome == outcomes[0] for outcome in outcomes)
     end = outcomes[0][-1]
     assert isinstance(end, str | ConnectionClosed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both roles of the testbed protocol refuse: sizes that a peer may not choose, and what can't be meant."""
+"""Refusals of both roles of the testbed protocol: excessive sizes, and implausible values."""
 
 import math
 import struct
@@ -31,7 +31,7 @@ from drone_bridge.testbed.codec import (
 )
 from drone_bridge.wire.events import RemoteProtocolError
 
-# Nothing is allocated because a peer says so.
+# Sizes do not allocate memory.
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, heigh
 
 
 def test_memory_grows_with_what_has_come():
-    """49 bytes must not cost the 64 MiB that they announce."""
+    """49 bytes must not cost the announced 64 MiB."""
     image_bytes = 3 * 4096 * 2730
     autopilot = AutopilotConnection()
     came = 0
@@ -82,7 +82,7 @@ def test_a_testbed_keeps_no_more_than_it_may_get():
     assert len(testbed._buffer) < 64
 
 
-# What can't be meant.
+# Implausible values.
 
 
 def refusal(layout, unit, data):
@@ -148,7 +148,7 @@ def test_time_may_stand_still_but_not_run_back(layout):
 def test_a_failed_testbed_connection_stays_failed():
     testbed = TestbedConnection()
     send_all(testbed, CONSTANTS, FRAME)
-    testbed.receive_data(struct.pack(">8f", math.nan, 2, 3, 4, 5, 6, 7, 8))  # a good answer behind a bad one
+    testbed.receive_data(struct.pack(">8f", math.nan, 2, 3, 4, 5, 6, 7, 8))  # a valid reply after an invalid one
     (error,) = drain(testbed)
     testbed.receive_data(struct.pack(">4f", 1, 2, 3, 4))
     testbed.receive_eof()

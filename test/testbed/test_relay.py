@@ -23,14 +23,14 @@ AUTOPILOT_BYTES = (CAPTURES / "autopilot_to_testbed.bin").read_bytes()
 FRAMES = 3
 GOLDEN = Constants(*struct.unpack_from(">ffiiffffffff", TESTBED_BYTES))
 CONSTANTS_BYTES = 48
-PATIENCE_S = 60.0  # of both nodes, for an autopilot or a testbed on a machine that is slow and busy
-MEETING_S = 0.3  # of both nodes, while they have not found each other
+PATIENCE_S = 60.0  # timeout of both nodes, for an autopilot or a testbed on a slow, busy machine
+MEETING_S = 0.3  # timeout of both nodes until they have discovered each other
 BOTH = ("testbed_bridge", "testbed_server")
 
 
 @contextlib.contextmanager
 def relay(namespace, testbed, layout, constants=CONSTANTS, **parameters):
-    """Start both nodes and wait until a frame and its answer have passed; give bridge, server, and its port."""
+    """Start both nodes and wait until a frame and its reply have passed; yield bridge, server, and its port."""
     common = {"attitude_layout": layout.value, "sync": "lockstep", "stamp_source": "wire", **parameters}
     spaced = {"remap": [f"__ns:=/{namespace}"], "command_timeout": MEETING_S}
     session = RosSession(f"{namespace}_session")
@@ -50,7 +50,7 @@ def relay(namespace, testbed, layout, constants=CONSTANTS, **parameters):
 
 
 def meet(testbed, port, layout, constants):
-    """Exchange frames until one is answered by an autopilot: DDS needs a moment to join the two nodes."""
+    """Exchange frames until an autopilot answers one, as DDS needs a moment to connect the nodes."""
     testbed.open(constants)
     with AutopilotPeer(port, layout) as autopilot:
 
@@ -58,7 +58,7 @@ def meet(testbed, port, layout, constants):
             testbed.send_frame(constants=constants, **fields(1))
             autopilot.socket.settimeout(MEETING_S)
             with contextlib.suppress(TimeoutError):
-                while True:  # one that came late, for the frame before, is answered as well
+                while True:  # a late frame is answered, too
                     if isinstance(autopilot.receive(), SensorFrame):
                         autopilot.answer(motion(1))
             return testbed.reply() == motion(1)
@@ -68,7 +68,7 @@ def meet(testbed, port, layout, constants):
 
 
 def fields(number):
-    """What the drone senses in a frame, all of it different in each."""
+    """Sensor values of a frame, different in each frame."""
     return {
         "pitch": float32(-80.0 + 1.7 * number),
         "roll": float32(170.0 - 3.3 * number),
@@ -82,7 +82,7 @@ def motion(number):
 
 
 def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros, tmp_path):
-    """And the server's wire log has all of it."""
+    """The server's wire log has all messages."""
     testbed = TestbedPeer()
     layout = AttitudeLayout.PITCH_YAW
     with (
@@ -100,7 +100,7 @@ def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros, tmp_
                 sent = sent[size:]
                 received += autopilot.read(size)
                 answer = AUTOPILOT_BYTES[number * REPLY.size :][: REPLY.size]
-                if not number:  # the neutral command after the former autopilot is repeated, and answers no new frame
+                if not number:  # the neutral command after the previous autopilot is repeated, and answers no new frame
                     time.sleep(2 * PERIOD_S)
                 autopilot.socket.sendall(answer)
                 assert testbed.read(REPLY.size) == answer
@@ -110,6 +110,6 @@ def test_golden_captures_pass_byte_for_byte_until_the_bridge_is_killed(ros, tmp_
             assert autopilot.reads_end() == b""
     with LogFile(max(tmp_path.glob("golden.testbed_server-*.mcap"))) as file:
         entries = list(file.entries())
-    logged = [entry for entry in entries if entry.connection == entries[-1].connection]  # others came before
+    logged = [entry for entry in entries if entry.connection == entries[-1].connection]  # earlier connections exist
     assert b"".join(entry.data for entry in logged if entry.sender is Side.VEHICLE) == TESTBED_BYTES
     assert b"".join(entry.data for entry in logged if entry.sender is Side.OPERATOR) == AUTOPILOT_BYTES

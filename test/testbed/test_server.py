@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""testbed_server as a process, between an autopilot's socket and a vehicle that says little of itself."""
+"""testbed_server as a process, between an autopilot's socket and a vehicle with few topics."""
 
 import contextlib
 import itertools
@@ -26,7 +26,7 @@ UNIT, NAMES = AngleUnit.DEGREES, StereoFrameNames()
 
 
 def test_one_camera_and_parameters_do_where_there_is_no_more(ros):
-    """Without drone_properties; without a right camera; and before that, with nothing at all."""
+    """Without drone_properties, without a right camera, and before that without any topic."""
     parameters = {"cameras": "mono", "drone.mass": 2.5, "negative_gravity": True, "command_timeout": 60.0}
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(Process.node("testbed_server", remap=["__ns:=/mono"], port=0, **parameters))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of testbed_server's session: synchronized frames, time, levelling, topics."""
+"""Parts of testbed_server's session: synchronized frames, time, levelling, command topic."""
 
 import math
 import weakref
@@ -43,11 +43,11 @@ def imu(stamp_s, **orientation):
 
 
 class Picture:
-    """Stands in for an image of which it shows whether it is kept."""
+    """Stand-in for an image that shows whether it is kept."""
 
 
 class Inputs:
-    """A FrameSynchronizer that is given messages."""
+    """FrameSynchronizer with messages."""
 
     def __init__(self, depth=4, *, keeps_order=False, is_mono=False, tolerance_s=0.0):
         self.synchronizer = FrameSynchronizer(depth, keeps_order=keeps_order, is_mono=is_mono, tolerance_s=tolerance_s)
@@ -171,7 +171,7 @@ def test_when_time_runs_back_what_came_before_is_forgotten():
     inputs.add_attitude(5.0)
     inputs.pair(5.0)
     inputs.pair(0.0)
-    assert inputs.take() is None  # the attitude is of the simulation before
+    assert inputs.take() is None  # the attitude belongs to the previous simulation
     inputs.add_attitude(0.0)
     taken = inputs.take()
     assert (taken.stamp_ns, taken.attitude.header.stamp) == (0, Time())
@@ -203,7 +203,7 @@ def test_of_what_nobody_looks_at_the_newest_pairs_are_kept_and_their_attitudes(d
 
 
 def test_what_waits_is_looked_at_in_the_order_of_its_arrival():
-    """Or attitudes of a simulation that has begun meanwhile would be forgotten with those before it."""
+    """Otherwise attitudes of a new simulation would be dropped with the earlier ones."""
     synchronizer = FrameSynchronizer(4, keeps_order=False, is_mono=True)
     for stamp_s in (50.0, 0.0):
         synchronizer.add("attitude", round(stamp_s * 1e9), imu(stamp_s), 0.0)
@@ -250,7 +250,7 @@ def test_other_images_are_refused_with_a_sentence(changes):
 
 
 class Flown:
-    """A drone in ROS that has constants."""
+    """ROS drone with constants."""
 
     def __init__(self, *, stamps_are_simulated=False):
         self.inputs = Inputs(keeps_order=True, depth=20)
@@ -263,7 +263,7 @@ class Flown:
         self.drone.learn(CONSTANTS)
 
     def sense(self):
-        """The next frame, and what was refused before it."""
+        """Next frame, with earlier refusals."""
         return self.drone.next_frame(0.0, LONG_S)
 
     def times(self, *stamps_s):
@@ -283,7 +283,7 @@ def test_time_counts_from_the_first_frame():
 def test_when_time_runs_back_a_new_simulation_begins(stamps_are_simulated):
     flown = Flown(stamps_are_simulated=stamps_are_simulated)
     assert list(flown.times(0.0, 5.0, 0.0, 0.5)) == [0.0, 5.0, 0.0, 0.5]
-    assert list(flown.times(0.25, 1.0)) == [0.0, 0.75]  # a step back to anything but 0 is told as the same
+    assert list(flown.times(0.25, 1.0)) == [0.0, 0.75]  # any step back restarts the time
 
 
 @pytest.mark.parametrize(
@@ -305,14 +305,14 @@ def test_a_modelled_flight_goes_by_poses_where_there_are_some_and_else_by_attitu
     flown.drone.locate(1.2, posed)
     flown.inputs.add_attitude(1.0)
     flown.inputs.pair(1.0)
-    assert flown.sense()[0].position is None  # as the wire is not to have it
+    assert flown.sense()[0].position is None  # as the wire must not have it
     flown.drone.flight = ModelledFlight(CONSTANTS, AngleUnit.DEGREES, AttitudeLayout.POSE, limits)
     flown.inputs.add_attitude(1.5)
     flown.inputs.pair(1.5)
     assert flown.sense()[0].position == pytest.approx(posed.position)
     flown.inputs.add_attitude(1.3 + 2 * LONG_S)
     flown.inputs.pair(1.3 + 2 * LONG_S)
-    assert flown.sense()[0].position is None  # too old
+    assert flown.sense()[0].position is None  # stale
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_the_first_neutral_command_turns_a_drone_that_is_much_tilted():
     assert not Levelling().turns(None)
 
 
-# The topic of the commands.
+# Command topic.
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ BOTH = (RATES, VELOCITY)
 
 
 def looked(*subscribed, is_flying=False, times=2, choice=None):
-    """A choice that has looked at these subscribers so often."""
+    """Choice after this many updates with these subscribers."""
     choice = choice or OutputChoice(BOTH)
     for _ in range(times):
         choice.update(subscribed, is_flying=is_flying)
@@ -425,14 +425,14 @@ def test_a_subscriber_has_to_be_seen_twice_and_the_choice_holds_in_flight():
     assert looked(VELOCITY, RATES, is_flying=True, choice=seen).wanted == VELOCITY
     assert looked(RATES, is_flying=True, choice=seen).wanted == RATES
     assert looked(is_flying=True, choice=seen).wanted == RATES
-    assert seen.chosen == RATES  # which is for the session to follow
+    assert seen.chosen == RATES  # the session switches
 
 
-# The node.
+# Node.
 
 
 class Loop:
-    """Keeps what is posted to it, of which a stall drops what is not kept."""
+    """Records posted work; a stall drops the part that is not kept."""
 
     def __init__(self):
         self.posted, self.kept = [], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What testbed_bridge makes of the wire, testbed_server makes the wire of again, to the last bit of its floats."""
+"""Round trip from the wire through testbed_bridge and testbed_server, exact to the last bit of the floats."""
 
 import math
 
@@ -25,16 +25,16 @@ FINEST = 2.0**-13  # degrees
 
 
 def angles(limit):
-    """Floats of the wire in degrees, as fine as testbeds send them."""
+    """Floats of the wire in degrees, with the resolution of testbeds."""
     return st.one_of(st.just(0.0), st.floats(FINEST, limit, width=32), st.floats(-limit, -FINEST, width=32))
 
 
-QUARTER = 89.0  # degrees: straight up and down, heading and roll are one
+QUARTER = 89.0  # degrees: straight up and down, heading and roll are ambiguous
 coordinates = st.floats(-1e6, 1e6, width=32)
 
 
 def through_ros(frame):
-    """A frame as the bridge publishes it, and the server reads it."""
+    """A frame as published by the bridge and read by the server."""
     translation = Translation(DEGREES, NAMES)
     return translate.sensed(translation.odometry(frame, Time()) or translation.imu(frame, Time()), DEGREES)
 

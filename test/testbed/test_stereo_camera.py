@@ -14,9 +14,9 @@ def at(position=(0, 0, 0), heading=0.0, pitch=0.0, roll=0.0):
 
 
 def traced(camera_arguments, state, spheres, side):
-    """The same picture by another way: intersect every pixel's ray, in the world frame, with every sphere.
+    """Reference rendering: intersect each pixel's ray, in the world frame, with each sphere.
 
-    Also tells which pixels are too close to an outline to be sure of.
+    It also returns which pixels are too close to an outline to be certain.
     """
     width, height, horizontal, vertical, separation = camera_arguments
     columns, rows = np.meshgrid(np.arange(width), np.arange(height))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The testbed's messages as ROS messages: what each number means, and what is marked as unknown."""
+"""The testbed's messages as ROS messages: the meaning of each number, and marks for unknown values."""
 
 import math
 from dataclasses import replace
@@ -74,7 +74,7 @@ def test_hovering_is_no_rotation_and_thrust_against_the_weight(gravity):
 
 
 def test_the_drone_follows_a_command_the_way_it_was_meant():
-    """A command through translation and the emulated testbed: the body turns about the axes that ROS names."""
+    """A command through translation and the emulated testbed: the body rotates about ROS's axes."""
     for rates in (BodyRates(0.5, 0, 0), BodyRates(0, 0.5, 0), BodyRates(0, 0, 0.5)):
         sent, _ = translate.motion_parameters(Command(rates, 0.0), CONSTANTS, DEGREES)
         motion = Motion(sent.pitch_rate, sent.roll_rate, sent.yaw_rate, sent.thrust)
@@ -115,7 +115,7 @@ def test_rates_and_accelerations_are_marked_as_not_measured():
 
 
 def camera_pose(side):
-    """Where one optical frame is in base_link: translation and rotation, over both transforms."""
+    """Position of an optical frame in base_link: translation and rotation, over both transforms."""
     transforms = {transform.child_frame_id: transform for transform in translate.camera_transforms(CONSTANTS, NAMES)}
     optical = transforms[NAMES.optical(side)]
     camera = transforms[optical.header.frame_id]
@@ -128,7 +128,7 @@ def camera_pose(side):
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize(("heading", "pitch", "roll"), [(0, 0, 0), (40, 0, 0), (0, 25, 0), (0, 0, 30), (-60, -15, 50)])
 def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, heading, pitch, roll):
-    """From the testbed's world through position, attitude, tf and CameraInfo to a pixel, and the picture agrees."""
+    """From the testbed's world through position, attitude, tf and CameraInfo to a pixel, as in the picture."""
     right, up, back = np.eye(3)
     rotation = about(-up, math.radians(heading)) @ about(-right, math.radians(pitch)) @ about(-back, math.radians(roll))
     state = DroneState(np.array([3.0, -2.0, 5.0]), np.zeros(3), rotation)

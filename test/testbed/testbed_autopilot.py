@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An autopilot for tests, which decide on every byte."""
+"""Autopilot for tests that control each byte."""
 
 import socket
 
@@ -11,7 +11,7 @@ MOTION = MotionParameters(10.0, -20.0, 30.0, 12.5)
 
 
 class AutopilotPeer:
-    """Connects to a testbed, and sends what a test decides."""
+    """Connects to a testbed, and sends the test's data."""
 
     def __init__(self, port, layout=AttitudeLayout.PITCH_YAW):
         self.socket = socket.create_connection(("127.0.0.1", port), TIMEOUT_S)
@@ -45,7 +45,7 @@ class AutopilotPeer:
         return received
 
     def reads_end(self):
-        """Wait for the end of the connection; return what came before."""
+        """Wait for the end of the connection; return earlier data."""
         received = b""
         while more := self.socket.recv(65536):
             received += more

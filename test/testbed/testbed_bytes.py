@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes of the testbed protocol, and ways to feed them to a connection."""
+"""Bytes of the testbed protocol, and ways to pass them to a connection."""
 
 import contextlib
 import itertools
@@ -41,7 +41,7 @@ SMALL_LIMITS = Limits(width=40, height=30, frame_bytes=2000)
 
 
 class ImageSupply:
-    """Supplies an AutopilotConnection with images, and holds that it asks for no more than the limits allow."""
+    """Supplies an AutopilotConnection with images, and asserts that it requests no more than the limits allow."""
 
     def __init__(self, limits):
         self._limits = limits
@@ -75,14 +75,14 @@ def frame_bytes(layout=AttitudeLayout.PITCH_YAW, images=LEFT + RIGHT, **changes)
 
 
 def plain(event):
-    """An event in values that compare, as the memory of images may be used again later."""
+    """Event with comparable values, as the memory of images may be reused."""
     if isinstance(event, SensorFrame):
         return replace(event, left=bytes(event.left), right=bytes(event.right))
     return event
 
 
 def drain(connection):
-    """All the events there are; a broken protocol counts as the last one."""
+    """All events; a protocol error is the last one."""
     events = []
     try:
         while (event := connection.next_event()) is not NEED_DATA:
@@ -94,7 +94,7 @@ def drain(connection):
 
 
 def feed_by_buffer(connection, data):
-    """Write data where the connection asks for it, as a link does."""
+    """Write data to the connection's buffers, like a link."""
     while data:
         try:
             buffer = connection.get_buffer()
@@ -108,7 +108,7 @@ def feed_by_buffer(connection, data):
 
 
 def feed_by_buffers(connection, data):
-    """Write data over all the memory that the connection offers, as a link does that reads a frame with one call."""
+    """Write data over all buffers of the connection, like a link that reads a frame in one call."""
     while data:
         try:
             buffers = connection.get_buffers()
@@ -129,7 +129,7 @@ def feed_by_copy(connection, data):
 
 
 def converse(connection, pieces, feed=feed_by_copy):
-    """Feed the pieces and the end; return every event. Nothing but the same error may follow an error."""
+    """Feed the pieces and the end; return all events. Only the same error may follow an error."""
     events = []
     for piece in [*pieces, None]:
         if piece is None:
