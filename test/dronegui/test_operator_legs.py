@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripted GUI's legs are on the wire, and what it does beside."""
+"""Legs of the scripted operator on the wire, and its other output."""
 
 from types import SimpleNamespace
 
