@@ -10,6 +10,7 @@ import rclpy
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.tools.shell.messages import as_yaml, filled
 from drone_bridge.tools.shell.node import (
     DISCOVERY_S,
@@ -114,5 +115,5 @@ def _publish(node: Node, words: Any) -> int:
             sent += 1
             next_s += 1 / words.rate
             spin_until(node, lambda: False, max(0.0, next_s - time.monotonic()))
-        publisher.wait_for_all_acked()
+        wait_for_delivery(publisher)
     return 0
