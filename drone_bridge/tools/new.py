@@ -5,6 +5,8 @@ The description is the source of `robot_class.two_wheels` under another name, so
 """
 
 import argparse
+import keyword
+import re
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -65,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if problem := _problem_with(name) or (f"{folder} exists already." if folder.exists() else ""):
         print(f"drone-bridge new: {problem}", file=sys.stderr)
         return REFUSED
-    cls = "".join(map(str.capitalize, name.split("_")))
+    cls = _class_name(name)
     folder.mkdir(parents=True)
     (folder / f"{name}.py").write_text(_description(name, cls))
     for file, text in ((f"test_{name}.py", TESTS), ("pyproject.toml", PYPROJECT), ("README.md", README)):
@@ -76,18 +78,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _problem_with(name: str) -> str:
     """Return why a name can't be had, in a sentence; empty if it can."""
-    if not (name.isidentifier() and name == name.lower() and name.isascii()):
+    if not re.fullmatch("[a-z][a-z0-9_]*", name):
         return f"the name {name!r} has to be of lowercase letters, digits and underscores, and begin with a letter."
+    imported = re.findall(r"\w+", " ".join(re.findall("^from .* import (.*)$", _template(), re.MULTILINE)))
+    if keyword.iskeyword(name) or _class_name(name) in imported:
+        return f"the name {name!r}, or {_class_name(name)!r}, has another meaning in Python or in drone_bridge."
     if name in kinds() or find_spec(name):
         return f"the name {name!r} is taken by an installed package."
     return ""
 
 
-def _description(name: str, cls: str) -> str:
-    """Return the template's source under another name."""
+def _class_name(name: str) -> str:
+    return "".join(map(str.capitalize, name.split("_")))
+
+
+def _template() -> str:
     spec = find_spec(TEMPLATE)
     assert spec
     assert spec.origin
-    text = Path(spec.origin).read_text().partition("\n")[2]  # without our licence: it is theirs
+    return Path(spec.origin).read_text()
+
+
+def _description(name: str, cls: str) -> str:
+    """Return the template's source under another name."""
+    text = _template().partition("\n")[2]  # without our licence: it is theirs
     text = text.replace("which `drone-bridge new` copies: lines", "to be replaced by yours: lines")
     return text.replace("two_wheels", name).replace("TwoWheels", cls)

@@ -49,7 +49,7 @@ def test_it_is_checked_whatever_the_current_folder_has_of_its_name(start_child, 
     assert asked.wait(280) == 0, asked.output
 
 
-@pytest.mark.parametrize("name", ["My Robot", "7up", "robot", "json", "röbot"])
+@pytest.mark.parametrize("name", ["My Robot", "7up", "_robot", "robot", "json", "röbot", "class", "body_velocity"])
 def test_an_invalid_name_is_refused(tmp_path, name, capsys):
     assert new.main([name, "--folder", str(tmp_path / "new")]) == new.REFUSED
     assert name in capsys.readouterr().err
