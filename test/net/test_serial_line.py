@@ -16,7 +16,7 @@ from drone_bridge.net.serial_line import STALE_S, SerialLine
 
 
 class Device:
-    """A device that can be unplugged and plugged in again: a pseudo-terminal, at the same path each time."""
+    """Device that can be unplugged and plugged in: a pseudo-terminal at a constant path."""
 
     def __init__(self, path):
         self.path, self.end = str(path), -1
@@ -35,7 +35,7 @@ class Device:
         self.end = -1
 
     def read_waiting(self):
-        """Return all that waits to be read."""
+        """Return all pending bytes."""
         os.set_blocking(self.end, False)
         data = b""
         with contextlib.suppress(OSError):  # nothing more, or the other end has closed
@@ -100,20 +100,20 @@ def test_a_removed_device_is_disconnected_and_reopened(line, device):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """The line's clock, s, which stands unless the test advances it."""
+    """Return the line's fake clock, s."""
     now_s = [100.0]
     monkeypatch.setattr(serial_line, "elapsed_s", lambda: now_s[0])
     return now_s
 
 
 def stalled(line):
-    """Fill the line until it accepts no more: the last packet waits, or its rest."""
+    """Fill the line until the last packet, or a part of it, is pending."""
     next_of(line)
     while not line._unsent:
         line.send(b"m" * 1000, None)
 
 
-def test_a_line_that_was_stalled_sends_the_newest_packets_and_none_that_are_stale(line, device, clock):
+def test_a_resumed_line_sends_only_packets_that_are_not_stale(line, device, clock):
     stalled(line)
     line.send(b"stale", None)
     clock[0] += 1.1 * STALE_S
@@ -136,7 +136,7 @@ def test_a_stalled_line_never_grows(line, clock):
     assert len(line._unsent) < 20
 
 
-def test_no_more_is_handed_to_the_system_than_the_line_sends_until_it_would_be_stale(line, device, monkeypatch):
+def test_the_system_s_backlog_is_limited_to_fresh_packets(line, device, monkeypatch):
     next_of(line)
     backlog = [115200 / 10 * STALE_S + 1]
     monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlog[0]))
@@ -147,7 +147,7 @@ def test_no_more_is_handed_to_the_system_than_the_line_sends_until_it_would_be_s
     assert device.read_waiting() == b"ahead"
 
 
-def test_the_last_packets_are_on_the_line_before_it_is_closed(line, device, monkeypatch):
+def test_the_last_packets_are_sent_before_the_line_is_closed(line, device, monkeypatch):
     next_of(line)
     backlogs = [1, 1, 1, 0, 0]
     monkeypatch.setattr(serial_line._Device, "backlog", property(lambda _: backlogs.pop(0) if backlogs else 0))

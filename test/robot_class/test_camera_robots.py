@@ -47,7 +47,7 @@ def pixels(image):
     return np.frombuffer(bytes(image.data), np.uint8).reshape(image.height, image.width, 3)
 
 
-def test_raw_images_come_from_the_robot(bridge, ros):
+def test_raw_images_of_the_robot_are_published(bridge, ros):
     images = ros.subscribe(Image, RAW)
     _, node = bridge("raw_camera")
     image = images.wait()
@@ -56,7 +56,7 @@ def test_raw_images_come_from_the_robot(bridge, ros):
     assert node.stop() == 0
 
 
-def test_jpegs_come_as_they_are_and_decoded(bridge, ros):
+def test_jpegs_are_published_unchanged_and_decoded(bridge, ros):
     compressed, raw = ros.subscribe(CompressedImage, COMPRESSED), ros.subscribe(Image, RAW)
     _, node = bridge("jpeg_camera")
     assert compressed.wait().format == "jpeg"
@@ -65,7 +65,7 @@ def test_jpegs_come_as_they_are_and_decoded(bridge, ros):
     assert node.stop() == 0
 
 
-def test_a_client_of_the_server_gets_the_images_of_ros(start, ros):
+def test_a_client_of_the_server_receives_images_from_ros(start, ros):
     """A bridge is the client, in a namespace of its own."""
     port = free_port()
     start("robot_class_server", "raw_camera", f"port:={port}")
@@ -85,7 +85,7 @@ def driven(ros):
         yield
 
 
-def test_a_bridge_warns_of_a_robot_without_a_watchdog_which_moves_on_when_it_is_killed(bridge, ros, start):
+def test_a_bridge_warns_of_a_robot_without_a_watchdog(bridge, ros, start):
     emulator, node = bridge("raw_camera")
     node.wait_for_line(r"WARN.*no watchdog")
     with driven(ros):

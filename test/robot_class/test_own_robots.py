@@ -136,7 +136,7 @@ def test_a_client_flies_the_drone_and_calls_services_through_the_relay(drone_bri
 
 
 class Line:
-    """A serial line at `path`: a pseudo-terminal that can be unplugged and plugged in, and a robot's TCP port."""
+    """Serial line at `path`: a pseudo-terminal that can be unplugged and plugged in, and a robot's TCP port."""
 
     def __init__(self, port, path):
         self.path = str(path)
@@ -176,7 +176,7 @@ class Line:
         self._robot.close()
 
 
-def test_a_robot_at_a_serial_line_is_driven_also_when_the_device_comes_back(drone_bridge, node, ros, tmp_path):
+def test_a_robot_on_a_serial_line_is_driven_again_after_the_device_is_replugged(drone_bridge, node, ros, tmp_path):
     emulator, port = emulated(drone_bridge, "pioneer")
     line = Line(port, tmp_path / "ttyUSB0")
     try:
@@ -194,7 +194,7 @@ def test_a_robot_at_a_serial_line_is_driven_also_when_the_device_comes_back(dron
         line.close()
 
 
-def test_a_second_client_of_a_server_is_refused_and_disturbs_nobody(drone_bridge, node, ros):
+def test_a_second_client_of_a_server_is_refused_without_effect_on_the_first(drone_bridge, node, ros):
     port = free_port()
     server = node("pioneer", "server", port=port)
     commands = ros.subscribe(Twist, "cmd_vel")
@@ -209,7 +209,7 @@ def test_a_second_client_of_a_server_is_refused_and_disturbs_nobody(drone_bridge
         each.end()
 
 
-def test_two_vehicles_of_one_kind_on_one_host_have_state_ports_of_their_own(start, ros):
+def test_two_vehicles_of_one_kind_on_one_host_have_separate_state_ports(start, ros):
     names, ports = ("one", "other"), free_ports(4)
     launched = [
         start(
@@ -229,7 +229,7 @@ def test_two_vehicles_of_one_kind_on_one_host_have_state_ports_of_their_own(star
     assert [each.stop(signal.SIGINT) for each in launched] == [128 + signal.SIGINT] * 2
 
 
-def test_its_launch_file_starts_all_that_drives_it_within_a_fence(start, drone_bridge, ros, tmp_path):
+def test_the_launch_file_starts_all_nodes_and_the_fence_applies(start, drone_bridge, ros, tmp_path):
     mine = tmp_path / "mine.yaml"
     own = {"wire_log": f"{tmp_path}/wire", "limits.fence_radius": FENCE}
     mine.write_text(json.dumps({"/**/pioneer_bridge": {"ros__parameters": own}}))

@@ -111,7 +111,7 @@ def test_invalid_and_endless_packets_close_a_stream(data):
             connection.next_event()
 
 
-def test_a_packet_that_has_announced_its_size_is_split_once_it_is_whole():
+def test_a_packet_with_a_known_size_is_split_once_complete():
     seen = []
 
     class Long(Robot):
@@ -173,7 +173,7 @@ class Numbers(Robot):
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("place", range(6))
-def test_a_velocity_that_is_not_finite_is_no_command(wrong, place):
+def test_a_non_finite_velocity_is_no_command(wrong, place):
     numbers = [0.0] * 8
     numbers[place] = wrong
     connection = Connection(Numbers, Side.VEHICLE)
@@ -184,7 +184,7 @@ def test_a_velocity_that_is_not_finite_is_no_command(wrong, place):
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])
 @pytest.mark.parametrize("place", range(8))
-def test_a_number_that_is_not_finite_is_not_reported(wrong, place):
+def test_a_non_finite_number_is_not_reported(wrong, place):
     numbers = [0.5] * 8
     numbers[place] = wrong
     connection = Connection(Numbers, Side.OPERATOR)
@@ -196,7 +196,7 @@ def test_a_number_that_is_not_finite_is_not_reported(wrong, place):
     assert [name for name, value in known.items() if value is None] == [names[place]]
 
 
-def test_whole_numbers_are_taken_as_floats():
+def test_integers_are_converted_to_floats():
     class Whole(Robot):
         name, port, transport = "whole", 1, "udp"
 
@@ -286,7 +286,7 @@ def test_a_greeting_waits_for_each_answer_and_ends_with_neutral(talk):
     assert talk.arbiter.forgotten == 1
 
 
-def test_a_robot_that_a_killed_client_left_open_is_closed_first(talk):
+def test_a_connection_left_open_by_a_killed_client_is_closed_first(talk):
     assert bytes_of(talk.connect()) == packet(0)
     assert bytes_of(talk.hear(SIP_PACKET)) == packet(CLOSE) + packet(0)
     assert not talk.hear(SIP_PACKET), "one that was under way"
@@ -359,7 +359,7 @@ def test_neutral_of_datagrams_is_last_although_leave_fails(flying):
     assert flying.session.is_over
 
 
-def test_a_packet_about_which_the_greetings_test_fails_answers_nothing(talk):
+def test_a_packet_for_which_the_greeting_s_test_fails_is_no_answer(talk):
     talk.connect()
     talk.session._test = fail
     assert bytes_of(talk.hear(packet(0))) == b""

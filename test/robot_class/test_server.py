@@ -20,7 +20,7 @@ class Caller:
 
 
 @pytest.mark.parametrize(("name", "moves"), [("takeoff", True), ("light", True), ("land", False), ("emergency", False)])
-def test_only_landing_and_emergency_pass_a_hold(name, moves):
+def test_only_land_and_emergency_are_accepted_on_hold(name, moves):
     node = SimpleNamespace(_caller=Caller())
     Server.call_service(node, name, ("client", name))
     assert node._caller.moves == {name: moves}

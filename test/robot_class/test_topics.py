@@ -77,7 +77,7 @@ def test_a_jpeg_of_huge_size_is_refused_before_it_is_decoded():
     ],
     ids=["too few", "none", "negative", "no JPEG"],
 )
-def test_an_image_that_cannot_be_converted_is_refused_alone(robot, image):
+def test_only_the_unconvertible_image_is_refused(robot, image):
     refused = []
     messages = made(robot, Telemetry(image=image, extra={"heard": PointStamped()}), refused.append)
     assert len(refused) == 1
@@ -85,7 +85,7 @@ def test_an_image_that_cannot_be_converted_is_refused_alone(robot, image):
     assert RAW not in messages
 
 
-def test_a_server_refuses_an_image_of_another_encoding_alone():
+def test_a_server_refuses_only_the_image_of_another_encoding():
     messages = made(Camera, Telemetry(image=PIXELS, extra={"heard": PointStamped()}))
     messages[RAW].encoding = "16UC1"
     refused = []
@@ -95,7 +95,7 @@ def test_a_server_refuses_an_image_of_another_encoding_alone():
     assert telemetry.extra
 
 
-def test_a_server_reports_no_position_that_is_not_finite():
+def test_a_server_does_not_report_a_non_finite_position():
     messages = made(Pioneer, Telemetry((1.0, 2.0, 0.0), 0.5))
     messages["odom"].pose.pose.position.x = math.nan
     assert hop(Pioneer, messages).position is None
@@ -134,7 +134,7 @@ def test_odometry_has_pose_and_velocity_and_is_required_by_a_server():
         hop(Pioneer, {})
 
 
-def test_a_velocity_is_roughly_known_and_one_that_is_not_reported_is_unknown():
+def test_a_missing_velocity_has_a_large_covariance():
     for velocity, variances in ((BodyVelocity(0.3), TWIST_VARIANCES), (None, (UNKNOWN_VARIANCE,) * 6)):
         odometry = made(Pioneer, Telemetry((1.0, 2.0, 0.0), 0.0, velocity))["odom"]
         assert tuple(odometry.twist.covariance[::7]) == variances
