@@ -85,9 +85,9 @@ def test_a_viewer_who_may_not_steer_gets_no_recording():
 
 def test_the_page_lists_recordings_and_plays_one(browser, server, bags):
     browser.open(server.address, before="window.open = (link) => { window.opened = link; };")
-    browser.click("[aria-controls=details-recordings]")
+    browser.click("[aria-controls=details-bags]")
     browser.wait(f"document.querySelector('[data-recording=\"{NAME}\"] a[download]') !== null")
-    assert str(bags) in browser.text("#details-recordings .hint")
+    assert str(bags) in browser.text("#details-bags .hint")
     browser.click(f'[data-recording="{NAME}"] .watch')
     browser.wait("document.querySelector('.playing') !== null")
     link = browser.evaluate("window.opened")

@@ -150,7 +150,7 @@ export function addParts(page: HTMLElement, { stream, helm, fleet, stop }: Base)
     ["Services", part("Services", () => new Services(stream, helm).element)],
     ["Parameters", part("Parameters", () => new Parameters(stream).element)],
     ["Sticks", feel.element],
-    ["Recordings", part("Recordings", () => new Recordings(stream, helm).element)],
+    ["Bags", part("Bags", () => new Recordings(stream, helm).element)],
   ]);
   stop.before(...[overviewButton, part("Vehicles", () => vehicleSwitch(fleet)),
     h("div.tools", {}, part("Record", () => new Recorder(stream, say).element), part("Theme", themeButton))].filter((each) => each !== undefined));
