@@ -62,7 +62,7 @@ def slow_disk(tmp_path_factory):
     """Return a library that makes a disk hang when preloaded."""
     library = tmp_path_factory.mktemp("slow") / "slow_disk.so"
     compiler = next(filter(shutil.which, ("cc", "gcc", "clang")), None)  # as the messages need one
-    assert compiler, "This question needs a C compiler: install gcc or clang."
+    assert compiler, "This test needs a C compiler: install gcc or clang."
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, SLOW_DISK, "-ldl"], check=True, timeout=TIMEOUT_S)
     return library
 
@@ -79,7 +79,7 @@ def test_a_disk_that_hangs(pair, slow_disk, tmp_path, monkeypatch):
     pair.command()
     pair.works_after(started_s, TIMEOUT_S)
     assert_neutral_after(pair.commands, pair.stop())
-    assert pair.program.lines
+    pair.program.wait_for_line(".")
     assert pair.program.stop(signal.SIGTERM) == 0
     assert_neutral(pair.commands)
     assert [file.stat().st_size for file in tmp_path.iterdir()] == [0]
