@@ -14,12 +14,21 @@ OF_RCLPY = re.compile(r"use_sim_time|start_type_description_service|qos_override
 TYPES = {"bool": bool, "int": int, "float": float, "str": str, "yaml": list}
 
 
+def with_defaults(text, defaults):
+    """Return a text of a launch file with the defaults of its arguments."""
+    while (filled := re.sub(r"\$\(var (\w+)\)", lambda match: defaults[match[1]], text)) != text:
+        text = filled
+    return text
+
+
 @by_name([*LAUNCH_FILES, *PARTS])
 def test_a_launch_file_sets_existing_parameters(path):
-    for node in ElementTree.parse(path).iter("node"):
+    root = ElementTree.parse(path).getroot()
+    defaults = {each.get("name"): each.get("default") or "" for each in root.iter("arg")}
+    for node in root.iter("node"):
         if node.get("pkg") != "drone_bridge":
             continue
-        parameters = declared(node.get("exec"))
+        parameters = declared(with_defaults(node.get("exec"), defaults))
         for parameter in node.findall("param"):
             if OF_RCLPY.fullmatch(parameter.get("name", "")):
                 continue

@@ -21,7 +21,7 @@ def run(*words):
     [
         ("testbed", ("--width", "8", "--height", "8"), "the plan is done"),
         ("simulator", (), "the plan is done"),
-        ("robot", ("--no-discovery",), "stopping, and releasing"),
+        ("robot", ("--no-discovery",), "stopping, unbinding"),
     ],
 )
 def test_an_operator_steers_an_emulator_by_tcp(kind, serving, said):

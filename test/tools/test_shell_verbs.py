@@ -38,7 +38,11 @@ def test_topics_are_listed_printed_timed_and_published(ros, command):
 
     hz = command("topic", "hz", "/fast")
     hz.wait_for_line(r"^[1-9]\d*\.\d messages per second")
-    assert hz.stop(signal.SIGINT) == 0
+    assert hz.stop(signal.SIGINT) == 0, hz.output
+
+    echo = command("topic", "echo", "fast")
+    echo.wait_for_line("^data: again")
+    assert echo.stop(signal.SIGINT) == 0, echo.output
 
     pub = command("topic", "pub", "-r", "50", "-t", "3", "/cmd_vel", "geometry_msgs/msg/Twist", "{linear: {x: 1}}")
     assert pub.wait() == 0
@@ -59,7 +63,7 @@ def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command
     assert "/light" in listing.lines
     call = command("service", "call", "/light", "std_srvs/srv/SetBool", "{data: true}")
     assert call.wait() == 0
-    assert call.lines == ["success: true", "message: it is on"]
+    assert {"success: true", "message: it is on"} <= set(call.lines)
     assert command("service", "call", "/light", "std_srvs/srv/SetBool", "{data: 7}").wait() == 1
 
     node = ros.node.get_fully_qualified_name()
@@ -69,7 +73,7 @@ def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command
     assert command("param", "set", node, "speed", "2.5").wait() == 0
     value = command("param", "get", node, "speed")
     assert value.wait() == 0
-    assert value.lines == ["2.5"]
+    assert "2.5" in value.lines
     assert command("param", "set", node, "speed", "fast").wait() == 1
     assert command("param", "get", node, "height").wait() == 1
 

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node of a command in a shell: what it finds in the ROS graph, and calls to services."""
+"""Node of a shell command: discovery in the ROS graph, and service calls.
+
+SIGINT sets a flag, for which `spin_until` raises KeyboardInterrupt: never in the middle of rclpy.
+"""
 
 import contextlib
 import os
 import shutil
+import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -25,6 +30,8 @@ _LOOK_S = 0.1
 #: Exit status where something was not found, refused or not understood.
 FAILED = 1
 
+_interrupted = threading.Event()
+
 
 class FailedError(Exception):
     """A command failed; the text is a sentence."""
@@ -35,6 +42,7 @@ def run(verb: str, argv: Sequence[str], serve: Callable[[Node], int]) -> int:
     if ros2 := shutil.which("ros2"):
         print(f"With ROS 2 installed, this is: ros2 {verb} {' '.join(argv)}", file=sys.stderr, flush=True)
         os.execv(ros2, [ros2, verb, *argv])
+    signal.signal(signal.SIGINT, lambda *_: _interrupted.set())
     initialize_ros([])
     node = rclpy.create_node(f"drone_bridge_{verb}_{os.getpid()}")
     try:
@@ -48,10 +56,12 @@ def run(verb: str, argv: Sequence[str], serve: Callable[[Node], int]) -> int:
 
 
 def spin_until(node: Node, condition: Callable[[], Found], timeout_s: float) -> Found:
-    """Return what a condition returns as soon as that is true, or at the end of the time."""
+    """Return the result of a condition once it is true, or after the timeout. Raises KeyboardInterrupt after SIGINT."""
     end_s = time.monotonic() + timeout_s
     while not (found := condition()) and (left_s := end_s - time.monotonic()) > 0:
         rclpy.spin_once(node, timeout_sec=min(left_s, _LOOK_S))
+        if _interrupted.is_set():
+            raise KeyboardInterrupt
     return found
 
 

@@ -2,11 +2,11 @@
 """`drone-bridge topic`: list, echo and hz of topics, and pub on one."""
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import rclpy
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
@@ -60,8 +60,7 @@ def _echo(node: Node, words: Any) -> int:
     _subscribe(node, words, received.append)
     with interruptible():
         while True:
-            rclpy.spin_once(node)
-            for message in received:
+            for message in spin_until(node, lambda: received, math.inf):
                 print(as_yaml(message), end="---\n", flush=True)
                 if words.once:
                     return 0
