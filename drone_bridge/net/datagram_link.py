@@ -44,7 +44,7 @@ class _Reader:
         except BlockingIOError:
             return None
         except ConnectionRefusedError as error:
-            raise LinkRefusedError(f"Nobody listens at {who}.") from error
+            raise LinkRefusedError(f"The port of {who} is closed.") from error
         except OSError as error:
             raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
         if tap:
@@ -179,7 +179,7 @@ class DatagramPeer(Connector):
             self._forget_refusals(self._socket)
             with contextlib.suppress(OSError):  # resend: the error was of an earlier datagram
                 self._send(self._socket, data)
-            raise LinkRefusedError(f"Nobody listens at {self._name}.") from error
+            raise LinkRefusedError(f"The port of {self._name} is closed.") from error
         except OSError as error:
             self._failing_since_s = min(self._failing_since_s, elapsed_s())
             raise LinkError(f"Nothing can be sent to {self._name}: {error.strerror}.") from error

@@ -55,7 +55,7 @@ INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
 )
 
 #: Reason for a packet that was dropped after a stall.
-OUTDATED = "This process stood still after it was decided what to send: it was left out."
+OUTDATED = "Dropped stale data: the process was stalled between the decision and sending."
 
 #: Callback posted by another thread: gets the time, s, and returns actions.
 Work = Callable[[float], Actions]

@@ -63,8 +63,8 @@ CMD_VEL = "cmd_vel"
 COMMAND_OUTPUT = ParameterDeclaration(
     "command_output",
     "auto",
-    "Publish shares of tilt as they are (cmd_axes) where somebody takes them, as in a relay, else the velocities that "
-    "they stand for (cmd_vel); or velocities always, for an operator that means speeds.",
+    "Topic of commands: auto publishes shares of tilt unchanged (cmd_axes) if it has subscribers, as in a relay, else "
+    "the corresponding velocities (cmd_vel). cmd_vel always publishes velocities.",
     choices=("auto", CMD_VEL),
 )
 
@@ -88,7 +88,7 @@ SOURCE_TIMEOUT = ParameterDeclaration(
 NEUTRAL_TIME = ParameterDeclaration(
     "neutral_time",
     60.0,
-    "Seconds for which the neutral command is repeated, once per second, while nobody else commands the vehicle.",
+    "Time for which the neutral command is repeated, once per second, without another commander, s.",
     range=(0.0, 86400.0),
     live=True,
 )

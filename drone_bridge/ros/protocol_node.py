@@ -420,7 +420,7 @@ class ProtocolNode(LifecycleNode):
         Only requests for hold, for neutral and, if it does not depend on a state, for landing are then executed.
         """
         if not self.takes_commands():
-            raise ValueError(f"This process has just stood still, and {name} may have waited meanwhile: call it again.")
+            raise ValueError(f"The request {name} may be stale: the process was just stalled. Please call again.")
 
     def undelivered(self, topic: str) -> None:
         """Count a command that can't reach the vehicle, and log the reason, at growing intervals."""

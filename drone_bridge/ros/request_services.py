@@ -94,7 +94,7 @@ class RequestServices:
             self._node.check_age(name)
         await self._wait_for_link()
         if name not in AGED and PROCESS.stood_still_since(asked_s):
-            raise ValueError(f"This process has stood still since {name} was called: call it again.")
+            raise ValueError(f"The request {name} is stale: the process was stalled meanwhile. Please call again.")
         if reason := self._refusal(name):
             raise ValueError(reason)
         request = Request(self._node, name)

@@ -68,7 +68,7 @@ class ServiceCaller:
         if moves and self._node.hold.is_held:
             finish(_uncalled("the vehicle is held"))
         elif moves and PROCESS.stood_still_since(self._node.decided_s):
-            finish(_uncalled("the server has just stood still"))
+            finish(_uncalled("the server has just resumed after a stall"))
         elif not self.offers(name):
             finish(_uncalled(self.absence([name])))
         else:

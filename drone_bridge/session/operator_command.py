@@ -55,7 +55,7 @@ class OperatorCommand:
         """End a command that is stale after a stall of this process. This does not count as silence of `operator`."""
         if self._command is None or now_s - self._commanded_s <= self._timeout_s():
             return []
-        sentence = f"This process stood still: zero was commanded instead of what {operator} wanted before."
+        sentence = f"The process was stalled: commanded zero, because the last command of {operator} is stale."
         return self._ended(Note(AFTER_STALLS, sentence))
 
     def end(self) -> Actions:

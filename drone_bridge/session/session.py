@@ -51,7 +51,7 @@ SETTLING_S = StallDetector.STALL_S
 REFUSED_DATAGRAMS = "refused_datagrams"
 #: Counter of commands that were refused after a stall.
 AFTER_STALLS = "commands_after_stall"
-MAY_HAVE_WAITED = "A command was refused, as this process has just stood still, and it may have waited meanwhile."
+MAY_HAVE_WAITED = "Ignored a command that may be stale: the process has just resumed after a stall."
 
 MessageT = TypeVar("MessageT")
 

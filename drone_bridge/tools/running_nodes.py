@@ -93,7 +93,7 @@ def problems(topics: Collection[NodeTopic]) -> Iterator[tuple[str, str]]:
     commands = [node_topic for node_topic in topics if node_topic.is_command and not node_topic.is_taken]
     takers = {each.node.rpartition("/")[2] for node_topic in commands for each in node_topic.others}
     if commands and not takers - OBSERVERS:
-        yield commands[0].topic, "Nobody takes it, or another topic of commands: commands move no vehicle."
+        yield commands[0].topic, "No node subscribes to it, or to another command topic: commands move no vehicle."
 
 
 def _missing(node_topic: NodeTopic, topics: Collection[NodeTopic]) -> str:
@@ -103,8 +103,8 @@ def _missing(node_topic: NodeTopic, topics: Collection[NodeTopic]) -> str:
     if taken & set(node_topic.row.instead):
         return ""
     if not node_topic.others:
-        return f"Nobody publishes it: {node_topic.row.needed}."
-    return f"It has a publisher, and nothing comes: {node_topic.row.needed}." if node_topic.is_silent else ""
+        return f"It has no publisher: {node_topic.row.needed}."
+    return f"It has a publisher, but no messages arrive: {node_topic.row.needed}." if node_topic.is_silent else ""
 
 
 def _qos_problem(node_topic: NodeTopic, other: Endpoint) -> str:

@@ -173,7 +173,7 @@ def test_what_waited_for_the_link_through_a_stall_is_refused_but_a_landing_which
     look(node)
     for call in calls:
         call.go_on()
-    assert "stood still" in calls[0].response.message
+    assert "stalled" in calls[0].response.message
     (landing,) = node.kept
     (outcome,) = landing(0.0)
     assert outcome.request.asked_s < 1e12

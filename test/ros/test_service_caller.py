@@ -62,11 +62,11 @@ def test_an_answer_comes_with_its_sentence():
     assert outcomes(vehicle.answers) == [(True, True, True)] * 2
 
 
-@pytest.mark.parametrize("why", ["", "the vehicle is held", "the server has just stood still"])
+@pytest.mark.parametrize("why", ["", "the vehicle is held", "the server has just resumed after a stall"])
 def test_only_what_is_safe_is_called_on_hold_and_when_decided_before_a_stall(monkeypatch, why):
     vehicle, asked = Vehicle(), set()
     vehicle.node.hold.set("held" in why)
-    monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: asked.add(moment_s) or "stood still" in why)
+    monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: asked.add(moment_s) or "stall" in why)
     vehicle.node.decided_s = 123.0
     for name in ("takeoff", "reset", "land"):
         vehicle.call(name)

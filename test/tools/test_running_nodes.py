@@ -72,14 +72,14 @@ def test_of_a_vehicle_that_fits_nothing_is_said():
             "/drone_properties: /vehicle publishes it with durability volatile, and it should be transient_local: what "
             "was published before the node came is not heard.",
         ),
-        (taken("imu/data", IMU), "/imu/data: Nobody publishes it: no frame is sent."),
+        (taken("imu/data", IMU), "/imu/data: It has no publisher: no frame is sent."),
         (
             given("cmd_rates", RATES),
-            "/cmd_rates: Nobody takes it, or another topic of commands: commands move no vehicle.",
+            "/cmd_rates: No node subscribes to it, or to another command topic: commands move no vehicle.",
         ),
         (
             given("cmd_rates", RATES, vehicle(RATES, node="/d1/recorder")),
-            "/cmd_rates: Nobody takes it, or another topic of commands: commands move no vehicle.",
+            "/cmd_rates: No node subscribes to it, or to another command topic: commands move no vehicle.",
         ),
     ],
 )
@@ -97,7 +97,7 @@ def test_qos_by_which_nothing_arrives_is_said_with_what_differs():
 def test_a_needed_topic_with_a_silent_publisher_is_said_and_one_that_is_heard_is_not():
     node_topic = taken("imu/data", IMU, vehicle(IMU))
     node_topic.is_silent = True
-    assert said(changed=node_topic) == ["/imu/data: It has a publisher, and nothing comes: no frame is sent."]
+    assert said(changed=node_topic) == ["/imu/data: It has a publisher, but no messages arrive: no frame is sent."]
     node_topic.is_silent = False
     assert said(changed=node_topic) == []
 
@@ -142,7 +142,7 @@ def node(level=DiagnosticStatus.OK, message="connected", topics=()):
                     "ok running        /testbed_server (virtual testbed), connected",
                     "x                 /imu/data of /testbed_server",
                 ),
-                "-> Nobody publishes it: no frame is sent.",
+                "-> It has no publisher: no frame is sent.",
             ],
             True,
         ),
