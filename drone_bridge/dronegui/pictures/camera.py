@@ -87,7 +87,7 @@ class _Pending(NamedTuple):
 
     packet: bytes
     stamp: Time
-    taken_s: float
+    received_s: float
 
 
 class CameraTopics:
@@ -113,7 +113,7 @@ class CameraTopics:
         # Written by the thread, read by the diagnostics thread.
         self._port: VideoPort | None = None
         self._wanted: frozenset[str] = frozenset()  # topics with subscribers
-        self._taken_s = -math.inf  # time of the last packet
+        self._received_s = -math.inf  # time of the last packet
         self._refusal = ""  # of the newest packet that was sent to the child
         # Used only by the thread.
         self._checked_s = -math.inf  # time of the last count of subscribers
@@ -125,7 +125,7 @@ class CameraTopics:
         """Start the thread; `hosts` as in VideoPort."""
         log = video_log(self._node.wire_log, self._node.parameters["wire_log_video"])
         self._port = VideoPort(self._node.parameters["video_port"], hosts, log)
-        self._taken_s, self._refusal, self._pending, self._is_placed = elapsed_s(), "", None, False
+        self._received_s, self._refusal, self._pending, self._is_placed = elapsed_s(), "", None, False
         self._cancellation = Cancellation()
         name = f"{self._node.get_name()} video"
         self._thread = threading.Thread(target=self._run, args=(self._port,), name=name, daemon=True)
@@ -179,22 +179,22 @@ class CameraTopics:
 
     def _take_packet(self, port: VideoPort) -> None:
         """Read the port if it is due. The newest packet is published unchanged, and decoded next."""
-        taken, counts = port.take(self._node.parameters["video_rate"]), self._node.report.counts
-        if taken.refused:
-            counts[FOREIGN] += taken.refused
-            sentence = f"Video from {taken.refused_host} was refused: the GUI is at another address."
+        read, counts = port.take(self._node.parameters["video_rate"]), self._node.report.counts
+        if read.refused:
+            counts[FOREIGN] += read.refused
+            sentence = f"Video from {read.refused_host} was refused: the GUI is at another address."
             self._node.report.warn(sentence, FOREIGN)
-        if taken.packet is None:
+        if read.packet is None:
             return
-        self._taken_s = elapsed_s()
-        counts[PACKETS] += taken.received
-        self._node.report.facts["video_packet_bytes"] = str(len(taken.packet))
+        self._received_s = elapsed_s()
+        counts[PACKETS] += read.received
+        self._node.report.facts["video_packet_bytes"] = str(len(read.packet))
         stamp = self._node.now()
         if VIDEO_TOPIC in self._wanted:
-            message = self._translation.packet(VideoPacket(taken.packet), stamp)
+            message = self._translation.packet(VideoPacket(read.packet), stamp)
             self._node.publish(self._publishers[VIDEO_TOPIC], message)
         if self._wanted & PICTURE_TOPICS:
-            self._pending = _Pending(taken.packet, stamp, self._taken_s)
+            self._pending = _Pending(read.packet, stamp, self._received_s)
 
     def _ask(self, child: CodecProcess) -> None:
         """Pass the newest packet to the child when it is idle."""
@@ -234,7 +234,7 @@ class CameraTopics:
         report = self._node.report
         report.counts[PICTURES] += 1
         report.facts["video_size"] = f"{picture.camera.width} x {picture.camera.height}"
-        report.record_duration("video_read_to_published", elapsed_s() - self._asked.taken_s)
+        report.record_duration("video_read_to_published", elapsed_s() - self._asked.received_s)
 
     def _publish_transforms(self) -> None:
         for each in self._transforms:
@@ -245,7 +245,7 @@ class CameraTopics:
 
     def _report(self) -> None:
         port, is_wanted = self._port, bool(self._wanted & PICTURE_TOPICS)
-        is_silent = port is not None and not port.problem and elapsed_s() > self._taken_s + SILENCE_S
+        is_silent = port is not None and not port.problem and elapsed_s() > self._received_s + SILENCE_S
         refusal = self._refusal if port and is_wanted and not is_silent else ""
         for condition, problem, advice in (
             (PORT_TAKEN, port.problem if port else "", "there is no video until it is free"),

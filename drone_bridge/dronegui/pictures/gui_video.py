@@ -48,12 +48,12 @@ SENT, REFUSED, ENDS, UNSENT = "video_packets", "refused_images", "ended_codec_pr
 GUI_VIDEO_RATES, GUI_VIDEO_PROBLEMS = (SENT,), (REFUSED, ENDS, UNSENT)
 
 
-class _Taken(NamedTuple):
+class _Arrival(NamedTuple):
     """Message, and its time of arrival."""
 
     topic: str
     message: Any
-    taken_s: float
+    received_s: float
 
 
 class GuiVideo:
@@ -68,7 +68,7 @@ class GuiVideo:
         self._controllers: Callable[[float], Sequence[Any]] = lambda now_s: ()
         self._thread: threading.Thread | None = None
         # Handed over to the thread.
-        self._newest: _Taken | None = None
+        self._newest: _Arrival | None = None
         self._wakeup = threading.Event()
         node.make_timer(CHOICE_PERIOD_S, self._choose_source)
 
@@ -123,7 +123,7 @@ class GuiVideo:
         """Hand a message to the thread, in place of one that it has not started."""
         now_s = elapsed_s()
         if topic == self._source and self._rate_limit.is_due(now_s, self._node.parameters["video_rate"]):
-            self._newest = _Taken(topic, message, now_s)
+            self._newest = _Arrival(topic, message, now_s)
             self._wakeup.set()
 
     # On the thread.
@@ -134,11 +134,11 @@ class GuiVideo:
             while not self._cancellation.is_set:
                 self._wakeup.wait()
                 self._wakeup.clear()
-                taken, self._newest = self._newest, None
-                if taken:
+                arrival, self._newest = self._newest, None
+                if arrival:
                     number += 1
-                    packet = self._packet_of(taken, number, child)
-                    if packet and elapsed_s() <= taken.taken_s + self._node.parameters["source_timeout"]:
+                    packet = self._packet_of(arrival, number, child)
+                    if packet and elapsed_s() <= arrival.received_s + self._node.parameters["source_timeout"]:
                         self._send(packet, outlet)
         except Exception:
             self._node.report.count_and_warn("internal_errors", traceback.format_exc())
@@ -146,17 +146,17 @@ class GuiVideo:
             outlet.close()
             child.end()
 
-    def _packet_of(self, taken: _Taken, number: int, child: CodecProcess) -> bytes | None:
+    def _packet_of(self, arrival: _Arrival, number: int, child: CodecProcess) -> bytes | None:
         """Check or encode a message in the child; return the packet, or None if it can't be sent."""
-        message = taken.message
+        message = arrival.message
         size = len(message.data)
         if size > MAX_DATA_BYTES:
-            self._refuse(taken.topic, f"It has {size} bytes (limit {MAX_DATA_BYTES}).")
+            self._refuse(arrival.topic, f"It has {size} bytes (limit {MAX_DATA_BYTES}).")
             return None
         facts = {"number": number}
-        if taken.topic == RAW:
+        if arrival.topic == RAW:
             facts |= {name: getattr(message, name) for name in ("encoding", "width", "height", "step")}
-        work = {VIDEO_TOPIC: "check", RAW: "encode", COMPRESSED: "encode_jpeg"}[taken.topic]
+        work = {VIDEO_TOPIC: "check", RAW: "encode", COMPRESSED: "encode_jpeg"}[arrival.topic]
         try:
             while not child.can_take:  # it has exited shortly after its start
                 if self._cancellation.wait(_LOOK_S / 4):
@@ -170,7 +170,7 @@ class GuiVideo:
             self._node.report.count_and_warn(ENDS, str(error))
             return None
         if reply.refusal:
-            self._refuse(taken.topic, reply.refusal)
+            self._refuse(arrival.topic, reply.refusal)
             return None
         return reply.data[0] if reply.data else bytes(message.data)
 

@@ -27,7 +27,7 @@ IN_FULL, BY_HASH = "udp video", "udp video by hash"
 Hosts = tuple[str, str]
 
 
-class Taken(NamedTuple):
+class ReadResult(NamedTuple):
     """Datagrams read at a time."""
 
     packet: bytes | None  # newest one of the peer
@@ -36,7 +36,7 @@ class Taken(NamedTuple):
     refused_host: str  # last one of these
 
 
-NOTHING = Taken(None, 0, 0, "")
+NOTHING = ReadResult(None, 0, 0, "")
 
 
 class VideoPort:
@@ -88,7 +88,7 @@ class VideoPort:
         """Seconds until the port may be read again; 0 or less if it may be read now."""
         return self._due_s - elapsed_s()
 
-    def take(self, rate_hz: float) -> Taken:
+    def take(self, rate_hz: float) -> ReadResult:
         """Return the newest packet and count the others, MAX_DRAINED at most. Nothing is read before it is due.
 
         `rate_hz`: reads per second, at most. Datagrams of other hosts count, too.
@@ -111,7 +111,7 @@ class VideoPort:
                 break
         return dropped
 
-    def _drain(self) -> Taken:
+    def _drain(self) -> ReadResult:
         packet, received, refused, refused_host = None, 0, 0, ""
         try:
             for _ in range(MAX_DRAINED):
@@ -124,7 +124,7 @@ class VideoPort:
         except LinkError as error:
             self.close()
             self.problem = str(error)
-        return Taken(packet, received, refused, refused_host)
+        return ReadResult(packet, received, refused, refused_host)
 
     def close(self) -> None:
         if self._port:
