@@ -10,15 +10,16 @@ from statistics import median, quantiles
 from rounds import make_parser, run, systems, take_turns
 from system import READY_TIMEOUT_S, Measurement, Place, System, bridge_command, script_command, ticks
 from table import BRIDGE, Metric, Samples
-from telemetry_documents import HEIGHT, WIDTH
-from telemetry_peer import Peer
+from telemetry_peer import HEIGHT, WIDTH, Peer
 
 RATE_HZ = 250.0
 CPU = Metric("CPU per document (ms)", 2, at_most=1.15)
+CPU_COMMANDED = Metric("CPU per document (ms)", 2, at_most=1.2)
 LATENCY_P50 = Metric("latency of images, p50 (ms)", 2)
 LATENCY_P99 = Metric("latency of images, p99 (ms)", 2)
 
 LOAD = f"{WIDTH} x {HEIGHT}, {RATE_HZ:g} Hz"
+COMMANDED = f"{LOAD}, commanded"
 IMAGES = "camera/image_raw/compressed"
 DECODED = "images_decoded"  # in the bridge's /diagnostics
 DIAGNOSTICS_S = 1.3  # period within which they arrive again
@@ -27,13 +28,16 @@ WATCHED_S = 1.0
 
 
 class TelemetrySystem(System):
-    """One side of the comparison. With `raw`, the decoded images have a subscriber."""
+    """One side of the comparison. `raw`: decoded images have a subscriber. `commanded`: cmd_vel has a publisher."""
 
-    def __init__(self, side: str, place: Place, raw: bool = False, **parameters: object) -> None:
+    def __init__(
+        self, side: str, place: Place, raw: bool = False, commanded: bool = False, **parameters: object
+    ) -> None:
         self._peer = Peer()
         namespace = f"/benchmark_{os.getpid()}"
-        subscriber = script_command("telemetry_subscriber.py", namespace, *(["--raw"] if raw else []))
-        make_command = partial(_bridge, parameters) if side == BRIDGE else _baseline
+        words = [*(["--raw"] if raw else []), *(["--command"] if commanded else [])]
+        subscriber = script_command("telemetry_subscriber.py", namespace, *words)
+        make_command = partial(_bridge, parameters) if side == BRIDGE else partial(_baseline, commanded)
         super().__init__(side, place, make_command(self._peer.port, namespace), {"subscriber": subscriber})
 
     def warm_up(self) -> None:
@@ -65,6 +69,7 @@ class TelemetrySystem(System):
 
 def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
     """Measure one round."""
+    measure_commanded(samples, seconds, sides)
     with systems(TelemetrySystem, sides) as pair:
         for system in pair:
             system.warm_up()
@@ -75,6 +80,16 @@ def measure_round(samples: Samples, seconds: float, sides: list[str]) -> None:
         samples.add(LOAD, CPU, side, measurement.cpu_per_item_ms)
         samples.add(LOAD, LATENCY_P50, side, 1000 * median(latencies_s))
         samples.add(LOAD, LATENCY_P99, side, 1000 * quantiles(latencies_s, n=100)[98])
+
+
+def measure_commanded(samples: Samples, seconds: float, sides: list[str]) -> None:
+    """Measure the CPU of both sides while a velocity is published at 20 Hz, and commands are sent at 25 Hz."""
+    with systems(partial(TelemetrySystem, commanded=True), sides) as pair:
+        for system in pair:
+            system.warm_up()
+        measured = take_turns(pair, TelemetrySystem.measure, seconds)
+    for system in pair:
+        samples.add(COMMANDED, CPU_COMMANDED, system.side, measured[system.side].cpu_per_item_ms)
 
 
 def watch_decoding() -> None:
@@ -103,8 +118,8 @@ def _bridge(parameters: dict[str, object], port: int, namespace: str) -> list[st
     return bridge_command("telemetry_bridge", namespace, transport="udp", port=port, stamp_source="wire", **parameters)
 
 
-def _baseline(port: int, namespace: str) -> list[str]:
-    return script_command("telemetry_baseline.py", str(port), namespace)
+def _baseline(commanded: bool, port: int, namespace: str) -> list[str]:
+    return script_command("telemetry_baseline.py", str(port), namespace, *(["--commanded"] if commanded else []))
 
 
 if __name__ == "__main__":

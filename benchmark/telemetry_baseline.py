@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Baseline for telemetry_bridge: a minimal script between telemetry and ROS 2.
 
-It parses documents with orjson and base64 and publishes their contents. It does not check or count anything, does not
-decode images, and sends no commands.
+It parses documents with orjson and base64 and publishes their contents. With --commanded it answers at COMMAND_RATE_HZ
+with the newest cmd_vel, as tilt. It does not check or count anything, does not decode images, has no command timeout,
+and does not control velocity by feedback.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import base64
 import math
 import socket
 import sys
+import time
 from array import array
 from collections.abc import Callable
 from typing import Any
@@ -18,9 +20,9 @@ import orjson
 import rclpy
 from builtin_interfaces.msg import Time
 from filling import fill, fill_rotation, rotation_of
-from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianceStamped
+from geometry_msgs.msg import PointStamped, TransformStamped, Twist, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
-from nodes import publish, ros
+from nodes import publish, ros, spin_in_a_thread
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import CameraInfo, CompressedImage, Imu
@@ -30,6 +32,8 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.msg import LandingPad
 
 LARGEST_DATAGRAM = 65535
+COMMAND_RATE_HZ = 25.0
+DRAG = 0.3  # tilt per m/s, about
 Document = dict[str, Any]
 
 
@@ -150,12 +154,37 @@ class Baseline:
         publish(self._tf_publisher, self._rover_tf)
 
 
-def receive(port: int, take: Callable[[Document], None]) -> None:
+class Commands:
+    """Answers the drone with the newest velocity on cmd_vel."""
+
+    def __init__(self, node: Node) -> None:
+        self._twist, self._due_s = Twist(), 0.0
+        node.create_subscription(Twist, "cmd_vel", self._take, 1)
+        spin_in_a_thread(node)
+
+    def send(self, link: socket.socket, drone: Any) -> None:
+        """Send a command if it is due."""
+        now_s = time.monotonic()
+        if now_s < self._due_s:
+            return
+        self._due_s = now_s + 1 / COMMAND_RATE_HZ
+        linear, angular = self._twist.linear, self._twist.angular
+        tilt = {"thrust": linear.z, "pitch": DRAG * linear.x, "roll": -DRAG * linear.y, "yaw": angular.z}
+        link.sendto(orjson.dumps(tilt), drone)
+
+    def _take(self, twist: Twist) -> None:
+        self._twist = twist
+
+
+def receive(port: int, take: Callable[[Document], None], commands: Commands | None) -> None:
     """Receive on a port of this machine, forever."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-        opened.bind(("127.0.0.1", port))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as link:
+        link.bind(("127.0.0.1", port))
         while True:
-            take(orjson.loads(opened.recv(LARGEST_DATAGRAM)))
+            data, drone = link.recvfrom(LARGEST_DATAGRAM)
+            take(orjson.loads(data))
+            if commands:
+                commands.send(link, drone)
 
 
 def main() -> int:
@@ -163,9 +192,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("port", type=int)
     parser.add_argument("namespace")
+    parser.add_argument("--commanded", action="store_true")
     arguments = parser.parse_args()
     with ros(is_interrupted=True):
-        receive(arguments.port, Baseline(rclpy.create_node("baseline", namespace=arguments.namespace)).take)
+        node = rclpy.create_node("baseline", namespace=arguments.namespace)
+        receive(arguments.port, Baseline(node).take, Commands(node) if arguments.commanded else None)
     return 0
 
 

@@ -2,6 +2,7 @@
 """Drone and rover that send the same documents repeatedly, except for the timestamp."""
 
 import base64
+import contextlib
 import socket
 import time
 
@@ -14,6 +15,7 @@ HEIGHT = 240
 JPEG_QUALITY = 70
 IMAGE_BYTES = 10_000  # about
 ROVER_EVERY = 10  # documents of the drone to one of the rover
+LARGEST_COMMAND = 65535
 _TIMESTAMP = b"1234567.890123456"  # s, replaced in each document
 
 
@@ -38,6 +40,9 @@ class Peer:
         self._socket.close()
 
     def _send(self, parts: list[bytes]) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._socket.recv(LARGEST_COMMAND, socket.MSG_DONTWAIT):
+                pass  # commands
         self._socket.sendto(f"{time.monotonic():.9f}".encode().join(parts), ("127.0.0.1", self.port))
 
 

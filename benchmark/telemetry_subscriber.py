@@ -3,11 +3,12 @@
 
 The stamps are CLOCK_MONOTONIC when the document was sent. It prints `ready` when all topics have arrived, and on SIGINT
 one line of JSON: for each topic the stamps and ages, in s, and the last /diagnostics of the bridge. With --raw it also
-subscribes to the decoded images.
+subscribes to the decoded images; with --command it publishes a velocity on cmd_vel at 20 Hz.
 """
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
+from geometry_msgs.msg import PointStamped, Twist, TwistWithCovarianceStamped, Vector3
 from nav_msgs.msg import Odometry
 from nodes import ros, spin
 from rclpy.node import Node
@@ -38,13 +39,14 @@ STAMPED: dict[str, type] = {
 }
 RAW = "camera/image_raw"
 DEPTH = 10
+COMMAND_PERIOD_S = 0.05
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
 class Subscriber(Node):
     """Subscribes to everything."""
 
-    def __init__(self, namespace: str, raw: bool) -> None:
+    def __init__(self, namespace: str, *, raw: bool, commands: bool) -> None:
         super().__init__("benchmark_subscriber", namespace=namespace)
         self._missing = {*STAMPED, "/tf", "landed"}
         self._ages: dict[str, list[tuple[float, float]]] = {name: [] for name in (*STAMPED, "/tf", RAW)}
@@ -56,6 +58,10 @@ class Subscriber(Node):
             self._subscribe(Image, RAW, lambda message: message.header)
         self.create_subscription(Bool, "landed", partial(self._came, "landed"), LATCHED)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, DEPTH)
+
+        if commands:
+            self._velocity = self.create_publisher(Twist, "cmd_vel", 1)
+            self.create_timer(COMMAND_PERIOD_S, self._command)
 
     def results(self) -> dict[str, object]:
         return {"ages": self._ages, "diagnostics": self._diagnostics}
@@ -76,6 +82,10 @@ class Subscriber(Node):
             if not self._missing:
                 print("ready", flush=True)
 
+    def _command(self) -> None:
+        """Fly a winding line, so that each command is different."""
+        self._velocity.publish(Twist(linear=Vector3(x=0.2), angular=Vector3(z=0.2 * math.sin(time.monotonic()))))
+
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         self._diagnostics |= {value.key: value.value for status in message.status for value in status.values}
 
@@ -85,9 +95,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("namespace")
     parser.add_argument("--raw", action="store_true", help="also subscribe to the decoded images")
+    parser.add_argument("--command", action="store_true", help="publish a velocity on cmd_vel at 20 Hz")
     arguments = parser.parse_args()
     with ros():
-        subscriber = Subscriber(arguments.namespace, arguments.raw)
+        subscriber = Subscriber(arguments.namespace, raw=arguments.raw, commands=arguments.command)
         spin(subscriber)
         print(json.dumps(subscriber.results()), flush=True)
     return 0

@@ -52,8 +52,8 @@ OPTIONAL = (
 )
 
 
-def imported(part):
-    """Return the foreign top-level modules that a file, or the files of a folder, import."""
+def imports_of(part):
+    """Return the top-level modules that a file, or the files of a folder, import."""
     names = set()
     for path in part.rglob("*.py") if part.is_dir() else [part]:
         for node in ast.walk(ast.parse(path.read_text())):
@@ -61,13 +61,25 @@ def imported(part):
                 names.update(alias.name.split(".")[0] for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module:
                 names.add(node.module.split(".")[0])
+    return names
+
+
+def imported(part):
+    """Return the foreign modules of those."""
     # What lies beside a file: what tests share, benchmarks, examples, and the package that a test installs.
     folders = ("test/*", "test/conformance/support", "benchmark", "campaign", "examples")
     beside = [file for folder in folders for file in ROOT.glob(f"{folder}/*.py")]
     own = (
         {"drone_bridge"} | {path.stem for path in beside} | {path.name for path in (ROOT / "test" / "plugin").iterdir()}
     )
-    return names - own - set(sys.stdlib_module_names)
+    return imports_of(part) - own - set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "benchmark").glob("*.py")), ids=lambda path: path.stem)
+def test_a_benchmark_imports_from_tests_only_with_their_folder(script):
+    shared = {path.stem for folder in ("test/*", "test/conformance/support") for path in ROOT.glob(f"{folder}/*.py")}
+    from_tests = imports_of(script) & shared - {path.stem for path in script.parent.glob("*.py")}
+    assert not from_tests or '"support"' in script.read_text(), from_tests
 
 
 def dependencies(*tags):
