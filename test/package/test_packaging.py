@@ -75,7 +75,10 @@ def imported(part):
     return imports_of(part) - own - set(sys.stdlib_module_names)
 
 
-@pytest.mark.parametrize("script", sorted((ROOT / "benchmark").glob("*.py")), ids=lambda path: path.stem)
+SCRIPTS = sorted(path for path in (ROOT / "benchmark").glob("*.py") if "__main__" in path.read_text())
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_benchmark_imports_from_tests_only_with_their_folder(script):
     shared = {path.stem for folder in ("test/*", "test/conformance/support") for path in ROOT.glob(f"{folder}/*.py")}
     from_tests = imports_of(script) & shared - {path.stem for path in script.parent.glob("*.py")}
