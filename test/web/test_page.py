@@ -75,7 +75,7 @@ def test_the_page_counts_five_vehicles_with_the_topics_of_the_layouts(browser, r
         wait_until(lambda: not missing_topics(ros), "the topics of the layouts", period_s=0.2)
 
 
-def test_the_end_of_a_launch_is_shown_with_the_last_state_of_its_vehicle(browser):
+def test_the_end_of_a_launch_is_shown_with_how_its_vehicle_ended(browser):
     (port,) = free_ports(1)
     cell = "document.querySelector('[data-cell={}]').innerText"
     with launch("robot.launch.xml", emulate=True, view=True, view_port=0, robot_port=port) as composition:
@@ -84,7 +84,6 @@ def test_the_end_of_a_launch_is_shown_with_the_last_state_of_its_vehicle(browser
         composition.send(signal.SIGINT)
         browser.wait(f"/launch has ended/.test({cell.format('connection')})")
         browser.wait(f"/Stopped/.test({cell.format('doing')})")
-        browser.wait(f"/x .* y .* ago/.test({cell.format('position')})")
         composition.wait()
 
 
