@@ -71,16 +71,23 @@ def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str
     return sorted(names_and_types())
 
 
-def call(node: Node, kind: Any, service: str, request: Any) -> Any:
-    """Return the answer of a service. Raises FailedError."""
+def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = ANSWER_S) -> Any:
+    """Return the answer of a service. Raises FailedError.
+
+    The request is sent again every `again_s`, which is for requests whose repetition changes nothing: the response to a
+    client that the server has not discovered yet is lost.
+    """
     client: Any = node.create_client(kind, service)
     try:
-        if not client.wait_for_service(DISCOVERY_S):
+        if not client.wait_for_service(ANSWER_S):
             raise FailedError(f"No node serves {service}.")
-        future = client.call_async(request)
-        if not spin_until(node, future.done, ANSWER_S):
-            raise FailedError(f"{service} has not answered for {ANSWER_S:g} s.")
-        return future.result()
+        futures: list[Any] = []
+        end_s = time.monotonic() + ANSWER_S
+        while time.monotonic() < end_s:
+            futures.append(client.call_async(request))
+            if answered := spin_until(node, lambda: [each for each in futures if each.done()], again_s):
+                return answered[0].result()
+        raise FailedError(f"{service} has not answered for {ANSWER_S:g} s.")
     finally:
         node.destroy_client(client)
 

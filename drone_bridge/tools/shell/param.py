@@ -3,6 +3,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import yaml
@@ -11,6 +12,8 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 
 from drone_bridge.tools.shell.node import FailedError, call, run
+
+_ask = partial(call, again_s=1.0)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,14 +33,14 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _list(node: Node, words: Any) -> int:
-    answer = call(node, ListParameters, f"{words.node}/list_parameters", ListParameters.Request())
+    answer = _ask(node, ListParameters, f"{words.node}/list_parameters", ListParameters.Request())
     print("\n".join(sorted(answer.result.names)))
     return 0
 
 
 def _get(node: Node, words: Any) -> int:
     request = GetParameters.Request(names=[words.parameter])
-    values = call(node, GetParameters, f"{words.node}/get_parameters", request).values
+    values = _ask(node, GetParameters, f"{words.node}/get_parameters", request).values
     if not values or not values[0].type:
         raise FailedError(f"{words.node} has no parameter {words.parameter}.")
     print(parameter_value_to_python(values[0]))
@@ -50,7 +53,7 @@ def _set(node: Node, words: Any) -> int:
     except (TypeError, yaml.YAMLError):
         raise FailedError(f"'{words.value}' is no value of a parameter: a number, a text, a bool, or a list.") from None
     request = SetParameters.Request(parameters=[parameter])
-    (result,) = call(node, SetParameters, f"{words.node}/set_parameters", request).results
+    (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", request).results
     if not result.successful:
         raise FailedError(f"{words.node} refused: {result.reason}")
     return 0
