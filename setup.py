@@ -15,7 +15,7 @@ package = ElementTree.parse(Path(__file__).with_name("package.xml")).getroot()
 
 
 def text(tag: str) -> str:
-    """Return the text of a child of <package>, which has to be there."""
+    """Return the text of a child of <package>, which must be there."""
     value = package.findtext(tag)
     if not value:
         raise ValueError(f"package.xml has no <{tag}>.")

@@ -8,7 +8,7 @@ import sys
 from seeded_flights import Condition, Flights, fly
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")
-#: Alternating: 5 m up, often with the rover in view, or on the ground, from where it has to be searched.
+#: Alternating: 5 m up, often with the rover in view, or on the ground, from where it must be searched.
 STARTS = ("air", "ground")
 
 

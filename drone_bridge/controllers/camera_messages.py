@@ -18,11 +18,11 @@ _IMAGES = CvBridge()
 def read_pinhole(info: CameraInfo, topic: str) -> Pinhole:
     """Return the camera of a CameraInfo. Raises ValueError with a sentence if it is invalid."""
     if not (info.width and info.height):
-        raise ValueError(f"{topic} says {info.width} x {info.height} pixels, and there has to be one.")
+        raise ValueError(f"{topic} says {info.width} x {info.height} pixels: both must be at least 1.")
     pinhole = Pinhole(info.width, info.height, fx=info.k[0], fy=info.k[4], cx=info.k[2], cy=info.k[5])
     for name, value in (("fx", pinhole.fx), ("fy", pinhole.fy)):
         if not 0 < value < math.inf:
-            raise ValueError(f"in {topic}, {name} is {value}, and has to be a finite number above 0.")
+            raise ValueError(f"in {topic}, {name} is {value} but must be a finite number above 0.")
     for name, value, size in (("cx", pinhole.cx, info.width), ("cy", pinhole.cy, info.height)):
         if not -0.5 <= value <= size - 0.5:
             raise ValueError(f"in {topic}, {name} is {value}, outside the {size} pixels of the image.")

@@ -32,7 +32,7 @@ def read_pose(odometry: Odometry, topic: str) -> tuple[Vector, Angles]:
     position = np.array([at.x, at.y, at.z])
     if not (np.abs(position) <= _FARTHEST).all():
         raise ValueError(
-            f"the position in {topic} is ({at.x}, {at.y}, {at.z}), and has to be within {_FARTHEST:g} m of the origin."
+            f"the position in {topic} is ({at.x}, {at.y}, {at.z}) but must be within {_FARTHEST:g} m of the origin."
         )
     return position, _angles(odometry.pose.pose.orientation, topic)
 

@@ -34,11 +34,11 @@ class DroneModel:
         for name in ("mass", "gravity", "max_thrust"):
             value = getattr(self, name)
             if not 0 < value < math.inf:
-                raise ValueError(f"{name} has to be above 0, not {value}")
+                raise ValueError(f"{name} must be above 0, not {value}")
         for name in ("drag", "max_roll_rate", "max_pitch_rate", "max_yaw_rate"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:
-                raise ValueError(f"{name} has to be 0 at least, not {value}")
+                raise ValueError(f"{name} must be 0 at least, not {value}")
 
     @property
     def decay(self) -> float:

@@ -58,7 +58,7 @@ class WindRotation:
         if not times or any(later <= earlier for earlier, later in pairwise(times)):
             raise ValueError(f"times of the wind's rotation have to increase, and are {times}")
         if not np.isfinite([(time, *rates) for time, rates in self.points]).all():
-            raise ValueError(f"the wind's rotation has to be finite, not {self.points}")
+            raise ValueError(f"the wind's rotation must be finite, not {self.points}")
 
     @classmethod
     def parse(cls, text: str) -> WindRotation:

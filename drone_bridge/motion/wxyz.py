@@ -47,7 +47,7 @@ def unit(q: Iterable[float]) -> WxyzQuaternion:
     w, x, y, z = q
     largest = max(abs(w), abs(x), abs(y), abs(z))
     if not 0 < largest < math.inf or math.isnan(w + x + y + z):
-        raise ValueError(f"({w:g}, {x:g}, {y:g}, {z:g}) is not a rotation: its length has to be finite and above 0.")
+        raise ValueError(f"({w:g}, {x:g}, {y:g}, {z:g}) is not a rotation: its length must be finite and above 0.")
     w, x, y, z = w / largest, x / largest, y / largest, z / largest  # squares of tiny numbers would underflow
     length = math.hypot(w, x, y, z)
     return w / length, x / length, y / length, z / length

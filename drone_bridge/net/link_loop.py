@@ -108,7 +108,7 @@ class Link(Protocol):
     def receive(self) -> Received | Filled | Connected | Disconnected | None:
         """Return the oldest event that has not been returned yet, or None.
 
-        Raises LinkRefusedError if a sent datagram was refused, and LinkError if the link has to be reopened.
+        Raises LinkRefusedError if a sent datagram was refused, and LinkError if the link must be reopened.
         """
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
@@ -288,7 +288,7 @@ class LinkLoop:
         self._stage.turn_ended(self.session)
 
     def _serve(self) -> None:
-        """Run the session until `stop`. Raises LinkError if the link has to be reopened."""
+        """Run the session until `stop`. Raises LinkError if the link must be reopened."""
         files = tuple(self.link.files())
         poll = self._poll(*files)
         self.turn()  # connections made by `open` make no file readable

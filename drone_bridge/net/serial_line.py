@@ -85,7 +85,7 @@ class SerialLine(Retrying):
         self._path, self._wire_log = path, wire_log
         speed = getattr(termios, f"B{baud}", None)
         if speed is None:
-            raise ValueError(f"baud is {baud}, and has to be one of those that serial lines have, such as 115200.")
+            raise ValueError(f"baud is {baud} but must be one of those that serial lines have, such as 115200.")
         self._speed: int = speed
         self._max_backlog = STALE_S * baud / BITS_PER_BYTE
         self._device: _Device | None = None

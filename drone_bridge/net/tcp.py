@@ -75,7 +75,7 @@ def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
     if not host:  # sockets would listen on all interfaces
         raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
     if not 0 <= port <= 65535:
-        raise LinkError(f"Can't listen on port {port}: it has to be from 0 to 65535.")
+        raise LinkError(f"Can't listen on port {port}: it must be from 0 to 65535.")
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         is_ipv6, address = min((family == socket.AF_INET6, address) for family, *_, address in found)

@@ -37,5 +37,5 @@ def read_camera_info(path: str) -> CameraInfo:
 
 def _numbers(values: Any) -> list[float]:
     if not isinstance(values, list) or len(values) > MAX_COEFFICIENTS:
-        raise ValueError(f"data has to be a list of at most {MAX_COEFFICIENTS} numbers")
+        raise ValueError(f"data must be a list of at most {MAX_COEFFICIENTS} numbers")
     return [float(value) for value in values]

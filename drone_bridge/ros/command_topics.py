@@ -205,7 +205,7 @@ class CommandTopics(Generic[RawT]):
 def _non_finite_field(message: Any) -> str | None:
     for name, get in _float_getters(message.__class__):
         if not math.isfinite(value := get(message)):
-            return f"{name} is {value}, and has to be a finite number."
+            return f"{name} is {value} but must be a finite number."
     return None
 
 

@@ -22,7 +22,7 @@ def datagram_link(
     host, port = node.parameters["host"], node.parameters["port"]
     if node.parameters["role"] == "connect":
         if port == 0:
-            raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
+            raise ValueError("port is 0 but must be from 1 to 65535 when the role is connect.")
         return DatagramCaller(host, port, on_failure, node.wire_log)
     try:
         listening = DatagramPort(host, port, node.wire_log)

@@ -88,7 +88,7 @@ class Hold:
 
     @property
     def is_held(self) -> bool:
-        """Whether the vehicle has to be neutral."""
+        """Whether the vehicle must be neutral."""
         return self.state.look(elapsed_s())[0]
 
     def when_set(self, call: Callable[[], None]) -> None:

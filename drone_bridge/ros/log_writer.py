@@ -8,7 +8,7 @@ file. Each output has a thread and a bounded queue. While an output is blocked, 
 replaced by their number. After the node's end the rest is written, with the traceback that a hanging node has left in
 the memory file TRACEBACK (`watchdog`).
 
-It imports only modules that are built into Python, and no site-packages: every node has such a process, which has to be
+It imports only modules that are built into Python, and no site-packages: every node has such a process, which must be
 small and start fast.
 """
 

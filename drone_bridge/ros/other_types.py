@@ -39,7 +39,7 @@ class OtherTypes:
             )
             self._node.get_logger().warning(
                 f"{other.node_namespace.rstrip('/')}/{other.node_name} {do} {other.topic_type} on {self._topic}, where "
-                f"this node {this_does} {self._type}: nothing of that arrives.{advice} This is logged once."
+                f"this node {this_does} {self._type}: no messages arrive.{advice} This is logged once."
             )
         self._warned_of = set(others)
 

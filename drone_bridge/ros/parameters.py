@@ -69,9 +69,9 @@ class ParameterDeclaration:
     def problem_with(self, value: Any, frozen: str) -> str | None:
         """Return why a value is refused, or None. `frozen` is why only live parameters can change, or empty."""
         if isinstance(value, float) and not math.isfinite(value):  # ROS's range check accepts nan
-            return f"{self.name} is {value}, and has to be a finite number."
+            return f"{self.name} is {value} but must be a finite number."
         if self.choices and value not in self.choices:
-            return f"{self.name} is {value!r}, and has to be one of {', '.join(map(str, self.choices))}."
+            return f"{self.name} is {value!r} but must be one of {', '.join(map(str, self.choices))}."
         if self.check and (problem := self.check(value)):
             return f"{self.name} {problem}"
         if frozen and not self.live:
@@ -136,7 +136,7 @@ class DeclaredParameters:
         )
         if declared.type_ == Parameter.Type.NOT_SET:
             if not isinstance(declaration.default, list):
-                raise ValueError(f"{declaration.name} is [], and has to be one value, as {declaration.default!r}.")
+                raise ValueError(f"{declaration.name} is [] but must be one value, as {declaration.default!r}.")
             self._node.set_parameters([declaration.empty()])
         if problem := declaration.problem_with(self[declaration.name], self._frozen):
             raise ValueError(problem)

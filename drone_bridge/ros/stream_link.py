@@ -25,5 +25,5 @@ def stream_link(
         node.get_logger().info(f"Waiting for a peer on {address_name(host, listening.port)}.")
         return listening
     if port == 0:
-        raise ValueError("port is 0, and has to be from 1 to 65535 when the role is connect.")
+        raise ValueError("port is 0 but must be from 1 to 65535 when the role is connect.")
     return TcpPeer(host, port, on_failure, options=options, wire_log=node.wire_log)

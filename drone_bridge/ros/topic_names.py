@@ -12,7 +12,7 @@ def topic_token(name: str, fallback: str) -> str:
     """Convert a name to one token of a topic name: lower-case letters, digits and single underscores.
 
     Accents are dropped. A name that starts with a digit is prefixed with the fallback. One without ASCII letters or
-    digits is replaced by the fallback. `fallback` has to be a token itself.
+    digits is replaced by the fallback. `fallback` must be a token itself.
     """
     plain = unicodedata.normalize("NFKD", name[: 4 * LONGEST]).encode("ascii", "ignore").decode()
     token = re.sub("[^a-z0-9]+", "_", plain.lower()).strip("_")

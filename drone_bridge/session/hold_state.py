@@ -32,7 +32,7 @@ class HoldState:
     # For any thread.
 
     def look(self, now_s: float) -> tuple[bool, bool]:
-        """Return whether the vehicle has to be neutral, and whether a person is at its helm, from one snapshot.
+        """Return whether the vehicle must be neutral, and whether a person is at its helm, from one snapshot.
 
         The helm counts only if the vehicle need not be neutral.
         """
@@ -41,7 +41,7 @@ class HoldState:
         return bool(reason) or has_ended, heard_s is not None and not has_ended
 
     def reason(self, now_s: float) -> str:
-        """Return why the vehicle has to be neutral; empty if it need not be."""
+        """Return why the vehicle must be neutral; empty if it need not be."""
         reason, heard_s = self.now
         return reason or (HELM_ENDED if _has_ended(heard_s, now_s) else "")
 

@@ -141,7 +141,7 @@ class Pixels:
     def read(self, value: Any) -> int:
         pixels = whole_number(value)
         if pixels is None or not 1 <= pixels <= self._most:
-            raise RefusedValueError(f" is {shown(value)}, and has to be a whole number from 1 to {self._most} pixels.")
+            raise RefusedValueError(f" is {shown(value)} but must be a whole number from 1 to {self._most} pixels.")
         return pixels
 
     write = read

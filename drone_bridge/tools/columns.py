@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def in_columns(rows: Sequence[Sequence[str]], texts: int) -> str:
-    """Return a line per row, its columns as wide as they have to be: the first `texts` to the left, numbers right."""
+    """Return a line per row, its columns as wide as they must be: the first `texts` to the left, numbers right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _problem_with(name: str) -> str:
     """Return why a name can't be had, in a sentence; empty if it can."""
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
-        return f"the name {name!r} has to be of lowercase letters, digits and underscores, and begin with a letter."
+        return f"the name {name!r} must be of lowercase letters, digits and underscores, and begin with a letter."
     imported = re.findall(r"\w+", " ".join(re.findall("^from .* import (.*)$", _template(), re.MULTILINE)))
     if keyword.iskeyword(name) or _class_name(name) in imported:
         return f"the name {name!r}, or {_class_name(name)!r}, has another meaning in Python or in drone_bridge."

@@ -84,7 +84,7 @@ def problems(topics: Collection[NodeTopic]) -> Iterator[tuple[str, str]]:
                 expected = " or ".join(types)
                 yield (
                     node_topic.topic,
-                    f"{other.node} {does} {other.type_name}, and it has to be {expected}: nothing of that arrives.",
+                    f"{other.node} {does} {other.type_name}, not {expected}: no messages arrive.",
                 )
             elif sentence := _qos_problem(node_topic, other):
                 yield node_topic.topic, sentence
@@ -116,7 +116,7 @@ def _qos_problem(node_topic: NodeTopic, other: Endpoint) -> str:
     ]
     verdicts = [qos_check_compatible(offer.qos, request.qos) for offer, request in pairs]
     if all(verdict == QoSCompatibility.ERROR for verdict, _ in verdicts):
-        return f"The QoS of {other.node} does not fit ({verdicts[0][1].strip().rstrip(';')}): nothing of that arrives."
+        return f"The QoS of {other.node} does not fit ({verdicts[0][1].strip().rstrip(';')}): no messages arrive."
     asks_latched = any(own.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for own in node_topic.own)
     if node_topic.is_taken and asks_latched and other.qos.durability == DurabilityPolicy.VOLATILE:
         return (

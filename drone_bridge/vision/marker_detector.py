@@ -46,7 +46,7 @@ class MarkerDetector:
         """Create the detector. Raises ValueError for a dictionary that OpenCV does not have."""
         name = parameters.marker_dictionary
         if not (name.startswith("DICT_") and hasattr(cv2.aruco, name)):
-            raise ValueError(f"marker_dictionary has to be one that OpenCV has, like DICT_4X4_50, not {name!r}")
+            raise ValueError(f"marker_dictionary must be one that OpenCV has, like DICT_4X4_50, not {name!r}")
         self._sides = dict(zip(parameters.marker_ids, parameters.marker_sides, strict=True))
         self._find = _finder(getattr(cv2.aruco, name))
 

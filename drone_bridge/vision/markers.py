@@ -29,7 +29,7 @@ class MarkerParameters:
                 f"not {len(self.marker_sides)}"
             )
         if not all(0 < side < math.inf for side in self.marker_sides):
-            raise ValueError(f"marker_sides have to be above 0, not {list(self.marker_sides)}")
+            raise ValueError(f"marker_sides must be above 0, not {list(self.marker_sides)}")
 
 
 def confidence(deviation: float) -> float:

@@ -19,7 +19,7 @@ def check_layout(encoding: str, width: int, height: int, step: int, size: int) -
     """
     if encoding not in _RGB_IN:
         known = ", ".join(_RGB_IN)
-        raise ValueError(f"is {encoding!r:.40}, and has to be one of {known}: image_proc and cv_bridge convert.")
+        raise ValueError(f"is {encoding!r:.40} but must be one of {known}: image_proc and cv_bridge convert.")
     row = width * _BYTES_PER_PIXEL[encoding]
     if row <= 0 or step < row or size != step * height:
         raise ValueError(f"has {size} bytes, step {step}, and claims to be {width} x {height} pixels.")

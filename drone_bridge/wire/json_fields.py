@@ -12,7 +12,7 @@ A message is a dataclass or a NamedTuple. Its fields declare the document:
 
     problem: Annotated[str, NOT_SENT] = ""            neither read nor written here; such fields come last
 
-Errors name the path of the value: `imu.orientation.roll is 'x', and has to be a number from -1e+06 to 1e+06.`
+Errors name the path of the value: `imu.orientation.roll is 'x' but must be a number from -1e+06 to 1e+06.`
 """
 
 import reprlib
@@ -63,7 +63,7 @@ class Number:
             return value  # fast path
         if is_number(value) and self._least <= value <= self._most:
             return float(value)
-        raise RefusedValueError(f" is {shown(value)}, and has to be a number from {self._least:g} to {self._most:g}.")
+        raise RefusedValueError(f" is {shown(value)} but must be a number from {self._least:g} to {self._most:g}.")
 
     def write(self, value: Any) -> Any:
         """Return the number. An int is written without a decimal point."""
@@ -76,7 +76,7 @@ class Flag:
 
     def read(self, value: Any) -> bool:
         if not isinstance(value, bool):
-            raise RefusedValueError(f" is {shown(value)}, and has to be true or false.")
+            raise RefusedValueError(f" is {shown(value)} but must be true or false.")
         return value
 
     write = read
@@ -94,7 +94,7 @@ class JsonObject(Generic[MessageT]):
     def read(self, value: Any) -> MessageT:
         """Return the message of a JSON object. Raises RefusedValueError, whose text begins with a path."""
         if not isinstance(value, dict):
-            raise RefusedValueError(f" is {shown(value)}, and has to be an object.")
+            raise RefusedValueError(f" is {shown(value)} but must be an object.")
         return self._kind(*[entry.read(value) for entry in self._fields])
 
     def read_document(self, document: Object) -> MessageT:

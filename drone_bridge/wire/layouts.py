@@ -107,10 +107,10 @@ class Numbers(Layout):
         """Return a value's numbers. Raises LocalProtocolError."""
         if self.width > 1:
             if not (isinstance(value, tuple | list) and len(value) == self.width):
-                raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be {self.width} numbers.")
+                raise LocalProtocolError(f"The {meaning} is {value!r:.200} but must be {self.width} numbers.")
             return value
         if self.form == "?" and not (isinstance(value, bool) or is_one_of(value, (0, 1))):
-            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be true or false.")
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200} but must be true or false.")
         return (value,)
 
     def pack(self, value: Any, meaning: str) -> bytes:
@@ -135,7 +135,7 @@ class Bytes(Layout):
 
     def pack(self, value: Any, meaning: str) -> bytes:
         if not isinstance(value, bytes | bytearray | memoryview):
-            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be bytes.")
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200} but must be bytes.")
         raw = bytes(value)
         if self._length is None:
             return raw
@@ -185,7 +185,7 @@ class ListOf(Layout):
     def pack(self, value: Any, meaning: str) -> bytes:
         most = (1 << 8 * self._count.size) - 1
         if not isinstance(value, tuple | list) or len(value) > most:
-            raise LocalProtocolError(f"The {meaning} are {value!r:.200}, and have to be a tuple of at most {most}.")
+            raise LocalProtocolError(f"The {meaning} are {value!r:.200} but must be a tuple of at most {most}.")
         item = f"one of the {meaning}"
         return self._count.pack(len(value)) + b"".join([self._item.pack(each, item) for each in value])
 
@@ -214,7 +214,7 @@ class Choice(Layout):
 def check_items(items: Any, kind: type, meaning: str) -> None:
     """Raise LocalProtocolError unless `items` is a tuple or list of `kind`. `meaning` names them, in plural."""
     if not isinstance(items, tuple | list) or not all(isinstance(item, kind) for item in items):
-        raise LocalProtocolError(f"The {meaning} are {items!r:.200}, and have to be a tuple of {kind.__name__}.")
+        raise LocalProtocolError(f"The {meaning} are {items!r:.200} but must be a tuple of {kind.__name__}.")
 
 
 class Nestable:
@@ -238,7 +238,7 @@ class _Nested(Layout):
 
     def pack(self, value: Any, meaning: str) -> bytes:
         if not isinstance(value, self._kind):
-            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and has to be {self._kind.__name__}.")
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200} but must be {self._kind.__name__}.")
         return value.encode()
 
     def read(self, reader: Reader, meaning: str) -> Any:

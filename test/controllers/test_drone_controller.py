@@ -89,7 +89,7 @@ def test_nothing_is_commanded_before_the_drone_is_known(clock):
     pilot = Pilot(clock, is_announced=False)
     pilot.announce(mass=0.0)
     assert pilot.node.lines == [
-        "The drone on drone_properties can't be flown: mass has to be above 0, not 0.0.",
+        "The drone on drone_properties can't be flown: mass must be above 0, not 0.0.",
     ]
     pilot.node.run(2.0)
     assert pilot.node.state.reason.startswith("for drone_properties, left/")
@@ -158,7 +158,7 @@ BAD_FRAMES = {
     },
     "left/image_raw is encoded as 'holographic'": {"left_image_raw": {"encoding": "holographic"}},
     "left/image_raw is encoded as '8UC3'": {"left_image_raw": {"encoding": "8UC3"}},
-    "fx is 0.0, and has to be a finite number above 0": {"left_camera_info": {"k": [0.0] * 9}},
+    "fx is 0.0 but must be a finite number above 0": {"left_camera_info": {"k": [0.0] * 9}},
     "cx is 1e\\+30, outside the 64 pixels": {
         "left_camera_info": {"k": [32.0, 0.0, 1e30, 0.0, 24.0, 23.5, 0.0, 0.0, 1.0]}
     },
@@ -186,7 +186,7 @@ def test_an_unusable_frame_is_refused_with_a_sentence(sentence):
 )
 def test_an_unflyable_drone_is_refused(field, value):
     fields = fields_of(properties(**{field: value}), DroneModel.__dataclass_fields__)
-    with pytest.raises(ValueError, match=f"{field} has to be"):
+    with pytest.raises(ValueError, match=f"{field} must be"):
         DroneModel(**fields)
 
 
@@ -246,14 +246,14 @@ def test_other_colour_encodings_mean_the_same(encoding, pixel):
     [
         (
             {"hold_distance": 0.9, "reach_distance": 0.75},
-            "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.9",
+            "hold_distance must be between target_radius, 0.5, and reach_distance, 0.75, not 0.9",
         ),
         (
             {"hold_distance": 0.4, "reach_distance": 0.75},
-            "hold_distance has to be between target_radius, 0.5, and reach_distance, 0.75, not 0.4",
+            "hold_distance must be between target_radius, 0.5, and reach_distance, 0.75, not 0.4",
         ),
-        ({"target_colour": [255, 0]}, r"target_colour has to be three numbers from 0 to 255, not \[255, 0\]"),
-        ({"target_colour": [255, 0, 256]}, r"target_colour has to be three numbers from 0 to 255, not \[255, 0, 256\]"),
+        ({"target_colour": [255, 0]}, r"target_colour must be three numbers from 0 to 255, not \[255, 0\]"),
+        ({"target_colour": [255, 0, 256]}, r"target_colour must be three numbers from 0 to 255, not \[255, 0, 256\]"),
     ],
 )
 def test_invalid_parameters_are_refused_with_a_sentence(clock, parameters, sentence):

@@ -82,18 +82,18 @@ def test_waypoints_are_read_as_people_write_them():
         ("  ", "a waypoint is empty"),
         ("x=1 x=2", "'x=1 x=2' has 'x=2', and can have only one x"),
         ("takeoff land", "'takeoff land' has 'land', and can have only one call"),
-        ("x=1 forward=1 for=2", "'x=1 forward=1 for=2' is several things, and has to be a place, a leg or a call"),
-        ("land z=0", "'land z=0' is several things"),
+        ("x=1 forward=1 for=2", "'x=1 forward=1 for=2' is more than one of a place, a leg and a call"),
+        ("land z=0", "'land z=0' is more than one"),
         ("forward=1", "'forward=1' has no end, and needs for="),
         ("for=-1", "has 'for=-1', and lasts 0 to 3600 s"),
-        ("for=inf", "for has to be a finite number"),
+        ("for=inf", "for must be a finite number"),
         ("call=land", "has 'call=land', and consists of x=, y=, z= .m. and yaw= .rad., or of forward="),
         ("roll=1", "has 'roll=1', and consists of"),
         ("1 2 3", "has '1', and consists of"),
-        ("x=one", "has 'x=one', and x has to be a finite number"),
-        ("y=nan", "y has to be a finite number"),
-        ("yaw=inf", "yaw has to be a finite number"),
-        ("x", "x has to be a finite number"),
+        ("x=one", "has 'x=one', and x must be a finite number"),
+        ("y=nan", "y must be a finite number"),
+        ("yaw=inf", "yaw must be a finite number"),
+        ("x", "x must be a finite number"),
     ],
 )
 def test_an_invalid_waypoint_is_refused_with_a_sentence(text, sentence):
@@ -261,8 +261,8 @@ def test_legs_are_within_the_limits():
     [
         ("orientation", Quaternion(w=0.0), r"the orientation in odom is \(.*\), and has to have length 1"),
         ("orientation", Quaternion(w=1e200), r"the orientation in odom is \(.*1e\+200\), and has to have length 1"),
-        ("position", Point(x=math.inf), r"the position in odom is \(inf, .*\), and has to be within 1e\+09 m"),
-        ("position", Point(x=-1e308), r"the position in odom is \(-1e\+308, .*\), and has to be within 1e\+09 m"),
+        ("position", Point(x=math.inf), r"the position in odom is \(inf, .*\) but must be within 1e\+09 m"),
+        ("position", Point(x=-1e308), r"the position in odom is \(-1e\+308, .*\) but must be within 1e\+09 m"),
     ],
 )
 def test_odometry_that_no_vehicle_can_have_is_refused_with_a_sentence(field, value, sentence):

@@ -226,10 +226,10 @@ def test_the_page_lists_what_the_runner_knows():
 @pytest.mark.parametrize(
     ("argument", "sentence"),
     [
-        ("view:=yes", "view:=yes has to be true or false"),
+        ("view:=yes", "view:=yes must be true or false"),
         ("testbed_port:=abc", "testbed_port:=abc: 'abc' is not a whole number"),
-        ("testbed_port:=99999", "testbed_port:=99999: port has to be from 0 to 65535, not 99999"),
-        ("view_port:=-1", "view_port:=-1: port has to be from 0 to 65535, not -1"),
+        ("testbed_port:=99999", "testbed_port:=99999: port must be from 0 to 65535, not 99999"),
+        ("view_port:=-1", "view_port:=-1: port must be from 0 to 65535, not -1"),
     ],
 )
 @pytest.mark.parametrize("file", ["testbed", "all"])

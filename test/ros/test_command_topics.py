@@ -183,7 +183,7 @@ def test_what_waited_while_this_process_stood_still_is_refused(node, monkeypatch
 )
 def test_what_is_not_finite_is_refused(node, topic, message, field, value):
     assert node.send(topic, message(value)) == NOTHING
-    assert node.warned == [f"A command on {topic} was refused: {field} is {value}, and has to be a finite number."]
+    assert node.warned == [f"A command on {topic} was refused: {field} is {value} but must be a finite number."]
 
 
 def test_the_axes_of_a_command_are_those_that_it_names_if_they_are_known(node):

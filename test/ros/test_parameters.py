@@ -59,7 +59,7 @@ def test_an_empty_list_is_taken_or_refused_with_a_sentence(make, tmp_path):
     parameters = DeclaredParameters(node, [names, numbers, rate], keep_refused=True)
     assert parameters.refused == {
         "numbers": "numbers has to have 3.",
-        "rate": "rate is [], and has to be one value, as 5.0.",
+        "rate": "rate is [] but must be one value, as 5.0.",
     }
     assert list(parameters["names"]) == []
     assert node.get_parameter("names").type_ == Parameter.Type.STRING_ARRAY
@@ -91,7 +91,7 @@ def test_an_empty_list_of_any_type_can_be_set(make, kind):
 
 def test_an_empty_list_of_topics_records_all_and_no_size_is_a_list(make):
     assert read_settings(make("-p", "topics:=[]")).topics == frozenset()
-    with pytest.raises(SettingsError, match=r"exclude is \[\], and has to be one value, as ''"):
+    with pytest.raises(SettingsError, match=r"exclude is \[\] but must be one value, as ''"):
         read_settings(make("-p", "exclude:=[]"))
 
 

@@ -51,7 +51,7 @@ def test_a_publisher_of_the_other_type_is_told_of_once(make_node, is_stamped):
     (line,) = node.logged
     assert line == (
         f"/a/other publishes geometry_msgs/msg/{other} on /cmd_vel, where this node takes geometry_msgs/msg/{ours}: "
-        "nothing of that arrives. Set enable_stamped_cmd_vel to the same value in both. This is logged once."
+        "no messages arrive. Set enable_stamped_cmd_vel to the same value in both. This is logged once."
     )
     node.publishers = []
     node.pass_second()

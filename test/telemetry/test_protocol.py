@@ -170,7 +170,7 @@ def test_a_value_that_is_no_number_is_named(path):
     for value in (*NO_NUMBERS, -MAX_MAGNITUDE * 1.01):
         sentence = refusal(changed(DRONE, path, value))
         assert sentence.startswith(f"{path} is ")
-        assert "has to be a number from" in sentence
+        assert "must be a number from" in sentence
 
 
 @pytest.mark.parametrize(

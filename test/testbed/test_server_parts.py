@@ -242,7 +242,7 @@ def test_pixels_become_red_green_blue(encoding, step, data, expected):
 
 @pytest.mark.parametrize("changes", [{"encoding": "16UC1"}, {"encoding": "yuv422"}, {"data": b"12345"}, {"step": 5}])
 def test_other_images_are_refused_with_a_sentence(changes):
-    with pytest.raises(ValueError, match=r"has to be one of|claims to be"):
+    with pytest.raises(ValueError, match=r"must be one of|claims to be"):
         rgb8_pixels(image(0.0, **changes))
 
 

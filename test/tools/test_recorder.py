@@ -290,7 +290,7 @@ def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):
 
 def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
     expected = {
-        ("compression", "lz4"): "has to be one of none, zstd",
+        ("compression", "lz4"): "must be one of none, zstd",
         ("exclude", "("): "not a regular expression",
         ("topics", "[/a, b!]"): "a name that no topic can have",
     }

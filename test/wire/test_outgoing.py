@@ -66,7 +66,7 @@ def test_neutral_replaces_what_is_no_number(wrong):
     assert sent == dronegui.ControllerConnection().send(HOVER)
     (refusal,) = refusals
     assert refusal.startswith("Controls can't be sent: pitch is ")
-    assert refusal.endswith("and has to be a number from -1 to 1. The neutral command is sent instead.")
+    assert refusal.endswith("but must be a number from -1 to 1. The neutral command is sent instead.")
 
 
 def test_without_a_neutral_command_or_with_one_that_is_wrong_itself_nothing_is_sent():

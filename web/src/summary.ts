@@ -24,7 +24,9 @@ export class Summary {
   };
   #amount = h("span.amount");
   #ends: (() => void)[] = [];
-  #shown = "";
+  /** Prefix and topics that are shown. */
+  #prefix?: string;
+  #topics = new Set<string>();
   #odometry?: Arrival;
   #height?: Arrival;
   /** Whether the position is worth showing. */
@@ -71,16 +73,20 @@ export class Summary {
     const { prefix } = this.fleet.subject;
     const topics = this.fleet.topics();
     this.#activity.follow(this.fleet.subject, topics);
-    const odometry = topics.get("odom") === ODOMETRY;
-    const shown = [prefix, odometry, topics.has("height")].join();
-    if (shown === this.#shown) return;
-    this.#shown = shown;
+    const isSame = prefix === this.#prefix;
+    // A topic may leave before its vehicle does: its last value stays.
+    const shown = new Set(isSame ? this.#topics : []);
+    if (topics.get("odom") === ODOMETRY) shown.add("odom");
+    if (topics.has("height")) shown.add("height");
+    if (isSame && shown.size === this.#topics.size) return;
+    this.#prefix = prefix;
+    this.#topics = shown;
     for (const end of this.#ends) end();
     this.#odometry = this.#height = undefined;
     this.#isGood = false;
     const { stream } = this;
     this.#ends = [
-      ...(odometry ? [stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival))] : []),
+      ...(shown.has("odom") ? [stream.subscribe(`${prefix}odom`, (arrival) => (this.#odometry = arrival))] : []),
       stream.subscribe(`${prefix}height`, (arrival) => (this.#height = arrival)),
     ];
   }

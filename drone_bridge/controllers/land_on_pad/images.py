@@ -72,8 +72,7 @@ def axes(imu: Imu, topic: str, frame_id: str) -> Matrix:
     if frame_id.rpartition("/")[2] == LEVEL_FRAME:
         return heading(imu)
     raise ValueError(
-        f"{topic} is in the frame {frame_id!r}, and has to be in {LEVEL_FRAME!r} or, as {IMU}, in "
-        f"{imu.header.frame_id!r}."
+        f"{topic} is in the frame {frame_id!r} but must be in {LEVEL_FRAME!r} or, as {IMU}, in {imu.header.frame_id!r}."
     )
 
 

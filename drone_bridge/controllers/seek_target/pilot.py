@@ -82,11 +82,11 @@ class SeekParameters:
         nearest, farthest = self.target_radius, self.reach_distance or math.inf
         if self.hold_distance and not nearest < self.hold_distance < farthest:
             raise ValueError(
-                f"hold_distance has to be between target_radius, {self.target_radius}, and reach_distance, "
+                f"hold_distance must be between target_radius, {self.target_radius}, and reach_distance, "
                 f"{self.reach_distance}, not {self.hold_distance}"
             )
         if len(self.target_colour) != 3 or not all(0 <= channel <= 255 for channel in self.target_colour):
-            raise ValueError(f"target_colour has to be three numbers from 0 to 255, not {list(self.target_colour)}")
+            raise ValueError(f"target_colour must be three numbers from 0 to 255, not {list(self.target_colour)}")
 
     def distances(self, pinhole: Pinhole, radius: float) -> tuple[float, float]:
         """Return hold_distance and reach_distance, m, for a camera and a target of this radius, m."""

@@ -51,7 +51,7 @@ class Waypoint:
         if not values:
             raise ValueError("a waypoint is empty, and needs a place, a leg or a call, as x=2 y=1")
         if sum(not values.keys().isdisjoint(kind) for kind in (COORDINATES, SPEEDS, ("call",))) > 1:
-            raise ValueError(f"the waypoint '{text}' is several things, and has to be a place, a leg or a call")
+            raise ValueError(f"the waypoint '{text}' is more than one of a place, a leg and a call")
         if "for" not in values and not values.keys().isdisjoint(SPEEDS):
             raise ValueError(f"the waypoint '{text}' has no end, and needs for=, its seconds")
         return cls(duration_s=values.pop("for", 0.0), **values)
@@ -87,7 +87,7 @@ def _number(text: str, part: str, name: str, number: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"the waypoint '{text}' has '{part}', and {name} has to be a finite number")
+        raise ValueError(f"the waypoint '{text}' has '{part}', and {name} must be a finite number")
     if name == "for" and not 0.0 <= value <= LONGEST_S:
         raise ValueError(f"the waypoint '{text}' has '{part}', and lasts 0 to {LONGEST_S:g} s")
     return value

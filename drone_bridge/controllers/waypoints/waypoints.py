@@ -71,7 +71,7 @@ class Waypoints:
     def __init__(self, parameters: WaypointParameters, waypoints: tuple[Waypoint, ...]) -> None:
         """Begin before the first waypoint. Raises ValueError without waypoints, and for a leg above the limits."""
         if not waypoints:
-            raise ValueError("there are no waypoints, and there has to be at least one")
+            raise ValueError("there are no waypoints: at least one is needed")
         for leg in waypoints:
             speeds = (math.hypot(leg.forward, leg.left, leg.up), abs(leg.up), abs(leg.turn))
             limits = (parameters.max_speed, parameters.max_climb_speed, parameters.max_turn_rate)

@@ -121,7 +121,7 @@ class _Evaluation:
         """Raise LaunchFileError if the value of a condition is that of a given launch argument."""
         for name in _VARIABLE.findall(text):
             if self._given.get(name, "").strip().lower() == value:
-                raise LaunchFileError(f"{name}:={self._given[name]} has to be true or false")
+                raise LaunchFileError(f"{name}:={self._given[name]} must be true or false")
 
     def _text(self, element: Element, attribute: str) -> str:
         return substitutions.perform(element.attributes[attribute], self._scope)

@@ -44,7 +44,7 @@ def parameter_file(element: Element, scope: Scope, node: str | None) -> str:
     name, value = (substitutions.perform(element.attributes[each], scope) for each in ("name", "value"))
     typed = typed_value(value, element.attributes["type"])
     if name.rpartition("_")[2] == "port" and isinstance(typed, int) and not 0 <= typed <= _LARGEST_PORT:
-        raise SubstitutionError(f"{name} has to be from 0 to {_LARGEST_PORT}, not {typed}")
+        raise SubstitutionError(f"{name} must be from 0 to {_LARGEST_PORT}, not {typed}")
     text: str = yaml.dump({node or "/**": {"ros__parameters": {name: typed}}}, default_flow_style=False)
     return text
 

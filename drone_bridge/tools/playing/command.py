@@ -157,7 +157,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 def _remapping(text: str) -> tuple[str, str]:
     old, separator, new = text.partition(":=")
     if not (separator and old and new):
-        raise argparse.ArgumentTypeError(f"has to be OLD:=NEW, not '{text}'")
+        raise argparse.ArgumentTypeError(f"must be OLD:=NEW, not '{text}'")
     return _full_name(old), new
 
 

@@ -25,7 +25,7 @@ def filled(message: Any, text: str) -> Any:
 def _fill(message: Any, values: Any, where: str) -> None:
     fields = message.get_fields_and_field_types()
     if not isinstance(values, dict):
-        raise FailedError(f"{where or 'The message'} is {values!r}, and has to be a mapping with {', '.join(fields)}.")
+        raise FailedError(f"{where or 'The message'} is {values!r} but must be a mapping with {', '.join(fields)}.")
     for name, value in values.items():
         if name not in fields:
             raise FailedError(f"{where}{name} is no field; there are {', '.join(fields)}.")
@@ -36,7 +36,7 @@ def _fill(message: Any, values: Any, where: str) -> None:
         try:
             setattr(message, name, _converted(value, fields[name], present, f"{where}{name}."))
         except (AssertionError, TypeError, ValueError, OverflowError):
-            raise FailedError(f"{where}{name} is {value!r}, and has to be {fields[name]}.") from None
+            raise FailedError(f"{where}{name} is {value!r} but must be {fields[name]}.") from None
 
 
 def _converted(value: Any, type_name: str, present: Any, where: str) -> Any:

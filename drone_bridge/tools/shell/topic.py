@@ -97,7 +97,7 @@ def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
 
 def _publish(node: Node, words: Any) -> int:
     if not words.rate > 0:
-        raise FailedError(f"The rate is {words.rate:g}, and has to be above 0.")
+        raise FailedError(f"The rate is {words.rate:g} but must be above 0.")
     kind = imported("msg", words.type)
     message = filled(kind(), words.message)
     publisher = node.create_publisher(kind, words.topic, 10)

@@ -306,7 +306,7 @@ class Pilots:
         if not pilot.may_steer:
             raise RefusedError(VIEW_ONLY)
         if not isinstance(recording, str):
-            raise RefusedError("recording has to be a name.")
+            raise RefusedError("recording must be a name.")
         loop = asyncio.get_running_loop()
 
         def send(link: str, problem: str) -> None:

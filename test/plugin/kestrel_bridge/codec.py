@@ -21,7 +21,7 @@ MAX_NUMBER = 1_000_000  # of the state: beyond what any drone reports
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """Asks for state, and has to be the first."""
+    """Request for state. Must be the first packet."""
 
 
 @dataclass(frozen=True, slots=True)
