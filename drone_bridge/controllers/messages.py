@@ -39,7 +39,7 @@ def read_pose(odometry: Odometry, topic: str) -> tuple[Vector, Angles]:
 
 def _angles(q: QuaternionMessage, topic: str) -> Angles:
     if (unit := unit_quaternion(q)) is None:
-        raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1.")
+        raise ValueError(f"the orientation in {topic} is ({q.x}, {q.y}, {q.z}, {q.w}) but must have length 1.")
     return euler_from_quaternion(unit)
 
 

@@ -48,5 +48,5 @@ def unit_rotation(q: Sequence[float]) -> WxyzQuaternion:
     w, x, y, z = q
     norm = math.sqrt(w * w + x * x + y * y + z * z)
     if not abs(norm - 1.0) <= _LARGEST_NORM_ERROR:  # written so that NaN is refused too
-        raise ValueError(f"The quaternion {w:g}, {x:g}, {y:g}, {z:g} has the length {norm:g}, and has to have 1.")
+        raise ValueError(f"The quaternion {w:g}, {x:g}, {y:g}, {z:g} has the length {norm:g} but must have 1.")
     return w / norm, x / norm, y / norm, z / norm

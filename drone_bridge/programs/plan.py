@@ -86,7 +86,7 @@ def _number(text: str, limit: float) -> float:
     except ValueError:
         value = math.nan
     if not abs(value) <= limit:
-        raise ValueError(f"a number from -{limit:g} to {limit:g} has to stand where {text!r} stands.")
+        raise ValueError(f"{text!r} must be a number from -{limit:g} to {limit:g}.")
     return value
 
 

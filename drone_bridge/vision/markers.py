@@ -25,7 +25,7 @@ class MarkerParameters:
     def __post_init__(self) -> None:
         if len(self.marker_ids) != len(self.marker_sides):
             raise ValueError(
-                f"marker_sides has to have a side for each of the {len(self.marker_ids)} marker_ids, "
+                f"marker_sides must have a side for each of the {len(self.marker_ids)} marker_ids, "
                 f"not {len(self.marker_sides)}"
             )
         if not all(0 < side < math.inf for side in self.marker_sides):

@@ -270,10 +270,10 @@ def test_another_goal_takes_its_place(make_world):
 
 BAD = (
     ({"pose": pose_at(math.nan, 0)}, r"The position is \(nan, 0.0, 0.0\) but must be within 1e\+06 m"),
-    ({"pose": pose_at(0, 0, yaw_quaternion=(0.0, 0.0, 0.0, 7.0))}, "The orientation is .* has to have length 1"),
+    ({"pose": pose_at(0, 0, yaw_quaternion=(0.0, 0.0, 0.0, 7.0))}, "The orientation is .* must have length 1"),
     ({"pose": pose_at(1, 0), "tolerance": math.inf}, "tolerance is inf but must be a finite number"),
     ({"pose": pose_at(1, 0, frame="nowhere")}, "There is no transform from nowhere to odom after 0.3 s"),
-    ({"path": Path()}, "The path has 0 poses, and has to have 1 to 10000."),
+    ({"path": Path()}, "The path has 0 poses but must have 1 to 10000."),
 )
 
 

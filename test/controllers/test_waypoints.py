@@ -259,8 +259,8 @@ def test_legs_are_within_the_limits():
 @pytest.mark.parametrize(
     ("field", "value", "sentence"),
     [
-        ("orientation", Quaternion(w=0.0), r"the orientation in odom is \(.*\), and has to have length 1"),
-        ("orientation", Quaternion(w=1e200), r"the orientation in odom is \(.*1e\+200\), and has to have length 1"),
+        ("orientation", Quaternion(w=0.0), r"the orientation in odom is \(.*\) but must have length 1"),
+        ("orientation", Quaternion(w=1e200), r"the orientation in odom is \(.*1e\+200\) but must have length 1"),
         ("position", Point(x=math.inf), r"the position in odom is \(inf, .*\) but must be within 1e\+09 m"),
         ("position", Point(x=-1e308), r"the position in odom is \(-1e\+308, .*\) but must be within 1e\+09 m"),
     ],

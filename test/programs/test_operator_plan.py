@@ -34,8 +34,8 @@ def test_a_plan_is_read_as_it_is_written(text):
         ("0s", "a leg takes more than 0 s, not 0s."),
         ("4s sideways 1", "'sideways' is not an axis; the axes are forward, left, up, turn."),
         ("4s up 1 up 2", "a leg has each axis once, and up is there again."),
-        ("4s up nan", "a number from -100 to 100 has to stand where 'nan' stands."),
-        ("infs", "a number from -3600 to 3600 has to stand where 'inf' stands."),
+        ("4s up nan", "'nan' must be a number from -100 to 100."),
+        ("infs", "'inf' must be a number from -3600 to 3600."),
         ("4s up 101", "where '101' stands."),
     ],
 )

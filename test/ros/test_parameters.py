@@ -51,14 +51,14 @@ def test_any_text_reaches_a_node_by_its_command_line(make, text):
 
 def test_an_empty_list_is_taken_or_refused_with_a_sentence(make, tmp_path):
     names = ParameterDeclaration("names", ["a"], "Names.")
-    numbers = ParameterDeclaration("numbers", [1.0], "Three.", check=lambda given: None if given else "has to have 3.")
+    numbers = ParameterDeclaration("numbers", [1.0], "Three.", check=lambda given: None if given else "must have 3.")
     rate = ParameterDeclaration("rate", 5.0, "Per second.")
     file = tmp_path / "parameters.yaml"
     file.write_text("node: {ros__parameters: {names: [], numbers: [], rate: []}}")
     node = make("--params-file", str(file))
     parameters = DeclaredParameters(node, [names, numbers, rate], keep_refused=True)
     assert parameters.refused == {
-        "numbers": "numbers has to have 3.",
+        "numbers": "numbers must have 3.",
         "rate": "rate is [] but must be one value, as 5.0.",
     }
     assert list(parameters["names"]) == []

@@ -103,9 +103,9 @@ def test_principal_axes_are_the_model_turned_by_btom(model, btom):
 
 @pytest.mark.parametrize("q", [(0.0,) * 4, (2.0, 0.0, 0.0, 0.0), (math.nan, 0.0, 0.0, 1.0), (math.inf,) * 4])
 def test_an_invalid_rotation_is_no_state(q):
-    with pytest.raises(ValueError, match="has to have 1"):
+    with pytest.raises(ValueError, match="must have 1"):
         state(q=q)
-    with pytest.raises(ValueError, match="has to have 1"):
+    with pytest.raises(ValueError, match="must have 1"):
         BodyToModel(q)
 
 

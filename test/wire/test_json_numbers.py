@@ -43,7 +43,7 @@ def test_true_is_no_number_of_a_document(kind):
             continue  # it has no number, or none that anybody reads
         reader = kind.connect(sent.side.other)
         reader.receive_data(json.dumps(rewritten(document, lambda value: True)).encode())
-        with pytest.raises(RemoteProtocolError, match=r"is True,.* (whole )?number"):
+        with pytest.raises(RemoteProtocolError, match=r"is True.* number"):
             reader.next_event()
 
 

@@ -458,7 +458,7 @@ def _problem_with(request: Any, poses: list[PoseStamped]) -> str:
         if not math.isfinite(getattr(request, name, 0.0)):
             return f"{name} is {getattr(request, name)} but must be a finite number."
     if (hasattr(request, "path") or hasattr(request, "poses")) and not 0 < len(poses) <= MAX_POSES:
-        return f"The path has {len(poses)} poses, and has to have 1 to {MAX_POSES}."
+        return f"The path has {len(poses)} poses but must have 1 to {MAX_POSES}."
     return next((problem for pose in poses if (problem := _problem_with_pose(pose))), "")
 
 
@@ -467,7 +467,7 @@ def _problem_with_pose(stamped: PoseStamped) -> str:
     if not _are_within((at.x, at.y, at.z), _FARTHEST_M):
         return f"The position is ({at.x}, {at.y}, {at.z}) but must be within {_FARTHEST_M:g} m of the origin."
     if any((q.x, q.y, q.z, q.w)) and unit_quaternion(q) is None:
-        return f"The orientation is ({q.x}, {q.y}, {q.z}, {q.w}), and has to have length 1, or be zero for any heading."
+        return f"The orientation is ({q.x}, {q.y}, {q.z}, {q.w}) but must have length 1, or be zero for any heading."
     return ""
 
 
