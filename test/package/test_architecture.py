@@ -26,7 +26,7 @@ ALLOWED = {
 PARTS = {
     "__init__": ({"kind"}, ()),
     "cameras": (set(), ()),
-    "conversation": ({"kind", "wire"}, ("codec",)),
+    "sample_conversation": ({"kind", "wire"}, ("codec",)),
     "codec": ({"wire"}, ()),
     "video": ({"wire"}, ()),
     "device": ({"wire", "motion"}, ("codec",)),
@@ -156,7 +156,7 @@ def test_a_robot_in_one_class_and_its_sessions_have_no_socket_no_thread_no_clock
 
 def test_nodes_have_no_clock_thread_or_lock():
     """Sessions say what is sent when, and run in the loop of the kit."""
-    parts = ("bridge", "server", "topics", "conversation")
+    parts = ("bridge", "server", "topics", "sample_conversation")
     nodes = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in PROTOCOLS and part_of(path) in parts]
     assert {part_of(path) for path in nodes} >= {"bridge", "server"}
     found = {(path.relative_to(PACKAGE).as_posix(), name) for path in nodes for name in imported_names(path)}

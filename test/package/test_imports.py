@@ -88,7 +88,7 @@ def test_bridges_of_datagrams_load_no_tcp(loaded):
 
 WITHOUT_ROS = {"kind", "parameter_fields", *KITS} - {"ros"}
 PARTS_WITHOUT_ROS = {
-    *("__init__", "cameras", "conversation", "codec", "device", "discovery", "emulator", "operator", "ports"),
+    *("__init__", "cameras", "sample_conversation", "codec", "device", "discovery", "emulator", "operator", "ports"),
     *("session", "video"),
 }
 ROBOTS_WITH_ROS = {"bridge", "server", "topics", "node"}

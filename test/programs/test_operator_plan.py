@@ -36,7 +36,7 @@ def test_a_plan_is_read_as_it_is_written(text):
         ("4s up 1 up 2", "a leg has each axis once, and up is there again."),
         ("4s up nan", "'nan' must be a number from -100 to 100."),
         ("infs", "'inf' must be a number from -3600 to 3600."),
-        ("4s up 101", "where '101' stands."),
+        ("4s up 101", "'101' must be a number from -100 to 100."),
     ],
 )
 def test_an_invalid_plan_is_refused_with_a_sentence(text, error):

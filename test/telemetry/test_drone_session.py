@@ -20,7 +20,7 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.telemetry.conversation import JPEG, conversation
+from drone_bridge.telemetry.sample_conversation import JPEG, conversation
 from drone_bridge.telemetry.session.drone import CLAMPED, REFUSAL_HOLDS_S, TOO_LARGE, UNHEARD, DroneSession
 from drone_bridge.wire.addresses import AllowedPeers
 
