@@ -9,9 +9,11 @@ from typing import Any
 
 from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
 
-#: In which a vehicle that is there is found, s.
-FINDING_S = 3.0
-#: In which its node has to answer, s.
+#: In which all vehicles are discovered if one is, s.
+DISCOVERY_S = 3.0
+#: In which a named vehicle, or the first of all, is discovered, on the busiest machine, s.
+MISSING_S = 10.0
+#: In which its node must answer, s.
 ANSWER_S = 5.0
 _LOOK_S = 0.1
 #: Exit status if a vehicle was not found, did not answer or refused.
@@ -66,23 +68,26 @@ def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
 
 
 def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: bool) -> dict[str, Any]:
-    """Call each service as soon as it is found.
+    """Call each service as soon as it is discovered.
 
-    Return the calls by service: once all that are named have answered, or after the time for finding more, and for
+    Return the calls by service: once all that are named have answered, or after the time for discovering more, and for
     their answers.
     """
     import rclpy
 
     calls: dict[str, Any] = {}
-    began_s = time.monotonic()
+    began_s = called_s = time.monotonic()
     while True:
-        passed_s = time.monotonic() - began_s
-        if passed_s <= FINDING_S:
+        now_s = time.monotonic()
+        if now_s - began_s <= MISSING_S:
             services.find()
-        services.call(is_held, calls)
+        if services.call(is_held, calls):
+            called_s = now_s
+        is_missing = not all(any(is_of(service, each) for service in services.found) for each in wanted)
+        discovery_s = MISSING_S if is_missing or not services.found else 0.0 if wanted else DISCOVERY_S
         have_answered = len(calls) == len(services.found) and all(call.done() for call in calls.values())
-        are_found = wanted and all(any(is_of(service, each) for service in services.found) for each in wanted)
-        if (have_answered and (are_found or passed_s > FINDING_S)) or passed_s > FINDING_S + ANSWER_S:
+        is_time_over = now_s > max(began_s + discovery_s, called_s) + ANSWER_S
+        if now_s - began_s >= discovery_s and (have_answered or is_time_over):
             return calls
         rclpy.spin_once(node, timeout_sec=_LOOK_S)
 

@@ -64,5 +64,13 @@ def test_it_ends_once_those_that_are_named_have_answered(monkeypatch):
     assert graph.now_s == 0.0
 
 
+def test_the_first_one_may_be_discovered_late(monkeypatch, capsys):
+    assert hold._set(Graph(monkeypatch, a=7.0), [], is_held=True) == 0
+    late = Graph(monkeypatch, silent=["a"], a=9.0)
+    assert hold._set(late, ["a"], is_held=True) == hold.FAILED
+    assert late.now_s >= late.called_s["a"] + hold.ANSWER_S
+    assert "/a/bridge: no answer in time" in capsys.readouterr().err
+
+
 def test_without_vehicles_it_fails(monkeypatch):
     assert hold._set(Graph(monkeypatch), [], is_held=True) == hold.FAILED

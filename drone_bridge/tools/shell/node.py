@@ -22,9 +22,9 @@ from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 
 Found = TypeVar("Found")
 
-#: In which what is there is discovered, s.
+#: In which the ROS graph is discovered, s.
 DISCOVERY_S = 3.0
-#: In which a service has to answer, s.
+#: In which a service must answer, s.
 ANSWER_S = 10.0
 _LOOK_S = 0.1
 #: Exit status where something was not found, refused or not understood.

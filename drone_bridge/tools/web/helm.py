@@ -45,7 +45,7 @@ class Lease:
 
     pilot: int
     vehicle: str
-    heard_s: float
+    received_s: float
     """Time of the last fresh command."""
     motion: Motion = NEUTRAL
     """Last command."""
@@ -148,8 +148,8 @@ class Helm:
             age = f"{age_s:.2f} s" if age_s < math.inf else f"more than {_TOKENS_KEPT * TOKEN_PERIOD_S:.1f} s"
             raise RefusedError(f"Stick command dropped: {age} old (limit {MAX_AGE_S} s). The connection is slow.")
         wanted = _read(motion)
-        is_late = now_s - lease.heard_s > MAX_AGE_S
-        lease.heard_s = now_s
+        is_late = now_s - lease.received_s > MAX_AGE_S
+        lease.received_s = now_s
         if is_late and lease.motion != NEUTRAL:  # it is about to be stopped
             lease.must_let_go = LOST
             lease.motion = NEUTRAL
@@ -179,7 +179,7 @@ class Helm:
         """Return the vehicles to stop now: they move, and their pilot is silent."""
         stopped = []
         for lease in self._leases.values():
-            if lease.motion != NEUTRAL and now_s - lease.heard_s > MAX_AGE_S:
+            if lease.motion != NEUTRAL and now_s - lease.received_s > MAX_AGE_S:
                 lease.motion = NEUTRAL
                 lease.must_let_go = LOST
                 stopped.append(lease.vehicle)
@@ -187,11 +187,11 @@ class Helm:
 
     def silent(self, now_s: float) -> list[str]:
         """Return the vehicles with a silent pilot. They are commanded zero until the lease ends."""
-        return [lease.vehicle for lease in self._leases.values() if now_s - lease.heard_s > MAX_AGE_S]
+        return [lease.vehicle for lease in self._leases.values() if now_s - lease.received_s > MAX_AGE_S]
 
     def expired(self, now_s: float) -> list[Lease]:
         """End the leases of pilots that have been silent for too long, and return them."""
-        gone = [lease for lease in self._leases.values() if now_s - lease.heard_s > LEASE_S]
+        gone = [lease for lease in self._leases.values() if now_s - lease.received_s > LEASE_S]
         for lease in gone:
             del self._leases[lease.vehicle]
         return gone
