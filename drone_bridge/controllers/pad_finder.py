@@ -80,7 +80,7 @@ class Way:
 
     def __init__(self, now_s: float) -> None:
         """Begin as if another node had just published."""
-        self._heard_s = now_s
+        self._received_s = now_s
         self._published: deque[tuple[int, int]] = deque(maxlen=_PUBLISHED_KEPT)
 
     def publish(self, stamp: Time) -> None:
@@ -92,11 +92,11 @@ class Way:
         if (stamp.sec, stamp.nanosec) in self._published:
             self._published.remove((stamp.sec, stamp.nanosec))
         else:
-            self._heard_s = now_s
+            self._received_s = now_s
 
     def is_free(self, now_s: float, timeout_s: float) -> bool:
         """Return whether no other node has published for `timeout_s`."""
-        return now_s - self._heard_s > timeout_s
+        return now_s - self._received_s > timeout_s
 
 
 class Photo(NamedTuple):

@@ -17,7 +17,7 @@ from drone_bridge.controllers.command_timer import CommandTimer
 from drone_bridge.controllers.commands import VelocityCommands
 from drone_bridge.controllers.goals.guides import GoalParameters
 from drone_bridge.controllers.goals.server import STOPPING_S, GoalServer
-from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, Pattern, PoseEstimate
+from drone_bridge.controllers.rover_patterns import PATTERNS, Pattern, PatternLimits, PoseEstimate
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
@@ -56,7 +56,7 @@ class RoverController(Node):
         self._estimate = PoseEstimate(self._declared["odometry_timeout"])
         self._velocity = STILL
         self._commanded_s = time.monotonic()
-        self._limits, self._name = Limits(0.0, 0.0, 0.0), ""
+        self._limits, self._name = PatternLimits(0.0, 0.0, 0.0), ""
         self._pattern: Pattern | None = None
         self._was_following = False
         self._commands = VelocityCommands(self, self._declared)
@@ -115,7 +115,7 @@ class RoverController(Node):
     def _chosen_pattern(self) -> Pattern:
         """Return the selected pattern, recreated if its parameters have changed."""
         get = self._declared.__getitem__
-        limits, name = Limits(get("speed"), get("amplitude"), get("max_turn_rate")), get("pattern")
+        limits, name = PatternLimits(get("speed"), get("amplitude"), get("max_turn_rate")), get("pattern")
         if self._pattern is None or (limits, name) != (self._limits, self._name):
             self._limits, self._name = limits, name
             self._pattern = PATTERNS[name](limits, get("seed"))

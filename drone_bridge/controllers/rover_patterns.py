@@ -19,7 +19,7 @@ ARRIVED_M = 0.05
 CIRCLE_GAIN_PER_M = 1.0  # rad of inward heading per m outside the circle
 
 
-class Limits(NamedTuple):
+class PatternLimits(NamedTuple):
     """Size and speed limits of a pattern."""
 
     speed: float  # m/s
@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 class Pattern(ABC):
     """Base class for patterns. Poses are relative to the start, x forward."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: PatternLimits) -> None:
         self._limits = limits
 
     @abstractmethod
@@ -66,7 +66,9 @@ class Circular(Pattern):
         return BodyVelocity(speed * max(0.0, math.cos(error)), turn=turn)
 
 
-def approach(pose: Pose, target: tuple[float, float], limits: Limits, *, may_reverse: bool = False) -> BodyVelocity:
+def approach(
+    pose: Pose, target: tuple[float, float], limits: PatternLimits, *, may_reverse: bool = False
+) -> BodyVelocity:
     """Return the velocity towards a target. With a large heading error, turn on the spot first."""
     aside = math.atan2(target[1] - pose.y, target[0] - pose.x) - pose.yaw
     aside = math.remainder(aside, math.tau)
@@ -85,7 +87,7 @@ class ToTargets(Pattern):
 
     def __init__(
         self,
-        limits: Limits,
+        limits: PatternLimits,
         targets: Iterator[tuple[float, float]],
         *,
         may_reverse: bool = False,
@@ -117,19 +119,19 @@ class ToTargets(Pattern):
         return approach(pose, self._target, self._limits, may_reverse=self._may_reverse)
 
 
-def linear(limits: Limits, _: int) -> Pattern:
+def linear(limits: PatternLimits, _: int) -> Pattern:
     """Line along x, to the amplitude on both sides. The rover returns in reverse."""
     ends = itertools.cycle([(limits.amplitude, 0.0), (-limits.amplitude, 0.0)])
     return ToTargets(limits, ends, may_reverse=True)
 
 
-def square(limits: Limits, _: int) -> Pattern:
+def square(limits: PatternLimits, _: int) -> Pattern:
     """Square with its corners at the amplitude along both axes."""
     a = limits.amplitude
     return ToTargets(limits, itertools.cycle([(a, a), (-a, a), (-a, -a), (a, -a)]))
 
 
-def wandering(limits: Limits, seed: int) -> Pattern:
+def wandering(limits: PatternLimits, seed: int) -> Pattern:
     """Random targets within the amplitude along both axes, a new one every RANDOM_PERIOD_S."""
     source, a = random.Random(seed), limits.amplitude
     places = ((source.uniform(-a, a), source.uniform(-a, a)) for _ in itertools.count())
@@ -137,7 +139,7 @@ def wandering(limits: Limits, seed: int) -> Pattern:
 
 
 #: Factories of patterns by name. The integer is the random seed.
-PATTERNS: dict[str, Callable[[Limits, int], Pattern]] = {
+PATTERNS: dict[str, Callable[[PatternLimits, int], Pattern]] = {
     "stationary": lambda limits, _: Stationary(limits),
     "linear": linear,
     "circular": lambda limits, _: Circular(limits),

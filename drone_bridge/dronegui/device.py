@@ -70,7 +70,7 @@ class Gui:
     def __init__(self, drone: Drone, dialect: Dialect, own_host: str = "127.0.0.1") -> None:
         """Take the GUI's own address, in the address family of navdata."""
         self.controls = Controls()  # in force
-        self.heard_s = -math.inf  # time of the last packet that took effect
+        self.received_s = -math.inf  # time of the last packet that took effect
         #: Start time of navdata; infinite before it is requested.
         self.hears_drone_from_s = -math.inf if dialect.is_bootstrapped else math.inf
         self._drone = drone
@@ -78,20 +78,20 @@ class Gui:
         self._protocol = ReceiverConnection(dialect.python_literals, dialect.complete_states_only)
         self._rate_limit = RateLimit()
         self._own_address = (own_host, dialect.navdata_port)
-        self._own_heard_s = -math.inf  # last effective packet from the own host
+        self._own_received_s = -math.inf  # last effective packet from the own host
         #: Other hosts by name, in order of their last packet, with address and time.
         self._controllers: dict[str, tuple[Any, float]] = {}
         self._heard: tuple[tuple[Any, float], ...] = ()  # all of these, including the own host
 
     def hears_drone(self, now_s: float) -> bool:
         """Return whether the drone sends navdata, so that the GUI knows whether it flies."""
-        if math.isfinite(self.heard_s) and now_s > self.heard_s + self._dialect.drone_patience_s:
+        if math.isfinite(self.received_s) and now_s > self.received_s + self._dialect.drone_patience_s:
             self.hears_drone_from_s = math.inf
         return now_s >= self.hears_drone_from_s
 
     def start_navdata(self, now_s: float) -> None:
         """Request navdata from the drone, as "Stream Navdata" and a press of reset do."""
-        self.heard_s = max(self.heard_s, now_s)
+        self.received_s = max(self.received_s, now_s)
         self.hears_drone_from_s = min(self.hears_drone_from_s, now_s + BOOTSTRAP_S)
 
     def receive(self, datagram: bytes, source: Any, now_s: float) -> ControlPacket | LatePacket:
@@ -105,7 +105,7 @@ class Gui:
             assert isinstance(event, LatePacket)
             return event
         knows_flight = self.hears_drone(now_s)  # before this packet ends a silence
-        self.heard_s = now_s
+        self.received_s = now_s
         self._remember(source, now_s)
         before, self.controls = self.controls, event.controls
         self._drone.steer(event.controls)
@@ -132,7 +132,7 @@ class Gui:
 
         The own host gets navdata before any packet, because some controllers only send in response.
         """
-        recent = [to for to, heard_s in self._controllers.values() if now_s <= heard_s + CONTROLLER_TIMEOUT_S]
+        recent = [to for to, received_s in self._controllers.values() if now_s <= received_s + CONTROLLER_TIMEOUT_S]
         return (self._own_address, *recent)
 
     def controllers(self, now_s: float) -> tuple[Any, ...]:
@@ -140,15 +140,15 @@ class Gui:
 
         Thread-safe.
         """
-        return tuple(to for to, heard_s in self._heard if now_s <= heard_s + CONTROLLER_TIMEOUT_S)
+        return tuple(to for to, received_s in self._heard if now_s <= received_s + CONTROLLER_TIMEOUT_S)
 
     def _remember(self, source: Any, now_s: float) -> None:
         host, _, *rest = source
         if host == self._own_address[0]:
-            self._own_heard_s = now_s
+            self._own_received_s = now_s
         else:
             self._controllers.pop(host, None)
             self._controllers[host] = (host, self._dialect.navdata_port, *rest), now_s
             if len(self._controllers) > MAX_CONTROLLERS:
                 del self._controllers[next(iter(self._controllers))]
-        self._heard = ((self._own_address, self._own_heard_s), *self._controllers.values())
+        self._heard = ((self._own_address, self._own_received_s), *self._controllers.values())

@@ -70,7 +70,7 @@ def hover(drone: DroneModel) -> Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CommandLimits:
     """Limits of the commands."""
 
     max_tilt: float  # rad
@@ -85,7 +85,7 @@ class FlightControl:
     angle. A rotation about z does not move that axis, so the heading is controlled separately.
     """
 
-    def __init__(self, drone: DroneModel, limits: Limits, attitude_gain: float, yaw_gain: float) -> None:
+    def __init__(self, drone: DroneModel, limits: CommandLimits, attitude_gain: float, yaw_gain: float) -> None:
         """Gains in 1/s."""
         self._drone = drone
         self._limits = limits

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, hover
+from drone_bridge.motion.flight_control import Command, CommandLimits, DroneModel, FlightControl, hover
 from drone_bridge.motion.judged_position import JudgedPosition
 from drone_bridge.motion.quaternions import MeasuredAttitude, rotated
 from drone_bridge.parameter_fields import parameter
@@ -66,7 +66,7 @@ class VelocityControl:
     def __init__(self, drone: DroneModel, parameters: VelocityParameters) -> None:
         self._drone = drone
         self._parameters = parameters
-        limits = Limits(parameters.max_tilt, parameters.max_turn_rate, drone.max_yaw_rate)
+        limits = CommandLimits(parameters.max_tilt, parameters.max_turn_rate, drone.max_yaw_rate)
         self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)
         self._time_s: float | None = None
         self._step_s = 1 / 60

@@ -98,7 +98,7 @@ class ClientSession(Session):
         self._arbiter.forget()
         self._land_s = -math.inf
         self.state, self.is_proven = GREETING, not self._hears
-        self.since_s, self.heard_s = now_s, None
+        self.since_s, self.received_s = now_s, None
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._greet(now_s), began]
 
@@ -112,15 +112,15 @@ class ClientSession(Session):
             while (packet := self._end.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)  # the stream has not ended
                 if self._answers(packet.data):
-                    self.heard_s = now_s
+                    self.received_s = now_s
                     actions += self._greet(now_s)
                 if isinstance(packet, Told):
-                    self.heard_s = now_s
+                    self.received_s = now_s
                     if self.state == CONNECTED:
                         self.is_proven = True
                         actions += [Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
-                    self.heard_s = now_s
+                    self.received_s = now_s
                     actions += self._answered(packet.meaning)
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))
@@ -221,7 +221,7 @@ class ClientSession(Session):
         if not is_gone and self._is_stream:
             actions.append(Close(self._to))
         self._end, self.state, self.is_open, self.due_s = None, WAITING, False, math.inf
-        self.heard_s = self.since_s = self._test = None
+        self.received_s = self.since_s = self._test = None
         return [*actions, *self._unanswered("The link was lost before the answer.")]
 
     def _answered(self, answer: Answer) -> Actions:

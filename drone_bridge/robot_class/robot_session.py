@@ -108,7 +108,7 @@ class RobotSession(Session):
             if self._is_stream:
                 return [*self._left(source), *actions]
         if has_spoken:
-            self.heard_s = now_s
+            self.received_s = now_s
         inside = client.handler.inside_message
         self._clients.heard(client, now_s, is_inside_message=inside, has_spoken=has_spoken)
         self._set_due()
@@ -177,7 +177,7 @@ class RobotSession(Session):
     def _left(self, peer: Any, sentence: str = "", *, is_gone: bool = False) -> Actions:
         """End the connection with a client, after a final neutral."""
         self._clients.remove(peer)
-        self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
+        self.state, self.is_open, self.received_s, self.since_s = WAITING, False, None, None
         ended = [] if self._is_body else self._command.end()
         self._set_due()
         close = [Close(peer)] if self._is_stream and not is_gone else []

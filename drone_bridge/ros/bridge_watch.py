@@ -44,7 +44,7 @@ class BridgeWatch:
         #: Whether the bridge is connected to a vehicle that has been silent for SILENT_AFTER_S.
         self.is_vehicle_silent = False
         self._bridges, self._on_change = bridges, on_change
-        self._heard_s: float | None = None  # time of the last report, by `elapsed_s`
+        self._received_s: float | None = None  # time of the last report, by `elapsed_s`
         node.make_subscription(DiagnosticArray, "/diagnostics", self._take, _DEPTH)
         node.make_timer(_PERIOD_S, self._look)
 
@@ -55,12 +55,12 @@ class BridgeWatch:
                 continue
             names = self._bridges() if names is None else names
             if f"/{status.name.removesuffix(LINK_STATUS)}" in names:
-                self._heard_s = elapsed_s()
+                self._received_s = elapsed_s()
                 self._update(is_gone=False, is_vehicle_silent=_silence_s(status) >= SILENT_AFTER_S)
 
     def _look(self) -> None:
         # A stalled process receives no reports.
-        if self._heard_s is not None and min(elapsed_s() - self._heard_s, PROCESS.running_s()) > GONE_AFTER_S:
+        if self._received_s is not None and min(elapsed_s() - self._received_s, PROCESS.running_s()) > GONE_AFTER_S:
             self._update(is_gone=True, is_vehicle_silent=False)
 
     def _update(self, *, is_gone: bool, is_vehicle_silent: bool) -> None:

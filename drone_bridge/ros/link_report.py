@@ -177,7 +177,7 @@ class LinkReport:
     def start_link(self) -> None:
         """Reset the state of the last link's connections."""
         self._connected: tuple[float | None] | None = None  # start of the connection, s; None without one
-        self._heard_s: float | None = None
+        self._received_s: float | None = None
         self._silent_since_s: float | None = None  # on the open connection; None without one
         self._silent_before_s = 0.0  # total over earlier connections
         self._ended_in_s = 0.0  # silence at the end of a connection, until it is detected
@@ -191,9 +191,9 @@ class LinkReport:
             self._ended_in_s = max(self._ended_in_s, self._silent_before_s)
         self._connected = connected
         if connected is not None:
-            if session.heard_s is not None and session.heard_s != self._heard_s:
-                self._heard_s, self._silent_before_s = session.heard_s, 0.0
-            self._silent_since_s = session.since_s if session.heard_s is None else session.heard_s
+            if session.received_s is not None and session.received_s != self._received_s:
+                self._received_s, self._silent_before_s = session.received_s, 0.0
+            self._silent_since_s = session.since_s if session.received_s is None else session.received_s
         self.state, self.peer = session.state, session.peer
 
     @property

@@ -30,7 +30,7 @@ class Client(Generic[HandlerT]):
 
     peer: Any
     handler: HandlerT
-    heard_s: float
+    received_s: float
     """Time of its last complete message; before the first one, the time of its connection."""
     deadline_s: float
     """Deadline of the current message, or of the first one; infinity for none."""
@@ -92,8 +92,8 @@ class Clients(Generic[HandlerT]):
         """Decide whether to admit a further peer. The caller removes the loser, then adds the peer."""
         if len(self._by_peer) < self._most:
             return Admission()
-        idle = min(self._by_peer.values(), key=lambda each: (each.has_spoken, each.heard_s))
-        silence_s, keeps_s = now_s - idle.heard_s, self._keeps_place_s()
+        idle = min(self._by_peer.values(), key=lambda each: (each.has_spoken, each.received_s))
+        silence_s, keeps_s = now_s - idle.received_s, self._keeps_place_s()
         if silence_s >= (keeps_s if idle.has_spoken else min(keeps_s, self._mute_keeps_place_s)):
             return Admission(loser=idle.peer, reason=f"was silent for {silence_s:.1f} s, and is replaced by {peer}")
         full = f"{self._most} clients are connected already."
@@ -113,14 +113,14 @@ class Clients(Generic[HandlerT]):
     def heard(self, client: Client[HandlerT], now_s: float, *, is_inside_message: bool, has_spoken: bool) -> None:
         """Update the timeouts after a chunk: whether it completed a message, and whether another one has begun."""
         if has_spoken:
-            client.has_spoken, client.heard_s, client.deadline_s = True, now_s, math.inf
+            client.has_spoken, client.received_s, client.deadline_s = True, now_s, math.inf
         if is_inside_message:
             client.deadline_s = min(client.deadline_s, now_s + self._whole_message_s)
 
     def resume(self, now_s: float) -> None:
         """Restart all timeouts after a stall of this process."""
         for client in self._by_peer.values():
-            client.heard_s = now_s
+            client.received_s = now_s
             if math.isfinite(client.deadline_s):
                 within_s = self._whole_message_s if client.has_spoken else self._first_message_s
                 client.deadline_s = now_s + within_s

@@ -36,14 +36,14 @@ class HoldState:
 
         The helm counts only if the vehicle need not be neutral.
         """
-        reason, heard_s = self.now
-        has_ended = _has_ended(heard_s, now_s)
-        return bool(reason) or has_ended, heard_s is not None and not has_ended
+        reason, received_s = self.now
+        has_ended = _has_ended(received_s, now_s)
+        return bool(reason) or has_ended, received_s is not None and not has_ended
 
     def reason(self, now_s: float) -> str:
         """Return why the vehicle must be neutral; empty if it need not be."""
-        reason, heard_s = self.now
-        return reason or (HELM_ENDED if _has_ended(heard_s, now_s) else "")
+        reason, received_s = self.now
+        return reason or (HELM_ENDED if _has_ended(received_s, now_s) else "")
 
     @property
     def is_free(self) -> bool:
@@ -54,8 +54,8 @@ class HoldState:
 
     def steer(self, now_s: float) -> bool:
         """Handle a command from the helm. Return whether it takes the helm, and so begins to steer."""
-        reason, heard_s = self.now
-        is_new = heard_s is None or _has_ended(heard_s, now_s)
+        reason, received_s = self.now
+        is_new = received_s is None or _has_ended(received_s, now_s)
         begins = is_new and reason in NOT_REQUESTED
         self.now = "" if begins else reason, now_s
         return begins
@@ -76,5 +76,5 @@ class HoldState:
         self.now = "", None if _has_ended(self.now[1], now_s) else self.now[1]
 
 
-def _has_ended(heard_s: float | None, now_s: float) -> bool:
-    return heard_s is not None and now_s - heard_s > HELM_ENDS_AFTER_S
+def _has_ended(received_s: float | None, now_s: float) -> bool:
+    return received_s is not None and now_s - received_s > HELM_ENDS_AFTER_S

@@ -156,7 +156,7 @@ class Session(ABC):
     #: Latest time of the next `tick`, s.
     due_s: float = math.inf
     #: Time of the last packet of the peer, and the time from which packets are expected; None without a peer.
-    heard_s: float | None = None
+    received_s: float | None = None
     since_s: float | None = None
     is_over: bool = False
     #: Whether the peer has proved useful. Reconnecting to one that has not backs off further.
@@ -203,8 +203,8 @@ class Session(ABC):
         The silence until now was our own, so that of the peer begins anew.
         """
         self.settled_s = now_s + SETTLING_S
-        if self.heard_s is not None:
-            self.heard_s = now_s
+        if self.received_s is not None:
+            self.received_s = now_s
         elif self.since_s is not None:
             self.since_s = now_s
         return []
@@ -227,7 +227,7 @@ class Session(ABC):
 
     def silent_s(self, now_s: float) -> float:
         """Return how long the peer has been silent, s; 0 without a peer."""
-        since_s = self.heard_s if self.heard_s is not None else self.since_s
+        since_s = self.received_s if self.received_s is not None else self.since_s
         return 0.0 if since_s is None else max(0.0, now_s - since_s)
 
 

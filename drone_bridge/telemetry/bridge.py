@@ -189,21 +189,21 @@ class TelemetryBridge(ProtocolNode):
             self.report.counts["rover_documents"] += 1
             self._topics.publish(message, self._stamps.of(_time(message.timestamp)))
             return
-        heard_s = self.decided_s
+        received_s = self.decided_s
         self.report.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
         motion = self._translation.motion(message)
         if message.landed:
             self._pilot.stands()
         else:
-            self._pilot.measured(motion, heard_s)
+            self._pilot.measured(motion, received_s)
         if self._pilot.doubts:
             self.observed.doubted()
         else:
             self.observed.measured(motion.yaw, velocity=over_ground(motion), height=motion.height)
         self._topics.publish(message, stamp)
         self.report.counts["images"] += message.camera.jpeg is not None
-        self.report.record_duration("document_read_to_published", elapsed_s() - heard_s)
+        self.report.record_duration("document_read_to_published", elapsed_s() - received_s)
 
     # For the executor.
 

@@ -15,19 +15,19 @@ class Audience:
     def __init__(self) -> None:
         #: Its socket address; None without an operator.
         self.operator: Any = None
-        self._heard_s = -math.inf
+        self._received_s = -math.inf
 
     def record(self, source: Any, now_s: float) -> None:
         """Record a document of an operator."""
-        self.operator, self._heard_s = source, now_s
+        self.operator, self._received_s = source, now_s
 
     def silent_s(self, now_s: float) -> float:
         """Return the time since the operator's last document, s."""
-        return now_s - self._heard_s
+        return now_s - self._received_s
 
     def ends_s(self, timeout_s: float) -> float:
         """Return the time at which the operator's silence reaches the timeout; infinity without an operator."""
-        return math.inf if self.operator is None else self._heard_s + timeout_s
+        return math.inf if self.operator is None else self._received_s + timeout_s
 
     def drop_silent(self, now_s: float, timeout_s: float) -> Any:
         """Drop the operator if it is silent for longer than the timeout; return it, or None."""

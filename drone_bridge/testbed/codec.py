@@ -64,10 +64,10 @@ __all__ = [
     "ConnectionClosed",
     "Constants",
     "ImageBytes",
-    "Limits",
     "MotionParameters",
     "SensorFrame",
     "SimulationRestarted",
+    "SizeLimits",
     "TestbedConnection",
 ]
 
@@ -109,8 +109,8 @@ class AngleUnit(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a testbed's announcement. Larger sizes are refused before memory is allocated."""
+class SizeLimits:
+    """Largest sizes of a testbed's announcement. Larger sizes are refused before memory is allocated."""
 
     width: int = 4096  # pixels
     height: int = 4096  # pixels
@@ -199,7 +199,9 @@ def non_finite(named: Iterable[tuple[str, float]]) -> str | None:
     return None
 
 
-def implausible_constants(constants: Constants, unit: AngleUnit, limits: Limits, bytes_after_images: int) -> str | None:
+def implausible_constants(
+    constants: Constants, unit: AngleUnit, limits: SizeLimits, bytes_after_images: int
+) -> str | None:
     """Return an error sentence about the first implausible constant."""
     named = [(field.name, getattr(constants, field.name)) for field in fields(constants)]
     if problem := non_finite(named):
@@ -361,12 +363,12 @@ class AutopilotConnection(EventSource[Constants | SimulationRestarted | SensorFr
         self,
         layout: AttitudeLayout | None = AttitudeLayout.PITCH_YAW,
         angle_unit: AngleUnit = AngleUnit.DEGREES,
-        limits: Limits | None = None,
+        limits: SizeLimits | None = None,
         reuses_images: bool = False,
     ) -> None:
         self.layout = layout
         self._angle_unit = angle_unit
-        self._limits = limits or Limits()
+        self._limits = limits or SizeLimits()
         self._reuses_images = reuses_images
         self._floats = floats_of(layout or AttitudeLayout.POSE)
         self._surplus = b""  # received start of the second frame, before the layout was decided
@@ -603,11 +605,11 @@ class TestbedConnection(EventSource[MotionParameters | ConnectionClosed]):
         self,
         layout: AttitudeLayout = AttitudeLayout.PITCH_YAW,
         angle_unit: AngleUnit = AngleUnit.DEGREES,
-        limits: Limits | None = None,
+        limits: SizeLimits | None = None,
     ) -> None:
         self._layout = layout
         self._angle_unit = angle_unit
-        self._limits = limits or Limits()
+        self._limits = limits or SizeLimits()
         self._floats = floats_of(layout)
         self._constants: Constants | None = None
         self._buffer = bytearray()

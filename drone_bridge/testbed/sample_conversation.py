@@ -11,9 +11,9 @@ from drone_bridge.testbed.codec import (
     AttitudeLayout,
     AutopilotConnection,
     Constants,
-    Limits,
     MotionParameters,
     SensorFrame,
+    SizeLimits,
     TestbedConnection,
 )
 from drone_bridge.wire import LocalProtocolError
@@ -59,7 +59,7 @@ class RecordedTestbed(Recorded):
     def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
         layout = parameters.get("attitude_layout", AttitudeLayout.PITCH_YAW.value)
         self._unit = AngleUnit(parameters.get("angle_unit", AngleUnit.DEGREES.value))
-        self._limits = Limits(1 << 16, 1 << 16, 1 << 32)
+        self._limits = SizeLimits(1 << 16, 1 << 16, 1 << 32)
         given = AttitudeLayout(layout) if layout in [known.value for known in AttitudeLayout] else None
         self._autopilot = AutopilotConnection(given, self._unit, self._limits)
         self._constants: Constants | None = None

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drone_bridge.controllers.rover_patterns import PATTERNS, Limits, PoseEstimate
+from drone_bridge.controllers.rover_patterns import PATTERNS, PatternLimits, PoseEstimate
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.ros.wheel_odometry import Pose
 
-LIMITS = Limits(speed=0.5, amplitude=2.0, turn_rate=1.5)
+LIMITS = PatternLimits(speed=0.5, amplitude=2.0, turn_rate=1.5)
 STEP_S = 0.05
 
 
@@ -46,7 +46,7 @@ def test_the_circle_has_the_amplitude_as_its_radius_and_is_driven_at_speed():
 
 
 def test_a_circle_too_small_for_the_speed_is_driven_slower():
-    limits = Limits(speed=5.0, amplitude=0.5, turn_rate=1.0)
+    limits = PatternLimits(speed=5.0, amplitude=0.5, turn_rate=1.0)
     assert PATTERNS["circular"](limits, 0).velocity(Pose(), 0.0) == BodyVelocity(0.5, turn=1.0)
 
 
@@ -67,7 +67,7 @@ def test_random_targets_stay_inside_and_depend_on_the_seed_alone():
 @given(
     st.sampled_from(sorted(PATTERNS)),
     st.builds(Pose, *[st.floats(-100, 100)] * 2, st.floats(-math.pi, math.pi)),
-    st.builds(Limits, st.floats(0, 10), st.floats(0.1, 100), st.floats(0.05, 20)),
+    st.builds(PatternLimits, st.floats(0, 10), st.floats(0.1, 100), st.floats(0.05, 20)),
 )
 def test_whatever_the_pose_velocities_stay_within_their_limits(name, pose, limits):
     velocity = PATTERNS[name](limits, 0).velocity(pose, 0.0)

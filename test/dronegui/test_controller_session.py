@@ -319,7 +319,7 @@ def test_garbage_and_strangers_change_nothing(talk):
     assert "is not JSON" in notes(talk.hear(b"{}x"), "rejected_input")[0]
     actions = talk.hear({"type": "demo", "ctrl_state": 3 << 16}, STRANGER)
     assert notes(actions, FOREIGN_NAVDATA) == ["Navdata of 127.0.0.2:3456 was refused: the GUI is at 127.0.0.1."]
-    assert (published(actions), talk.session.heard_s, talk.watch.is_flying(talk.now_s)) == ([], None, None)
+    assert (published(actions), talk.session.received_s, talk.watch.is_flying(talk.now_s)) == ([], None, None)
 
 
 def test_whether_it_flies_is_published_when_that_is_known_and_changes(talk):

@@ -102,15 +102,15 @@ class Peer:
     """Peer of a session, with a report that the link's thread updates."""
 
     def __init__(self, report, clock):
-        self.session = SimpleNamespace(is_open=False, heard_s=None, since_s=None, state="connected", peer="a:1")
+        self.session = SimpleNamespace(is_open=False, received_s=None, since_s=None, state="connected", peer="a:1")
         self._report, self._clock = report, clock
 
     def connects(self):
-        self.session.is_open, self.session.heard_s, self.session.since_s = True, None, self._clock[0]
+        self.session.is_open, self.session.received_s, self.session.since_s = True, None, self._clock[0]
         self._report.follow(self.session)
 
     def speaks(self):
-        self.session.heard_s = self._clock[0]
+        self.session.received_s = self._clock[0]
         self._report.follow(self.session)
 
     def leaves(self):

@@ -117,8 +117,8 @@ def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock):
 def test_advice_comes_once_and_only_as_long_as_there_has_been_no_connection(clock, connects):
     logger = Mock()
     report = LinkReport(logger, "connected", now_s=lambda: clock[0])
-    report.follow(SimpleNamespace(is_open=connects, since_s=clock[0], heard_s=None, state="", peer=""))
-    report.follow(SimpleNamespace(is_open=False, since_s=clock[0], heard_s=None, state="", peer=""))
+    report.follow(SimpleNamespace(is_open=connects, since_s=clock[0], received_s=None, state="", peer=""))
+    report.follow(SimpleNamespace(is_open=False, since_s=clock[0], received_s=None, state="", peer=""))
     said = []
     for _ in range(20):
         report.advise("Is it switched on?")

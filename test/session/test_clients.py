@@ -56,7 +56,7 @@ def test_a_stall_of_this_process_restarts_the_timeouts():
     speak(clients, idle, 1.0)
     clients.resume(100.0)
     assert [client.deadline_s for client in (mute, slow, idle)] == [105.0, 103.0, math.inf]
-    assert idle.heard_s == 100.0
+    assert idle.received_s == 100.0
 
 
 def test_a_new_client_replaces_one_without_messages_or_the_longest_silent_one():

@@ -20,11 +20,11 @@ class Silent(Session):
 
 
 @pytest.mark.parametrize(
-    ("heard_s", "since_s", "silent_s"), [(None, None, 0.0), (None, 1.0, 2.0), (1.0, 0.0, 2.0)], ids=str
+    ("received_s", "since_s", "silent_s"), [(None, None, 0.0), (None, 1.0, 2.0), (1.0, 0.0, 2.0)], ids=str
 )
-def test_after_a_stall_the_silence_of_the_peer_begins_anew(heard_s, since_s, silent_s):
+def test_after_a_stall_the_silence_of_the_peer_begins_anew(received_s, since_s, silent_s):
     session = Silent()
-    session.heard_s, session.since_s = heard_s, since_s
+    session.received_s, session.since_s = received_s, since_s
     assert session.resume(3.0) == []
     assert session.silent_s(3.0) == 0.0
     assert session.silent_s(5.0) == silent_s

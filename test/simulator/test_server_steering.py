@@ -28,14 +28,14 @@ AT_REST = {**DONE, **state_fields(state_at(STANDING, IDENTITY), True)}
 class Steered(ServedWorld):
     """Server with two clients, and the expected velocity of the vehicle.
 
-    `wanted`: for v and w, the client that set it last and the value. Default: zero. `heard_s`: time of each steering
+    `wanted`: for v and w, the client that set it last and the value. Default: zero. `received_s`: time of each steering
     client's last command.
     """
 
     def __init__(self, bridge=True):
         super().__init__(parameters={"command_timeout": TIMEOUT_S})
         self.connect("bob")
-        self.wanted, self.heard_s = {}, {}
+        self.wanted, self.received_s = {}, {}
         self.numbers = count(1)
         self.have_bridge(bridge)
 
@@ -50,12 +50,12 @@ class Steered(ServedWorld):
             self.forget_silent()
 
     def forget_silent(self):
-        if any(self.now_s - heard_s >= TIMEOUT_S for heard_s in self.heard_s.values()):
+        if any(self.now_s - received_s >= TIMEOUT_S for received_s in self.received_s.values()):
             self.want_nothing()
 
     def want_nothing(self):
         self.wanted.clear()
-        self.heard_s.clear()
+        self.received_s.clear()
 
     def order(self, client, attribute, value=None):
         """Set an attribute by a client. Default: a velocity unique to the client."""
@@ -64,17 +64,17 @@ class Steered(ServedWorld):
         answer = self.clients[client].ask(sim.SetEntity(VEHICLE, attribute, value))
         if attribute in (V, W):
             if isinstance(answer, sim.Ok):
-                self.heard_s[client] = self.now_s
+                self.received_s[client] = self.now_s
                 self.wanted[attribute] = value
             elif not self.is_known:  # it may have been executed
-                self.heard_s[client] = self.now_s
+                self.received_s[client] = self.now_s
         return answer
 
     def part(self, client):
         """Disconnect a client, and connect a new one in its place."""
         leaving = self.clients[client]
         leaving.leave()
-        if client in self.heard_s:
+        if client in self.received_s:
             self.want_nothing()
         self.clients[client] = self.connect(f"{leaving.peer}'s")
         self.clients.pop()

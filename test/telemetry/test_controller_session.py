@@ -69,14 +69,14 @@ class Talk:
     def run(self, seconds, *, telemetry=None):
         """Advance the clock, with ticks when they are due, and telemetry from a source if given."""
         actions, end_s = [], self.now_s + seconds
-        heard_s = self.now_s
+        received_s = self.now_s
         while True:
-            due_s = min(self.session.due_s, heard_s + PERIOD_S if telemetry else math.inf)
+            due_s = min(self.session.due_s, received_s + PERIOD_S if telemetry else math.inf)
             if due_s > end_s:
                 break
             self.now_s = max(self.now_s, due_s)
-            if telemetry and self.now_s >= heard_s + PERIOD_S:
-                heard_s = self.now_s
+            if telemetry and self.now_s >= received_s + PERIOD_S:
+                received_s = self.now_s
                 actions += self.hear(telemetry)
             actions += self.do(self.session.tick(self.now_s))
         self.now_s = end_s
@@ -258,7 +258,7 @@ def test_the_timestamps_of_one_drone_are_not_those_of_the_next(talk):
     talk.clock.time -= 0.5
     talk.hear(B)
     assert published(talk.hear(B)) == [DroneTelemetry]
-    assert talk.session.heard_s == talk.now_s
+    assert talk.session.received_s == talk.now_s
 
 
 def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(talk):

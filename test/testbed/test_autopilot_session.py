@@ -184,7 +184,7 @@ def test_the_constants_are_announced_and_a_frame_is_answered_before_it_is_publis
     talk.command(9.0)
     data = talk.frame(pitch=-3.0, yaw=30.0)
     assert talk.say(data[:50]) == []
-    assert talk.session.heard_s == 100.0
+    assert talk.session.received_s == 100.0
     talk.now_s += 1.0
     actions = talk.say(data[50:])
     assert kinds(actions) == ["Send", "SensorFrame"]
@@ -192,7 +192,7 @@ def test_the_constants_are_announced_and_a_frame_is_answered_before_it_is_publis
     (frame,) = published(actions)
     assert (frame.time, frame.pitch, frame.yaw) == (0.125, -3.0, 30.0)
     assert (talk.stamp[0], bytes(frame.left), frame.right[0]) == (51, bytes([1] * 24), 2)
-    assert talk.session.heard_s == 101.0
+    assert talk.session.received_s == 101.0
     assert talk.session.is_proven
 
 

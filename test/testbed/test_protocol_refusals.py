@@ -26,7 +26,7 @@ from drone_bridge.testbed.codec import (
     AttitudeLayout,
     AutopilotConnection,
     Constants,
-    Limits,
+    SizeLimits,
     TestbedConnection,
 )
 from drone_bridge.wire.events import RemoteProtocolError
@@ -52,7 +52,7 @@ from drone_bridge.wire.events import RemoteProtocolError
 )
 def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, height, error):
     autopilot = AutopilotConnection()
-    with ImageSupply(Limits(frame_bytes=0)).used() as supply:
+    with ImageSupply(SizeLimits(frame_bytes=0)).used() as supply:
         autopilot.receive_data(constants_bytes(width=width, height=height) + bytes(1000))
     with pytest.raises(RemoteProtocolError, match=error):
         autopilot.next_event()

@@ -16,9 +16,9 @@ from drone_bridge.testbed.codec import (
     AngleUnit,
     AttitudeLayout,
     Constants,
-    Limits,
     MotionParameters,
     SensorFrame,
+    SizeLimits,
 )
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -37,7 +37,7 @@ FLOATS = {
     AttitudeLayout.POSE: ("x", "y", "z", "heading", "pitch", "roll", "time"),
 }
 NON_FINITE = (math.nan, math.inf, -math.inf)
-SMALL_LIMITS = Limits(width=40, height=30, frame_bytes=2000)
+SMALL_LIMITS = SizeLimits(width=40, height=30, frame_bytes=2000)
 
 
 class ImageSupply:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from drone_bridge.controllers.rover_patterns import Limits, approach
+from drone_bridge.controllers.rover_patterns import PatternLimits, approach
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
@@ -153,7 +153,7 @@ class Drive:
     def __init__(self, parameters: GoalParameters, way: WaypointParameters, points: Sequence[Waypoint]) -> None:
         """Prepare to drive. `points` has at least one entry, each with x and y."""
         self._parameters, self._way = parameters, way
-        self._limits = Limits(way.max_speed, 0.0, way.max_turn_rate)
+        self._limits = PatternLimits(way.max_speed, 0.0, way.max_turn_rate)
         self._points, self._left_after = points, _left_after(points)
         self._index = 0
         self._has_arrived = False

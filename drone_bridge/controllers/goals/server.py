@@ -104,7 +104,7 @@ class GoalServer:
         self._odometry, self._use_odometry, self._on_goal = Stream(node, Odometry, "odom"), on_odometry, on_goal
         self._reader, self._outcomes = OdometryReader(node), LogLimiter()
         self._measured: VehiclePose | None = None
-        self._frame, self._heard_s = "", -math.inf  # of the odometry
+        self._frame, self._received_s = "", -math.inf  # of the odometry
         self._ground: float | None = None  # m, in the odometry
         self._is_flying: bool | None = None
         self._is_held, self._helm_s, self._helms = False, -math.inf, set[str]()
@@ -200,7 +200,7 @@ class GoalServer:
         if not (measured := self._reader.read(message)):
             return
         self._use_odometry(measured)
-        self._measured, self._heard_s = measured, time.monotonic()
+        self._measured, self._received_s = measured, time.monotonic()
         self._frame = message.header.frame_id
         if self._ground is None or self._is_flying is False:
             self._ground = float(measured.position[2])
@@ -376,7 +376,7 @@ class GoalServer:
 
     def _silent_s(self, now_s: float) -> float:
         """Return the age of the last odometry, s, not counting a stall, whose messages are still to be handled."""
-        return min(now_s - self._heard_s, PROCESS.running_s())
+        return min(now_s - self._received_s, PROCESS.running_s())
 
     def _check_progress(self, step: Step, now_s: float) -> None:
         """Raise FailedError if a goal makes no progress for stuck_time, unless it is waiting."""

@@ -134,7 +134,7 @@ class LandOnPadBehaviour(Behaviour):
         self._errors = ErrorLog(node)
         self._landed: bool | None = None  # None: not reported yet
         self._sighting: PadSighting | None = None
-        self._heard_s: dict[str, float] = {}  # when each topic was last received, steady clock
+        self._received_s: dict[str, float] = {}  # when each topic was last received, steady clock
         self._measured_s = -math.inf  # when the last complete set of one stamp was received
         self._commands = VelocityCommands(node, parameters)
         self._state_publisher = StatePublisher(node, NAME)
@@ -161,7 +161,7 @@ class LandOnPadBehaviour(Behaviour):
 
     def _subscribe(self, topic: str, sets: list[StampedSets]) -> None:
         def receive(message: Any) -> None:
-            self._heard_s[topic] = time.monotonic()
+            self._received_s[topic] = time.monotonic()
             for each in sets:
                 each.add(topic, message)
 
@@ -238,7 +238,7 @@ class LandOnPadBehaviour(Behaviour):
         now_s = time.monotonic()
         if now_s - self._measured_s <= self._timeout_s:
             return
-        missing = [topic for topic in self._needed if now_s - self._heard_s.get(topic, -math.inf) > self._timeout_s]
+        missing = [topic for topic in self._needed if now_s - self._received_s.get(topic, -math.inf) > self._timeout_s]
         if self._land and self._measured_s > -math.inf:
             self._commands.publish()
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")

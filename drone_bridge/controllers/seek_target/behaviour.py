@@ -120,7 +120,7 @@ class SeekTargetBehaviour(Behaviour):
         self._seek_parameters = read(SeekParameters, NAME, parameters)
         self._errors = ErrorLog(node)
         self._drone: DroneModel | None = None
-        self._heard_s: dict[str, float] = {}  # when each topic was last received, steady clock
+        self._received_s: dict[str, float] = {}  # when each topic was last received, steady clock
         self._answered_s = -math.inf
         self._has_left = False
         self._seek: SeekTarget | None = None
@@ -141,7 +141,7 @@ class SeekTargetBehaviour(Behaviour):
         self._has_left = True
 
     def _take(self, frames: StampedSets, topic: str, message: Any) -> None:
-        self._heard_s[topic] = time.monotonic()
+        self._received_s[topic] = time.monotonic()
         frames.add(topic, message)
 
     def _on_properties(self, message: DroneProperties) -> None:
@@ -179,7 +179,7 @@ class SeekTargetBehaviour(Behaviour):
         now_s = time.monotonic()
         if now_s - self._answered_s <= FRAME_TIMEOUT_S:
             return
-        missing = [topic for topic in TOPICS if now_s - self._heard_s.get(topic, -math.inf) > FRAME_TIMEOUT_S]
+        missing = [topic for topic in TOPICS if now_s - self._received_s.get(topic, -math.inf) > FRAME_TIMEOUT_S]
         if self._drone is None:
             missing.insert(0, PROPERTIES)
         self._state_publisher.publish(WAITING, f"for {', '.join(missing) or 'messages of one stamp'}")

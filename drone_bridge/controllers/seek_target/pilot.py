@@ -26,7 +26,7 @@ from drone_bridge.controllers.seek_target.sphere_detector import Outline, Sphere
 from drone_bridge.controllers.seek_target.steering import Steering
 from drone_bridge.controllers.seek_target.target_estimator import TargetEstimator
 from drone_bridge.motion.attitude_estimator import AttitudeEstimator
-from drone_bridge.motion.flight_control import Command, DroneModel, FlightControl, Limits, braking_profile
+from drone_bridge.motion.flight_control import Command, CommandLimits, DroneModel, FlightControl, braking_profile
 from drone_bridge.motion.matrices import Triple, Vector
 from drone_bridge.motion.quaternions import MeasuredAttitude, Quaternion, rotated
 from drone_bridge.parameter_fields import parameter
@@ -144,7 +144,7 @@ class SeekTarget:
             parameters.colour_tolerance,
             parameters.background_level,
         )
-        limits = Limits(parameters.max_tilt, parameters.max_turn_rate, parameters.search_yaw_rate)
+        limits = CommandLimits(parameters.max_tilt, parameters.max_turn_rate, parameters.search_yaw_rate)
         # Limited by the tilt at which the target stays in view.
         view = max(pinhole.half_height_angle - parameters.edge_margin, LEAST_VIEW_TILT)
         self._control = FlightControl(drone, limits, parameters.attitude_gain, parameters.yaw_gain)

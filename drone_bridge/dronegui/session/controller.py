@@ -423,7 +423,7 @@ class ControllerSession(Session):
         except RemoteProtocolError as error:
             return [Note("rejected_input", f"A datagram of navdata from {name} was refused: {error}")]
         assert block is not NEED_DATA
-        self.heard_s = now_s
+        self.received_s = now_s
         kinds = {Demo: "navdata", VisionDetect: "detections"}
         self._effects.append(Note(kinds.get(type(block), "other_navdata")))
         if isinstance(block, Demo):
@@ -554,7 +554,7 @@ class ControllerSession(Session):
             return self._is_confirmed(flight)
         if flight.request.name == EMERGENCY:
             return self._buttons.newest("reset") in (None, self._emergency_press)
-        return self._watch.heard_s > flight.since_s
+        return self._watch.received_s > flight.since_s
 
     def _answer(self, flight: _Flight, is_success: bool, sentence: str) -> None:
         self._flights.remove(flight)

@@ -42,7 +42,7 @@ class FlightWatch:
         #: Whether reset was pressed since the last navdata.
         self.was_reset_pressed = False
         #: Time of the last navdata, and of the last navdata with a known state.
-        self.heard_s = self.state_s = -math.inf
+        self.received_s = self.state_s = -math.inf
         #: Last known state in navdata, of any age.
         self.state: FlightState | None = None
 
@@ -52,7 +52,7 @@ class FlightWatch:
 
     def hears_gui(self, now_s: float) -> bool:
         """Return whether navdata currently arrives, with any content."""
-        return now_s - self.heard_s <= self._navdata_timeout_s()
+        return now_s - self.received_s <= self._navdata_timeout_s()
 
     def is_flying(self, now_s: float) -> bool | None:
         """Return whether the drone flies; None if unknown."""
@@ -65,7 +65,7 @@ class FlightWatch:
 
     def resume(self, now_s: float) -> None:
         """Start, or resume after a stall or loss of the link: earlier navdata does not count as current."""
-        self.heard_s = self.state_s = -math.inf
+        self.received_s = self.state_s = -math.inf
         self._listening_since_s = now_s
 
     def note(self, state: FlightState | None, now_s: float) -> None:
@@ -74,7 +74,7 @@ class FlightWatch:
         if state is not None:
             self.state, self.state_s = state, now_s
             self.assume(state.is_airborne, Source.NAVDATA)
-        self.heard_s = now_s
+        self.received_s = now_s
 
     def assume(self, is_flying: bool | None, source: Source) -> None:
         """Set whether the drone flies; None for unknown."""
@@ -86,5 +86,5 @@ class FlightWatch:
             return False
         was_known = self.is_flying(now_s) is not None
         self._is_flying, self.source, self.was_gui_gone, self.was_reset_pressed = None, None, True, False
-        self.state, self.heard_s, self.state_s = None, -math.inf, -math.inf
+        self.state, self.received_s, self.state_s = None, -math.inf, -math.inf
         return was_known

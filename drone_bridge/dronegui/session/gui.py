@@ -136,7 +136,7 @@ class GuiSession(Session):
         if is_new:
             begun.append(Note("", f"Controlled by {name}.", is_expected=True))
         self.state, self.peer, self.is_open = SERVING, name, True
-        self.heard_s = now_s
+        self.received_s = now_s
         self._hover_check_s = now_s + 1 / self._parameter("rate")
         self._set_due()
         return [Note("packets"), *begun, *self._effects]

@@ -43,7 +43,7 @@ class Control:
 
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet. Updates of subsystems not bound by the driver are ignored. Raises DisconnectPeerError."""
-        driver.last_heard_s = now.steady_s
+        driver.last_received_s = now.steady_s
         if driver.is_behind:
             driver.is_behind, driver.up_to_date_s = False, now.steady_s + BACKLOG_S
         if isinstance(packet, codec.KeepAlive):
@@ -80,7 +80,7 @@ class Control:
     def silent_drivers(self, now: Instant, allowed_s: float) -> list[Driver]:
         """Return the drivers that are silent for longer than that, and block a subsystem or the last place."""
         is_full = len(self.drivers) >= MAX_DRIVERS
-        silent = [driver for driver in self.drivers if now.steady_s - driver.last_heard_s > allowed_s]
+        silent = [driver for driver in self.drivers if now.steady_s - driver.last_received_s > allowed_s]
         return [driver for driver in silent if is_full or self._held_by(driver)]
 
     def halt_silent(self, now: Instant, allowed_s: float) -> list[Driver]:
@@ -112,7 +112,7 @@ class Control:
 
     def silent_at_s(self, allowed_s: float) -> float:
         """Return the earliest time at which `halt_silent` is due, or infinity."""
-        heard = [driver.last_heard_s for driver in self.drivers if not driver.is_halted and self._held_by(driver)]
+        heard = [driver.last_received_s for driver in self.drivers if not driver.is_halted and self._held_by(driver)]
         return min(heard, default=float("inf")) + allowed_s
 
     @property

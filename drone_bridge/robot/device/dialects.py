@@ -96,7 +96,7 @@ class FaultyRobotdControl(RobotdControl):
     def handle(self, driver: Driver, packet: codec.FromDriver, now: Instant) -> None:
         """Handle a packet. Raises DisconnectPeerError."""
         if driver in self._desynchronized:
-            driver.last_heard_s = now.steady_s
+            driver.last_received_s = now.steady_s
         else:
             RobotdControl.handle(self, driver, packet, now)
 

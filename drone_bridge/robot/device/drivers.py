@@ -34,7 +34,7 @@ class Driver:
 
     peer: Any  # its text is the driver's name until registration
     send: Callable[[codec.FromRobot], None]
-    last_heard_s: float  # by a monotonic clock
+    last_received_s: float  # by a monotonic clock
     name: str | None = None  # None before registration
     is_halted: bool = False  # its motors were stopped for its silence, until its next update
     sends_keep_alives: bool = False

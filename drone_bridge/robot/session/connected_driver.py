@@ -79,7 +79,7 @@ class ConnectedDriver:
         self._keep_alives = KeepAlives(now_s)
         self._started_s = now_s
         #: Time of the robot's last packet. None before the first one.
-        self.heard_s: float | None = None
+        self.received_s: float | None = None
         self._sent_speeds: dict[int, Speeds] = {}
         self._light: bool | None = None  # as last switched on this connection
         self._unreadable: set[int] = set()  # types of unreadable lists
@@ -121,11 +121,11 @@ class ConnectedDriver:
     @property
     def _silent_from_s(self) -> float:
         """Time at which the robot will have been silent for too long."""
-        return (self._started_s if self.heard_s is None else self.heard_s) + self._patience_s
+        return (self._started_s if self.received_s is None else self.received_s) + self._patience_s
 
     @property
     def _patience_s(self) -> float:
-        if self.heard_s is None:
+        if self.received_s is None:
             return max(self._link_timeout_s, FIRST_ANSWER_S)
         return max(self._link_timeout_s, ROBOTD_PATIENCE_S) if self._others.is_robotd else self._link_timeout_s
 
@@ -139,14 +139,14 @@ class ConnectedDriver:
     def resume(self, now_s: float) -> None:
         """Continue after a stall of this process: restart the timeout of the robot, and send first."""
         self._started_s = now_s
-        self.heard_s = None if self.heard_s is None else now_s
+        self.received_s = None if self.received_s is None else now_s
         self._keep_alives.resume(now_s)
         self.bindings.resume(now_s)
 
     def tick(self, now_s: float, clock_ms: int) -> None:
         """Handle timeouts. `clock_ms` is the time of day, for keep-alives. Raises SilentRobotError."""
         if now_s >= self._silent_from_s:
-            kept = "has not answered yet" if self.heard_s is None else "has been silent"
+            kept = "has not answered yet" if self.received_s is None else "has been silent"
             raise SilentRobotError(
                 f"The robot {kept} for {self._patience_s:g} s. If it is that slow, increase the parameter "
                 f"link_timeout ({self._link_timeout_s:g} s)."
@@ -205,7 +205,7 @@ class ConnectedDriver:
             sentence = f"The robot sent {len(packet.payload)} bytes of unknown type 0x{packet.type:02x}."
             self._out.append(Note("unknown_packets", sentence))
             return
-        self.heard_s = now_s
+        self.received_s = now_s
         if isinstance(packet, codec.SubsystemInfo | codec.SensorInfo) and (packet.opaque or packet.missing):
             what = "subsystem" if isinstance(packet, codec.SubsystemInfo) else "sensor"
             sentence = (

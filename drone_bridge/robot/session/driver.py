@@ -246,7 +246,7 @@ class DriverSession(Session):
             decision = self._arbiter.decide(now_s)
             driver.drive(self._to_speeds(decision.command) if decision.command else STOPPED, now_s)
             driver.flush(self._encoded, self._send, now_s)
-            self.heard_s = driver.heard_s
+            self.received_s = driver.received_s
             self.is_proven = self.is_proven or driver.bindings.is_settled
             self._update_problems(driver, now_s)
             self._publish_lists(driver, now_s)
@@ -299,7 +299,7 @@ class DriverSession(Session):
         for name in tuple(self._problems):
             self._note(name, None)
         self._driver, self.undrivable = None, None
-        self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
+        self.state, self.is_open, self.received_s, self.since_s = WAITING, False, None, None
         self.due_s = math.inf
         return self._done()
 

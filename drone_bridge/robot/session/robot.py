@@ -135,7 +135,7 @@ class RobotSession(Session):
         )
         served.driver.is_behind = now_s < self._resumed_s + BACKLOG_S  # it may have connected during the stall
         if not self._clients:
-            self.since_s, self.heard_s = now_s, None
+            self.since_s, self.received_s = now_s, None
         self._clients.add(peer, served, now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
@@ -161,7 +161,7 @@ class RobotSession(Session):
         except DisconnectPeerError as error:
             self._leave(source, str(error))
         if has_spoken:
-            self.heard_s = now_s
+            self.received_s = now_s
         self._clients.heard(client, now_s, is_inside_message=served.inside_message, has_spoken=has_spoken)
         return self._done(now_s)
 
@@ -197,7 +197,7 @@ class RobotSession(Session):
             sentence = f"This process was stalled: the motors of {driver} are stopped until its next packet."
             self._out.append(Note(AFTER_STALLS, sentence))
         for driver in self._control.drivers:  # restarts their timeouts
-            driver.last_heard_s = now_s
+            driver.last_received_s = now_s
         self._clients.resume(now_s)
         return self._done(now_s)
 
@@ -262,7 +262,7 @@ class RobotSession(Session):
         drivers = self._control.drivers
         self.peer, self.is_open = ", ".join(str(driver.peer) for driver in drivers), bool(drivers)
         if not drivers:
-            self.since_s = self.heard_s = None
+            self.since_s = self.received_s = None
         held: dict[Any, list[str]] = {driver: [] for driver in drivers}
         for number, holder in self._control.holders.items():
             held[holder].append(self.subsystems[number].name)

@@ -12,7 +12,7 @@ GATHER_S = 0.02
 
 class _Value(NamedTuple):
     value: int
-    heard_s: float
+    received_s: float
 
 
 class SensorValues:
@@ -43,7 +43,7 @@ class SensorValues:
     def current(self, sensor: int, now_s: float, allowed_age_s: float) -> int | None:
         """Return the last value if it is fresh, or None."""
         last = self._values.get(sensor)
-        return last.value if last and now_s - last.heard_s <= allowed_age_s else None
+        return last.value if last and now_s - last.received_s <= allowed_age_s else None
 
     def due_s(self, period_s: float) -> float:
         """Return the time at which to send new values. `period_s`: minimum time between packets."""

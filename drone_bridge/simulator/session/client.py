@@ -100,7 +100,7 @@ class ClientSession(Session):
         self._client = ConnectedClient(
             exchange, self._simulation, self._parameter, self._source, item_events=item_events
         )
-        self.peer, self.is_proven, self.heard_s, self.since_s = str(peers[0]), False, None, now_s
+        self.peer, self.is_proven, self.received_s, self.since_s = str(peers[0]), False, None, now_s
         self._steering.begin(exchange)
         return self._turn(now_s)
 
@@ -109,7 +109,7 @@ class ClientSession(Session):
         assert isinstance(data, bytes)
         if not (client := self._client):
             return []
-        client.exchange.now_s = self.heard_s = now_s
+        client.exchange.now_s = self.received_s = now_s
         try:
             for channel in client.exchange.channels:
                 if channel.peer is source:
@@ -251,6 +251,6 @@ class ClientSession(Session):
             self._out += [Send(data, exchange.requests.peer) for data in self._steering.last_requests()]
         self._out += [Close(channel.peer) for channel in exchange.channels if channel.peer is not gone]
         client.end(reason)
-        self.state, self.is_open, self.heard_s, self.since_s = WAITING, False, None, None
+        self.state, self.is_open, self.received_s, self.since_s = WAITING, False, None, None
         self.due_s = math.inf
         return self._done()

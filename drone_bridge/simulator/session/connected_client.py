@@ -118,7 +118,7 @@ class ConnectedClient:
         self._out: list[Action] = exchange.out
         self._runs_on_connect: bool = parameter("run_on_connect")
         self._poll_due_s = math.inf
-        self._heard_s = exchange.now_s
+        self._received_s = exchange.now_s
         self._known: set[int] = set()  # entities
         self._spied: deque[sim.Spied] = deque()
         self._calls: deque[Call] = deque()
@@ -129,7 +129,7 @@ class ConnectedClient:
     def receive(self, channel: Channel, data: bytes) -> None:
         """Handle a chunk of a connection's data. Raises RemoteProtocolError after earlier messages."""
         exchange = self.exchange
-        self._heard_s = exchange.now_s
+        self._received_s = exchange.now_s
         try:
             for event in channel.receive(data, exchange.now_s):
                 if isinstance(event, Pending):
@@ -155,7 +155,7 @@ class ConnectedClient:
 
     def resume(self) -> None:
         """Continue after a stall of this process. Its silence, and that of steps, was its own."""
-        self._heard_s = self.exchange.now_s
+        self._received_s = self.exchange.now_s
         self.exchange.resume()
 
     def end(self, reason: str) -> None:
@@ -194,7 +194,7 @@ class ConnectedClient:
         times = [running.awaited for running in self._running if isinstance(running.awaited, float)]
         self.due_s = min(time.due_s, *times, math.inf)
         if self._is_free:
-            self.due_s = min(self.due_s, self._poll_due_s, heading_due_s, self._heard_s + PROBE_AFTER_S)
+            self.due_s = min(self.due_s, self._poll_due_s, heading_due_s, self._received_s + PROBE_AFTER_S)
 
     # Procedures, one after another.
 
@@ -236,7 +236,7 @@ class ConnectedClient:
         if self._calls:
             call = self._calls.popleft()
             return _ActiveProcedure(self._execute(call), call)
-        if self._is_start_due or now_s >= self._heard_s + PROBE_AFTER_S:
+        if self._is_start_due or now_s >= self._received_s + PROBE_AFTER_S:
             return _ActiveProcedure(self._start_or_probe())
         return None
 
@@ -260,10 +260,10 @@ class ConnectedClient:
                 return
             if self.exchange.now_s >= due_s:
                 yield from self.heading.learn()
-            elif self.exchange.now_s >= self._heard_s + PROBE_AFTER_S:
+            elif self.exchange.now_s >= self._received_s + PROBE_AFTER_S:
                 yield from self.exchange.ask(sim.Reassure())
             else:
-                yield min(due_s, self._heard_s + PROBE_AFTER_S)
+                yield min(due_s, self._received_s + PROBE_AFTER_S)
 
     # Calls.
 

@@ -168,7 +168,7 @@ class SimulatorSession(Session):
         if loser is not None:
             self._drop(loser, f"it {reason}")
         if not self._clients:
-            self.since_s, self.heard_s = now_s, None
+            self.since_s, self.received_s = now_s, None
         self._clients.add(peer, _SessionClient(peer, self._out), now_s)
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
         return self._done(now_s)
@@ -179,7 +179,7 @@ class SimulatorSession(Session):
         if source not in self._clients:
             return []
         self._begin(now_s)
-        self.heard_s = now_s
+        self.received_s = now_s
         self._clients[source].handler.take_chunk(data, may_be_stale=now_s < self.settled_s)
         self._serve(source)
         return self._done(now_s)
@@ -321,7 +321,7 @@ class SimulatorSession(Session):
             self._out += [Send(piece, client.peer) for piece in client.handler.take()]
         self.peer, self.is_open = ", ".join(str(client.peer) for client in clients), bool(clients)
         if not clients:
-            self.since_s = self.heard_s = None
+            self.since_s = self.received_s = None
         if now_s >= self._watch_s:
             self._watch_s = now_s + WATCH_PERIOD_S
             is_unknown = not self._scene.is_current(self._parameter("vehicle"))

@@ -51,7 +51,7 @@ class VelocityCommands:
         """
         self._timeout_s, self._orientation, self._out = timeout_s, orientation, out
         self._velocity: dict[int, Vector] = {}
-        self._heard_s: dict[Any, float] = {}  # time of each steering client's last command
+        self._received_s: dict[Any, float] = {}  # time of each steering client's last command
         self._is_new = False  # the velocity has not been published
         self._published_for: WxyzQuaternion | None = None  # orientation for which v was published; None: not published
         self._was_paused = False
@@ -59,11 +59,11 @@ class VelocityCommands:
     @property
     def due_s(self) -> float:
         """Time of the next `end_silent`."""
-        return min(self._heard_s.values(), default=math.inf) + self._timeout_s()
+        return min(self._received_s.values(), default=math.inf) + self._timeout_s()
 
     def hear(self, client: Any, now_s: float) -> None:
         """Record that a client steers by a service call, which may be executed even without a response."""
-        self._heard_s[client] = now_s
+        self._received_s[client] = now_s
 
     def note(self, client: Any, request: SetEntity, now_s: float) -> None:
         """Record v or w as set by a client through a service."""
@@ -110,19 +110,19 @@ class VelocityCommands:
 
     def leave(self, client: Any) -> None:
         """Stop the vehicle if this client steers it."""
-        if client in self._heard_s:
+        if client in self._received_s:
             self.stop()
 
     def stop(self) -> None:
         """Publish zero if a client steers, and reset the velocity."""
-        if self._heard_s:
+        if self._received_s:
             self.stop_anyway()
 
     def stop_anyway(self) -> None:
         """Publish zero, even if no client steers."""
         self._is_new, self._published_for = False, None
         self._velocity.clear()
-        self._heard_s.clear()
+        self._received_s.clear()
         self._out.append(Publish(NEUTRAL))
 
 

@@ -165,7 +165,7 @@ class ControllerSession(Session):
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Handle a closed port at the called drone. It is logged once, until telemetry arrives."""
         is_new, self._was_refused = not self._was_refused, True
-        is_not_up_yet = self.heard_s is None
+        is_not_up_yet = self.received_s is None
         hint = " If the simulation sends first, set role: listen." if is_not_up_yet else ""
         said = f"{sentence} Retrying.{hint}" if is_new else ""
         return [Note(REFUSED_DATAGRAMS, said, is_expected=is_not_up_yet)]
@@ -233,7 +233,7 @@ class ControllerSession(Session):
             after = "Commanded the drone to hover. It gets no commands until it is heard."
             self._final_left, self._gaps = FINAL_REPEATS, call_gaps()
         sentence = f"No telemetry was received for {self._parameter('telemetry_timeout'):g} s. {after}"
-        return [Note("silences", sentence if self.heard_s is not None else "")]
+        return [Note("silences", sentence if self.received_s is not None else "")]
 
     def _has_moved(self, telemetry: DroneTelemetry, source: Any, now_s: float) -> bool:
         """Return whether telemetry from another port of the drone's host is the drone's."""
@@ -290,7 +290,7 @@ class ControllerSession(Session):
 
     def _heard(self, now_s: float) -> Actions:
         """Record that the drone is heard."""
-        self.heard_s, self._was_refused = now_s, False
+        self.received_s, self._was_refused = now_s, False
         if self.state != SILENT:
             return []
         self.state, self._final_left = CONNECTED, 0

@@ -107,7 +107,7 @@ class DroneSession(Session):
 
     def opened(self, now_s: float) -> Actions:
         if self._callers:
-            if self.heard_s is None:
+            if self.received_s is None:
                 self._hint_due_s = now_s + HINT_S
             self._set_due()
             return []
@@ -125,7 +125,7 @@ class DroneSession(Session):
             if refusal := self._refusal(source):
                 return [Note("refused_peers", f"{name} was refused: {refusal}", is_ongoing=True)]
         if not self._callers or source == self._audience.operator:
-            self.heard_s = now_s
+            self.received_s = now_s
         self._connection.receive_data(data)
         try:
             event = self._connection.next_event()
@@ -158,7 +158,7 @@ class DroneSession(Session):
         """Adopt a caller as the operator."""
         before, silent_s = self._audience.operator, self._audience.silent_s(now_s)
         self._audience.record(source, now_s)
-        self.state, self.peer, self.heard_s, self._hint_due_s = CONNECTED, name, now_s, math.inf
+        self.state, self.peer, self.received_s, self._hint_due_s = CONNECTED, name, now_s, math.inf
         if before is None:
             return [Note("connections", f"Connected to {name}.", is_expected=True)]
         if source == before:
@@ -174,7 +174,7 @@ class DroneSession(Session):
         is_new = self.state != UNREACHABLE
         self._refused_until_s = now_s + REFUSAL_HOLDS_S
         self._update_open(now_s)
-        is_not_up_yet = self.heard_s is None
+        is_not_up_yet = self.received_s is None
         hint = " If the program sends first, set role: listen." if is_not_up_yet else ""
         said = f"{sentence} Still sending documents.{hint}" if is_new else ""
         return [Note(UNHEARD, said, is_expected=is_not_up_yet)]
@@ -196,7 +196,7 @@ class DroneSession(Session):
         if self._audience.drop_silent(now_s, timeout_s) is None:
             return []
         sentence = f"{self.peer} was silent for {timeout_s:g} s. Nothing is sent to it until it is heard."
-        self.state, self.is_open, self.peer, self.heard_s = WAITING, False, "", None
+        self.state, self.is_open, self.peer, self.received_s = WAITING, False, "", None
         return [Note("silences", sentence, is_expected=True)]
 
     def resume(self, now_s: float) -> Actions:

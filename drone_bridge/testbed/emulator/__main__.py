@@ -38,9 +38,9 @@ from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
     Constants,
-    Limits,
     MotionParameters,
     SensorFrame,
+    SizeLimits,
     TestbedConnection,
 )
 from drone_bridge.testbed.device.drone_state import Airframe
@@ -109,7 +109,7 @@ def stream_options(options: argparse.Namespace) -> StreamOptions:
     return StreamOptions(
         acknowledges_at_once=not options.default_sockets,  # for replies in pieces, with Nagle's algorithm
         waits_for_acknowledgements=options.default_sockets,
-        max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame and the constants
+        max_unread_bytes=2 * SizeLimits().frame_bytes,  # more than is ever sent: one frame and the constants
     )
 
 

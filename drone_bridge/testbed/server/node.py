@@ -21,7 +21,7 @@ from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import nanoseconds_of, seconds_of
 from drone_bridge.session.session import Actions
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, Limits
+from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, Constants, SizeLimits
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.server.commands import CommandPublisher
 from drone_bridge.testbed.server.parameters import (
@@ -120,7 +120,7 @@ class TestbedServer(ProtocolNode):
             _CHUNK_BYTES,
             expects_acknowledgements=connects,
             acknowledges_at_once=True,  # some autopilots send replies in pieces, with Nagle's algorithm
-            max_unread_bytes=2 * Limits().frame_bytes,  # more than is ever sent: one frame and the constants
+            max_unread_bytes=2 * SizeLimits().frame_bytes,  # more than is ever sent: one frame and the constants
         )
         self._transport = stream_link(self, self._connecting_failed, options)
         return self._transport

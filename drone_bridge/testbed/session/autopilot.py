@@ -149,7 +149,7 @@ class AutopilotSession(Session):
         connection = self._make_connection()
         self._clients.add(peer, connection, now_s)
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
-        self.heard_s, self.since_s = None, now_s
+        self.received_s, self.since_s = None, now_s
         self._is_layout_open, self._is_in_middle = connection.layout is None, False
         self._set_due()
         return [*actions, Note("connections", f"Connected to {peer}.", is_expected=True)]
@@ -235,7 +235,7 @@ class AutopilotSession(Session):
                 if isinstance(event, SensorFrame):
                     actions += self._served(client, event, now_s)
                 elif isinstance(event, Constants):
-                    self.heard_s = now_s
+                    self.received_s = now_s
                     actions += self._announced(event)
                 elif isinstance(event, ConnectionClosed):
                     end = Note("", "The testbed closed the connection.", is_expected=True)
@@ -283,7 +283,7 @@ class AutopilotSession(Session):
             assert self._constants
             self._is_layout_open = False
             actions.append(Publish(LayoutFound(client.handler.layout, self._constants)))
-        self.heard_s, self.is_proven = now_s, True
+        self.received_s, self.is_proven = now_s, True
         flight.see(frame)
         stamp = self._stamp(frame)
         if not self._is_lockstep:
@@ -365,7 +365,7 @@ class AutopilotSession(Session):
         self._arbiter.forget()
         self._constants = self._flight = self._pending_stamp = None
         self.state, self.is_open = WAITING, False
-        self.heard_s = self.since_s = None
+        self.received_s = self.since_s = None
         self.due_s = math.inf
         return [*notes, Publish(Ended())]
 

@@ -175,7 +175,7 @@ class DroneSession(Session):
         self._drone.start_over()
         self._announced, self._idle_since_s = None, now_s
         self.peer, self.state, self.is_open, self.is_proven = str(peer), CONNECTED, True, False
-        self.heard_s, self.since_s = None, now_s
+        self.received_s, self.since_s = None, now_s
         note = Note("connections", f"Connected to {peer}.", is_expected=True)
         return [*actions, note, *self.step(now_s)]
 
@@ -233,7 +233,7 @@ class DroneSession(Session):
             if self._announced is not None and self._announced != self._drone.constants:
                 actions += self._closed(peer, Note(LOST, _CHANGED))
             elif not connection.awaits_reply:
-                self.heard_s = now_s  # no reply is due
+                self.received_s = now_s  # no reply is due
                 actions += self._next(peer, connection, now_s)
                 was_sent = connection.awaits_reply
         self._set_due(now_s)
@@ -323,7 +323,7 @@ class DroneSession(Session):
         for client in self._clients.all():
             self._clients.remove(client.peer)
         self.state, self.is_open, self.waits_for = WAITING, False, ""
-        self.heard_s = self.since_s = None
+        self.received_s = self.since_s = None
         self.due_s = math.inf
         return [*self._released(), *notes]
 

@@ -44,7 +44,7 @@ class Client(Operator):
         self._protocol = ClientConnection()
         self._asked = ""
         self._answer: Answer | None = None
-        self._heard_s = self._greeted_s = self.now_s()
+        self._received_s = self._greeted_s = self.now_s()
         self.state: State | None = None
 
     def prepare(self) -> None:
@@ -61,7 +61,7 @@ class Client(Operator):
             return round(FULL * max(-1.0, min(1.0, value / full)))
 
         now_s = self.now_s()
-        if min(now_s - self._heard_s, now_s - self._greeted_s) > HELLO_PERIOD_S:
+        if min(now_s - self._received_s, now_s - self._greeted_s) > HELLO_PERIOD_S:
             self._greeted_s = now_s
             self._send(Hello())
         speed, turn = self._options.full_speed, self._options.full_turn
@@ -85,7 +85,7 @@ class Client(Operator):
             self.refused(error)
             return
         self._protocol.receive_data(data)
-        self._heard_s = self.now_s()
+        self._received_s = self.now_s()
         try:
             for event in self._protocol.events():
                 if not isinstance(event, Answer):

@@ -50,7 +50,7 @@ class ClientSession(Session):
 
     def opened(self, now_s):
         self.state, self.is_open = "sending", True
-        self.heard_s, self.since_s, self.due_s = None, now_s, now_s
+        self.received_s, self.since_s, self.due_s = None, now_s, now_s
         self._arbiter.forget()
         return [Note("connections", f"Sending to {self.peer}.", is_expected=True), *self._sent(Steer())]
 
@@ -60,7 +60,7 @@ class ClientSession(Session):
             event = self._connection.next_event()
         except RemoteProtocolError as error:
             return [Note("rejected_input", f"A datagram from {peer_name(source)} was refused: {error}")]
-        self.heard_s = now_s
+        self.received_s = now_s
         if not isinstance(event, Answer):
             return [Publish(event), Note("states")]
         request, _ = self._asked.pop(event.request, (None, None))
@@ -90,7 +90,7 @@ class ClientSession(Session):
         if decision.rank is Rank.LANDING and now_s >= self._landing_s:
             self._landing_s = now_s + LANDING_PERIOD_S
             actions += self._sent(Land())
-        is_silent = self.heard_s is None or now_s - self.heard_s > GREETING_PERIOD_S
+        is_silent = self.received_s is None or now_s - self.received_s > GREETING_PERIOD_S
         if is_silent and now_s >= self._greeting_s:
             self._greeting_s = now_s + GREETING_PERIOD_S
             actions += self._sent(Hello())
@@ -149,7 +149,7 @@ class DroneSession(Session):
         except RemoteProtocolError as error:
             return [Note("rejected_input", f"A datagram from {name} was refused: {error}")]
         begun = [] if self.is_open else [Note("connections", f"Serving {name}.", is_expected=True)]
-        self.state, self.peer, self.is_open, self.heard_s = "serving", name, True, now_s
+        self.state, self.peer, self.is_open, self.received_s = "serving", name, True, now_s
         self.due_s = min(self._command.due_s, self._state_s)
         return [*begun, *self._taken(), Note("datagrams")]
 
