@@ -12,9 +12,10 @@ One wrong byte shifts all following bytes, and is visible only by implausible va
 therefore checked: finite numbers, usable angles of view, pitch within half a turn, monotonic time. Time 0 is an
 exception: a new simulation has started on the same connection.
 
-No field names the floats after the images, but the strict turns do: after a frame, a testbed sends nothing until it
-has the reply, so silence marks the end of the frame. This distinguishes 12 bytes from 28. Of the two layouts with 12
-bytes, the documented one is assumed: a single frame can't distinguish yaw from roll.
+No field announces the layout of the floats after the images, but their number follows from the strict alternation:
+after a frame, a testbed sends nothing until it has the reply, so silence marks the end of the frame. This distinguishes
+12 bytes from 28. Of the two layouts with 12 bytes, the documented one is assumed: a single frame can't distinguish yaw
+from roll.
 
 All values are in the units of the wire: angles and rates in degrees (or radians, with some testbeds), everything else
 in SI units; see docs/testbed.md.
@@ -270,7 +271,7 @@ def pack_reply(parameters: MotionParameters) -> bytes:
 
 SHORT_BYTES = 12  # pitch_yaw and pitch_roll
 POSE_BYTES = 28
-#: One byte more than the longest layout: a peer that sends it does not wait for replies.
+#: One byte more than the longest layout. A peer that sends it does not wait for replies.
 SURPLUS_BYTES = POSE_BYTES + 1
 # A first frame with larger values is implausible. Pixels that are read as floats nearly always exceed them.
 _FARTHEST_M = 1e6
@@ -318,7 +319,7 @@ def decide_layout(tail: bytes, is_followed_by_silence: bool, unit: AngleUnit) ->
 
 
 def _is_plausible(floats: Mapping[str, float], unit: AngleUnit, least: float) -> bool:
-    """Return whether these can be the floats of a first frame. Values other than 0 must be at least `least`."""
+    """Return whether these can be the floats of a first frame. Magnitudes other than 0 must be at least `least`."""
     if non_finite(floats.items()) or any(0 < abs(value) < least for value in floats.values()):
         return False
     for name, value in floats.items():

@@ -26,7 +26,7 @@ class TestbedFlight:
         pose_of: Callable[[SensorFrame], Pose],
         time_unit_s: float = 1.0,
     ) -> None:
-        """Take a function that reads the pose from a frame, and the unit of the frames' time."""
+        """`pose_of` returns the pose in a frame. `time_unit_s` is the unit of time in frames, s."""
         self._constants = constants
         self._unit, self._pose_of = unit, pose_of
         #: Safe without knowledge of the drone's motion: no rotation, and thrust equal to its weight.
@@ -36,7 +36,7 @@ class TestbedFlight:
         #: Time of the newest frame.
         self.time = FrameTime(time_unit_s)
         self._control: VelocityControl | None = None
-        # Since the last frame, and whether it came from a velocity.
+        # The command in the last reply, and whether it was computed from a velocity.
         self._flown: tuple[FlownCommand, bool] | None = None
         try:
             drone = DroneModel.of(translate.drone_properties(constants, unit))
@@ -52,7 +52,7 @@ class TestbedFlight:
         return self._control.doubts if self._control else []
 
     def see(self, frame: SensorFrame) -> None:
-        """Update the estimate with a frame. The drone has flown by the last reply until then."""
+        """Update the estimate with a frame. Until this frame the drone has followed the last reply."""
         time_s, pose = self.time.see(frame.time), self._pose_of(frame)
         if self._control is None:
             return

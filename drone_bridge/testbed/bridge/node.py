@@ -97,7 +97,7 @@ POSE_TOPICS = ("odom", "/tf")
 #: Time for which the first frame waits until subscribers have matched these topics, which are offered late. A longer
 #: wait would count as a stall.
 MATCHING_TIMEOUT_S = 0.2
-#: Longer than in other bridges: at 30 frames per second the caches are cold, and each count delays one frame.
+#: Longer than in other bridges, since each count delays one frame: at 30 frames per second, CPU caches are cold.
 SUBSCRIBER_CHECK_PERIOD_S = 0.5
 
 
@@ -199,7 +199,10 @@ class TestbedBridge(ProtocolNode):
         return pose
 
     def _stamp(self, frame: SensorFrame) -> Time:
-        """Return the stamp of a frame. If the time on the wire repeats, only lockstep uses the wire's stamp."""
+        """Return the stamp of a frame.
+
+        Outside lockstep, a time on the wire that repeats is replaced by the estimated one.
+        """
         assert self._flight
         is_lockstep = self.parameters["sync"] == LOCKSTEP
         time_s = frame.time * self._time_unit_s if is_lockstep else self._flight.time.newest_s

@@ -29,12 +29,12 @@ from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputCh
 from drone_bridge.testbed.topics import Command
 
 _LEVELLING_PERIOD_S = 0.02
-#: An older attitude may be outdated.
+#: Maximum age of an attitude that is used for levelling.
 _ATTITUDE_AGE_S = 0.3
 
 
 class CommandPublisher:
-    """Publishes rates or velocities, as chosen. The neutral command holds the vehicle as well as possible."""
+    """Publisher of rates or velocities, as selected. The neutral command is the safest one that is available."""
 
     def __init__(self, node: ProtocolNode, drone: FramedDrone, unit: AngleUnit, attitude_topic: str) -> None:
         """Create the publishers that the parameter command_output allows.
@@ -115,7 +115,10 @@ class CommandPublisher:
         return self._neutral(self.choice.chosen)
 
     def _neutral(self, topic: str) -> "tuple[Publisher[Any], Any] | None":
-        """Return the command that holds the vehicle best: zero velocity, or rates that level it out."""
+        """Return the neutral command: zero velocity, else rates that level the drone out, else hover thrust.
+
+        None if the drone's properties, or a simulated stamp, are missing.
+        """
         if topic == VELOCITY:
             return self._publishers[topic], Twist()
         if not self._drone.is_known:

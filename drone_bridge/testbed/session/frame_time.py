@@ -28,7 +28,7 @@ class FrameTime:
     """Time of one conversation's frames. Call `see` for each frame."""
 
     def __init__(self, unit_s: float = 1.0) -> None:
-        """Take the unit of the wire's time."""
+        """`unit_s` is the unit of the time on the wire, s."""
         self._unit_s = unit_s
         #: Time of the newest frame, s.
         self.newest_s = 0.0

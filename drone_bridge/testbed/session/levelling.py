@@ -3,7 +3,7 @@
 
 import math
 
-#: Tilt, rad, above which the drone is always levelled out, and below which it is level.
+#: Tilt, rad, above which a drone is always levelled out, and at which it counts as level.
 TILTED, LEVEL = math.radians(5.0), math.radians(0.5)
 #: Period after the first neutral command, s, in which smaller tilts are levelled out. It starts late in case the
 #: operator comes back, and it is short because some vehicles stop by themselves without commands.
@@ -11,7 +11,7 @@ FROM_S, UNTIL_S = 1.0, 2.5
 
 
 class Levelling:
-    """Monitors the drone's tilt. Non-zero rates must be followed by an update soon."""
+    """Monitor of the drone's tilt. After non-zero rates, `update` must follow soon."""
 
     def __init__(self) -> None:
         #: Whether the neutral command rotates the drone at any tilt.
@@ -21,7 +21,7 @@ class Levelling:
         """Return whether to repeat the neutral command. The last repetition has zero rates.
 
         Args:
-            neutral_s: time since the neutral command became the last one; None if it is not.
+            neutral_s: time since the first of the current neutral commands, s; None while the drone is commanded.
             tilt: tilt of the drone, rad; None if unknown.
         """
         was_on, self.is_on = self.is_on, False
