@@ -2,7 +2,7 @@
 """GUI between controllers and a drone: which packets take effect, the effect of buttons, and receivers of navdata.
 
 Like the real one, it never acknowledges a packet, accepts packets from any sender, and keeps the last state in force
-forever. Until it has requested navdata from the drone, which a press of reset triggers, it does not know whether the
+forever. Until it has requested navdata from the drone, which a press of reset triggers, it can't detect whether the
 drone flies, and every press of take_off takes off.
 """
 
@@ -68,7 +68,7 @@ class Gui:
     """Receiver of packets and sender of navdata. Times are seconds of any one clock. Single-threaded."""
 
     def __init__(self, drone: Drone, dialect: Dialect, own_host: str = "127.0.0.1") -> None:
-        """Take the GUI's own address, in the address family of navdata."""
+        """`own_host` is the GUI's own address, in the address family of navdata."""
         self.controls = Controls()  # in force
         self.received_s = -math.inf  # time of the last packet that took effect
         #: Start time of navdata; infinite before it is requested.
@@ -84,7 +84,7 @@ class Gui:
         self._heard: tuple[tuple[Any, float], ...] = ()  # all of these, including the own host
 
     def hears_drone(self, now_s: float) -> bool:
-        """Return whether the drone sends navdata, so that the GUI knows whether it flies."""
+        """Return whether the drone sends navdata, which reports whether it flies."""
         if math.isfinite(self.received_s) and now_s > self.received_s + self._dialect.drone_patience_s:
             self.hears_drone_from_s = math.inf
         return now_s >= self.hears_drone_from_s

@@ -53,7 +53,7 @@ MAX_UNREAD = 32
 
 
 class NavdataPeer(DatagramPeer):
-    """Connected GUI that sends navdata to a port of ours, which another program may be using for now.
+    """Connected GUI that sends navdata to a local port, which may be in use by another program at first.
 
     Datagrams from the GUI to the sending port are ignored.
     """
@@ -105,7 +105,7 @@ class NavdataPeer(DatagramPeer):
         return (*super().files(), *(self._state.files() if self._state else ()))
 
     def receive(self) -> Received | None:
-        """Return the next datagram received on the port. Raises LinkRefusedError about an earlier one that was sent."""
+        """Return the next datagram received on the port. Raises LinkRefusedError if an earlier sent one was refused."""
         for _ in range(MAX_UNREAD):
             if not super().receive():
                 break

@@ -95,7 +95,7 @@ PARAMETERS = (
     ParameterDeclaration(
         "rate",
         20.0,
-        "Minimum rate of cmd_vel while an operator is heard, Hz. Each packet is also published immediately.",
+        "Minimum rate of cmd_vel while an operator's command is in force, Hz. Each packet is also published at once.",
         range=(1.0, 200.0),
         live=True,
     ),
