@@ -23,7 +23,7 @@ to 65535 bytes. A string is a length (uint16) and that many bytes, read as UTF-8
 
 | to the robot | payload | |
 | --- | --- | --- |
-| 0x01 keep-alive | time in ms (int64) | every 0.1 s, with the time of day; comes back as it was |
+| 0x01 keep-alive | time in ms (int64) | every 0.1 s, with the time of day; echoed unchanged |
 | 0x02 query | | answered by 0x07, 0x02 and 0x09, in any order |
 | 0x03 register | name | before any bind |
 | 0x04 bind | id (uint16) | answered by 0x04 or 0x03 |
@@ -33,11 +33,11 @@ to 65535 bytes. A string is a length (uint16) and that many bytes, read as UTF-8
 | from the robot | payload | |
 | --- | --- | --- |
 | 0x01 keep-alive | time in ms | |
-| 0x02 subsystems | list of type (uint8), name, driver and, for a skid steer, the ids of 2 x 4 sensors (uint16) | an id is a place in the list |
+| 0x02 subsystems | list of type (uint8), name, driver and, for a skid steer, the ids of 2 x 4 sensors (uint16) | an id is an index in the list |
 | 0x03, 0x04 | id | bind refused, granted |
 | 0x05 readings | list of sensor (uint16) and value (int32) | every few seconds |
 | 0x06 bound | id, driver | to all drivers; no name when it was released |
-| 0x07 sensors | list of type (int16), name and, by type, one or two int32 | an id is a place in the list |
+| 0x07 sensors | list of type (int16), name and, by type, one or two int32 | an id is an index in the list |
 | 0x08 log | text | |
 | 0x09 firmware | type, version, version of the protocol (uint16) | |
 """  # noqa: E501 -- tables
@@ -204,7 +204,7 @@ class _OnOff(Layout):
 
 @dataclass(frozen=True, slots=True)
 class KeepAlive(Packet):
-    """Keep-alive (0x01, both ways). The robot echoes it."""
+    """Keep-alive (0x01, in both directions). The robot echoes it."""
 
     ID = 0x01
     time_ms: Int64  # when the driver sent it, by the driver's clock

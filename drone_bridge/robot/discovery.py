@@ -90,7 +90,7 @@ class DiscoverySearch:
         """Send a request if due, and return the robots found since the last call. Raises LinkError."""
         if now_s >= self.due_s:
             self._queries += 1
-            _ask(self._asking, self._route)
+            _send_request(self._asking, self._route)
         answered = []
         for _ in range(MAX_ROBOTS):
             try:
@@ -123,9 +123,9 @@ def _query_socket(route: DiscoveryRoute) -> socket.socket:
     return asking
 
 
-def _ask(asking: socket.socket, route: DiscoveryRoute) -> None:
+def _send_request(requesting: socket.socket, route: DiscoveryRoute) -> None:
     try:
-        asking.sendto(DISCOVERY_QUERY, (route.address, route.port))
+        requesting.sendto(DISCOVERY_QUERY, (route.address, route.port))
     except BlockingIOError:
         pass  # the next request may fit
     except OSError as error:
@@ -169,7 +169,7 @@ class DiscoveredPeer(TcpPeer):
         addresses = [robot.address for robot in search.found if robot.name == name]
         if not addresses:
             names = ", ".join(repr(robot.name) for robot in itertools.islice(search.found, 8))
-            others = f"but {names}" if names else "nor any other"
+            others = f"but these did: {names}" if names else "nor any other"
             raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
         return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
 

@@ -106,8 +106,8 @@ class KeepAlives:
         """
         if now_s - self._safe_mode_s < SAFE_MODE_LASTS_S:
             return (
-                "The robot is in safe mode, because keep-alives are too old by its clock when they arrive. Compare the "
-                "clocks of both machines, and check the network's latency."
+                "The robot is in safe mode: keep-alives are stale by its clock when they arrive. Compare the clocks of "
+                "both machines, and check the network's latency."
             )
         if now_s - max(self._answered_s, self._resumed_s) > OLDEST_KEEP_ALIVE_S:
             return f"The robot has not answered keep-alives for {OLDEST_KEEP_ALIVE_S:g} s."
