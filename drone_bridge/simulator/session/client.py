@@ -141,7 +141,7 @@ class ClientSession(Session):
         return self._turn(now_s) if now_s >= self.due_s else []
 
     def resume(self, now_s: float) -> Actions:
-        """Stop the vehicle, or send the current command, and receive before judging the simulator."""
+        """Stop the vehicle, or send the current command, and restart the timeouts of answers."""
         if not (client := self._client):
             return []
         super().resume(now_s)

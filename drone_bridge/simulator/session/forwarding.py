@@ -325,7 +325,7 @@ class Forwarder:
             return self._known()
 
     def list_bridge(self) -> ServiceProcedure:
-        """List the entities of a bridge in advance, since a client may ask while the bridge does not respond."""
+        """List the entities of a bridge in advance, for clients that request them while the bridge does not respond."""
         self.has_listed = True
         try:
             yield from self._listed()

@@ -59,7 +59,7 @@ class VehicleState(NamedTuple):
     """Values of STREAMED as on the wire: q is of the principal axes."""
 
     def continues(self, before: "VehicleState") -> bool:
-        """Return whether the vehicle can have moved here since an earlier state, by its speeds then and now."""
+        """Return whether the vehicle could have moved here since an earlier state, by its speeds then and now."""
         (x, v, _, q, w), (old_x, old_v, _, old_q, old_w) = self.values, before.values
         elapsed_s = self.at_s - before.at_s
         reach_m = _NEAR_M + min(2.0 * max(math.hypot(*v), math.hypot(*old_v)) * elapsed_s, _FAR_M)

@@ -36,7 +36,7 @@ class VelocityCommands:
     """Publishes each change of the clients' velocity, and zero when a steering client is silent or has disconnected.
 
     v and w are the last values set by any client, by topic or by service, and zero if no steering client has set them.
-    They end together: with the first of these clients that ends, with a pause, and on hold.
+    Both are reset when any of these clients times out or disconnects, when the world is paused, and on hold.
     """
 
     def __init__(
