@@ -94,7 +94,7 @@ PARAMETERS = (
         "telemetry_timeout",
         1.0,
         "Timeout of telemetry, s. Over UDP, the bridge then commands a silent drone to hover, and sends nothing more "
-        "until the drone is heard again.",
+        "until telemetry arrives again.",
         range=(0.05, 3600.0),
         live=True,
     ),

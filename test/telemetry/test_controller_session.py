@@ -138,7 +138,7 @@ def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
     assert notes(talk.run(0.1, telemetry=A), "estimated_commands") == []
     talk.pilot.is_estimating = True
     (sentence, *_) = notes(talk.run(0.1, telemetry=A), "estimated_commands")
-    assert "has not reported how it moves for 0.2 s" in sentence
+    assert "estimated" in sentence
 
 
 def test_after_a_delay_no_command_is_made_up_for(talk):
@@ -205,7 +205,7 @@ def test_a_drone_that_is_heard_again_is_commanded_at_once(talk):
     talk.pilot.command = FORWARD
     actions = [*talk.hear(), *talk.run(0.0)]
     assert sent(actions) == [HOVER | {"pitch": 0.25}]
-    assert "127.0.0.1:5000 is heard again." in notes(actions, "")
+    assert any("127.0.0.1:5000" in sentence for sentence in notes(actions, ""))
     assert talk.session.state == "connected"
 
 

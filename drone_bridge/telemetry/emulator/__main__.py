@@ -4,8 +4,8 @@
     python3 -m drone_bridge.telemetry.emulator --rover circular --seed 3 --until-landed
 
 A Broadcast sends telemetry over UDP to its bridge, or with `--role listen` to its last sender, and receives commands. A
-Watch decides when the flight ends. It prints one line per event: its destination, its commander, each touchdown with
-its quality, and the final positions.
+Watch decides when the flight ends. The program prints one line per event: its destination, its commander, each
+touchdown with its quality, and the final positions.
 """
 
 from __future__ import annotations

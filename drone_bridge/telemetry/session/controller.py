@@ -20,9 +20,9 @@ telemetry; when listening, by another drone's only after `takeover_timeout` |
 | CLOSED, by `end` | the neutral command FINAL_REPEATS times | the same | |
 
 The source of a datagram may be forged: so nothing is sent without recent telemetry, and another sender can't replace a
-drone that is heard. A called drone is the only one: documents of other hosts are refused. It may send from any port of
-its host, and is commanded at the port that was called. For a drone that was not called, `sender_ports` decides whether
-documents from another port are its own. It is commanded at the port of its last document.
+drone that sends telemetry. A called drone is the only one: documents of other hosts are refused. It may send from any
+port of its host, and is commanded at the port that was called. For a drone that was not called, `sender_ports` decides
+whether documents from another port are its own. It is commanded at the port of its last document.
 
 Documents on topics have no source: CONNECTED begins with the link, and commands continue while the drone is SILENT.
 
@@ -230,7 +230,7 @@ class ControllerSession(Session):
         self._from_drone = ControllerConnection()  # it may have restarted, so that its timestamps are not late
         after = "Still sending commands."
         if not self._by_topics:
-            after = "Commanded the drone to hover. It gets no commands until it is heard."
+            after = "Commanded the drone to hover. Sending is suspended until telemetry arrives."
             self._final_left, self._gaps = FINAL_REPEATS, call_gaps()
         sentence = f"No telemetry was received for {self._parameter('telemetry_timeout'):g} s. {after}"
         return [Note("silences", sentence if self.received_s is not None else "")]
@@ -289,13 +289,13 @@ class ControllerSession(Session):
         return [Note("connections", f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
 
     def _heard(self, now_s: float) -> Actions:
-        """Record that the drone is heard."""
+        """Record that telemetry was received, and end a silence."""
         self.received_s, self._was_refused = now_s, False
         if self.state != SILENT:
             return []
         self.state, self._final_left = CONNECTED, 0
         self.due_s = min(self.due_s, now_s)
-        return [Note("", f"{self.peer} is heard again.", is_expected=True)]
+        return [Note("", f"Receiving telemetry from {self.peer}.", is_expected=True)]
 
     # Sending.
 

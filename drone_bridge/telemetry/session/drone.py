@@ -195,7 +195,7 @@ class DroneSession(Session):
         timeout_s = self._parameter("takeover_timeout") if self._callers else math.inf
         if self._audience.drop_silent(now_s, timeout_s) is None:
             return []
-        sentence = f"{self.peer} was silent for {timeout_s:g} s. Nothing is sent to it until it is heard."
+        sentence = f"{self.peer} was silent for {timeout_s:g} s. Sending is suspended until an operator sends."
         self.state, self.is_open, self.peer, self.received_s = WAITING, False, "", None
         return [Note("silences", sentence, is_expected=True)]
 
