@@ -42,7 +42,7 @@ class Autostart:
         advice = (
             f"This is tried again every {PERIOD_S:g} s."
             if isinstance(self._failure, LinkError)
-            else "The node stays unconfigured until its parameters are set to what is allowed."
+            else "The node stays unconfigured until its parameters are set to allowed values."
         )
         self._node.get_logger().error(f"{self._failure or 'The start failed.'} {advice}")
         self._timer = self._node.create_timer(PERIOD_S, self._retry, clock=Clock(clock_type=ClockType.STEADY_TIME))

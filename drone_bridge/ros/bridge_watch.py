@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """BridgeWatch: liveness of the bridge behind a server's topics, and of its vehicle, by its reports on /diagnostics.
 
-It serves topics and services without a rate. A bridge reports once per second, while Fast DDS takes 20 s to detect that
-a participant has disappeared.
+Used for topics and services without a fixed rate. A bridge reports once per second, while Fast DDS takes 20 s to detect
+that a participant has disappeared.
 """
 
 import math

@@ -44,8 +44,8 @@ class CommandAges:
         if not self._has_warned_of_zero:
             self._has_warned_of_zero = True
             self._node.get_logger().warning(
-                f"Commands on {self._topic} have a stamp of zero, which counts as none: their age is judged by their "
-                "arrival. This is logged once."
+                f"Commands on {self._topic} have a stamp of zero, which means no stamp: their age is measured from "
+                "their arrival. This is logged once."
             )
         return None
 
@@ -54,9 +54,5 @@ class CommandAges:
         allowed_s = self._node.parameters["command_timeout"]
         age_s = seconds_between(self._now(), stamp)
         if self._are_by_machines and age_s < -CLOCK_TOLERANCE_S:
-            return f"it is stamped {-age_s:.3f} s ahead of this machine's clock, so that its age can't be known."
-        return (
-            f"it is {age_s:.3f} s old, and {allowed_s:g} s (command_timeout) are allowed."
-            if age_s > allowed_s
-            else None
-        )
+            return f"it is stamped {-age_s:.3f} s ahead of this machine's clock, so its age is unknown."
+        return f"it is {age_s:.3f} s old (limit {allowed_s:g} s, command_timeout)." if age_s > allowed_s else None

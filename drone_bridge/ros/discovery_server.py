@@ -33,9 +33,9 @@ def warn_if_alone(node: Node) -> None:
         timer.cancel()
         if len(node.get_node_names()) <= 1:
             node.get_logger().warning(
-                f"The discovery server {server} (ROS_DISCOVERY_SERVER) has named no other node in {_ALONE_S:g} s. "
-                "If there are any with the same variable, it does not run or can't be reached: nodes that start now "
-                "find nobody, and nobody finds them."
+                f"The discovery server {server} (ROS_DISCOVERY_SERVER) has discovered no other node within "
+                f"{_ALONE_S:g} s. If other nodes use the same server, it is not running or not reachable: nodes that "
+                "start now discover no others, and are not discovered."
             )
 
     timer = node.create_timer(_ALONE_S, look, clock=Clock(clock_type=ClockType.STEADY_TIME))

@@ -17,7 +17,7 @@ Placed = tuple[Point, Quaternion]  # position, m, and rotation in a reference fr
 
 _MAX_FRAMES = 10_000
 _LONGEST_CHAIN = 32
-# Tolerance for the length of a valid rotation's quaternion.
+# Tolerance for the norm of a rotation's quaternion.
 _UNIT_TOLERANCE = 0.1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HoldKeeper: writes the newest reason of a hold to its file in a separate thread, since a home may be slow.
+"""HoldKeeper: writes the newest reason of a hold to its file in a separate thread, since the disk may be slow.
 
 The thread exists only while writing. Its result is in `problem`, a sentence.
 """

@@ -231,7 +231,7 @@ class LinkReport:
         if is_silent:
             self.warn_ongoing(SILENCES, f"{self.peer} is connected but has been silent for {silence_s:.0f} s.")
         elif self._was_silent and is_open:
-            self.inform(f"{self.peer} is heard.")
+            self.inform(f"{self.peer} is no longer silent.")
             self.end_ongoing(SILENCES)
         if is_silent or not is_open:
             self._heard_since_s = now_s

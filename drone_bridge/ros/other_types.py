@@ -22,13 +22,13 @@ class OtherTypes:
 
     def warn_of_publishers(self) -> None:
         """Warn of publishers with another type than this node's subscription."""
-        self._warn(self._node.get_publishers_info_by_topic(self._topic), "publishes", "takes")
+        self._warn(self._node.get_publishers_info_by_topic(self._topic), "publishes", "subscribes to")
 
     def warn_of_subscriptions(self) -> None:
         """Warn of subscriptions with another type than this node's publisher."""
-        self._warn(self._node.get_subscriptions_info_by_topic(self._topic), "takes", "publishes")
+        self._warn(self._node.get_subscriptions_info_by_topic(self._topic), "subscribes to", "publishes")
 
-    def _warn(self, endpoints: Collection[Any], do: str, this_does: str) -> None:
+    def _warn(self, endpoints: Collection[Any], does: str, this_does: str) -> None:
         others = {tuple(each.endpoint_gid): each for each in endpoints if each.topic_type != self._type}
         for gid in others.keys() - self._warned_of:
             other = others[gid]
@@ -38,8 +38,9 @@ class OtherTypes:
                 else ""
             )
             self._node.get_logger().warning(
-                f"{other.node_namespace.rstrip('/')}/{other.node_name} {do} {other.topic_type} on {self._topic}, where "
-                f"this node {this_does} {self._type}: no messages arrive.{advice} This is logged once."
+                f"{other.node_namespace.rstrip('/')}/{other.node_name} {does} {self._topic} with type "
+                f"{other.topic_type}, but this node {this_does} it with type {self._type}: no messages arrive.{advice} "
+                "This is logged once."
             )
         self._warned_of = set(others)
 

@@ -128,7 +128,7 @@ class DeclaredParameters:
         for name in names:
             close = difflib.get_close_matches(name, self._declarations, n=1)
             named.append(f"{name} (did you mean {close[0]}?)" if close else name)
-        return f"There is no parameter {', '.join(named)} here, and what is given for it has no effect."
+        return f"There is no parameter {', '.join(named)} here: its value is ignored."
 
     def _declare(self, declaration: ParameterDeclaration, *, ignore_override: bool) -> None:
         declared = self._node.declare_parameter(

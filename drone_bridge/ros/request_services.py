@@ -93,7 +93,7 @@ class RequestServices:
         elif name != LAND:
             self._node.check_age(name)
         await self._wait_for_link()
-        if name not in AGED and PROCESS.stood_still_since(asked_s):
+        if name not in AGED and PROCESS.stalled_since(asked_s):
             raise ValueError(f"The request {name} is stale: the process was stalled meanwhile. Please call again.")
         if reason := self._refusal(name):
             raise ValueError(reason)

@@ -67,7 +67,7 @@ class ServiceCaller:
         """
         if moves and self._node.hold.is_held:
             finish(_uncalled("the vehicle is held"))
-        elif moves and PROCESS.stood_still_since(self._node.decided_s):
+        elif moves and PROCESS.stalled_since(self._node.decided_s):
             finish(_uncalled("the server has just resumed after a stall"))
         elif not self.offers(name):
             finish(_uncalled(self.absence([name])))
@@ -84,7 +84,7 @@ class ServiceCaller:
         """Return a clause with the reason why services are unavailable."""
         services = ", ".join(self._node.resolve_service_name(self._clients[name].srv_name) for name in names)
         if all(self._clients[name].service_is_ready() for name in names):
-            return f"the node that offers {services} hangs or has ended, as it reports nothing any more"
+            return f"the node that offers {services} hangs or has ended: its reports have stopped"
         return f"no node offers {services}"
 
     def offers(self, name: str) -> bool:
@@ -102,9 +102,9 @@ class ServiceCaller:
         for name in missing:
             self._on_missing(name)
         needed = [name for name in missing if name not in self._optional]
-        # A missing service that DDS still knows belongs to a node that hangs or has ended.
+        # A missing service that is still in the ROS graph belongs to a node that hangs or has ended.
         are_known = all(self._clients[name].service_is_ready() for name in needed)
-        advice = "its launch file starts it again" if are_known else "set target.* to the drone's own"
+        advice = "its launch file restarts it" if are_known else "set target.* to the drone's own"
         self._node.report.update_condition(MISSING, self.absence(needed) if needed else None, advice)
         running_s = PROCESS.running_s()  # not counting a stall: a response that arrived meanwhile comes first
         for name, pending in self._pending.items():

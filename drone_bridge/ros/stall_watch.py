@@ -62,7 +62,7 @@ class StallWatch:
         self._ticks[threading.get_ident()] = now_s
         return now_s - self._resumed_s
 
-    def stood_still_since(self, moment_s: float) -> bool:
+    def stalled_since(self, moment_s: float) -> bool:
         """Return whether the process has stalled since a time of `clock`, by default `elapsed_s`."""
         return self.running_s() <= self.clock() - moment_s
 

@@ -71,10 +71,10 @@ class VelocityFrames:
             )
         yaw = self._yaw()
         if yaw is None:
-            raise ValueError(f"its frame_id is {frame}, and the heading of the vehicle in {frame} is not known now.")
+            raise ValueError(f"its frame_id is {frame}, but the heading of the vehicle in {frame} is unknown.")
         linear, angular = _turned(velocity.linear, -yaw), _turned(velocity.angular, -yaw)
         if not all(map(math.isfinite, (*linear, *angular))):
-            raise ValueError(f"it is too large to be turned from the axes of {frame} into the body's.")
+            raise ValueError(f"it is too large to be rotated from the axes of {frame} into the body's.")
         return BodyVelocity(*linear, *angular)
 
 

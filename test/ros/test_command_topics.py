@@ -97,9 +97,8 @@ def test_a_stamped_command_is_refused_when_it_is_old(node):
     node.send(STAMPED, ago_s=TIMEOUT_S + 0.1, forward=1.0)
     assert node.decided() == NOTHING
     assert node.counts == {"refused_commands": 1}
-    assert node.warned == [
-        "A command on cmd_vel_stamped was refused: it is 0.600 s old, and 0.5 s (command_timeout) are allowed."
-    ]
+    (sentence,) = node.warned
+    assert "0.600 s old" in sentence
     assert node.send(STAMPED, ago_s=TIMEOUT_S - 0.1, forward=1.0) == FOLLOWED
 
 

@@ -221,7 +221,8 @@ class TestSilence:
         assert report.counts["silences"] == 1  # without subscribers to diagnostics
         peer.speaks()
         report.notice_silence()
-        assert said == ["a:1 is heard."]
+        (line,) = said
+        assert "a:1" in line
 
 
 class TestHangs:

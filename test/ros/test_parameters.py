@@ -150,6 +150,5 @@ def test_a_node_warns_once_of_all_parameters_that_it_does_not_have(make, monkeyp
     monkeypatch.setattr("sys.argv", ["node", "--ros-args", "-p", "limits.fence_x:=1.0", "-p", "raet:=1.0"])
     monkeypatch.setattr(node, "get_logger", lambda: type("Logger", (), {"warning": warned.append}))
     DeclaredParameters(node, [ParameterDeclaration("rate", 5.0, "Per second.")])
-    assert warned == [
-        "There is no parameter limits.fence_x, raet (did you mean rate?) here, and what is given for it has no effect."
-    ]
+    (sentence,) = warned
+    assert "limits.fence_x, raet (did you mean rate?)" in sentence

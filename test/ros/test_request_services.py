@@ -167,7 +167,7 @@ def test_an_emergency_is_as_old_as_it_may_have_waited(monkeypatch, node, waited_
 
 def test_what_waited_for_the_link_through_a_stall_is_refused_but_a_landing_which_knows_when_it_was(monkeypatch, node):
     calls = [Call(node, name) for name in ("takeoff", LAND)]
-    monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: True)
+    monkeypatch.setattr(PROCESS, "stalled_since", lambda moment_s: True)
     monkeypatch.setattr(request_services, "elapsed_s", lambda: 1e12)  # much later
     node.report.is_open = True
     look(node)

@@ -66,7 +66,7 @@ def test_an_answer_comes_with_its_sentence():
 def test_only_what_is_safe_is_called_on_hold_and_when_decided_before_a_stall(monkeypatch, why):
     vehicle, asked = Vehicle(), set()
     vehicle.node.hold.set("held" in why)
-    monkeypatch.setattr(PROCESS, "stood_still_since", lambda moment_s: asked.add(moment_s) or "stall" in why)
+    monkeypatch.setattr(PROCESS, "stalled_since", lambda moment_s: asked.add(moment_s) or "stall" in why)
     vehicle.node.decided_s = 123.0
     for name in ("takeoff", "reset", "land"):
         vehicle.call(name)

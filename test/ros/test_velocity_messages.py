@@ -49,10 +49,9 @@ def test_a_publisher_of_the_other_type_is_told_of_once(make_node, is_stamped):
     for _ in range(3):
         node.pass_second()
     (line,) = node.logged
-    assert line == (
-        f"/a/other publishes geometry_msgs/msg/{other} on /cmd_vel, where this node takes geometry_msgs/msg/{ours}: "
-        "no messages arrive. Set enable_stamped_cmd_vel to the same value in both. This is logged once."
-    )
+    assert f"/a/other publishes /cmd_vel with type geometry_msgs/msg/{other}," in line
+    assert f"geometry_msgs/msg/{ours}:" in line
+    assert STAMPED_CMD_VEL.name in line
     node.publishers = []
     node.pass_second()
     node.publishers = [endpoint(3, other)]
@@ -70,7 +69,8 @@ def test_a_server_tells_of_a_vehicle_that_takes_the_other_type(make_node, is_sta
     node.get_subscriptions_info_by_topic = lambda topic: [endpoint(1, ours), endpoint(2, other)]
     node.pass_second()
     (line,) = node.logged
-    assert f"takes geometry_msgs/msg/{other} on /cmd_vel, where this node publishes geometry_msgs/msg/{ours}" in line
+    assert f"subscribes to /cmd_vel with type geometry_msgs/msg/{other}," in line
+    assert f"publishes it with type geometry_msgs/msg/{ours}:" in line
 
 
 @pytest.mark.parametrize("is_stamped", [False, True])
