@@ -37,16 +37,16 @@ class _Reader:
     def __init__(self) -> None:
         self._buffer = memoryview(bytearray(MAX_DATAGRAM_BYTES))
 
-    def read(self, opened: socket.socket, who: str, tap: Tap | None) -> Received | None:
+    def read(self, opened: socket.socket, peer: str, tap: Tap | None) -> Received | None:
         """Return the next datagram, None if there is none. Raises LinkRefusedError and LinkError."""
         try:
             size, source = opened.recvfrom_into(self._buffer)
         except BlockingIOError:
             return None
         except ConnectionRefusedError as error:
-            raise LinkRefusedError(f"The port of {who} is closed.") from error
+            raise LinkRefusedError(f"The port of {peer} is closed.") from error
         except OSError as error:
-            raise LinkError(f"Nothing can be received from {who}: {error.strerror}.") from error
+            raise LinkError(f"Receiving from {peer} failed: {error.strerror}.") from error
         if tap:
             tap(RECEIVED, self._buffer[:size], peer_name(source))
         return Received(bytes(self._buffer[:size]), source)
@@ -90,7 +90,7 @@ class DatagramPort:
         try:
             self._socket.sendto(data, to)
         except OSError as error:
-            raise LinkError(f"Nothing can be sent to {peer_name(to)}: {error.strerror}.") from error
+            raise LinkError(f"Sending to {peer_name(to)} failed: {error.strerror}.") from error
         if self._tap:
             self._tap(SENT, data, peer_name(to))
 
@@ -166,13 +166,13 @@ class DatagramPeer(Connector):
     def receive(self) -> Received | None:
         """See Link."""
         if elapsed_s() - self._failing_since_s > FAILING_S:
-            raise LinkError(f"Nothing could be sent to {self._name} for {FAILING_S:g} s: looking for it again.")
+            raise LinkError(f"Sending to {self._name} has failed for {FAILING_S:g} s: reopening the link.")
         return self._reader.read(self._socket, self._name, self._tap) if self._socket else None
 
     def send(self, data: bytes | memoryview, to: Any) -> None:
         """Send to the peer. A LinkRefusedError is about an earlier datagram: this one is sent all the same."""
         if not self._socket:
-            raise LinkError(f"Nothing can be sent to {self._name}: there is no link.")
+            raise LinkError(f"Can't send to {self._name}: the link is not open.")
         try:
             self._send(self._socket, data)
         except ConnectionRefusedError as error:
@@ -182,7 +182,7 @@ class DatagramPeer(Connector):
             raise LinkRefusedError(f"The port of {self._name} is closed.") from error
         except OSError as error:
             self._failing_since_s = min(self._failing_since_s, elapsed_s())
-            raise LinkError(f"Nothing can be sent to {self._name}: {error.strerror}.") from error
+            raise LinkError(f"Sending to {self._name} failed: {error.strerror}.") from error
 
     def close(self) -> None:
         if self._socket:

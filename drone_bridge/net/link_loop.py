@@ -222,7 +222,7 @@ class LinkLoop:
         """
         if is_kept:
             self._kept.append(work)
-            if self._has_ended:  # it may just have been answered, and removed
+            if self._has_ended:  # the loop may have just answered and removed it
                 with contextlib.suppress(ValueError):
                     self._kept.remove(work)
                     return False

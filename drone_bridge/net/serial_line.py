@@ -131,7 +131,7 @@ class SerialLine(Retrying):
         Raises LinkError if the device is closed, or to report stale packets that were dropped before this one.
         """
         if self._device is None:
-            raise LinkError(f"Nothing can be sent to {self._path}: it is closed.")
+            raise LinkError(f"Can't send to {self._path}: it is closed.")
         self._unsent.append(_Waiting(bytes(data), elapsed_s()))
         if self._tap:
             self._tap(SENT, data)

@@ -64,7 +64,7 @@ def connect(connecting: socket.socket, address: Any, cancellation: Cancellation)
         raise OSError(code, os.strerror(code))
     if connecting.getsockname() == connecting.getpeername():
         # TCP self-connection: on this machine, a closed port in the ephemeral range can connect to itself.
-        raise ConnectionRefusedError("nobody listens there")
+        raise ConnectionRefusedError("no program listens there")
 
 
 def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
@@ -73,7 +73,7 @@ def listening_socket(host: str, port: int, backlog: int) -> socket.socket:
     :: listens on all interfaces, IPv4 included, regardless of the system's default.
     """
     if not host:  # sockets would listen on all interfaces
-        raise LinkError("Can't listen on no host: to listen on all interfaces, name 0.0.0.0.")
+        raise LinkError("The host to listen on is empty: name an address, or 0.0.0.0 for all interfaces.")
     if not 0 <= port <= 65535:
         raise LinkError(f"Can't listen on port {port}: it must be from 0 to 65535.")
     try:

@@ -167,7 +167,7 @@ class WireLog:
         for entry in entries:
             if self._file.tell() >= self._most_bytes:
                 with self._lock:
-                    self._end(f"It has {self._most_bytes >> 20} MiB, half of what a node may keep.")
+                    self._end(f"It has {self._most_bytes >> 20} MiB, half of the limit of a node.")
                 return False
             self._writer.add_message(
                 self._channels[entry.topic], entry.time_ns, entry.data, entry.time_ns, entry.connection
