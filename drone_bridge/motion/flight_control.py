@@ -38,7 +38,7 @@ class DroneModel:
         for name in ("drag", "max_roll_rate", "max_pitch_rate", "max_yaw_rate"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:
-                raise ValueError(f"{name} must be 0 at least, not {value}")
+                raise ValueError(f"{name} must be at least 0, not {value}")
 
     @property
     def decay(self) -> float:

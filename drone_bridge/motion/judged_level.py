@@ -106,4 +106,4 @@ class JudgedLevel:
         if expected < self._least or (self._has_responded and self._held_up_s < HELD_UP_S):
             return ""
         self._has_responded = False
-        return f"its own {self._name} can't be right: it does not follow what is commanded"
+        return f"its own {self._name} can't be right: it does not follow the commands"

@@ -152,7 +152,7 @@ class JudgedSpeed:
             self._held_up_s += step_s * (push > PUSH)
             if self._held_up_s < HELD_UP_S:
                 return ""
-            return "it is tilted and reports that it stands still: it touches something, or its own speed is wrong"
+            return "it is tilted but reports no motion: it touches something, or its own speed is wrong"
         missed = measured - self._model
         self._missed += (missed - self._missed) * -math.expm1(-step_s / NOISE_TIME_S)
         if abs(self._missed) <= self._allowed():

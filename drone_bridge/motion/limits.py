@@ -20,23 +20,27 @@ from drone_bridge.parameter_fields import parameter
 class LimitParameters:
     """Limits of a vehicle. Zero means no limit."""
 
-    max_speed: float = parameter(0.0, "Maximum speed that cmd_vel may ask for, m/s; 0: no limit.", 0.0, 1000.0)
+    max_speed: float = parameter(0.0, "Maximum speed of cmd_vel, m/s. 0: no limit.", 0.0, 1000.0)
     max_height: float = parameter(
-        0.0, "Height above the ground, or the start where that is not known, at which climbing ends, m; 0: no limit.",
+        0.0, "Height at which climbing ends, m, above the ground or, if that is unknown, above the start. 0: no limit.",
         0.0, 1000.0,
     )  # fmt: skip
     fence_radius: float = parameter(
-        0.0, "Radius of a cylinder about the start that cmd_vel does not leave, m; 0: none.", 0.0, 100000.0
+        0.0, "Radius of the fence, a cylinder about the start that cmd_vel can't leave, m. 0: no fence.", 0.0, 100000.0
     )
     odometry_timeout: float = parameter(
-        0.5, "Seconds without odometry after which a vehicle with a fence or a maximum height gets the neutral "
-        "command.", 0.1, 60.0,
+        0.5, "Timeout of odometry, s. A vehicle with a fence or a maximum height then gets the neutral command.",
+        0.1, 60.0,
     )  # fmt: skip
-    land_after: float = parameter(0.0, "Seconds of that after which a drone lands, if it can; 0: never.", 0.0, 3600.0)
-    low_battery: float = parameter(
-        0.0, "Share of the battery's charge below which, for 2 s, is warned; 0: never.", 0.0, 1.0
+    land_after: float = parameter(
+        0.0, "Time after odometry_timeout until the drone lands, if it can, s. 0: never.", 0.0, 3600.0
     )
-    land_on_low_battery: bool = parameter(False, "Whether a drone lands then, if it can, and does not take off.")
+    low_battery: float = parameter(
+        0.0, "Battery charge, 0 to 1, below which a warning is given after 2 s. 0: never.", 0.0, 1.0
+    )
+    land_on_low_battery: bool = parameter(
+        False, "Whether a drone with a low battery lands, if it can, and refuses to take off."
+    )
 
     @property
     def of_places(self) -> tuple[str, ...]:

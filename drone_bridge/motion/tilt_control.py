@@ -78,10 +78,10 @@ class Estimate:
         self.tilt += (commanded - self.tilt) * -math.expm1(-step_s / drone.tilt_lag)
         self.velocity += (self.tilt * _direction(yaw) + self.disturbance - drone.drag * self.velocity) * step_s
 
-    def correct(self, velocity: complex, since_s: float, *, is_telling: bool) -> None:
+    def correct(self, velocity: complex, since_s: float, *, is_informative: bool) -> None:
         """Correct by a measured velocity, `since_s` after the last one."""
         missed = velocity - self.velocity
-        if is_telling:
+        if is_informative:
             self.error += DELAY_SHARE * (abs(missed) ** 2 - self.error)
         self.velocity += -math.expm1(-2 * since_s / MEMORY_S) * missed
         self.disturbance = _limited(self.disturbance + WIND_GAIN * since_s * missed, MAX_DISTURBANCE)
@@ -169,9 +169,9 @@ class TiltControl:
     def _correct(self, velocity: complex) -> None:
         """Correct the estimates, and select the one with the best delay."""
         predicted = [estimate.velocity for estimate in self._estimates]
-        is_telling = max(abs(each - predicted[0]) for each in predicted) > TELLING_M_S
+        is_informative = max(abs(each - predicted[0]) for each in predicted) > TELLING_M_S
         for estimate in self._estimates:
-            estimate.correct(velocity, self._since_measured_s, is_telling=is_telling)
+            estimate.correct(velocity, self._since_measured_s, is_informative=is_informative)
         best = min(self._estimates, key=lambda estimate: estimate.error)
         if best.error + DELAY_NOISE < BETTER_SHARE * self._best.error:
             self._best = best

@@ -82,7 +82,7 @@ class VelocityControl:
         """Reasons why measurements are not used, as sentences without a full stop. For any thread."""
         reasons = self._judged.reasons
         if self._repeats > _MOST_REPEATS:
-            reasons.append("its time stands still, so it is kept level")
+            reasons.append("its time has stalled, so it is kept level")
         elif self._step_s > _LONGEST_FLOWN_STEP_S:
             apart = f"its measurements are {self._step_s:.3g} s apart"
             reasons.append(f"{apart}, and velocities are flown by {_LONGEST_FLOWN_STEP_S:g} s at most")

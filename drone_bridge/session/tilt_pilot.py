@@ -26,8 +26,8 @@ FEEDBACK_TIMEOUT_S = 0.2
 #: Counter of velocities that were flown without feedback, and the sentence about them.
 ESTIMATED = "estimated_commands"
 ESTIMATES = (
-    f"The drone has not reported how it moves for {FEEDBACK_TIMEOUT_S:g} s: velocities are estimated from the "
-    "commanded tilt, and it drifts with the wind."
+    f"The drone has not reported its motion for {FEEDBACK_TIMEOUT_S:g} s: its velocity is estimated from the commanded "
+    "tilt, and it drifts with the wind."
 )
 _SHORTEST_STEP_S = 1e-3
 

@@ -104,7 +104,7 @@ def test_a_drone_whose_time_stands_still_is_levelled(layout):
         tilts.append(max(map(abs, state.angles[1:])))
     assert max(tilts) < 40.0
     assert tilts[-1] < 1.0
-    assert any("stands still" in doubt for doubt in flight.doubts)
+    assert any("stalled" in doubt for doubt in flight.doubts)
 
 
 def test_time_in_milliseconds_is_not_flown_by_until_the_unit_is_set():
