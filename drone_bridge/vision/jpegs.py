@@ -31,7 +31,7 @@ def opencv() -> Any:
 
 
 def load_opencv() -> None:
-    """Import OpenCV if installed. To be called by nodes with images while they are configured.
+    """Import OpenCV if installed. Nodes with images call this while they are configured.
 
     On a slow disk, the import holds Python's global lock for seconds. It would suspend all threads of an active node.
     """
@@ -52,7 +52,7 @@ def bgr_of_jpeg(data: bytes) -> Pixels:
     if (scans := data.count(_SCAN)) > MAX_SCANS:
         raise ValueError(f"has {scans} scans, and {MAX_SCANS} are allowed")
     if data.rfind(_END) < data.rfind(_SCAN):  # older OpenCV fills missing pixels with grey
-        raise ValueError("is cut short before its end")
+        raise ValueError("is truncated")
     try:
         pixels: Any = cv2.imdecode(np.frombuffer(data, np.uint8), flags)
     except cv2.error as error:
@@ -71,5 +71,5 @@ def jpeg_of_rgb(pixels: Pixels, quality: int) -> bytes:
     cv2 = opencv()
     is_done, data = cv2.imencode(".jpg", cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, quality])
     if not is_done:
-        raise ValueError(f"can't be made a JPEG: OpenCV refuses {pixels.shape[1]} x {pixels.shape[0]} pixels")
+        raise ValueError(f"can't be encoded as a JPEG: OpenCV refuses {pixels.shape[1]} x {pixels.shape[0]} pixels")
     return bytes(data)

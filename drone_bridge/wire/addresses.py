@@ -24,7 +24,7 @@ class AllowedPeers:
             except ValueError as error:
                 raise ValueError(f"{name!r} is not {ANY!r}, an address, or a network: {error}.") from None
         if not self._networks and not self._allows_all:
-            raise ValueError(f"it names nobody, and nothing would be received: write {ANY!r}, addresses or networks.")
+            raise ValueError(f"the list is empty, so nothing would be received: name {ANY!r}, addresses or networks.")
 
     def allows(self, host: str) -> bool:
         """Return whether the numeric address of a host is allowed."""

@@ -23,7 +23,7 @@ def read_size(data: bytes) -> tuple[int, int]:
     position, end = 2, len(data)  # position of the next marker
     for _ in range(MAX_MARKERS):
         if position + 1 >= end:
-            raise ValueError("is a JPEG cut short inside its header")
+            raise ValueError("is a JPEG truncated inside its header")
         if data[position] != _FILL:
             raise ValueError(f"has no marker of a JPEG at byte {position}")
         marker = data[position + 1]

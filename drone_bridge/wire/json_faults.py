@@ -19,11 +19,11 @@ def fault_in(text: str, reason: str, position: int) -> str:
     """
     end = len(text.rstrip(_BLANK + "\0"))
     if "\0" in text[end:]:
-        return f" is not JSON: it ends in NUL at character {text.index(chr(0), end)}. Leave that out."
+        return f" is not JSON: it ends in NUL at character {text.index(chr(0), end)}. Remove it."
     if text.startswith(_MARK):
-        return " is not JSON: it begins with a byte order mark. Leave that out."
+        return " is not JSON: it begins with a byte order mark. Remove it."
     for found in _STRING.finditer(text):
         if found["number"]:
             what = f"{found['key']:.100} is {found['number']}"
-            return f" is not JSON: {what}, and JSON has finite numbers only. What is unknown is null, or left out."
+            return f" is not JSON: {what}, and JSON has only finite numbers. Send null if it is unknown."
     return f" is not JSON: {reason} at character {position}."

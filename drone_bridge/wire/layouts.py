@@ -36,7 +36,7 @@ class Reader:
         """Return the next numbers."""
         if self.remaining < layout.size:
             raise MisfitError(
-                f"{layout.size} bytes should follow at byte {self._position}, and {self.remaining} are left"
+                f"{layout.size} bytes should follow at byte {self._position}, but {self.remaining} are left"
             )
         values = layout.unpack_from(self._payload, self._position)
         self._position += layout.size
@@ -47,7 +47,7 @@ class Reader:
         end = self._position + length
         if end > len(self._payload):
             raise MisfitError(
-                f"{what} of {length} bytes should follow at byte {self._position}, and {self.remaining} are left"
+                f"{what} of {length} bytes should follow at byte {self._position}, but {self.remaining} are left"
             )
         taken = self._payload[self._position : end]
         self._position = end

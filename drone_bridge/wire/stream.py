@@ -60,7 +60,7 @@ class StreamConnection(EventSource[EventT]):
         try:
             return self._read_message(header, bytes(memoryview(self._buffer)[body : self._start]))
         except MisfitError as error:
-            raise self._fail(f"sent {name} that is broken: {error}") from None
+            raise self._fail(f"sent {name} that is malformed: {error}") from None
 
     @abstractmethod
     def _measure(self, *header: int) -> tuple[str, int]:

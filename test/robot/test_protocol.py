@@ -301,7 +301,7 @@ def test_the_largest_packet_is_sent_and_a_larger_one_refused():
 def test_a_robot_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
     events = driver_reads(packet(0x04, b"\0\1") + packet(kind, payload) + packet(0x04, b"\0\2"))
     assert events[0] == codec.BindSuccess(1)
-    assert f"The robot sent a packet of type 0x{kind:02x} that is broken: " in violation(events)
+    assert f"The robot sent a packet of type 0x{kind:02x} that is malformed: " in violation(events)
     assert len(events) == 2
 
 
@@ -317,7 +317,7 @@ def test_a_robot_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
     ],
 )
 def test_a_driver_s_packet_of_the_wrong_size_breaks_the_protocol(kind, payload):
-    assert f"The driver sent a packet of type 0x{kind:02x} that is broken: " in violation(
+    assert f"The driver sent a packet of type 0x{kind:02x} that is malformed: " in violation(
         robot_reads(packet(kind, payload))
     )
 

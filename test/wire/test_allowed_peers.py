@@ -29,5 +29,5 @@ def test_an_invalid_address_is_refused_with_a_sentence(name):
 
 
 def test_nobody_allowed_is_refused_with_what_to_write():
-    with pytest.raises(ValueError, match=r"it names nobody, .* write 'any', addresses or networks"):
+    with pytest.raises(ValueError, match="'any', addresses or networks"):
         AllowedPeers([])
