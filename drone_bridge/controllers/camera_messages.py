@@ -18,7 +18,7 @@ _IMAGES = CvBridge()
 def read_pinhole(info: CameraInfo, topic: str) -> Pinhole:
     """Return the camera of a CameraInfo. Raises ValueError with a sentence if it is invalid."""
     if not (info.width and info.height):
-        raise ValueError(f"{topic} says {info.width} x {info.height} pixels: both must be at least 1.")
+        raise ValueError(f"{topic} has {info.width} x {info.height} pixels: both must be at least 1.")
     pinhole = Pinhole(info.width, info.height, fx=info.k[0], fy=info.k[4], cx=info.k[2], cy=info.k[5])
     for name, value in (("fx", pinhole.fx), ("fy", pinhole.fy)):
         if not 0 < value < math.inf:
@@ -36,7 +36,7 @@ def read_pixels(image: ImageMessage, topic: str, pinhole: Pinhole, info_topic: s
     """
     if (image.width, image.height) != (pinhole.width, pinhole.height):
         raise ValueError(
-            f"{topic} has {image.width} x {image.height} pixels, and {info_topic} says "
+            f"{topic} has {image.width} x {image.height} pixels, but {info_topic} has "
             f"{pinhole.width} x {pinhole.height}."
         )
     try:
@@ -44,8 +44,8 @@ def read_pixels(image: ImageMessage, topic: str, pinhole: Pinhole, info_topic: s
         row_bytes = image.width * channels * np.dtype(dtype).itemsize
         if (image.step, len(image.data)) != (row_bytes, row_bytes * image.height):
             raise ValueError(
-                f"{topic} has {len(image.data)} bytes, {image.step} per row, and {image.width} x {image.height} pixels "
-                f"of {image.encoding} are {row_bytes * image.height}, {row_bytes} per row."
+                f"{topic} has {len(image.data)} bytes, {image.step} per row, but {image.width} x {image.height} pixels "
+                f"of {image.encoding} need {row_bytes * image.height}, {row_bytes} per row."
             )
         pixels: Image = _IMAGES.imgmsg_to_cv2(image, "rgb8")
     except ValueError:

@@ -29,7 +29,7 @@ BEHAVIOURS: dict[str, BehaviourModule] = {
     module.NAME: module for module in (seek_target, waypoints, land_on_pad, goals)
 }
 PARAMETERS = (
-    ParameterDeclaration("behaviour", seek_target.NAME, "What to do.", choices=tuple(BEHAVIOURS)),
+    ParameterDeclaration("behaviour", seek_target.NAME, "Active behaviour.", choices=tuple(BEHAVIOURS)),
     STAMPED_CMD_VEL,
     *(declaration for module in BEHAVIOURS.values() for declaration in module.PARAMETERS),
 )

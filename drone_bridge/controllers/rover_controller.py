@@ -29,7 +29,7 @@ from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
 
 STANDING = "stationary"
 PARAMETERS = (
-    ParameterDeclaration("pattern", STANDING, "What to drive.", choices=tuple(PATTERNS), live=True),
+    ParameterDeclaration("pattern", STANDING, "Driving pattern.", choices=tuple(PATTERNS), live=True),
     ParameterDeclaration("speed", 0.5, "Metres per second.", range=(0.0, 10.0), live=True),
     ParameterDeclaration("amplitude", 2.0, "Size of the pattern, m.", range=(0.1, 100.0), live=True),
     ParameterDeclaration("max_turn_rate", 1.5, "Radians per second.", range=(0.05, 20.0), live=True),

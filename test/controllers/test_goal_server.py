@@ -264,7 +264,9 @@ def test_another_goal_takes_its_place(make_world):
     first = world.send("go_to", pose=pose_at(1000, 0))
     world.run(1.0)
     second = world.send("go_to", pose=pose_at(*world.position))
-    assert world.end_of(first) == ("aborted", "Another goal came: go_to.")
+    end, message = world.end_of(first)
+    assert end == "aborted"
+    assert "another goal" in message
     assert world.end_of(second)[0] == "succeeded"
 
 
@@ -272,7 +274,7 @@ BAD = (
     ({"pose": pose_at(math.nan, 0)}, r"The position is \(nan, 0.0, 0.0\) but must be within 1e\+06 m"),
     ({"pose": pose_at(0, 0, yaw_quaternion=(0.0, 0.0, 0.0, 7.0))}, "The orientation is .* must have length 1"),
     ({"pose": pose_at(1, 0), "tolerance": math.inf}, "tolerance is inf but must be a finite number"),
-    ({"pose": pose_at(1, 0, frame="nowhere")}, "There is no transform from nowhere to odom after 0.3 s"),
+    ({"pose": pose_at(1, 0, frame="nowhere")}, "No transform from nowhere to odom"),
     ({"path": Path()}, "The path has 0 poses but must have 1 to 10000."),
 )
 
@@ -293,7 +295,8 @@ def test_without_odometry_nothing_begins_and_what_has_begun_waits_and_ends(make_
     world = make_world(**SLOW)
     world.speaks = False
     sent = world.send("go_to", pose=pose_at(1, 0))
-    assert world.end_of(sent) == ("aborted", "There is no odometry after 5 s.")
+    assert world.end_of(sent)[0] == "aborted"
+    assert sent.error is GoalError.NO_ODOMETRY
     assert sent.feedback[-1].waiting_for == "odometry"
     world.speaks = True
     sent = world.send("go_to", pose=pose_at(1000, 0))
@@ -303,7 +306,8 @@ def test_without_odometry_nothing_begins_and_what_has_begun_waits_and_ends(make_
     world.speaks = True
     assert moves(world.run(1.0)[-1])
     world.speaks = False
-    assert world.end_of(sent) == ("aborted", "There is no odometry for 5 s.")
+    assert world.end_of(sent)[0] == "aborted"
+    assert sent.error is GoalError.NO_ODOMETRY
     assert sent.feedback[-1].waiting_for == "odometry"
     assert is_still(world.step())
 
@@ -341,7 +345,8 @@ def test_a_person_at_the_helm_ends_a_goal(make_world):
     assert "/other/vehicle/helm" not in world.heard
     world.say("/some_bridge/helm", TwistStamped())
     assert is_still(world.step())
-    assert sent.outcome == ("aborted", "Somebody is at the helm.")
+    assert sent.outcome[0] == "aborted"
+    assert "helm" in sent.outcome[1]
     world.run(1.0)
     assert world.end_of(world.send("go_to", pose=pose_at(*world.position)))[0] == "succeeded"
 
@@ -400,7 +405,7 @@ def test_a_goal_that_something_keeps_the_vehicle_from_is_given_up(make_world):
     world.obeys = False
     end, message = world.end_of(world.send("go_to", pose=pose_at(3, 0)))
     assert end == "aborted"
-    assert message.startswith("It has come no nearer for 1 s, and is 3.0 m away: a fence")
+    assert "3.0 m from the goal" in message
 
 
 # Taking off and landing.

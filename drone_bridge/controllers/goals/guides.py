@@ -48,7 +48,7 @@ class GoalParameters:
         5.0, "Seconds for which a goal waits for odometry, and for a transform of its frame.", 0.1, 600.0
     )
     stuck_time: float = parameter(
-        15.0, "Seconds of coming no nearer after which a goal is given up, as at a fence.", 1.0, 3600.0
+        15.0, "Time without progress after which a goal is aborted, as at a fence, s.", 1.0, 3600.0
     )
     answer_time: float = 20.0  # timeout of the services takeoff and land, seconds
 

@@ -196,7 +196,7 @@ class GoalServer:
 
     # Subscriptions.
 
-    def _hear_odometry(self, message: Odometry) -> None:
+    def _on_odometry(self, message: Odometry) -> None:
         if not (measured := self._reader.read(message)):
             return
         self._use_odometry(measured)
@@ -252,7 +252,7 @@ class GoalServer:
             _end(goal, GoalError.INVALID, problem)
             return
         if self._next:
-            _end(self._next, GoalError.REPLACED, f"Another goal came: {goal.name}.")
+            _end(self._next, GoalError.REPLACED, f"Replaced by another goal: {goal.name}.")
         self._next = goal
         self._on_goal()
 
@@ -267,7 +267,7 @@ class GoalServer:
         """Return the current step, or None to publish no command, so that other nodes can steer."""
         now_s = time.monotonic()
         if message := self._odometry.take():
-            self._hear_odometry(message)
+            self._on_odometry(message)
         self._begin_next(now_s)
         if self._guide is None:
             return STILL if now_s < self._stop_until_s else None
@@ -312,13 +312,13 @@ class GoalServer:
         if guide is None:
             if is_late:
                 self._next = None
-                _end(goal, GoalError.NO_ODOMETRY, f"There is no {missing} after {self._parameters.patience:g} s.")
+                _end(goal, GoalError.NO_ODOMETRY, f"No {missing} was received within {self._parameters.patience:g} s.")
             elif goal.handle:
                 self._publish_feedback(goal, Step(waiting_for=missing))
             return
         self._next = None
         if self._goal:
-            _end(self._goal, GoalError.REPLACED, f"Another goal came: {goal.name}.")
+            _end(self._goal, GoalError.REPLACED, f"Replaced by another goal: {goal.name}.")
         self._goal, self._guide = goal, guide
         self._nearest = math.inf
         self.state = (goal.name, "begins")
@@ -367,12 +367,12 @@ class GoalServer:
     def _check_obstacles(self, guide: Guide, now_s: float) -> None:
         """Raise FailedError while a guide can't be followed: no odometry, a hold, or a person at the helm."""
         if self._silent_s(now_s) > self._parameters.patience:
-            raise FailedError(GoalError.NO_ODOMETRY, f"There is no odometry for {self._parameters.patience:g} s.")
+            raise FailedError(GoalError.NO_ODOMETRY, f"No odometry was received for {self._parameters.patience:g} s.")
         if guide.steers and self._is_held:
             sentence = "The vehicle is held: run `drone-bridge resume`, or press Resume on the page."
             raise FailedError(GoalError.HELD, sentence)
         if guide.steers and now_s - self._helm_s < HELM_ENDS_AFTER_S:
-            raise FailedError(GoalError.HELD, "Somebody is at the helm.")
+            raise FailedError(GoalError.HELD, "The vehicle is steered manually (helm).")
 
     def _silent_s(self, now_s: float) -> float:
         """Return the age of the last odometry, s, not counting a stall, whose messages are still to be handled."""
@@ -384,10 +384,10 @@ class GoalServer:
         if not is_on_its_way or step.distance < self._nearest - NEARER_M:
             self._nearest, self._nearer_s = step.distance if is_on_its_way else math.inf, now_s
         if now_s - self._nearer_s > self._parameters.stuck_time:
-            away = f"{self._parameters.stuck_time:g} s, and is {step.distance:.1f} m away"
             raise FailedError(
                 GoalError.NO_PROGRESS,
-                f"It has come no nearer for {away}: a fence or another limit of its bridge may be in the way.",
+                f"No progress for {self._parameters.stuck_time:g} s, {step.distance:.1f} m from the goal: a fence or "
+                "another limit of the vehicle's bridge may be in the way.",
             )
 
     def _give_up(self, code: GoalError, message: str, now_s: float) -> Step:

@@ -91,7 +91,7 @@ def read_measured(messages: Mapping[str, Any], landed: bool) -> Measured:
 
 def _check_finite(topic: str, *values: float) -> None:
     if not all(map(math.isfinite, values)):
-        raise ValueError(f"{topic} says {', '.join(f'{value:g}' for value in values)}, and numbers must be finite.")
+        raise ValueError(f"{topic} has {', '.join(f'{value:g}' for value in values)}, but numbers must be finite.")
 
 
 NAME = "land_on_pad"

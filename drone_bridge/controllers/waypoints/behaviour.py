@@ -31,8 +31,8 @@ PARAMETERS = (
         ["x=2 y=0", "x=2 y=2", "x=0 y=2", "x=0 y=0"],
         "The waypoints, one after the other. A place in the frame of the odometry: 'x=2 y=0 z=-1 yaw=1.57', in m and "
         "rad, where omitted axes are free. A leg by the clock in body axes: 'forward=0.3 left=0 up=0 turn=0 for=2', in "
-        "m/s, rad/s and s. 'takeoff' and 'land' call the vehicle's services. 'for=2' also says how many s to stay at "
-        "a place, or after a call.",
+        "m/s, rad/s and s. 'takeoff' and 'land' call the vehicle's services. At a place, or after a call, 'for=2' is "
+        "the time to wait there, s.",
     ),
     *declarations(WaypointParameters, NAME),
 )

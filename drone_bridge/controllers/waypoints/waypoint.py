@@ -46,14 +46,14 @@ class Waypoint:
             name, _, number = part.partition("=")
             key, value = ("call", part) if part in CALLS else (name, _number(text, part, name, number))
             if key in values:
-                raise ValueError(f"the waypoint '{text}' has '{part}', and can have only one {key}")
+                raise ValueError(f"the waypoint '{text}' has more than one {key}: '{part}'")
             values[key] = value
         if not values:
-            raise ValueError("a waypoint is empty, and needs a place, a leg or a call, as x=2 y=1")
+            raise ValueError("a waypoint is empty, but must be a place, a leg or a call, such as x=2 y=1")
         if sum(not values.keys().isdisjoint(kind) for kind in (COORDINATES, SPEEDS, ("call",))) > 1:
             raise ValueError(f"the waypoint '{text}' is more than one of a place, a leg and a call")
         if "for" not in values and not values.keys().isdisjoint(SPEEDS):
-            raise ValueError(f"the waypoint '{text}' has no end, and needs for=, its seconds")
+            raise ValueError(f"the waypoint '{text}' has no duration: add for= (s)")
         return cls(duration_s=values.pop("for", 0.0), **values)
 
     def __str__(self) -> str:
@@ -79,7 +79,7 @@ class Waypoint:
 def _number(text: str, part: str, name: str, number: str) -> float:
     if name not in (*COORDINATES, *SPEEDS, "for"):
         raise ValueError(
-            f"the waypoint '{text}' has '{part}', and consists of x=, y=, z= (m) and yaw= (rad), or of forward=, "
+            f"the waypoint '{text}' has '{part}', but must consist of x=, y=, z= (m) and yaw= (rad), or of forward=, "
             f"left=, up= (m/s) and turn= (rad/s), or of {' or '.join(CALLS)}; and of for= (s)"
         )
     try:
@@ -87,7 +87,7 @@ def _number(text: str, part: str, name: str, number: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ValueError(f"the waypoint '{text}' has '{part}', and {name} must be a finite number")
+        raise ValueError(f"the waypoint '{text}' has '{part}', but {name} must be a finite number")
     if name == "for" and not 0.0 <= value <= LONGEST_S:
-        raise ValueError(f"the waypoint '{text}' has '{part}', and lasts 0 to {LONGEST_S:g} s")
+        raise ValueError(f"the waypoint '{text}' has '{part}', but for= must be from 0 to {LONGEST_S:g} s")
     return value
