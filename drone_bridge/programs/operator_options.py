@@ -20,5 +20,5 @@ class OperatorParser(ProgramParser):
             "--plan",
             type=read_by(parse_plan, "legs such as '4s forward 0.5, 3s turn 0.5'"),
             default=DEFAULT_PLAN,
-            help="what to do: legs of forward, left, up (m/s) and turn (rad/s, to the left) ('%(default)s')",
+            help="plan of legs: forward, left, up (m/s) and turn (rad/s, to the left) ('%(default)s')",
         )

@@ -42,7 +42,7 @@ class ProgramParser(argparse.ArgumentParser):
             description=f"{what} Exits with 0 on SIGINT, SIGTERM or {ends}, and with 2 if it can't start.",
         )
         self.add_argument(
-            ENDS_LAUNCH, action="store_true", help="for launch files: its end is that of the whole launch"
+            ENDS_LAUNCH, action="store_true", help="for launch files: end the whole launch when this program ends"
         )
 
 
@@ -106,7 +106,7 @@ def add_run(
         group.add_argument("--seed", type=count, default=0, help=f"random seed of {seed_of} (%(default)s)")
     if rate is not None:
         group.add_argument("--rate", type=positive, default=rate[0], help=f"{rate[1]} (%(default)s)")
-    group.add_argument("--duration", type=not_negative, help=f"stop after so many {duration}")
+    group.add_argument("--duration", type=not_negative, help=f"stop after this time, in {duration}")
     group.add_argument("--trajectory", metavar="FILE.csv", help="write each state of the vehicle to this file")
     return group
 

@@ -69,13 +69,13 @@ def _parse_leg(words: list[str]) -> Leg:
         raise ValueError(f"a leg is a duration and axes, such as '4s forward 0.5', not {' '.join(words)!r}.")
     duration_s = _number(words[0][:-1], LONGEST_LEG_S)
     if duration_s <= 0.0:
-        raise ValueError(f"a leg takes more than 0 s, not {words[0]}.")
+        raise ValueError(f"a leg must last more than 0 s, not {words[0]}.")
     velocities: dict[str, float] = {}
     for axis, value in zip(words[1::2], words[2::2], strict=True):
         if axis not in AXES:
             raise ValueError(f"{axis!r} is not an axis; the axes are {', '.join(AXES)}.")
         if axis in velocities:
-            raise ValueError(f"a leg has each axis once, and {axis} is there again.")
+            raise ValueError(f"a leg must have each axis only once, and {axis} is repeated.")
         velocities[axis] = _number(value, FASTEST)
     return Leg(duration_s, **velocities)
 
