@@ -10,8 +10,8 @@ Each protocol is a module of its own with a connection class per role:
     for event in connection.events():
         ...
 
-docs/protocols.md has an example of each. This is the door for users of the library: nothing in this package imports
-it, and it opens a protocol's codec, in that protocol's folder, only when somebody asks for it.
+docs/protocols.md has an example of each. This is the public interface of the library: nothing in this package imports
+it, and it imports the codec of a protocol, from that protocol's folder, on first use.
 """
 
 import importlib

@@ -2,8 +2,8 @@
 """Connection: codec of one end of a connection with a Robot.
 
 A stream is split into packets by the description's `split`. A datagram is one packet. `hear` and `obey` decode a
-packet. Any bytes give packets or RemoteProtocolError, whatever a description raises about them. After an error, nothing
-more is read from a stream, but the next datagram is.
+packet. If they raise an error for a packet (SENSELESS), it becomes a RemoteProtocolError. After an error, nothing more
+is read from a stream, but the next datagram is.
 """
 
 from __future__ import annotations
@@ -193,25 +193,25 @@ def packets(robot: Robot, data: bytes) -> Iterator[bytes]:
 def conversation(robot: type[Robot]) -> Sequence[Sent]:
     """Return the greeting, a command, telemetry and each request, as sent by both ends of a description."""
     client, its_end = robot(), robot()
-    said: list[Sent] = []
+    sent: list[Sent] = []
 
-    def says(side: Side, data: bytes) -> None:
+    def add(side: Side, data: bytes) -> None:
         for packet in packets(client, data):
-            said.append(Sent(side, Packet(packet) if side is Side.OPERATOR else as_read(robot, packet)))
+            sent.append(Sent(side, Packet(packet) if side is Side.OPERATOR else as_read(robot, packet)))
             if side is Side.OPERATOR and isinstance(answer := its_end.obey(packet), bytes):
-                says(Side.VEHICLE, answer)
+                add(Side.VEHICLE, answer)
 
     for step in client.greet():
-        says(Side.OPERATOR, step if isinstance(step, bytes) else step[0])
+        add(Side.OPERATOR, step if isinstance(step, bytes) else step[0])
     moving = clamped(robot, BodyVelocity(**dict.fromkeys(AXES.values(), 0.3)))
-    says(Side.OPERATOR, client.drive(moving))
-    says(Side.VEHICLE, its_end.tell(SAMPLE) or b"")
+    add(Side.OPERATOR, client.drive(moving))
+    add(Side.VEHICLE, its_end.tell(SAMPLE) or b"")
     for name, request in robot.requests.items():
-        says(Side.OPERATOR, request)
-        says(Side.VEHICLE, its_end.answer(Answer(name)))
-    says(Side.OPERATOR, client.drive(BodyVelocity()))
-    says(Side.OPERATOR, client.leave())
-    return said
+        add(Side.OPERATOR, request)
+        add(Side.VEHICLE, its_end.answer(Answer(name)))
+    add(Side.OPERATOR, client.drive(BodyVelocity()))
+    add(Side.OPERATOR, client.leave())
+    return sent
 
 
 #: Meanings of a robot's packet.
