@@ -15,7 +15,7 @@ from drone_bridge.programs.options import known
 from drone_bridge.ros.environment import complete_environment
 from drone_bridge.standard_files import open_closed_files
 
-#: Exit status when a command can't be run, as argparse has it.
+#: Exit status if a command can't be run, the same as that of argparse.
 REFUSED = 2
 
 
@@ -51,12 +51,12 @@ COMMANDS = {
     "service": Command("drone_bridge.tools.shell.service", "list or call services, as ros2 service does"),
     "param": Command("drone_bridge.tools.shell.param", "list, get or set parameters, as ros2 param does"),
     "hold": Command("drone_bridge.tools.hold:hold", "hold one vehicle, or all: neutral until they are resumed"),
-    "resume": Command("drone_bridge.tools.hold:resume", "let one vehicle, or all, follow commands again"),
+    "resume": Command("drone_bridge.tools.hold:resume", "resume one vehicle, or all: they follow commands again"),
     "doctor": Command("drone_bridge.tools.doctor", "report what is installed and running, and whether it works", False),
     "check": Command(
-        "drone_bridge.tools.check", "ask a protocol what has to hold for all", packages=("pytest", "hypothesis")
+        "drone_bridge.tools.check", "test the bridge and server of a protocol", packages=("pytest", "hypothesis")
     ),
-    "new": Command("drone_bridge.tools.new", "write a robot of your own in one class, which runs as it is", False),
+    "new": Command("drone_bridge.tools.new", "write the package of a new robot, described in one class", False),
     "wire": Command("drone_bridge.tools.wire.show", "show wire logs", False, ("mcap",)),
     "view": Command("drone_bridge.tools.view", "view and steer the running vehicles in a browser"),
 }
@@ -65,7 +65,7 @@ ROS 2 is not available here. Besides the commands above, Python programs can use
 protocols) and drone_bridge.net (sockets that reconnect). ROS 2 would add the bridges, controllers, recorder and
 launch files: on Debian or Ubuntu, 'make setup' in the sources brings it from PyPI; elsewhere, build with colcon.
 """
-#: Commands whose first argument chooses what is imported.
+#: Commands whose first argument selects the imported module.
 WITH_SUBCOMMANDS = ("emulate", "operate", "demo")
 
 
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # during the import, which takes a moment
         return 128 + signal.SIGINT
     except BrokenPipeError:  # | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is flushed at the end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at interpreter exit
         return 128 + signal.SIGPIPE
 
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of text as a table to be read on a terminal."""
+"""in_columns: text table for a terminal."""
 
 from collections.abc import Sequence
 
 
 def in_columns(rows: Sequence[Sequence[str]], texts: int) -> str:
-    """Return a line per row, its columns as wide as they must be: the first `texts` to the left, numbers right."""
+    """Return a line per row, with aligned columns: the first `texts` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge doctor`: findings about what is installed and running here and whether it works, for a report.
+"""`drone-bridge doctor`: check the installation, the network and the running nodes, for a problem report.
 
-A line begins with ok, `!` (something works less well, and the line says what mends it) or `x` (it does not work).
+A line begins with ok, `!` (limited; the line has a remedy) or `x` (it does not work).
 """
 
 import argparse
@@ -27,7 +27,7 @@ from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
 if TYPE_CHECKING:
     from drone_bridge.tools.running_nodes import RunningNode
 
-#: Modules that a part of the package needs, and what is not there without them.
+#: Optional modules, with the features that need them.
 OPTIONAL = {
     "cv2": "the emulator of the landing, raw images of telemetry",
     "cv_bridge": "raw images of telemetry",
@@ -42,9 +42,9 @@ OPTIONAL = {
     "launch_ros": "ros2 launch",
     "ros2cli": "the ros2 command",
 }
-#: Those that PyPI does not have.
+#: Modules that PyPI does not have.
 OF_ROS = ("launch_ros", "ros2cli")
-#: Two processes that have not found each other within this time will not.
+#: Timeout of the discovery of another process.
 DISCOVERY_TIMEOUT_S = 10.0
 
 _TALKER = """
@@ -64,7 +64,7 @@ rclpy.spin(node)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: a subject, what was found, and what mends it if it is not as it should be."""
+    """One line: a subject, its state, and a remedy if there is a problem."""
 
     subject: str
     found: str
@@ -78,7 +78,7 @@ class Finding:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print what was found; returns 1 if something does not work."""
+    """Print the findings. Return 1 if something does not work."""
     parser = argparse.ArgumentParser(prog="drone-bridge doctor", description=__doc__)
     parser.parse_args(argv)
     if not (environment.foreign_ros() or environment.missing_middleware()):
@@ -92,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def installation() -> Iterator[Finding]:
-    """Tell versions and places."""
+    """Report versions and paths."""
     try:
         package = version("drone_bridge")
     except PackageNotFoundError:
@@ -102,7 +102,7 @@ def installation() -> Iterator[Finding]:
 
 
 def ros() -> Iterator[Finding]:
-    """Tell which ROS there is, and whether our messages can be used with it."""
+    """Report the ROS distribution, and whether our messages can be used with it."""
     spec = find_spec("rclpy")
     if spec is None or spec.origin is None:
         has_wheels = (platform.system(), platform.machine()) == ("Linux", "x86_64")
@@ -124,7 +124,7 @@ def ros() -> Iterator[Finding]:
 
 
 def _distribution() -> str:
-    """Return what is here, whatever ROS_DISTRO a shell with another one has left."""
+    """Return the distribution in use. For wheels, ROS_DISTRO is ignored: the shell may have set up another ROS."""
     try:
         return f"wheels, rclpy {version('ros-rclpy')}"
     except PackageNotFoundError:
@@ -132,7 +132,7 @@ def _distribution() -> str:
 
 
 def reach() -> Iterator[Finding]:
-    """Tell how far topics reach."""
+    """Report the machines that topics reach."""
     profile = os.environ.get(environment.PROFILE)
     domain = os.environ.get("ROS_DOMAIN_ID") or "0"
     bound = f"domain {domain}, {environment.RANGE}={os.environ.get(environment.RANGE) or 'unset'}"
@@ -140,17 +140,17 @@ def reach() -> Iterator[Finding]:
         remedy = f"set {environment.PROFILE} to share/drone_bridge/config/fastdds_loopback.xml, or fastdds.xml"
         yield Finding("topics", f"{bound}, no profile: large images are slow or lost", remedy)
     elif not Path(profile).is_file():
-        yield Finding("topics", bound, f"{environment.PROFILE} names {profile}, which is not there", is_fatal=True)
+        yield Finding("topics", bound, f"{environment.PROFILE} names {profile}, which does not exist", is_fatal=True)
     else:
         text = Path(profile).read_text()
-        whom = "this machine only (127.0.0.1)" if "127.0.0.1" in text else "all networks of this machine"
-        yield Finding("topics", f"{bound}, {whom}, by {profile}")
+        reached = "this machine only (127.0.0.1)" if "127.0.0.1" in text else "all networks of this machine"
+        yield Finding("topics", f"{bound}, {reached}, by {profile}")
 
 
 def memory() -> Iterator[Finding]:
-    """Tell the size of the shared memory, and what killed processes have left in it."""
+    """Report the size of the shared memory, and the files of killed processes in it."""
     if not SHARED_MEMORY.is_dir():
-        yield Finding("shared memory", f"there is no {SHARED_MEMORY}: images go by UDP, at most 0.5 MB each")
+        yield Finding("shared memory", f"there is no {SHARED_MEMORY}: images are sent by UDP, at most 0.5 MB each")
         return
     has = os.statvfs(SHARED_MEMORY)
     sizes = f"{has.f_bavail * has.f_frsize / 1e6:.0f} of {has.f_blocks * has.f_frsize / 1e6:.0f} MB free"
@@ -159,22 +159,24 @@ def memory() -> Iterator[Finding]:
 
 
 def discovery() -> Iterator[Finding]:
-    """Measure how long another process takes from its start until it is heard."""
+    """Measure the time from the start of another process to its first message."""
     if find_spec("rclpy") is None or environment.foreign_ros() or environment.missing_middleware():
         return
     try:
-        took_s, problem = _hear_another_process()
-    except Exception as error:  # whatever the middleware says
+        took_s, problem = _receive_from_other_process()
+    except Exception as error:  # any exception of the middleware
         yield Finding("discovery", f"no node could be started: {error}", "see docs/network.md", is_fatal=True)
         return
     if problem is None:
-        yield Finding("discovery", f"another process was heard {took_s:.1f} s after its start")
+        yield Finding("discovery", f"received a message of another process {took_s:.1f} s after its start")
     else:
-        yield Finding("discovery", f"no message of another process in {took_s:.0f} s", problem, is_fatal=True)
+        yield Finding(
+            "discovery", f"received no message of another process within {took_s:.0f} s", problem, is_fatal=True
+        )
 
 
-def _hear_another_process() -> tuple[float, str | None]:
-    """Return the time that it took or was tried for, and what the other process printed if nothing was heard."""
+def _receive_from_other_process() -> tuple[float, str | None]:
+    """Return the elapsed time, and None, or on timeout the last line that the other process printed."""
     import rclpy
     from std_msgs.msg import String
 
@@ -200,7 +202,7 @@ def _hear_another_process() -> tuple[float, str | None]:
 
 
 def running() -> Iterator[Finding]:
-    """Tell what the bridges and servers that run here report, and what does not fit on their topics."""
+    """Report the state of each running bridge and server, and the faults of its topics."""
     if find_spec("rclpy") is None or environment.foreign_ros() or environment.missing_middleware():
         return
     import rclpy
@@ -210,8 +212,10 @@ def running() -> Iterator[Finding]:
     rclpy.init(args=NO_FILE_OF_RCL)
     try:
         found = inspect_nodes()
-    except Exception as error:  # whatever the middleware says
-        yield Finding("running", f"it could not be looked at: {error}", "see docs/network.md", is_fatal=True)
+    except Exception as error:  # any exception of the middleware
+        yield Finding(
+            "running", f"the running nodes could not be inspected: {error}", "see docs/network.md", is_fatal=True
+        )
         return
     finally:
         rclpy.try_shutdown()
@@ -219,7 +223,7 @@ def running() -> Iterator[Finding]:
 
 
 def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
-    """Tell the state of each node, and what does not fit on its topics."""
+    """Report the state of each node, and the faults of its topics."""
     from drone_bridge.tools.running_nodes import problems
 
     if not found:
@@ -227,7 +231,7 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
     for node in found:
         named = f"{node.name} ({node.title})"
         if node.status is None:
-            yield Finding("running", named, "it reports nothing on /diagnostics: is it active?")
+            yield Finding("running", named, "it does not report on /diagnostics: is it active?")
         elif level := node.status.level[0]:
             yield Finding("running", named, f"its link: {node.status.message}", is_fatal=level > 1)
         else:
@@ -237,7 +241,7 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
 
 
 def others() -> Iterator[Finding]:
-    """Tell which robots and protocols other packages bring, and why one of them can't be used."""
+    """Report the robots and protocols of other packages, and why one can't be loaded."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the reason is below
         found = [kind for name, kind in kinds().items() if name not in OWN]
@@ -249,13 +253,13 @@ def others() -> Iterator[Finding]:
 
 
 def optional() -> Iterator[Finding]:
-    """Tell which optional libraries are missing, and what is not there without them."""
+    """Report the missing optional libraries, with the features that need them."""
     missing = [name for name in OPTIONAL if find_spec(name) is None]
     there = [name for name in OPTIONAL if name not in missing]
     yield Finding("libraries", ", ".join(there) or "none of the optional ones")
     for name in missing:
         of_pip = DISTRIBUTIONS.get(name, name).replace("_", "-")
-        source = "it comes with ROS's own packages (docs/install.md)" if name in OF_ROS else f"pip install {of_pip}"
+        source = "part of a ROS installation (docs/install.md)" if name in OF_ROS else f"pip install {of_pip}"
         yield Finding("", f"no {name}: {OPTIONAL[name]}", source)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from drone_bridge.kind import Program, kinds, load
 from drone_bridge.programs.options import known
 
-#: Names of programs before this release, until the next one.
+#: Former names of programs, supported until the next release.
 OLD_NAMES = {"landing": "telemetry"}
 
 

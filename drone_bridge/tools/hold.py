@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge hold` and `drone-bridge resume`: hold vehicles, or let them follow commands again, from a shell."""
+"""`drone-bridge hold` and `drone-bridge resume`: hold or resume vehicles from a shell."""
 
 import argparse
 import sys
@@ -9,11 +9,11 @@ from typing import Any
 
 from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
 
-#: In which all vehicles are discovered if one is, s.
+#: Time to discover all vehicles, if none is named and at least one exists, s.
 DISCOVERY_S = 3.0
-#: In which a named vehicle, or the first of all, is discovered, on the busiest machine, s.
+#: Timeout of the discovery of a named vehicle, or of the first one, even on a busy machine, s.
 MISSING_S = 10.0
-#: In which its node must answer, s.
+#: Timeout of the response of its node, s.
 ANSWER_S = 5.0
 _LOOK_S = 0.1
 #: Exit status if a vehicle was not found, did not answer or refused.
@@ -26,7 +26,7 @@ def hold(argv: Sequence[str]) -> int:
 
 
 def resume(argv: Sequence[str]) -> int:
-    """Let the vehicles named in `argv`, or all, follow commands again. Returns the exit status."""
+    """Resume the vehicles named in `argv`, or all. Returns the exit status."""
     return _set_all(argv, is_held=False)
 
 
@@ -34,7 +34,7 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
     verb = "hold" if is_held else "resume"
     parser = argparse.ArgumentParser(
         prog=f"drone-bridge {verb}",
-        description="Hold vehicles: neutral, whatever is commanded, until a person resumes them."
+        description="Hold vehicles: they stay neutral and ignore commands until a person resumes them."
         if is_held
         else "End the hold of vehicles: they follow commands again.",
     )
@@ -55,23 +55,22 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
 
 
 def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
-    """Call the services of the wanted vehicles, and print what comes of that. Returns the exit status."""
+    """Call the services of the wanted vehicles, and print the outcomes. Returns the exit status."""
     services = HoldServices(node, lambda service: not wanted or any(is_of(service, each) for each in wanted))
     calls = _call(node, services, wanted, is_held=is_held)
     missing = [each for each in wanted if not any(is_of(service, each) for service in services.found)]
     if missing or not services.found:
         there = ", ".join(map(node_of, services.all())) or "none"
-        asked = " or ".join(missing) if missing else "here"
-        print(f"No vehicle {asked} can be held; those in this ROS domain: {there}.", file=sys.stderr)
+        wanted_names = f" {' or '.join(missing)}" if missing else ""
+        print(f"Found no vehicle{wanted_names}. Vehicles in this ROS domain: {there}.", file=sys.stderr)
     statuses = [_report(service, calls.get(service)) for service in sorted(services.found)]
     return FAILED if missing or not services.found else max(statuses)
 
 
 def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: bool) -> dict[str, Any]:
-    """Call each service as soon as it is discovered.
+    """Call each service as soon as it is discovered, and return the calls by service.
 
-    Return the calls by service: once all that are named have answered, or after the time for discovering more, and for
-    their answers.
+    Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses.
     """
     import rclpy
 
@@ -96,7 +95,7 @@ def _report(service: str, call: Any) -> int:
     """Print the answer to a call. Returns the exit status."""
     name = node_of(service)
     if call is None or not call.done():
-        print(f"{name}: {'gone' if call is None else 'no answer in time'}", file=sys.stderr)
+        print(f"{name}: {'disappeared' if call is None else 'no answer in time'}", file=sys.stderr)
         return FAILED
     response = call.result()
     print(f"{name}: {response.message}", file=sys.stdout if response.success else sys.stderr)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The interfaces that are installed on this machine: the text that defines a type, and its Python class."""
+"""InterfaceText: definitions of the interface types that are installed on this machine, and their Python classes."""
 
 import json
 import re
@@ -23,32 +23,32 @@ INTEGERS = (
     *("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"),
 )
 PRIMITIVE_TYPES = frozenset((*FLOATS_AND_TEXT, *INTEGERS))
-#: Pictures and the like.
+#: Types with large messages.
 BULKY_TYPES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage", "sensor_msgs/msg/PointCloud2")
 
 
 class UnknownTypeError(Exception):
-    """The type is not installed here, or not completely."""
+    """Failure to find a type: it is not installed, or not completely."""
 
 
 @dataclass(frozen=True, slots=True)
 class InterfaceText:
-    """The definition of a type, complete with those that it contains."""
+    """Definition of a type, with the definitions of the types that it contains."""
 
     text: str
     is_idl: bool
-    """Whether the parts are .idl files, where a package has installed no others; else they are .msg files."""
+    """Whether it consists of .idl files, for packages that install no .msg files."""
 
     @property
     def encoding(self) -> str:
-        """What MCAP and Foxglove call this format."""
+        """Name of this format in MCAP and Foxglove."""
         return "ros2idl" if self.is_idl else "ros2msg"
 
 
 def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
     """Return package and name of an installed type of this kind, msg or srv.
 
-    Only what a package registered as an interface counts, as the name may come from any peer on the network.
+    Only types that a package has registered as interfaces are accepted, since the name may come from any peer.
 
     Raises:
         UnknownTypeError: no installed package registers the type.
@@ -69,13 +69,13 @@ def split_type_name(type_name: str, kind: str = "msg") -> tuple[str, str]:
 
 
 def interface_file(type_name: str, suffix: str) -> Path:
-    """Return the path of an installed message type's file with this suffix, which may not exist."""
+    """Return the path of the file of an installed message type with a suffix. The file may not exist."""
     package, name = split_type_name(type_name)
     return _share(package) / "msg" / (name + suffix)
 
 
 def _share(package: str) -> Path:
-    """Return the folder of a package that registers interfaces, where it registers them."""
+    """Return the share folder of a package with interfaces, in the prefix where they are registered."""
     _, prefix = get_resource("rosidl_interfaces", package)
     return Path(prefix, "share", package)
 
@@ -128,15 +128,15 @@ def import_interface(type_name: str, kind: str = "msg") -> Any:
         interface = load(f"{package}.{kind}:{name}")
         if kind == "msg":
             check_for_type_support(interface)
-    except Exception as error:  # whatever a broken installation raises
+    except Exception as error:  # any exception of a broken installation
         raise UnknownTypeError(f"The installed Python module of '{type_name}' can't be used: {error}") from None
     return interface
 
 
 def type_hash(type_name: str) -> str:
-    """Return the type hash of an installed message type (REP 2016), RIHS01_...; empty where none was computed.
+    """Return the type hash of an installed message type (REP 2016), RIHS01_...; empty if there is none.
 
-    That is so on distributions before Iron. Raises UnknownTypeError as message_text() does.
+    Distributions before Iron have no hashes. Raises UnknownTypeError as `message_text` does.
     """
     try:
         description = json.loads(interface_file(type_name, ".json").read_bytes())
@@ -149,7 +149,7 @@ def type_hash(type_name: str) -> str:
 def _with_dependencies(
     text: str, type_name: str, suffix: str, dependencies: Callable[[str, str], Iterator[str]]
 ) -> str:
-    """Return the text of a type followed by each type it contains, once, under a heading."""
+    """Return the text of a type, followed by that of each contained type, once, under a heading."""
     parts: list[str] = []
     seen = {type_name}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of MCAP files that may be cut anywhere, or still grow."""
+"""whole_records: records of MCAP files that may be truncated anywhere, or are still being written."""
 
 import contextlib
 import os
@@ -17,31 +17,31 @@ from mcap.stream_reader import StreamReader
 
 MAGIC = b"\x89MCAP0\r\n"
 FOLLOW_PERIOD_S = 0.2
-#: What is raised for a record that can't be understood, RuntimeError by lz4.
+#: Exceptions for an unreadable record. lz4 raises RuntimeError.
 UNREADABLE = (McapError, ValueError, KeyError, OverflowError, RuntimeError, struct.error)
-_HEAD = struct.Struct("<BQ")  # of a record: its kind, and how many bytes follow
+_HEAD = struct.Struct("<BQ")  # head of a record: its kind, and the number of bytes that follow
 
 
 def _end() -> bytes:
-    builder: Any = RecordBuilder()  # whose methods have no types
+    builder: Any = RecordBuilder()  # its methods have no type hints
     DataEnd(data_section_crc=0).write(builder)
     Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(builder)
     return bytes(builder.end()) + MAGIC
 
 
-#: What a file ends with that has no index: readers scan it instead.
+#: End of a file without an index, which readers scan instead.
 END = _end()
 
 
 def whole_records(file: IO[bytes], *, follow: bool = False) -> Iterator[bytes]:
-    """Yield the bytes of each record from the file's position on, and leave that before one that is not whole.
+    """Yield the bytes of each complete record from the file's position on. The position stays before an incomplete one.
 
-    With `follow`, wait for the rest of it, until the file has an end.
+    With `follow`, wait for the rest of an incomplete record, until the end of the file was written.
     """
     while True:
         begin, head = file.tell(), file.read(_HEAD.size)
         kind, size = _HEAD.unpack(head) if len(head) == _HEAD.size else (0, 0)
-        # A power failure can leave gigabytes of zeros.
+        # Kind 0 is invalid: after a power failure, a file can end in gigabytes of zeros.
         if kind and size <= os.fstat(file.fileno()).st_size - file.tell():
             yield head + file.read(size)
             if kind == Opcode.FOOTER:
@@ -54,6 +54,6 @@ def whole_records(file: IO[bytes], *, follow: bool = False) -> Iterator[bytes]:
 
 
 def parsed(record: bytes) -> Iterator[Any]:
-    """Yield a record as mcap has it, or those in a chunk. Raises UNREADABLE."""
+    """Yield a record as an object of mcap, or all records of a chunk. Raises UNREADABLE."""
     with contextlib.suppress(EndOfFile):
         yield from StreamReader(BytesIO(record), skip_magic=True).records

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge new NAME`: write a robot of one's own in one class, which runs as it is.
+"""`drone-bridge new NAME`: write the package of a new robot, described in one class, which runs unchanged.
 
-The description is the source of `robot_class.two_wheels` under another name, so what is written has been tried.
+The description is the source of `robot_class.two_wheels` under another name, so it is covered by its tests.
 """
 
 import argparse
@@ -25,7 +25,7 @@ version = "0.1"
 [tool.setuptools]
 py-modules = ["{name}"]
 """
-TESTS = '''"""What `drone-bridge check {name}` can't know: signs, units, and the bytes of the robot's document."""
+TESTS = '''"""Tests that `drone-bridge check {name}` can't have: signs, units, and the bytes of the robot's document."""
 
 from {name} import {cls}
 
@@ -44,10 +44,10 @@ def test_odometry_is_in_metres_and_radians():
 '''
 README = """# {name} for ROS 2, by drone_bridge
 
-    pip install -e .                     # once; from now on drone_bridge knows it
+    pip install -e .                     # once: registers the robot with drone_bridge
     drone-bridge launch vehicle.launch.xml robot:={name} emulate:=true view:=true     # drives an emulated one
     pytest                               # signs and units
-    drone-bridge check {name}            # does it stop, whatever happens?
+    drone-bridge check {name}            # stops after any fault?
     drone-bridge launch vehicle.launch.xml robot:={name} robot_host:=192.168.1.5 view:=true
 
 `{name}.py` is a fictitious robot. Replace its methods one by one by those of your robot.
@@ -58,10 +58,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the files; return the exit status."""
     parser = argparse.ArgumentParser(
         prog="drone-bridge new",
-        description="Write a robot of your own in one class, with tests, packaging and a README, that runs as it is.",
+        description="Write the package of a new robot: a class that runs unchanged, with tests and a README.",
     )
-    parser.add_argument("name", help="what it is called: lowercase letters, digits and underscores")
-    parser.add_argument("--folder", type=Path, help="where to write it; a new folder of its name by default")
+    parser.add_argument("name", help="name of the robot: lowercase letters, digits and underscores")
+    parser.add_argument("--folder", type=Path, help="new folder for the package (default: NAME)")
     options = parser.parse_args(arguments)
     name, folder = options.name, options.folder or Path(options.name)
     if problem := _problem_with(name) or (f"{folder} exists already." if folder.exists() else ""):
@@ -77,14 +77,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _problem_with(name: str) -> str:
-    """Return why a name can't be had, in a sentence; empty if it can."""
+    """Return the reason why a name can't be used, as a sentence; empty if it can."""
     if not re.fullmatch("[a-z][a-z0-9_]*", name):
-        return f"the name {name!r} must be of lowercase letters, digits and underscores, and begin with a letter."
+        return f"the name {name!r} must consist of lowercase letters, digits and underscores, and begin with a letter."
     imported = re.findall(r"\w+", " ".join(re.findall("^from .* import (.*)$", _template(), re.MULTILINE)))
     if keyword.iskeyword(name) or _class_name(name) in imported:
-        return f"the name {name!r}, or {_class_name(name)!r}, has another meaning in Python or in drone_bridge."
+        return f"the name {name!r}, or {_class_name(name)!r}, is reserved in Python or drone_bridge."
     if name in kinds() or find_spec(name):
-        return f"the name {name!r} is taken by an installed package."
+        return f"the name {name!r} is used by an installed package."
     return ""
 
 
@@ -101,6 +101,6 @@ def _template() -> str:
 
 def _description(name: str, cls: str) -> str:
     """Return the template's source under another name."""
-    text = _template().partition("\n")[2]  # without our licence: it is theirs
+    text = _template().partition("\n")[2]  # without the line of our licence, since the robot is the user's
     text = text.replace("which `drone-bridge new` copies: lines", "to be replaced by yours: lines")
     return text.replace("two_wheels", name).replace("TwoWheels", cls)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line that shows how much of some work is done, on a terminal and nowhere else."""
+"""Progress: a line with the progress of a task, shown only on a terminal."""
 
 import sys
 import time
@@ -13,16 +13,16 @@ T = TypeVar("T")
 
 
 class Progress:
-    """The line of one work, on standard error: tables and paths that are printed can still be piped."""
+    """Progress line of one task. It is on standard error, so that output on stdout can be piped."""
 
     def __init__(self, work: str, total: float) -> None:
-        """`work` is what is done, as "reading"; `total` is how much there is to do, above 0."""
+        """`work` names the task, such as "reading". `total` is its size, above 0."""
         self._work, self._total = work, total
         self._is_shown = sys.stderr.isatty() and total > 0
         self._due_s = 0.0
 
     def show(self, done: float) -> None:
-        """Show how much is done, unless that has just been shown."""
+        """Show the progress, at most once per PERIOD_S. `done` is the part of `total` that is done."""
         if self._is_shown and (now_s := time.monotonic()) >= self._due_s:
             self._due_s = now_s + PERIOD_S
             print(
@@ -39,7 +39,7 @@ class Progress:
 
 
 def counted(items: Iterable[T], work: str, total: int) -> Iterator[T]:
-    """Yield items, and show how many of them have come."""
+    """Yield items, and show the progress by their number."""
     progress = Progress(work, total)
     try:
         for done, item in enumerate(items):

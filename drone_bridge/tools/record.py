@@ -25,8 +25,8 @@ def main(argv: Sequence[str]) -> NoReturn:
     parser.add_argument(
         "bag", nargs="?", type=Path, help="the folder to create (~/drone_bridge/bags/bag_<date>_<time>)"
     )
-    parser.add_argument("--topics", nargs="+", metavar="NAME", help="record these only")
-    parser.add_argument("--exclude", metavar="REGEX", help="leave out topics in whose name this is found")
+    parser.add_argument("--topics", nargs="+", metavar="NAME", help="record only these")
+    parser.add_argument("--exclude", metavar="REGEX", help="exclude topics whose name matches")
     parser.add_argument("--compress", action="store_true", help="compress the bag (zstd)")
     options = parser.parse_args(argv)
     parameters = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record topics into an MCAP bag, for `ros2 bag play` and everything else that reads one.
+"""Record topics into an MCAP bag, for `ros2 bag play` and other programs that read bags.
 
 recorder --ros-args -p bag:=flight -p topics:="[/imu/data, /tf]" -p exclude:=image -p compression:=zstd
 """
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from drone_bridge.tools.recording.node import Recorder
     from drone_bridge.tools.recording.settings import Settings
 
-# Together with the node's own shutdown well below 2 s.
-DRAIN_LIMIT_S = 0.3  # of processor time, to drain what has arrived when the signal comes
-WRITE_LIMIT_S = 1.2  # to write what is queued for the disk then
+# Limits of the shutdown, which takes well below 2 s together with that of the node.
+DRAIN_LIMIT_S = 0.3  # CPU time to drain received messages after the signal
+WRITE_LIMIT_S = 1.2  # time to write the queued messages to the disk afterwards
 
 
 @dataclass(slots=True)
 class StopRequest:
-    """Set by signals and by the writer. A bare flag: signal handlers must not take locks."""
+    """Flag that signals and the writer set. It has no lock, since signal handlers must not take locks."""
 
     is_set: bool = False
 
     def set(self) -> None:
-        """Ask the recorder to stop."""
+        """Request the recorder to stop."""
         self.is_set = True
 
 
 def main(args: list[str] | None = None) -> int:
     """Record until SIGINT or SIGTERM. Returns the exit status: 0, or 1 when the bag is not as requested."""
     stop = StopRequest()
-    # Before the imports, which take a moment, and instead of rclpy's, which shut down before the queues are drained.
+    # Before the slow imports, and instead of rclpy's handlers, which shut down before the queues are drained.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     from rclpy.utilities import remove_ros_args
@@ -60,7 +60,7 @@ def main(args: list[str] | None = None) -> int:
         parser.parse_args(remove_ros_args(arguments)[1:])
         ask_for_all_topics()
         initialize_ros(arguments)
-    except START_ERRORS as error:  # of what it was given
+    except START_ERRORS as error:  # of the arguments
         print_start_error(error)
         return 1
     if find_spec("mcap") is None and shutil.which("ros2"):
@@ -110,7 +110,7 @@ def record(node: "Recorder", stop: StopRequest) -> int:
 
 
 def record_with_ros2(stop: StopRequest) -> int:
-    """Become `ros2 bag record` with what the parameters ask for: rosdep has no key for mcap."""
+    """Replace this process by `ros2 bag record` with the same settings. Used without mcap, which has no rosdep key."""
     import rclpy
 
     from drone_bridge.ros import log_pipe
@@ -121,7 +121,7 @@ def record_with_ros2(stop: StopRequest) -> int:
     try:
         settings = read_settings(node)
         words = ros2_command(settings, bool(node.get_parameter("use_sim_time").value))
-        node.get_logger().info(f"The Python package mcap is not here. Running: {' '.join(words)}")
+        node.get_logger().info(f"The Python package mcap is not installed. Running: {' '.join(words)}")
     except SettingsError as error:
         node.get_logger().error(str(error))
         return 1
@@ -129,14 +129,14 @@ def record_with_ros2(stop: StopRequest) -> int:
         node.destroy_node()
         shut_down_ros()
     if not stop.is_set:
-        log_pipe.finish()  # what comes next has the output to itself
+        log_pipe.finish()  # the next program writes to the terminal directly
         os.execvp(words[0], words)
     return 0
 
 
 def ros2_command(settings: "Settings", is_simulated: bool) -> list[str]:
-    """Return the words of a `ros2 bag record` that every distribution from Humble on understands."""
-    # What to leave out, and how to name topics, has other options on each; the pattern is one of C++ on all of them.
+    """Return the command line of `ros2 bag record`, with options that all distributions since Humble support."""
+    # The options for topics and exclusions differ between distributions. --regex has C++ syntax in all of them.
     excluded = f"(?!.*(?:{settings.exclude.pattern}))" if settings.exclude else ""
     wanted = "|".join(map(re.escape, sorted(settings.topics))) or ".*"
     words = ["ros2", "bag", "record", "--storage", "mcap", "--output", str(settings.bag)]
@@ -146,7 +146,7 @@ def ros2_command(settings: "Settings", is_simulated: bool) -> list[str]:
 
 
 def spin(node: "Recorder", stop: StopRequest) -> None:
-    """Receive until stopped, then drain what has already arrived."""
+    """Receive until stopped, then drain the messages that have already arrived."""
     from rclpy.executors import SingleThreadedExecutor
 
     executor = SingleThreadedExecutor()
@@ -161,7 +161,7 @@ def spin(node: "Recorder", stop: StopRequest) -> None:
 
 
 def summary(bag: "Bag", topics: Iterable["Topic"]) -> str:
-    """Return a table of the messages in the bag and of those it lacks."""
+    """Return a table with the number of recorded and dropped messages of each topic."""
     rows = [("topic", "type", "messages", "dropped")]
     for topic in topics:
         count = bag.count(topic)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inspection of the bridges and servers that run here: the state of each link, and what does not fit on its topics.
+"""inspect_nodes: state of each running bridge and server, and faults of the topics of each RunningNode.
 
-Only what certainly does not work is reported of a topic: another type, QoS by which nothing arrives, a topic that a
-server needs and nobody publishes, commands that nobody takes.
+Only certain faults of a topic are reported: another type, incompatible QoS, a missing publisher of a topic that a
+server needs, and commands without a subscriber.
 """
 
 import time
@@ -23,11 +23,12 @@ from drone_bridge.ros.neutral_repeater import COMMAND_TOPICS, OBSERVERS
 from drone_bridge.ros.topics import Topic
 
 DISCOVERY_S = 10.0
-#: Nothing new has been discovered for so long, in which each participant has announced itself once: all is there.
+#: Time without a new node or endpoint after which discovery counts as complete. Each participant announces itself
+#: within it.
 _QUIET_S = 3.0
-#: Nodes report once a second; what a server needs comes more often.
+#: Nodes report once per second. Topics that a server needs have a higher rate.
 LISTEN_S = 5.0
-#: What every node has, and what is not about the vehicle.
+#: Topics of every node, and topics that are not specific to the vehicle.
 _OF_NODES = ("/rosout", "/parameter_events", "/diagnostics", "/clock", "/tf", "/tf_static")
 
 
@@ -43,17 +44,17 @@ class Endpoint:
 
 @dataclass(slots=True)
 class NodeTopic:
-    """A topic of one of our nodes, and what was found there."""
+    """Topic of one of our nodes, with its endpoints."""
 
     topic: str
     is_taken: bool
-    """By the node; else it publishes it."""
+    """Whether the node subscribes to it. Otherwise it publishes it."""
     own: list[Endpoint]
     others: list[Endpoint]
     row: Topic | None = None
-    """Of a server's topics, that which says whether it is needed."""
+    """Row in the table of a server's topics, which has the effect of a missing topic. None for other topics."""
     is_silent: bool = False
-    """Whether nothing came while it was listened to, which is so with what is needed again and again."""
+    """Whether no message arrived within LISTEN_S. Checked only for topics that are needed continuously."""
 
     @property
     def is_command(self) -> bool:
@@ -62,23 +63,23 @@ class NodeTopic:
 
 @dataclass(slots=True)
 class RunningNode:
-    """One of our nodes: what it has reported, if anything, and its topics."""
+    """One of our nodes, with its last reported status and its topics."""
 
     name: str
     title: str
-    """What its owner calls the vehicle: "tracked robot"."""
+    """Name of the vehicle for its owner, such as "tracked robot"."""
     status: DiagnosticStatus | None
     topics: list[NodeTopic]
 
 
-# The findings.
+# Findings.
 
 
 def problems(topics: Collection[NodeTopic]) -> Iterator[tuple[str, str]]:
-    """Yield a topic of a node and a sentence about it, for each thing that does not fit."""
+    """Yield each fault of the topics of a node: the topic, and a sentence."""
     for node_topic in topics:
         types = sorted({each.type_name for each in node_topic.own})
-        does = "publishes" if node_topic.is_taken else "takes"
+        does = "publishes" if node_topic.is_taken else "subscribes to"
         for other in node_topic.others:
             if other.type_name not in types:
                 expected = " or ".join(types)
@@ -91,8 +92,8 @@ def problems(topics: Collection[NodeTopic]) -> Iterator[tuple[str, str]]:
         if sentence := _missing(node_topic, topics):
             yield node_topic.topic, sentence
     commands = [node_topic for node_topic in topics if node_topic.is_command and not node_topic.is_taken]
-    takers = {each.node.rpartition("/")[2] for node_topic in commands for each in node_topic.others}
-    if commands and not takers - OBSERVERS:
+    subscribers = {each.node.rpartition("/")[2] for node_topic in commands for each in node_topic.others}
+    if commands and not subscribers - OBSERVERS:
         yield commands[0].topic, "No node subscribes to it, or to another command topic: commands move no vehicle."
 
 
@@ -108,7 +109,10 @@ def _missing(node_topic: NodeTopic, topics: Collection[NodeTopic]) -> str:
 
 
 def _qos_problem(node_topic: NodeTopic, other: Endpoint) -> str:
-    """Compare with all that the node asks for or offers; servers ask for less where less is offered."""
+    """Return a sentence if no QoS that the node requests or offers is compatible; empty if one is.
+
+    A server may have several subscriptions, with different requests.
+    """
     pairs = [
         (other, own) if node_topic.is_taken else (own, other)
         for own in node_topic.own
@@ -116,21 +120,21 @@ def _qos_problem(node_topic: NodeTopic, other: Endpoint) -> str:
     ]
     verdicts = [qos_check_compatible(offer.qos, request.qos) for offer, request in pairs]
     if all(verdict == QoSCompatibility.ERROR for verdict, _ in verdicts):
-        return f"The QoS of {other.node} does not fit ({verdicts[0][1].strip().rstrip(';')}): no messages arrive."
+        return f"The QoS of {other.node} is incompatible ({verdicts[0][1].strip().rstrip(';')}): no messages arrive."
     asks_latched = any(own.qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for own in node_topic.own)
     if node_topic.is_taken and asks_latched and other.qos.durability == DurabilityPolicy.VOLATILE:
         return (
-            f"{other.node} publishes it with durability volatile, and it should be transient_local: what was published "
-            "before the node came is not heard."
+            f"{other.node} publishes it with durability volatile instead of transient_local: messages from before the "
+            "subscription are lost."
         )
     return ""
 
 
-# How it is found.
+# Inspection.
 
 
 def inspect_nodes() -> list[RunningNode]:
-    """Return our nodes that run in this domain, with what they report and have on their topics; takes some seconds."""
+    """Return our nodes in this ROS domain, with their reports and topics. Blocks for some seconds."""
     executor = SingleThreadedExecutor()
     node = rclpy.create_node("_drone_bridge_doctor", start_parameter_services=False)
     executor.add_node(node)
@@ -145,7 +149,7 @@ def inspect_nodes() -> list[RunningNode]:
     _wait_for_discovery(node, executor)
     ours = _our_nodes(node)
     found = {name: _topics_of(node, name, rows) for name, (_, rows) in ours.items()}
-    silent = [node_topic for topics in found.values() for node_topic in topics if _is_to_be_heard(node_topic)]
+    silent = [node_topic for topics in found.values() for node_topic in topics if _needs_messages(node_topic)]
     for node_topic in silent:
         node_topic.is_silent = True
         _listen(node, node_topic)
@@ -165,7 +169,7 @@ def _spin(executor: SingleThreadedExecutor, for_s: float, until: Callable[[], bo
 
 
 def _wait_for_discovery(node: Node, executor: SingleThreadedExecutor) -> None:
-    """Wait until no more nodes and endpoints come: they are discovered one by one."""
+    """Wait until no more nodes and endpoints are discovered, for DISCOVERY_S at most."""
     found: list[Any] = []
     for _ in range(round(DISCOVERY_S / _QUIET_S)):
         _spin(executor, _QUIET_S)
@@ -210,21 +214,21 @@ def _topics_of(node: Node, name: str, rows: Mapping[str, Topic]) -> list[NodeTop
                     rows.get(topic.removeprefix(f"{namespace}/")) if is_taken else None,
                 )
             )
-    return [node_topic for node_topic in topics if node_topic.own]  # else it has gone meanwhile
+    return [node_topic for node_topic in topics if node_topic.own]  # otherwise it has disappeared meanwhile
 
 
 def _endpoint(info: TopicEndpointInfo) -> Endpoint:
     return Endpoint(f"{info.node_namespace.rstrip('/')}/{info.node_name}", info.topic_type, info.qos_profile)
 
 
-def _is_to_be_heard(node_topic: NodeTopic) -> bool:
-    """Return whether it is needed again and again, and has somebody who publishes it."""
+def _needs_messages(node_topic: NodeTopic) -> bool:
+    """Return whether a topic is needed continuously, and has a publisher."""
     row = node_topic.row
     return row is not None and bool(row.needed and node_topic.others) and not (row.lasts or row.only_changes)
 
 
 def _listen(node: Node, node_topic: NodeTopic) -> None:
-    """Note when something comes, by the QoS that all its publishers offer."""
+    """Subscribe, to detect a message, with a QoS that is compatible with all publishers."""
     assert node_topic.row is not None
     qos = QoSProfile(depth=1, reliability=_weakest_reliability(node_topic.others))
 

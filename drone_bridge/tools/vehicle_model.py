@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vehicle_model: tells rviz and the web page what a vehicle looks like.
+"""vehicle_model: publishes the shape of a vehicle for rviz and the web page.
 
-It publishes one of the package's models as `robot_description`, and its fixed joints as static transforms, as
-robot_state_publisher would, which is not available from wheels. Here the description itself has the frame prefix, so
-that no display needs to be configured for it. Several vehicles, each with a world of its own, can be placed side by
+It publishes one of the package's models as `robot_description`, and its fixed joints as static transforms, like
+robot_state_publisher, which has no wheel. Here the description itself has the frame prefix, so that displays need no
+prefix setting. Several vehicles, each with a world of its own, can be placed side by
 side in a common frame, so that one window shows them all.
 """
 
@@ -24,20 +24,22 @@ from drone_bridge.ros.urdf import fixed_transforms, put_before_frames
 
 MODELS = ("drone", "rover", "submarine")
 PARAMETERS = (
-    ParameterDeclaration("model", MODELS[0], "The model to publish.", choices=MODELS),
-    ParameterDeclaration("frame_prefix", "", "Prefix of every tf frame, for instance drone1/."),
+    ParameterDeclaration("model", MODELS[0], "Model to publish.", choices=MODELS),
+    ParameterDeclaration("frame_prefix", "", "Prefix of every tf frame, such as drone1/."),
     ParameterDeclaration(
-        "world_frame", "", "A frame shared by several vehicles in which to place this one; empty for none."
+        "world_frame", "", "Common frame of several vehicles, in which this one is placed. Empty: none."
     ),
-    ParameterDeclaration("placed_frame", "odom", "The frame of this vehicle that is placed there, without the prefix."),
-    ParameterDeclaration("place_x", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
-    ParameterDeclaration("place_y", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
-    ParameterDeclaration("place_z", 0.0, "Where it is placed, m.", range=(-1e4, 1e4)),
+    ParameterDeclaration(
+        "placed_frame", "odom", "Frame of this vehicle that is placed in world_frame, without the prefix."
+    ),
+    ParameterDeclaration("place_x", 0.0, "Position of placed_frame in world_frame, m.", range=(-1e4, 1e4)),
+    ParameterDeclaration("place_y", 0.0, "Position of placed_frame in world_frame, m.", range=(-1e4, 1e4)),
+    ParameterDeclaration("place_z", 0.0, "Position of placed_frame in world_frame, m.", range=(-1e4, 1e4)),
 )
 
 
 class VehicleModel(Node):
-    """Publishes one model once, latched."""
+    """Node that publishes one model once, latched."""
 
     def __init__(self, **options: Any) -> None:
         """Make the node; `options` are rclpy's, such as `namespace`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge view`: view and steer the running vehicles in a browser, or look into a bag there."""
+"""`drone-bridge view`: view and steer the running vehicles in a browser, or view a bag."""
 
 import argparse
 import os
@@ -23,14 +23,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "bag", nargs="?", type=Path, help="a bag to open instead, with a timeline to play and search it"
     )
-    parser.add_argument("--port", type=port, default=8765, help="port to listen on; 0 takes a free one (default: 8765)")
+    parser.add_argument("--port", type=port, default=8765, help="port to listen on; 0 picks a free one (default: 8765)")
     parser.add_argument(
         "--host",
         default="127.0.0.1",
-        help="address to listen on; beyond this machine (0.0.0.0) the link has a secret in it (default: 127.0.0.1)",
+        help="address to listen on; for other machines (0.0.0.0) the link contains a secret (default: 127.0.0.1)",
     )
     parser.add_argument(
-        "--steer", action="store_true", help="let viewers on other machines steer and change settings, too"
+        "--steer", action="store_true", help="allow viewers on other machines to steer and to change settings"
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
     options = parser.parse_args(argv)

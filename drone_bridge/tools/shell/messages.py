@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages as YAML: filled from what a person typed, and printed."""
+"""Messages as YAML: parsed from the command line, and printed."""
 
 import math
 from typing import Any
@@ -8,12 +8,12 @@ import yaml
 
 from drone_bridge.tools.shell.node import FailedError, imported
 
-#: Of an array that is printed, at most.
+#: Maximum number of printed elements of an array.
 SHOWN_ELEMENTS = 128
 
 
 def filled(message: Any, text: str) -> Any:
-    """Return a message with the fields that a YAML mapping names, the others as they are. Raises FailedError."""
+    """Set the fields of a message that a YAML mapping names, and return it. Raises FailedError."""
     try:
         values = yaml.safe_load(text) if text else {}
     except yaml.YAMLError as error:
@@ -28,7 +28,7 @@ def _fill(message: Any, values: Any, where: str) -> None:
         raise FailedError(f"{where or 'The message'} is {values!r} but must be a mapping with {', '.join(fields)}.")
     for name, value in values.items():
         if name not in fields:
-            raise FailedError(f"{where}{name} is no field; there are {', '.join(fields)}.")
+            raise FailedError(f"{where}{name} is not a field; there are {', '.join(fields)}.")
         present = getattr(message, name)
         if hasattr(present, "get_fields_and_field_types"):
             _fill(present, value, f"{where}{name}.")
@@ -55,7 +55,7 @@ def _converted(value: Any, type_name: str, present: Any, where: str) -> Any:
 
 
 def as_yaml(message: Any) -> str:
-    """Return a message as YAML. Of long arrays it has the beginning, and how many elements there are."""
+    """Return a message as YAML. Long arrays are shortened to their beginning and the number of elements."""
     text: str = yaml.safe_dump(_plain(message), sort_keys=False, allow_unicode=True, width=math.inf)
     return text
 

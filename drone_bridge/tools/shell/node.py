@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Node of a shell command: discovery in the ROS graph, and service calls.
 
-SIGINT sets a flag, for which `spin_until` raises KeyboardInterrupt: never in the middle of rclpy.
+SIGINT sets a flag, for which `spin_until` raises KeyboardInterrupt, so that rclpy is never interrupted.
 """
 
 import contextlib
@@ -22,23 +22,23 @@ from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 
 Found = TypeVar("Found")
 
-#: In which the ROS graph is discovered, s.
+#: Time for the discovery of the ROS graph, s.
 DISCOVERY_S = 3.0
-#: In which a service must answer, s.
+#: Timeout of a service, s.
 ANSWER_S = 10.0
 _LOOK_S = 0.1
-#: Exit status where something was not found, refused or not understood.
+#: Exit status if something was not found, refused or invalid.
 FAILED = 1
 
 _interrupted = threading.Event()
 
 
 class FailedError(Exception):
-    """A command failed; the text is a sentence."""
+    """Failure of a command. The text is a sentence."""
 
 
 def run(verb: str, argv: Sequence[str], serve: Callable[[Node], int]) -> int:
-    """Serve a command with a node of its own, or have `ros2` do that where it is installed. Returns the exit status."""
+    """Execute a command with a new node, or by `ros2` if it is installed. Returns the exit status."""
     if ros2 := shutil.which("ros2"):
         print(f"With ROS 2 installed, this is: ros2 {verb} {' '.join(argv)}", file=sys.stderr, flush=True)
         os.execv(ros2, [ros2, verb, *argv])
@@ -66,16 +66,16 @@ def spin_until(node: Node, condition: Callable[[], Found], timeout_s: float) -> 
 
 
 def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str, list[str]]]:
-    """Return the names in the ROS graph, each with its types, after the time that discovery takes."""
+    """Return the names in the ROS graph, each with its types, after DISCOVERY_S."""
     spin_until(node, lambda: False, DISCOVERY_S)
     return sorted(names_and_types())
 
 
 def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = ANSWER_S) -> Any:
-    """Return the answer of a service. Raises FailedError.
+    """Return the response of a service. Raises FailedError.
 
-    The request is sent again every `again_s`, which is for requests whose repetition changes nothing: the response to a
-    client that the server has not discovered yet is lost.
+    The request is retried every `again_s`, since the response to a client that the server has not discovered yet is
+    lost. By default it is not retried. Only idempotent requests may be.
     """
     client: Any = node.create_client(kind, service)
     try:
@@ -87,7 +87,7 @@ def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = 
             futures.append(client.call_async(request))
             if answered := spin_until(node, lambda: [each for each in futures if each.done()], again_s):
                 return answered[0].result()
-        raise FailedError(f"{service} has not answered for {ANSWER_S:g} s.")
+        raise FailedError(f"{service} has not answered within {ANSWER_S:g} s.")
     finally:
         node.destroy_client(client)
 
@@ -100,6 +100,6 @@ def imported(kind: str, name: str) -> Any:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """End with Ctrl-C without a traceback."""
+    """End on Ctrl-C without a traceback."""
     with contextlib.suppress(KeyboardInterrupt):
         yield

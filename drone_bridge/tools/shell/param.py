@@ -51,7 +51,9 @@ def _set(node: Node, words: Any) -> int:
     try:
         parameter = Parameter(words.parameter, value=yaml.safe_load(words.value)).to_parameter_msg()
     except (TypeError, yaml.YAMLError):
-        raise FailedError(f"'{words.value}' is no value of a parameter: a number, a text, a bool, or a list.") from None
+        raise FailedError(
+            f"'{words.value}' is not a parameter value: it must be a number, a text, a bool, or a list."
+        ) from None
     request = SetParameters.Request(parameters=[parameter])
     (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", request).results
     if not result.successful:

@@ -33,14 +33,16 @@ def main(argv: Sequence[str]) -> int:
     listing.add_argument("-t", "--show-types", action="store_true", help="with their types")
     echo = verbs.add_parser("echo", help="print the messages of a topic")
     echo.add_argument("--once", action="store_true", help="only the first one")
-    hz = verbs.add_parser("hz", help="print how many messages come per second")
+    hz = verbs.add_parser("hz", help="print the rate of a topic")
     for verb in (echo, hz):
         verb.add_argument("topic")
         verb.add_argument("type", nargs="?", help="of the messages; by default that of their publisher")
     pub = verbs.add_parser("pub", help="publish on a topic")
     pub.add_argument("-r", "--rate", type=float, default=1.0, help="messages per second (1)")
-    pub.add_argument("-t", "--times", type=int, default=0, help="how many messages; 0: until Ctrl-C")
-    pub.add_argument("-1", "--once", action="store_true", help="one message, as soon as somebody subscribes")
+    pub.add_argument("-t", "--times", type=int, default=0, help="number of messages; 0: until Ctrl-C")
+    pub.add_argument(
+        "-1", "--once", action="store_true", help="publish one message, as soon as the topic has a subscriber"
+    )
     pub.add_argument("topic")
     pub.add_argument("type", help="of the message, such as geometry_msgs/msg/Twist")
     pub.add_argument("message", nargs="?", default="", help="its fields as YAML; others are zero")
@@ -81,11 +83,11 @@ def _hz(node: Node, words: Any) -> int:
 
 
 def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
-    """Subscribe with the QoS that all publishers of the topic offer. Raises FailedError where there is none."""
+    """Subscribe with a QoS that is compatible with all publishers. Raises FailedError without publisher and type."""
     topic = node.resolve_topic_name(words.topic)
     publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
     if not publishers and not words.type:
-        raise FailedError(f"No node publishes {topic}; `drone-bridge topic list` lists what there is.")
+        raise FailedError(f"No node publishes {topic}; `drone-bridge topic list` lists the topics.")
     offered = [publisher.qos_profile for publisher in publishers]
     qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
     if offered and all(each.reliability == ReliabilityPolicy.RELIABLE for each in offered):
