@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GUI between controllers and a drone: which packets take effect, the effect of buttons, and receivers of navdata.
+"""Gui: control GUI between controllers and a drone: effective packets, effects of buttons, receivers of navdata.
 
 Like the real one, it never acknowledges a packet, accepts packets from any sender, and keeps the last state in force
 forever. Until it has requested navdata from the drone, which a press of reset triggers, it can't detect whether the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated tracked robot: discovery over UDP, control over TCP, several drivers at once.
+"""RobotEmulator: simulated tracked robot, with discovery over UDP, control over TCP, and several drivers at once.
 
     python3 -m drone_bridge.robot.emulator --name saber
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripted driver of tracked robots: finds one, binds its skid steer, follows a plan, and unbinds it.
+"""ScriptedDriver: operator that finds a tracked robot, binds its skid steer, follows a plan, and unbinds it.
 
     python3 -m drone_bridge.robot.operator --name saber --plan '2s forward 0.4, 1s turn 0.8'
 

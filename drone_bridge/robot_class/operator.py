@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Client of any Robot that follows a plan: `drone-bridge operate <name> --plan '4s forward 0.5'`.
+"""ScriptedClient: operator of any Robot, which follows a plan: `drone-bridge operate <name> --plan '4s forward 0.5'`.
 
 There are two threads. The thread of a LinkLoop runs the session of the bridge, with the plan's velocity in place of the
 arbiter's. The main thread prints the legs and waits.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of a Robot: standard ones with its telemetry, its camera's, and its own."""
+"""Translation: topics of a Robot: standard ones with its telemetry, those of its camera, and its own."""
 
 from __future__ import annotations
 

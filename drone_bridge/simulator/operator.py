@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripted client of the underwater simulator, which follows a plan and prints the streamed state.
+"""ScriptedClient: operator of the underwater simulator, which follows a plan and prints the streamed state.
 
     drone-bridge operate simulator --plan '4s forward 0.5, 3s turn 0.5'
 

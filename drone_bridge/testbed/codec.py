@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Codec of the drone autopilot and virtual testbed protocol: TCP, big-endian, no lengths, no magic numbers.
+"""AutopilotConnection and TestbedConnection: the two ends of the drone autopilot and virtual testbed protocol.
+
+TCP, big-endian, without lengths or magic numbers.
 
 Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Protocol" (it has no sections; deviations
 of real testbeds are in docs/testbed.md):
@@ -21,8 +23,6 @@ All values are in the units of the wire: angles and rates in degrees (or radians
 in SI units; see docs/testbed.md.
 
 On the wire:
-
-Big-endian, no lengths, no magic numbers.
 
 | sender | message | bytes | when |
 | --- | --- | --- | --- |

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Behaviour `goals` of drone_controller: executes goals, and is idle otherwise."""
+"""GoalsBehaviour: behaviour `goals` of drone_controller, which executes goals and is idle otherwise."""
 
 from rclpy.node import Node
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS side of the behaviour `land_on_pad`: measurements in, velocities out."""
+"""LandOnPadBehaviour: ROS side of the behaviour `land_on_pad`: measurements in, velocities out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS side of the behaviour `seek_target`: stereo images in, body rates and thrust out."""
+"""SeekTargetBehaviour: ROS side of the behaviour `seek_target`: stereo images in, body rates and thrust out."""
 
 from __future__ import annotations
 

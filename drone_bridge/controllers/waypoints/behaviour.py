@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS side of the behaviour `waypoints`: odometry in, velocities out, calls of takeoff and land."""
+"""WaypointsBehaviour: ROS side of the behaviour `waypoints`: odometry in, velocities and service calls out."""
 
 from __future__ import annotations
 

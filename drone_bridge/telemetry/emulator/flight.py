@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight dynamics of a drone commanded by thrust, tilt and turn rate, with drag and wind, without ground or rover.
+"""Drone: flight dynamics of a drone commanded by thrust, tilt and turn rate, with drag and wind, without ground.
 
 World and body have the axes of REP 103: x forward, y left, z up. Angles are radians: roll + banks right, pitch + lowers
 the nose, yaw + turns left; the attitude is yaw about z, then pitch about the new y, then roll about the newest x.

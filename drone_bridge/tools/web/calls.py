@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Service calls through a Foxglove server."""
+"""Calls: service calls through a Foxglove server."""
 
 import threading
 from collections import OrderedDict

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests of viewers besides subscriptions and calls: publish, read and set parameters, and the connection graph.
+"""Clients: other requests of viewers: publish, read and set parameters, and subscribe to the connection graph.
 
 The Foxglove server calls all methods on threads of its own. ROS operations are queued for the executor's thread, with a
 limited number of pending messages.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Topics of the graph as channels of a Foxglove server. Messages are forwarded unchanged.
+"""Graph: topics of the ROS graph as channels of a Foxglove server. Messages are forwarded unchanged.
 
 A topic without viewers has no subscription, so that bridges can skip unused outputs. A latched topic has one
 subscription per viewer, which DDS fills with earlier messages. Any other topic has one for all viewers. If the

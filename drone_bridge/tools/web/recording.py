@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder as a child process of web_bridge, controlled from the page."""
+"""Recording: the recorder as a child process of web_bridge, controlled from the page."""
 
 import os
 import re
