@@ -30,9 +30,9 @@ from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
 STANDING = "stationary"
 PARAMETERS = (
     ParameterDeclaration("pattern", STANDING, "Driving pattern.", choices=tuple(PATTERNS), live=True),
-    ParameterDeclaration("speed", 0.5, "Metres per second.", range=(0.0, 10.0), live=True),
+    ParameterDeclaration("speed", 0.5, "Maximum speed, m/s.", range=(0.0, 10.0), live=True),
     ParameterDeclaration("amplitude", 2.0, "Size of the pattern, m.", range=(0.1, 100.0), live=True),
-    ParameterDeclaration("max_turn_rate", 1.5, "Radians per second.", range=(0.05, 20.0), live=True),
+    ParameterDeclaration("max_turn_rate", 1.5, "Maximum turn rate, rad/s.", range=(0.05, 20.0), live=True),
     ParameterDeclaration("seed", 0, "Seed of random patterns.", range=(0, 2**31 - 1)),
     ParameterDeclaration(
         "odometry_timeout",

@@ -184,7 +184,7 @@ class _Speed(Numbers):
 
     def flat(self, value: Any, meaning: str) -> tuple[Any, ...] | list[Any]:
         if isinstance(value, int) and not SPEED.holds(value):
-            raise LocalProtocolError(f"The {meaning} is {value}, and must be within ±{FULL_SPEED}.")
+            raise LocalProtocolError(f"The {meaning} is {value}, but must be within ±{FULL_SPEED}.")
         return super().flat(value, meaning)
 
 
@@ -198,7 +198,7 @@ class _OnOff(Layout):
     def read(self, reader: layouts.Reader, meaning: str) -> Any:
         state = self._byte.read(reader, meaning)
         if state > 1:
-            raise MisfitError(f"{meaning} is {state}, and must be 0 or 1")
+            raise MisfitError(f"{meaning} is {state}, but must be 0 or 1")
         return bool(state)
 
 
@@ -366,7 +366,7 @@ def encoded_count(items: Any, kind: type, missing: Any, meaning: str) -> bytes:
     """Return the number of items, including missing ones. Raises LocalProtocolError unless it is a list."""
     check_items(items, kind, meaning)
     if not isinstance(missing, int):
-        raise LocalProtocolError(f"The number of missing {meaning} is {missing!r:.200}, and must be an integer.")
+        raise LocalProtocolError(f"The number of missing {meaning} is {missing!r:.200}, but must be an integer.")
     return UINT16.pack(len(items) + missing, f"number of {meaning}")
 
 
@@ -566,7 +566,7 @@ def _write_robotd(sensor: Sensor) -> bytes:
         return head
     voltage, millivolts = f"full voltage of {sensor.name!r:.100}", sensor.full_voltage_mv
     if not isinstance(millivolts, int) or millivolts % _MILLIVOLTS_PER_VOLT:
-        raise LocalProtocolError(f"The {voltage} is {millivolts} mV, and must be whole volts in this layout.")
+        raise LocalProtocolError(f"The {voltage} is {millivolts} mV, but must be whole volts in this layout.")
     return head + _INT32.pack(millivolts // _MILLIVOLTS_PER_VOLT, voltage)
 
 
@@ -611,7 +611,7 @@ class SensorInfo(Packet):
     def encode(self) -> bytes:
         """Return the payload. Raises LocalProtocolError."""
         if not isinstance(self.layout, SensorLayout):
-            raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, and must be a SensorLayout.")
+            raise LocalProtocolError(f"The layout of the sensors is {self.layout!r:.200}, but must be a SensorLayout.")
         count = encoded_count(self.sensors, Sensor, self.missing, "sensors")
         write, _ = _ENTRIES[self.layout]
         return b"".join((count, *map(write, self.sensors), REST.pack(self.opaque, "rest")))
@@ -752,7 +752,7 @@ class _Connection(StreamConnection[EventT]):
             raise LocalProtocolError(f"A {self._us} must not send {name}.")
         payload = packet.encode()
         if len(payload) > MAX_PAYLOAD_BYTES:
-            raise LocalProtocolError(f"{name} has {len(payload)} bytes, and must have at most {MAX_PAYLOAD_BYTES}.")
+            raise LocalProtocolError(f"{name} has {len(payload)} bytes, but must have at most {MAX_PAYLOAD_BYTES}.")
         return len(payload).to_bytes(2, "big") + _TYPE.pack(kind, f"type of {name}") + payload
 
 

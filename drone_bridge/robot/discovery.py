@@ -51,7 +51,7 @@ class DiscoveryRoute:
             try:
                 ipaddress.IPv4Address(address)
             except ValueError as error:
-                raise ValueError(f"{what} is {address!r}, and must be an IPv4 address.") from error
+                raise ValueError(f"{what} is {address!r}, but must be an IPv4 address.") from error
 
     @property
     def is_multicast(self) -> bool:

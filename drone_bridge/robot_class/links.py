@@ -80,7 +80,7 @@ def client_link(
     """
     if serial:
         if robot.transport != "tcp":
-            raise ValueError(f"serial is {serial}, and must be empty: {robot.name} uses datagrams.")
+            raise ValueError(f"serial is {serial}, but must be empty: {robot.name} uses datagrams.")
         return SerialLine(serial, baud or robot.baud, on_failure, wire_log=wire_log, cancellation=cancellation)
     if robot.transport == "tcp":
         return TcpPeer(host, port, on_failure, options=STREAM, wire_log=wire_log, cancellation=cancellation)

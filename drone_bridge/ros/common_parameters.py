@@ -13,12 +13,12 @@ GroupT = TypeVar("GroupT", bound=NamedTuple)
 
 
 def _check_prefix(prefix: str) -> str | None:
-    return f"is {prefix!r}, and must not begin with /: tf2 has no such frames." if prefix.startswith("/") else None
+    return f"is {prefix!r}, but must not begin with /: tf2 has no such frames." if prefix.startswith("/") else None
 
 
 def _check_frame(name: str) -> str | None:
     if not name:
-        return "is empty, and must name a frame."
+        return "is empty, but must name a frame."
     return _check_prefix(name)
 
 
@@ -101,9 +101,13 @@ ALLOWED_PEERS = ParameterDeclaration(
 
 SPEED_LIMITS = tuple(
     ParameterDeclaration(
-        f"max_{kind}_speed", 10.0, f"{unit}; faster commands are clamped.", range=(0.0, 1000.0), live=True
+        f"max_{kind}_speed",
+        10.0,
+        f"Maximum {kind} speed, {unit}. Faster commands are clamped.",
+        range=(0.0, 1000.0),
+        live=True,
     )
-    for kind, unit in (("linear", "Metres per second"), ("angular", "Radians per second"))
+    for kind, unit in (("linear", "m/s"), ("angular", "rad/s"))
 )
 
 #: Field of cmd_vel that corresponds to an axis on the wire.
@@ -167,7 +171,7 @@ def common_parameters(
         ),
         ParameterDeclaration("port", port, port_meaning, range=(0 if "listen" in roles else 1, 65535)),
         ParameterDeclaration(
-            "actual_port", 0, "The port in use, also where port is 0 and the system has chosen one.", read_only=True
+            "actual_port", 0, "Port in use, which the system has chosen if port is 0.", read_only=True
         ),
         ParameterDeclaration(
             "command_timeout",

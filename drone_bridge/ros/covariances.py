@@ -36,7 +36,7 @@ def twist_covariance_parameter(variances: Sequence[float]) -> ParameterDeclarati
 
 def _check_variances(values: Sequence[float]) -> str | None:
     if len(values) != AXES or not all(math.isfinite(value) and value >= 0.0 for value in values):
-        return f"is {list(values)}, and must be {AXES} finite, non-negative numbers."
+        return f"is {list(values)}, but must be {AXES} finite, non-negative numbers."
     return None
 
 

@@ -89,7 +89,7 @@ def _misplaced(prefix: Path) -> str | None:
     if here.is_relative_to(prefix) or "AMENT_PREFIX_PATH" in os.environ or find_spec("rclpy") is None:
         return None  # no ROS, or a ROS installation with its own environment
     return (
-        f"it lies in {here.parents[1]}, outside of the environment of this Python ({prefix}), where the ROS 2 "
+        f"it is installed in {here.parents[1]}, outside of the environment of this Python ({prefix}), where the ROS 2 "
         "wheels are not found. Install it in a virtual environment: python3 -m venv, without --user or --target."
     )
 

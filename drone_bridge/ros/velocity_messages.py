@@ -67,7 +67,7 @@ class VelocityFrames:
         if frame not in self._worlds:
             worlds = "".join(f", or {name} for the world's" for name in sorted(self._worlds))
             raise ValueError(
-                f"its frame_id is {frame!r}, and may be empty or {self._body} for the body's axes{worlds}."
+                f"its frame_id is {frame!r}, but must be empty or {self._body} for the body's axes{worlds}."
             )
         yaw = self._yaw()
         if yaw is None:

@@ -348,7 +348,7 @@ class Spied(Response, id=136):
         id_bytes = reader.remaining - 2
         id_numbers = _SPIED_IDS.get(id_bytes)
         if id_numbers is None:
-            raise MisfitError(f"it has {reader.remaining} bytes, and must have 3 or 6")
+            raise MisfitError(f"it has {reader.remaining} bytes, but must have 3 or 6")
         is_added, kind = _IS_ADDED.read(reader, "is_added"), _TYPE.read(reader, "type")
         return cls(is_added, kind, id_numbers.read(reader, "id"), id_bytes)
 
@@ -780,7 +780,7 @@ class _TriggerLayout(Layout):
         if isinstance(value, Trigger):
             return self._type.pack(value.TYPE, meaning) + value.encode()
         if not isinstance(value, UnknownTrigger) or value.type in tuple(_TRIGGERS):
-            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, and must be a trigger or an UnknownTrigger.")
+            raise LocalProtocolError(f"The {meaning} is {value!r:.200}, but must be a trigger or an UnknownTrigger.")
         return self._type.pack(value.type, f"type of the {meaning}") + value.encode()
 
     def read(self, reader: Reader, meaning: str) -> Any:
@@ -963,7 +963,7 @@ def frame(message: Message) -> bytes:
     body = message.encode()
     if len(body) > MAX_BODY_BYTES:
         raise LocalProtocolError(
-            f"{type(message).__name__} has {len(body)} bytes, and must have at most {MAX_BODY_BYTES}."
+            f"{type(message).__name__} has {len(body)} bytes, but must have at most {MAX_BODY_BYTES}."
         )
     return _HEADER.pack(message.ID, len(body)) + body
 

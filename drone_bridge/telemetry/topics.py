@@ -80,7 +80,7 @@ class Signs:
     """Signs of a peer: those of REP 103, with named exceptions. The same conversion works in both directions."""
 
     def __init__(self, opposite: Collection[str] = ()) -> None:
-        """Take the names of quantities in SIGNED with the opposite sign."""
+        """`opposite` has the names of the quantities in SIGNED with the opposite sign."""
         #: Sign, 1 or -1, by name.
         self.of = {name: -1 if name in opposite else 1 for name in SIGNED}
 

@@ -3,8 +3,8 @@
 
 It publishes one of the package's models as `robot_description`, and its fixed joints as static transforms, like
 robot_state_publisher, which has no wheel. Here the description itself has the frame prefix, so that displays need no
-prefix setting. Several vehicles, each with a world of its own, can be placed side by
-side in a common frame, so that one window shows them all.
+prefix setting. Several vehicles, each with a world of its own, can be placed side by side in a common frame, so that
+one window shows them all.
 """
 
 from pathlib import Path

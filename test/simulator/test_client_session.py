@@ -997,7 +997,7 @@ def test_frames_of_entities_and_cameras_are_unique(talk):
 def test_only_own_cameras_are_changed(talk):
     change = sim.SetCamera(7, sim.CameraAttribute.FOCAL_LENGTH, 2.0)
     refused = talk.outcome(talk.ask(procedures.set_camera, 7, [change]))
-    assert "DesiredCamera 7" in refused.sentence
+    assert "Camera 7" in refused.sentence
     assert not talk.of(sim.SetCamera)
 
 

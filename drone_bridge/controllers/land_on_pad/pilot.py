@@ -28,10 +28,10 @@ from drone_bridge.parameter_fields import parameter
 class LandParameters:
     """Parameters of search, approach and descent."""
 
-    response_time: float = parameter(0.3, "From a command to its effect, s.", 0.0, 2.0)
+    response_time: float = parameter(0.3, "Delay from a command to its effect, s.", 0.0, 2.0)
 
     # Limits.
-    max_speed: float = parameter(2.5, "Towards the pad, beyond the pad's own speed, m/s.", 0.1, 20.0)
+    max_speed: float = parameter(2.5, "Maximum speed relative to the pad, towards it, m/s.", 0.1, 20.0)
     max_deceleration: float = 0.9  # deceleration on which braking distances are based, m/s^2
     max_climb_speed: float = 2.0  # m/s
     max_descent_speed: float = 1.5  # speed while searching, m/s
@@ -40,7 +40,7 @@ class LandParameters:
     search_height: float = parameter(7.0, "Height above ground while searching, m.", 0.5, 100.0)
     search_speed: float = parameter(1.5, "Speed while searching, m/s.", 0.1, 20.0)
     search_spacing: float = 4.0  # distance between the lanes of the search pattern, m
-    search_radius: float = parameter(10.0, "How far the search goes before it starts over, m.", 1.0, 1000.0)
+    search_radius: float = parameter(10.0, "Radius at which the search starts over, m.", 1.0, 1000.0)
     lost_time: float = 0.5  # time without sight of the pad after which the drone climbs, s
     coast_time: float = 3.0  # time without sight of the pad after which the search restarts, s
 

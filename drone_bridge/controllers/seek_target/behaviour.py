@@ -88,8 +88,8 @@ def _baseline(right: CameraInfo) -> float:
     baseline = -shift / focal if focal else math.nan
     if not 0 <= baseline < math.inf:
         raise ValueError(
-            f"in right/camera_info, P[3] is {shift} and P[0] is {focal}: they must say how far to the right of "
-            f"the left camera it is, -P[3] / P[0] in m, 0 at least."
+            f"in right/camera_info, P[3] is {shift} and P[0] is {focal}: the baseline, -P[3] / P[0], must be at "
+            "least 0 m."
         )
     return float(baseline)
 

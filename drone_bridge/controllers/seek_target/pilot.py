@@ -47,7 +47,7 @@ class SeekParameters:
     )
     target_radius: float = parameter(0.5, "Radius of the target, m.", 0.01, 100.0)
     target_radius_deviation: float = parameter(
-        0.005, "Relative deviation of the radius; about 1 when it is not known, then stereo decides.", 0.0, 10.0
+        0.005, "Relative deviation of the radius. If it is unknown, set about 1, which relies on stereo.", 0.0, 10.0
     )
     hold_distance: float = parameter(
         0.0,

@@ -33,7 +33,7 @@ class WaypointParameters:
     )
     max_speed: float = parameter(0.5, "Maximum speed, m/s.", 0.001, 100.0)
     max_climb_speed: float = parameter(0.5, "Maximum climb and sink rate, m/s.", 0.001, 100.0)
-    max_turn_rate: float = parameter(0.5, "Radians per second.", 0.001, 20.0)
+    max_turn_rate: float = parameter(0.5, "Maximum turn rate, rad/s.", 0.001, 20.0)
     position_gain: float = parameter(0.8, "Speed per distance left, 1/s.", 0.01, 20.0)
     yaw_gain: float = 1.0  # turn rate per angle left, 1/s
     loop: bool = parameter(False, "Continue with the first waypoint after the last one.")

@@ -24,7 +24,7 @@ class FlyingState:
     """Whether the drone flies, by its topic or navdata, else by its commands. Single-threaded."""
 
     def __init__(self, topic: str, publishers: Callable[[], frozenset[bytes]]) -> None:
-        """Take the full name of `flying`, and a function that returns its current publishers."""
+        """`topic` is the full name of `flying`. `publishers` returns its current publishers."""
         #: None while unknown.
         self.is_flying: bool | None = None
         self._topic, self._publishers = topic, publishers

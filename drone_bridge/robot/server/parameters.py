@@ -24,13 +24,13 @@ class ListsFrom(str, Enum):
 
 def _check_names(names: Sequence[str]) -> str | None:
     if len(set(names)) < len(names) or not all(names):
-        return f"is {list(names)}, and must be distinct names, or {NONE}."
+        return f"is {list(names)}, but must be distinct names, or {NONE}."
     return None
 
 
 def _check_robot_name(name: str) -> str | None:
     size = len(name.encode())
-    return f"has {size} bytes, and must have at most {MAX_NAME_BYTES}." if size > MAX_NAME_BYTES else None
+    return f"has {size} bytes, but must have at most {MAX_NAME_BYTES}." if size > MAX_NAME_BYTES else None
 
 
 #: Allows a driver that sends keep-alives every 0.5 s to miss one.

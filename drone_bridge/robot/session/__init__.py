@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of a driver and of a robot, which decide when to send which packet."""
+"""State machines of the robot's protocol, for a driver and the robot."""

@@ -204,8 +204,8 @@ class Bindings:
             self._warn("unexpected_packets", f"The robot refused {self._label(number)}, which was not requested.")
             return
         subsystem = self.subsystem(number)
-        who = printable(subsystem.driver) if subsystem and subsystem.driver else "no known driver"
-        sentence = f"The robot refused {self._label(number)}: it is bound by {who}."
+        holder = printable(subsystem.driver) if subsystem and subsystem.driver else "no known driver"
+        sentence = f"The robot refused {self._label(number)}: it is bound by {holder}."
         self._refused.add(number)
         self._warn("refused_binds", f"{sentence} Retrying when it is released.")
         self._end_attempt(number, False, sentence)
@@ -233,8 +233,8 @@ class Bindings:
     def _lose(self, number: int) -> None:
         self.bound.discard(number)
         driver = self._listed(number).driver
-        who = f"given it to {printable(driver)}" if driver else "released it"
-        self._warn("lost_subsystems", f"{self._label(number)}: the robot has {who}.")
+        change = f"given it to {printable(driver)}" if driver else "released it"
+        self._warn("lost_subsystems", f"{self._label(number)}: the robot has {change}.")
 
     def _bind_later(self, number: int, now_s: float) -> None:
         """Bind after the pause since the last attempt."""

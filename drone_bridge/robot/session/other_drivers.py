@@ -60,21 +60,21 @@ class OtherDrivers:
     def obstruction(self, label: str, kind: int, holder: str) -> Obstruction:
         """Return why the robot refused a subsystem. `holder` is empty if it is free."""
         label = label[:1].upper() + label[1:]
-        who = f"held by '{printable(holder)}'" if holder else "refused, although no driver holds it"
-        sentence, is_error = f"{label} is {who}.", False
+        state = f"held by '{printable(holder)}'" if holder else "refused, although no driver holds it"
+        sentence, is_error = f"{label} is {state}.", False
         if self.is_robotd:
             is_error = kind == codec.SubsystemType.SKID_STEER
             if holder in self._gone:
-                sentence = f"{label} is {who}, which has disconnected: restart robotd."
+                sentence = f"{label} is {state}, which has disconnected: restart robotd."
             elif holder == self.driver_name:
                 sentence = (
-                    f"{label} is {who}, which is this driver's own name. Unless another driver uses it, restart "
+                    f"{label} is {state}, which is this driver's own name. Unless another driver uses it, restart "
                     "robotd: an earlier connection left it bound."
                 )
             elif holder:
                 sentence += " If that driver has disconnected, restart robotd, which does not detect it."
             else:
-                sentence = f"{label} is {who}: restart robotd."
+                sentence = f"{label} is {state}: restart robotd."
         if is_error:  # robotd keeps the motors as their driver left them, up to full speed
             sentence += " Its motors may be running."
         return Obstruction(sentence, is_error)

@@ -388,7 +388,7 @@ def _collision(context: Context, client: ItemOwner, asked: wire.CollisionTrigger
 def _path(context: Context, client: ItemOwner, asked: wire.PathTrigger) -> Item:
     expect(context, ItemType.ENTITY, asked.entity, code=1)
     if not asked.distance > 0:
-        raise RefusedError(2, f"The distance is {asked.distance:g}, and must be above 0.")
+        raise RefusedError(2, f"The distance is {asked.distance:g}, but must be above 0.")
     return Path(
         client=client,
         depends_on=frozenset({(ItemType.ENTITY, asked.entity)}),
@@ -404,7 +404,7 @@ def _path(context: Context, client: ItemOwner, asked: wire.PathTrigger) -> Item:
 
 def _finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"The number is {value:g}, and must be finite.")
+        raise ValueError(f"The number is {value:g}, but must be finite.")
     return value
 
 

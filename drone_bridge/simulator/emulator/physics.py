@@ -55,10 +55,10 @@ class Body:
     def __post_init__(self) -> None:
         for name, value in (("mass", self.mass), ("radius", self.radius)):
             if not 0 < value < math.inf:
-                raise ValueError(f"The {name} is {value:g}, and must be finite and above 0.")
+                raise ValueError(f"The {name} is {value:g}, but must be finite and above 0.")
         if not all(0 < moment < math.inf for moment in self.inertia):
             shown = ", ".join(f"{moment:g}" for moment in self.inertia)
-            raise ValueError(f"The moments of inertia are {shown}, and must be finite and above 0.")
+            raise ValueError(f"The moments of inertia are {shown}, but must be finite and above 0.")
         self.btom, self.q, self.x_before = unit(self.btom), unit(self.q), self.x
         if not self._is_finite:
             raise ValueError("The state must be finite.")
@@ -177,7 +177,7 @@ def check_turbulence(limits: wire.Turbulence) -> None:
         raise ValueError("The limits of turbulence must be finite.")
     for a, b in zip(lowest, highest, strict=True):
         if a > b:
-            raise ValueError(f"The limit a of turbulence is {a:g}, and must not be above limit b, {b:g}.")
+            raise ValueError(f"The limit a of turbulence is {a:g}, but must not be above limit b, {b:g}.")
 
 
 @dataclass(slots=True, kw_only=True)

@@ -124,7 +124,7 @@ class SimulatedScene:
             return
         numbers: Any = tuple(map(float, cast(tuple[float, ...], value)))
         if not all(map(math.isfinite, numbers)):
-            raise ValueError(f"The numbers are {numbers}, and must be finite.")
+            raise ValueError(f"The numbers are {numbers}, but must be finite.")
         if attribute == Attribute.POSITION:
             body.x = body.x_before = numbers  # also the start of the next step's sweeps
         elif attribute == Attribute.VELOCITY:

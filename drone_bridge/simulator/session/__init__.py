@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sessions of a simulator and of its clients, which decide when to send what. Pure, with the time as an argument."""
+"""State machines of the simulator's protocol, for its clients and the simulator. Pure, with time as an argument."""

@@ -153,7 +153,7 @@ class Forwarder:
             if self._is_steering(request):
                 self._out.append(Note(REFUSED_COMMANDS, f"Refused a client's velocity of {numbers}."))
             is_added = isinstance(request, sim.AddEntity | sim.AddObject)
-            return Error(0 if is_added else INVALID, f"The numbers are {numbers}, and must be finite.")
+            return Error(0 if is_added else INVALID, f"The numbers are {numbers}, but must be finite.")
         service = self._calls.service_of(request)
         if service is None or self._is_answered_here(request):
             return self.answer_here(client, request)

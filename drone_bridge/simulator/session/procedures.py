@@ -202,7 +202,7 @@ def set_camera(client: ConnectedClient, camera: int, changes: Iterable[sim.SetCa
     made = _some(changes)
     ours = client.keeper.items.find(ItemType.CAMERA, camera)
     if not isinstance(ours, DesiredCamera):
-        raise ValueError(f"DesiredCamera {camera} was not added by this bridge, which can change only its own cameras.")
+        raise ValueError(f"Camera {camera} was not added by this bridge, which can change only its own cameras.")
     # That server interprets the pose about the principal axes, although that of CADD is about the model.
     body_to_model = NO_ROTATION
     is_moved = any(change.attribute in (CameraAttribute.POSITION, CameraAttribute.ORIENTATION) for change in made)

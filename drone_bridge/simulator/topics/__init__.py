@@ -50,7 +50,7 @@ def vector(message: Any) -> Vector:
     """Return a geometry_msgs/Vector3 or Point."""
     values = (message.x, message.y, message.z)
     if not all(map(math.isfinite, values)):
-        raise ValueError(f"The vector is {values}, and must be finite.")
+        raise ValueError(f"The vector is {values}, but must be finite.")
     return values
 
 

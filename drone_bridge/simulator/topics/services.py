@@ -65,12 +65,12 @@ def wire_add_entity(request: Spawn.Request) -> sim.AddEntity:
     btom = BodyToModel(axes.wire_rotation(quaternion(request.body_to_model)))
     for name, value in (("mass", request.mass), ("radius", request.radius)):
         if not 0.0 < value < math.inf:
-            raise ValueError(f"The {name} is {value:g}, and must be finite and above 0.")
+            raise ValueError(f"The {name} is {value:g}, but must be finite and above 0.")
     inertia = vector(request.inertia)
     if not any(inertia):
         inertia = (SPHERE * request.mass * request.radius**2,) * 3
     if not all(moment > 0.0 for moment in inertia):
-        raise ValueError(f"The moments of inertia are {inertia}, and must be above 0.")
+        raise ValueError(f"The moments of inertia are {inertia}, but must be above 0.")
     model = axes.wire_orientation(quaternion(request.pose.orientation))
     return sim.AddEntity(
         request.mass,
@@ -128,7 +128,7 @@ def wire_set_attribute(request: SetAttribute.Request) -> sim.SetExtended:
 def attribute_data(message: ExtendedAttribute) -> bytes:
     """Return the value of an attribute: its text or its data."""
     if message.text and len(message.data):
-        raise ValueError(f"The attribute {message.key!r} has both text and data, and must have only one of them.")
+        raise ValueError(f"The attribute {message.key!r} has both text and data, but must have only one of them.")
     return message.text.encode() or bytes(message.data)
 
 
@@ -144,7 +144,7 @@ def wire_add_camera(request: AddCamera.Request) -> sim.AddCamera:
 
 def _checked_focal_length(request: AddCamera.Request | SetCamera.Request) -> float:
     if not 0.0 < request.focal_length < math.inf:
-        raise ValueError(f"The focal length is {request.focal_length:g}, and must be finite and above 0.")
+        raise ValueError(f"The focal length is {request.focal_length:g}, but must be finite and above 0.")
     return float(request.focal_length)
 
 
@@ -169,7 +169,7 @@ def wire_trigger(request: AddTrigger.Request) -> sim.Trigger:
     a, b, distance = request.entity_a, request.entity_b, request.distance
     if request.type == request.COLLISION:
         if not math.isfinite(distance):
-            raise ValueError(f"The distance is {distance}, and must be finite.")
+            raise ValueError(f"The distance is {distance}, but must be finite.")
         return sim.CollisionTrigger(a, b, distance)
     if request.type == request.SWEEP_COLLISION:
         return sim.SweepCollisionTrigger(a, b)
@@ -177,7 +177,7 @@ def wire_trigger(request: AddTrigger.Request) -> sim.Trigger:
         raise ValueError("No known simulator runs bytecode.")
     if request.type == request.PATH:
         if not 0.0 < distance < math.inf:
-            raise ValueError(f"The distance is {distance:g}, and must be finite and above 0.")
+            raise ValueError(f"The distance is {distance:g}, but must be finite and above 0.")
         return sim.PathTrigger(a, axes.world(*vector(request.start)), axes.world(*vector(request.end)), distance)
     raise ValueError(f"Trigger type {request.type} does not exist: they are 0 to 3.")
 
@@ -194,7 +194,7 @@ def wire_add_turbulence(request: AddTurbulence.Request) -> sim.AddObject:
 
 def _rates(minimum: float, maximum: float) -> tuple[float, float]:
     if not -math.inf < minimum <= maximum < math.inf:
-        raise ValueError(f"The rates are {minimum:g} and {maximum:g}, and must be finite and in ascending order.")
+        raise ValueError(f"The rates are {minimum:g} and {maximum:g}, but must be finite and in ascending order.")
     return minimum, maximum
 
 

@@ -221,7 +221,7 @@ class Watch:
     def __init__(
         self, flight: LandingFlight, duration: float, until_landed: bool, trajectory: TrajectoryFile | None
     ) -> None:
-        """Take the maximum duration in simulated seconds."""
+        """`duration` is the maximum, in simulated seconds."""
         self.has_landed_well = False
         self._flight = flight
         self._frames = round(duration / PERIOD_S) if math.isfinite(duration) else math.inf

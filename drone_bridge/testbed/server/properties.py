@@ -26,7 +26,7 @@ class PropertiesSource:
     """
 
     def __init__(self, node: ProtocolNode, learn: Callable[[DroneProperties], None]) -> None:
-        """Take a callback for new or changed properties."""
+        """`learn` is called with new or changed properties."""
         self._node = node
         self._sides = SIDES_OF[node.parameters["cameras"]]
         self._learn = learn

@@ -10,7 +10,7 @@ class OutputChoice:
     """Command topic. The executor calls `update`; the session replaces `chosen` when it can switch."""
 
     def __init__(self, allowed: Sequence[str]) -> None:
-        """Take the permitted topics, the preferred one first."""
+        """`allowed` has the permitted topics, the preferred one first."""
         self.allowed = tuple(allowed)
         #: The published topic, and the one that should be published.
         self.chosen = self.wanted = self._seen_best = self.allowed[0]

@@ -84,7 +84,7 @@ class Bag:
         self._count = self._reader.message_count - sum(each.msgcount for each in others)
         if self._count and not self.topics:
             raise BagError(
-                f"'{path}' has an index that lists no topics: 'mcap recover' (https://mcap.dev) makes a whole one."
+                f"'{path}' has an index that lists no topics: 'mcap recover' (https://mcap.dev) creates a complete one."
             )
 
     def __enter__(self) -> "Bag":

@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
         return 1
     print(
         f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB) lacks the last {lost} bytes of the file, and "
-        "what its recorder had not written when it ended (that of drone_bridge: up to 1 s)."
+        "the messages that its recorder had not written yet (up to 1 s with drone_bridge)."
     )
     return 0
 
@@ -68,6 +68,6 @@ def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
         progress.show(copied)
     progress.end()
     if not has_messages:
-        raise ValueError("holds no whole message")
+        raise ValueError("contains no complete message")
     complete.write(END)
     return size - copied
