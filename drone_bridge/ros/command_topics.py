@@ -190,8 +190,8 @@ class CommandTopics(Generic[RawT]):
             self._warned_axes |= asked.keys()
             wanted = ", ".join(f"{axis} = {value:g} {TWIST_AXES[axis][1]}" for axis, value in asked.items())
             sentence = (
-                f"cmd_vel asks for {wanted}, which this vehicle can't do; it follows {self._follows}. The rest of the "
-                f"command is followed. This is logged once."
+                f"cmd_vel has {wanted}, but this vehicle supports only {self._follows}. The rest of the command is "
+                "followed. This is logged once."
             )
             self._report(partial(self._node.report.warn, sentence))
         return replace(velocity, **{self._unsupported[axis]: 0.0 for axis in rest})

@@ -33,7 +33,7 @@ class DoubtReports:
         update(
             DOUBT,
             "; ".join(self._doubts()),
-            "it is flown gently, without them, and limits count as without odometry, until they agree with its motion",
+            "it flies gently without them until they agree with its motion, and limits act as without odometry",
         )
         drifts = "Commands have stopped. This drone drifts" if self._is_drifting() else None
-        update(DRIFT, drifts, "it holds its place once it reports a velocity that can be right")
+        update(DRIFT, drifts, "it holds its position once it reports a plausible velocity")

@@ -34,11 +34,11 @@ NODE = '<node pkg="launch_test" exec="show"'
 @pytest.mark.parametrize(
     ("line", "body", "sentence"),
     [
-        (3, '<timer period="1"/>', r"<timer> in <launch> is not supported by this runner; it knows arg, .*"),
+        (3, '<timer period="1"/>', r"<timer> in <launch> is not supported by this runner; it supports arg, .*"),
         (3, '<grup/>', r"<grup> in <launch> .*, did you mean 'group'\?; .*"),
         (4, '<group>\n<log message="x"/></group>', r"<log> in <group> is not supported .*"),
-        (3, f'{NODE}><child/></node>', r"<child> in <node> .*; it knows param, remap"),
-        (3, '<let name="a" value="b"><arg name="a"/></let>', r"<arg> in <let> .*; it knows none"),
+        (3, f'{NODE}><child/></node>', r"<child> in <node> .*; it supports param, remap"),
+        (3, '<let name="a" value="b"><arg name="a"/></let>', r"<arg> in <let> .*; it supports none"),
         (3, f'{NODE} nmae="x"/>', r"the attribute 'nmae' of <node> is not supported .*, did you mean 'name'\?; .*"),
         (3, f'{NODE} launch-prefix="gdb"/>', r"the attribute 'launch-prefix' of <node> is not supported .*"),
         (4, f'{NODE}>\n<param name="a" value="1" if="true"/></node>', r"the attribute 'if' of <param> .*"),
@@ -91,7 +91,9 @@ def test_mistake_in_an_included_file_is_located_there(folder):
 def test_another_root_is_refused(folder):
     path = folder / "other.xml"
     path.write_text("\n<robot/>")
-    with pytest.raises(LaunchFileError, match=r"other.xml:2: <robot> at the top is not supported .*; it knows launch"):
+    with pytest.raises(
+        LaunchFileError, match=r"other.xml:2: <robot> at the top is not supported .*; it supports launch"
+    ):
         evaluate(path, {}, folder)
 
 

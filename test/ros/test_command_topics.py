@@ -202,10 +202,9 @@ def test_what_a_vehicle_cannot_do_is_said_once_per_axis_and_the_rest_is_followed
     assert node.send(CMD_VEL, asked) == FOLLOWED
     node.send(CMD_VEL, asked)
     assert node.send(CMD_VEL, twist(forward=1.0, left=1e-9)) == FOLLOWED  # a controller's rounding error
-    assert node.logged == [
-        "cmd_vel asks for linear.y = 0.5 m/s, which this vehicle can't do; it follows linear.x, linear.z, angular.z. "
-        "The rest of the command is followed. This is logged once."
-    ]
+    (sentence,) = node.logged
+    assert "linear.y = 0.5 m/s" in sentence
+    assert "linear.x, linear.z, angular.z" in sentence
     turning = Twist()
     turning.angular.x = 0.5
     node.send(CMD_VEL, turning)

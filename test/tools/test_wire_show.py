@@ -184,8 +184,8 @@ def test_a_file_that_is_damaged_anywhere_is_shown_or_refused_with_a_sentence(wri
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"protocol": "morse"}, "is of the protocol 'morse', which is not known"),
-        ({"side": "nobody"}, "does not say whose bytes it has"),
+        ({"protocol": "morse"}, "the protocol 'morse'"),
+        ({"side": "nobody"}, "record of its source"),
     ],
 )
 def test_a_log_of_others_is_refused_with_a_sentence(tmp_path, capsys, change, sentence):

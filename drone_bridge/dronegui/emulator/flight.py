@@ -57,7 +57,7 @@ class Flight:
     """Drone, initially on the ground."""
 
     def __init__(self, gusts: float = 0.0, seed: int = 0) -> None:
-        """Take the gusts, m/s, standard deviation per axis, which are reproducible with the seed."""
+        """`gusts` is their standard deviation per axis, m/s. They are reproducible with the seed."""
         self.time = 0.0  # s
         self.phase = Phase.LANDED
         self.position = np.zeros(3)  # m

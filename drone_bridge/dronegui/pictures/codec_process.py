@@ -48,7 +48,7 @@ class CodecProcess:
     """Child process, started by the first request and restarted after its end, with backoff. Single-threaded."""
 
     def __init__(self, output: tuple[int, int]) -> None:
-        """Take the descriptors for the child's standard output and error."""
+        """`output` has the descriptors for the child's standard output and error."""
         self._output = output
         self._child: subprocess.Popen[bytes] | None = None
         self._backoff = Backoff()

@@ -69,7 +69,7 @@ class CameraTranslation:
     """Converts pictures to messages, which are created once per camera, and valid until the next call."""
 
     def __init__(self, names: DroneFrameNames, calibrations: Mapping[Camera, str]) -> None:
-        """Take the paths of calibration files, empty for none. Raises ValueError for an invalid file."""
+        """`calibrations` has the paths of calibration files, empty for none. Raises ValueError for an invalid file."""
         frames = {camera: optical_frame(names, camera) for camera in CAMERAS}
         self._images = {camera: Rgb8Image(camera.width, camera.height, frame) for camera, frame in frames.items()}
         self._compressed = {camera: CompressedImage(format=RGB8_AS_JPEG) for camera in CAMERAS}

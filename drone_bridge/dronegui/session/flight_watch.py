@@ -31,7 +31,7 @@ class FlightWatch:
     """Known state of the drone."""
 
     def __init__(self, navdata_timeout_s: Callable[[], float]) -> None:
-        """Take a function that returns the timeout of navdata, s."""
+        """`navdata_timeout_s` returns the timeout of navdata, s."""
         self._navdata_timeout_s = navdata_timeout_s
         self._is_flying: bool | None = None
         #: Source of the state; None without one.

@@ -64,7 +64,7 @@ def show(demonstration: Demonstration, folder: Path) -> int:
         shutil.rmtree(folder)
     folder.mkdir(parents=True)
     bag, log = folder / "bag", folder / "log.txt"
-    print(f"{demonstration.story}\nIt takes about half a minute; {log} says what happens.", flush=True)
+    print(f"{demonstration.story}\nIt takes about half a minute. The log is {log}.", flush=True)
     composition = Composition(
         demonstration.launch_file,
         log,

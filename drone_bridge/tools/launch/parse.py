@@ -118,12 +118,12 @@ def _check(element: Element, known: Mapping[str, _Tag], place: str) -> None:
     kind = known.get(element.tag)
     if kind is None:
         hint, listed = suggestion(element.tag, known), ", ".join(sorted(known)) or "none"
-        raise element.error(f"<{element.tag}> {place} is not supported by this runner{hint}; it knows {listed}")
+        raise element.error(f"<{element.tag}> {place} is not supported by this runner{hint}; it supports {listed}")
     for name in element.attributes:
         if name not in kind.attributes:
             raise element.error(
                 f"the attribute '{name}' of <{element.tag}> is not supported by this runner"
-                f"{suggestion(name, kind.attributes)}; it knows {', '.join(kind.attributes)}"
+                f"{suggestion(name, kind.attributes)}; it supports {', '.join(kind.attributes)}"
             )
     for name in sorted(kind.required - element.attributes.keys()):
         raise element.error(f"<{element.tag}> needs the attribute '{name}'")

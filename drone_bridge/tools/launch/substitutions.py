@@ -114,7 +114,7 @@ class _Reader:
         if name not in KNOWN:
             raise SubstitutionError(
                 f"the substitution $({name} ...) is not supported by this runner{suggestion(name, KNOWN)}; "
-                f"it knows {', '.join(KNOWN)}"
+                f"it supports {', '.join(KNOWN)}"
             )
         least, most, function = KNOWN[name]
         if not least <= len(arguments) <= most:

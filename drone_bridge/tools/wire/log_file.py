@@ -97,13 +97,15 @@ class LogFile:
             if isinstance(record, Metadata) and record.name == FACTS:
                 facts = record.metadata
                 if facts.get("protocol") not in kinds():
-                    raise WireError(f"{self._path} is of the protocol {facts.get('protocol')!r}, which is not known.")
+                    raise WireError(
+                        f"{self._path} is of the protocol {facts.get('protocol')!r}, which is not installed."
+                    )
                 try:
                     side, parameters = Side(facts["side"]), json.loads(facts["parameters"])
                     return Source(kinds()[facts["protocol"]], side, facts["name"], parameters)
                 except (KeyError, ValueError) as error:
-                    raise WireError(f"{self._path} does not say whose bytes it has: {error!r}.") from error
-        raise WireError(f"{self._path} is not a wire log: it does not say whose bytes it has.")
+                    raise WireError(f"{self._path} has no complete record of its source: {error!r}.") from error
+        raise WireError(f"{self._path} is not a wire log: it has no record of its source.")
 
     def _take(self, message: Any) -> Iterator[Entry]:
         topic, number = self._channels.get(message.channel_id), message.sequence
