@@ -25,7 +25,7 @@ or a uint8 in a *key*.
 | 4 EGET | id, attribute | EGOT |
 | 5 OCLASSES, 9 CLIST | not documented | not documented |
 | 6 OLIST, 8 OSET, 12 CVIEW, 18 OGET | not documented | OLISTED, OK, CGOT, OGOT |
-| 7 OADD | class (string), what the class wants; `turbulence`: 16 d | ADDED |
+| 7 OADD | class (string), data of the class; `turbulence`: 16 d | ADDED |
 | 10 CADD | entity, q, x, f (d), enabled | ADDED |
 | 11 CSET | id, attribute, value | OK |
 | 13 TADD | type, configuration: collision (a, b, distance), sweep (a, b), bytecode, path (entity, start, end, distance) | ADDED |

@@ -212,7 +212,7 @@ def test_page_stands_alone_and_escapes_what_it_shows(flight, tmp_path, capsys):
     text = page.read_text()
     assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=.(?!data:)", text)
     assert "The peer &lt;has gone&gt;." in text
-    for heading in ("Track", "States", "What the cameras saw", "Diagnostics", "Warnings and errors", "Numbers"):
+    for heading in ("Track", "States", "Camera images", "Diagnostics", "Warnings and errors", "Numbers"):
         assert f"<h2>{heading}" in text
     assert '"shape":"hv"' in text.replace(" ", "")  # a boolean has no values between two
     assert "/odom" in text

@@ -156,9 +156,7 @@ def test_a_message_that_is_announced_too_long_does_not_swallow_the_rest_in_silen
     sent = list(replaced_third(lambda message: b"\xff\xff" + message[2:]))
     _, lines, _ = show(capsys, write("robot", ("tcp", sent)))
     size = sum(len(data) for _, data in sent[2:])
-    (index,) = [
-        index for index, line in enumerate(lines) if line.endswith(f"{size} bytes of a message that is not whole")
-    ]
+    (index,) = [index for index, line in enumerate(lines) if line.endswith(f"{size} bytes of an incomplete message")]
     assert lines[index].startswith("         end  1 ")
     assert "ff ff" in lines[index + 1]
 

@@ -27,10 +27,10 @@ PARAMETERS = (
     ParameterDeclaration(
         "exclude",
         "",
-        "Regular expression; topics in whose name it is found are left out.",
+        "Regular expression. Topics whose name has a match are excluded.",
         check=_problem_with_pattern,
     ),
-    ParameterDeclaration("compression", "none", "Of the bag.", choices=("none", "zstd")),
+    ParameterDeclaration("compression", "none", "Compression of the bag.", choices=("none", "zstd")),
 )
 
 
@@ -75,7 +75,7 @@ def read_settings(node: Node) -> Settings:
     try:
         topics = frozenset(node.resolve_topic_name(name) for name in names if name)
     except (RuntimeError, ValueError) as error:  # RCLError, which is not public on all distributions
-        raise SettingsError(f"topics is {names}, which holds a name that no topic can have: {error}") from None
+        raise SettingsError(f"topics is {names}, which has an invalid topic name: {error}") from None
     declared.freeze_because("when the node starts")
     return Settings(
         bag=Path(declared["bag"]).expanduser() if declared["bag"] else new_bag(),

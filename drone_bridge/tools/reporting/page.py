@@ -88,7 +88,7 @@ def _sections(bag: Bag, data: ReportData, topic_rates: dict[BagTopic, TopicRate]
     if data.states:
         yield "<h2>States</h2>" + _plot(figures.states(data.states), has_tools=False)
     if data.pictures:
-        yield "<h2>What the cameras saw</h2>" + "".join(_pictures(data))
+        yield "<h2>Camera images</h2>" + "".join(_pictures(data))
     if data.diagnostics:
         yield "<h2>Diagnostics</h2>" + _plot(figures.states(data.diagnostics), has_tools=False)
     if data.log:

@@ -36,7 +36,7 @@ STOPPED = "The vehicle was stopped"
 
 
 class RefusedError(Exception):
-    """A request is refused. The text tells the pilot why."""
+    """Refusal of a request. The text is the reason, for the pilot."""
 
 
 @dataclass(slots=True)

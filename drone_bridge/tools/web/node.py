@@ -39,9 +39,9 @@ CAPABILITIES = [Capability.ConnectionGraph, Capability.Services, Capability.Clie
 POLL_PERIOD_S = 0.5
 #: Period of polling publishers and subscribers while the set of topics and services does not change; it is expensive.
 REVIEW_PERIOD_S = 2.0
-#: From the start of a launch to the link at the latest, which is printed when its vehicles are there: as the last line.
+#: Maximum time from the start of a launch until the link is printed, as the last line: it waits for the vehicles.
 MAX_LINK_DELAY_S = 3.0
-#: For which the end of a launch waits for the end of its vehicles. `ros2 launch` stops all at once.
+#: Timeout for the end of the vehicles at the end of a launch. `ros2 launch` stops all at once.
 MAX_FAREWELL_S = 1.0
 
 PARAMETERS = (

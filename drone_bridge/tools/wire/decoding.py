@@ -88,7 +88,7 @@ class Decoder:
         """Yield the bytes of an incomplete message for each side, such as one of a wrong length."""
         for sender, pending in self._pending.items():
             if pending and sender not in self._broken:
-                yield self._violation(sender, f"{len(pending)} bytes of a message that is not whole")
+                yield self._violation(sender, f"{len(pending)} bytes of an incomplete message")
 
     def _violation(self, sender: Side, sentence: str) -> Violation:
         pending = self._pending[sender]
