@@ -140,12 +140,12 @@ def test_frames_that_end_are_missed_with_the_stamp_of_the_last_one(clock):
 # What can't be used.
 
 BAD_FRAMES = {
-    "left/image_raw has 1 x 48 pixels, and left/camera_info says 64 x 48": {"left_image_raw": {"width": 1}},
-    "left/image_raw has 64 x 48 pixels, and left/camera_info says 64 x 24": {
+    "left/image_raw has 1 x 48 pixels, but left/camera_info has 64 x 48": {"left_image_raw": {"width": 1}},
+    "left/image_raw has 64 x 48 pixels, but left/camera_info has 64 x 24": {
         "left_camera_info": {"height": 24, "k": [32.0, 0.0, 31.5, 0.0, 24.0, 11.5, 0.0, 0.0, 1.0]}
     },
     "right/image_raw has 0 x 0 pixels": {"right_image_raw": {"width": 0, "height": 0, "data": array.array("B")}},
-    "left/camera_info says 0 x 0 pixels": {
+    "left/camera_info has 0 x 0 pixels": {
         "left_camera_info": {"width": 0, "height": 0},
         "left_image_raw": {"width": 0, "height": 0, "step": 0, "data": array.array("B")},
         "right_image_raw": {"width": 0, "height": 0, "step": 0, "data": array.array("B")},

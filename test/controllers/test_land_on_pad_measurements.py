@@ -17,11 +17,11 @@ from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
 from drone_bridge.telemetry.topics import LandingFrameNames, Signs, Translation
 
 SPOILERS = {
-    "velocity says nan": lambda messages: setattr(messages["velocity"].twist.twist.linear, "x", math.nan),
-    "height says nan": lambda messages: setattr(messages["height"].point, "z", math.nan),
+    "velocity has nan": lambda messages: setattr(messages["velocity"].twist.twist.linear, "x", math.nan),
+    "height has nan": lambda messages: setattr(messages["height"].point, "z", math.nan),
     r"the orientation in imu/data is \(nan": lambda messages: setattr(messages["imu/data"].orientation, "x", math.nan),
     "imu/data has no orientation": lambda messages: messages["imu/data"].orientation_covariance.__setitem__(0, -1.0),
-    "landing_pad says .*nan": lambda messages: setattr(messages["landing_pad"], "offset_x", math.nan),
+    "landing_pad has .*nan": lambda messages: setattr(messages["landing_pad"], "offset_x", math.nan),
 }
 
 
