@@ -222,7 +222,7 @@ class TestBag:
         assert f"{saved}: File exists" in capsys.readouterr().err
         for content, why in (
             (b"", "does not begin like an MCAP file"),
-            (whole[:100], "no complete message"),
+            (whole[:100], "contains no complete message"),
             (whole, "is complete"),
         ):
             path.write_bytes(content)
