@@ -20,7 +20,7 @@ export class Departure {
     this.text = this.more = "";
   }
 
-  /** For how long there has been no vehicle, s; 0 while there is one, or was none yet. */
+  /** Time without a vehicle, s; 0 while there is one, or before the first. */
   ageS(nowMs: number): number {
     return this.#sinceMs === undefined ? 0 : Math.max(1, (nowMs - this.#sinceMs) / 1000);
   }

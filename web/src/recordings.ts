@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recordings on the machine where web_bridge runs: their folder, and each one to watch or to download.
+// Recordings on the machine of web_bridge: their folder, and buttons to watch and download each of them.
 
 import { h } from "./dom";
 import type { Helm } from "./helm";
@@ -35,7 +35,7 @@ export class Recordings {
   #row(name: string, bytes: number, changedS: number): HTMLElement {
     const size = bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(0)} MB`;
     const watch = h("button.small.watch", {
-      title: "Play it on a page of its own",
+      title: "Play it on a separate page",
       onclick: () => {
         watch.disabled = true;
         this.helm.watch(name);

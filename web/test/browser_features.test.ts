@@ -25,7 +25,7 @@ for (const [kind, descriptor] of Object.entries<PropertyDescriptor>({
   });
 }
 
-test("what somebody else stored is no setting", () => {
+test("a stored value of another program is no setting", () => {
   for (const text of ["{", "null", "undefined"]) {
     set("localStorage", { value: { getItem: () => text } });
     assert.equal(storage.read("layers"), undefined);
@@ -47,7 +47,7 @@ test("only gamepads that are connected count", () => {
   assert.deepEqual(gamepads().map(({ id }) => id), ["own"]);
 });
 
-test("what is missing is said once", () => {
+test("each missing feature is reported once", () => {
   const before = missing.sentences.length;
   for (const _ of [1, 2]) attempt("Nothing", () => { throw new Error("it is a test."); }, undefined);
   assert.deepEqual(missing.sentences.slice(before), ["Nothing: it is a test."]);

@@ -15,7 +15,7 @@ test("a vehicle whose bridge has ended is landed or stopped, with an age", () =>
   assert.equal(departure.text, "Stopped");
 });
 
-test("nothing is said of the movement of a vehicle whose bridge was silent before", () => {
+test("the motion of a vehicle whose bridge was silent before is not reported", () => {
   const departure = new Departure();
   departure.left(1000, "Landed", true);
   assert.equal(departure.text, "Gone");

@@ -44,7 +44,7 @@ for (const costMs of [1, 10, 30, 200, 900]) {
   });
 }
 
-test("what draws fast is drawn in each frame, in full resolution", () => {
+test("a fast drawing is drawn in each frame, in full resolution", () => {
   const { budget, spend, run } = screen();
   const scene = {};
   let drawn = 0;
@@ -52,7 +52,7 @@ test("what draws fast is drawn in each frame, in full resolution", () => {
   assert.ok(drawn >= 590, `${drawn}`);
 });
 
-test("what draws slowly gets fewer pixels, and all of them again when it is fast", () => {
+test("a slow drawing gets fewer pixels, and all of them again when it is fast", () => {
   const { budget, spend, run } = screen();
   const scene = {};
   let cost = 200, scale = 1;
@@ -68,7 +68,7 @@ test("what draws slowly gets fewer pixels, and all of them again when it is fast
   assert.equal(scale, 1);
 });
 
-test("what is charged delays the others", () => {
+test("a charged drawing delays the others", () => {
   const { budget, spend, run } = screen();
   budget.charge(() => spend(300));
   let waitedMs = 0, hasDrawn = false;
@@ -77,7 +77,7 @@ test("what is charged delays the others", () => {
   assert.ok(waitedMs >= 500, `${waitedMs}`);
 });
 
-test("of several requests of one owner the newest is drawn, and a fault keeps no others", () => {
+test("of an owner's requests the newest is drawn, and an exception does not block other drawings", () => {
   const { budget, run } = screen();
   const drawn: string[] = [];
   const owner = {};

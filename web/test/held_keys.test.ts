@@ -15,7 +15,7 @@ test("a key is held from its press to its release", () => {
 });
 
 for (const modifier of ["Meta", "Control", "Alt", "AltGraph", "Shift", "OS", "ContextMenu"]) {
-  test(`${modifier} lets go of all keys, when it goes down and when it comes up`, () => {
+  test(`${modifier} releases all keys, when it is pressed and when it is released`, () => {
     const keys = new HeldKeys();
     keys.down(press("KeyW"));
     keys.down(press("KeyA"));
@@ -29,7 +29,7 @@ for (const modifier of ["Meta", "Control", "Alt", "AltGraph", "Shift", "OS", "Co
   });
 }
 
-test("a key beside a modifier that was pressed elsewhere lets go of all, and counts for nothing", () => {
+test("a key with a modifier that was pressed elsewhere releases all keys, and is ignored", () => {
   for (const flag of ["ctrlKey", "altKey", "metaKey"]) {
     const keys = new HeldKeys();
     keys.down(press("KeyW"));

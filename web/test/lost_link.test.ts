@@ -5,7 +5,7 @@ import { LostLink } from "../src/lost_link";
 
 const AT_MS = new Date(2030, 0, 1, 22, 41).getTime();
 
-test("the end of a launch or a server is said as such, and not repeated as a lost connection", () => {
+test("the end of a launch or a server is reported as such, and not again as a lost connection", () => {
   const link = new LostLink();
   assert.equal(link.text, "");
   assert.equal(link.ageS(AT_MS), 0);
@@ -19,7 +19,7 @@ test("the end of a launch or a server is said as such, and not repeated as a los
   assert.match(link.text, /server has ended/);
 });
 
-test("a connection that breaks tells since when there is none", () => {
+test("a broken connection is reported with its time", () => {
   const link = new LostLink();
   link.lost(AT_MS, 1006, "");
   assert.match(link.text, /since 22:41/);

@@ -20,7 +20,7 @@ test("each input has its own gate", () => {
   assert.equal(gate.pass("x", "pad 3", 1), 1);
 });
 
-test("another pad, axis or direction must be at neutral anew, as all must once the helm is taken", () => {
+test("another pad, axis or direction must return to neutral, and so must all when the helm is taken", () => {
   const gate = new NeutralGate<string>();
   for (const source of ["one 3", "two 3", "two 2", "two 2 reversed", "one 3"]) {
     assert.equal(gate.pass("x", source, 0.5), 0);

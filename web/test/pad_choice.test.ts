@@ -16,7 +16,7 @@ test("STOP counts on every pad, once for each press", () => {
   assert.equal(stop.look([pad("one", true), pad("two")]), true);
 });
 
-test("a button that was never seen released is no press", () => {
+test("a button that was never released is no press", () => {
   const stop = new StopButtons();
   assert.equal(stop.look([pad("stuck", true)]), false);
   assert.equal(stop.look([]), false);
@@ -26,7 +26,7 @@ test("a button that was never seen released is no press", () => {
   assert.equal(stop.look([pad("stuck", true)]), true);
 });
 
-test("the pad that steers is the chosen one, else one whose axes are known", () => {
+test("the steering pad is the chosen one, else one with known axes", () => {
   const [unknown, known, other] = [pad("unknown", false, { mapping: "" }), pad("known"), pad("other")];
   const isMapped = ({ mapping }: Pad): boolean => mapping === "standard";
   assert.equal(chosenPad([unknown, known, other], undefined, isMapped), known);

@@ -7,7 +7,7 @@ import { Cadence, Trail } from "../src/trail";
 
 const at = (x: number): Vector3 => new Vector3(x, 0, 0);
 
-test("a place that is measured once a second and drawn thirty times jumps, and one that moves does not", () => {
+test("a position that is measured once per second and drawn thirty times jumps, and a moving one does not", () => {
   const cadence = new Cadence();
   const jumps: boolean[] = [];
   for (let ms = 0; ms <= 3500; ms += 33) if (cadence.jumps(at(Math.floor(ms / 1000)), ms)) jumps.push(true);
@@ -16,12 +16,12 @@ test("a place that is measured once a second and drawn thirty times jumps, and o
   for (let ms = 0; ms <= 3000; ms += 33) assert.equal(moving.jumps(at(ms / 1000), ms), false);
 });
 
-test("a scene that is drawn once a second makes no jumps of a motion", () => {
+test("a scene that is drawn once per second shows a motion without jumps", () => {
   const cadence = new Cadence();
   for (let s = 0; s < 10; s++) assert.equal(cadence.jumps(at(s), 1000 * s), false);
 });
 
-test("a trail is a line of a motion, dots of a place that jumps, and nothing once it is cleared", () => {
+test("a trail is a line for a motion, dots for jumps, and empty after it is cleared", () => {
   const line = new Trail(new Scene(), 0);
   assert.equal(line.look, undefined);
   for (let ms = 0; ms < 20_000; ms += 33) line.add(at(ms / 500), ms);
