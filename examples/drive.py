@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive or fly forward at 0.2 m/s until Ctrl-C, on any vehicle that takes cmd_vel; it stops when commands cease."""
+"""Drive or fly forward at 0.2 m/s until Ctrl-C, with any vehicle that subscribes to cmd_vel. Then it stops."""
 
 import contextlib
 import sys
@@ -16,13 +16,13 @@ from drone_bridge.ros.qos import latched
 
 
 def say(status: HoldStatus) -> None:
-    """Print whether the vehicle follows commands, or who holds it."""
+    """Print whether the vehicle is held, and why."""
     ending = f"Held ({status.reason}): `drone-bridge resume` lets it follow commands."
     print(ending if status.held else "It follows commands.", flush=True)
 
 
 def find_holds() -> None:
-    """Subscribe to the hold_status of each node, once it is there."""
+    """Subscribe to the hold_status of each node, as soon as it is discovered."""
     for topic, _ in node.get_topic_names_and_types():
         if topic.endswith("/hold_status") and topic not in found:
             found[topic] = node.create_subscription(HoldStatus, topic, say, latched())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fly around a corner and land, on any drone that has odometry and takes goals; see docs/controllers.md.
+"""Fly around a corner and land, with any drone that has odometry and a controller for goals; see docs/controllers.md.
 
-Beside it runs, for instance: drone-bridge launch dronegui.launch.xml emulate:=true goals:=true
+First start, for instance: drone-bridge launch dronegui.launch.xml emulate:=true goals:=true
 """
 
 import sys

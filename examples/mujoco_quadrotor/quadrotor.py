@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quadrotor in MuJoCo as a ROS vehicle, of which drone_bridge knows nothing: cmd_vel in, odom out. See README.md.
+"""Quadrotor in MuJoCo as a ROS vehicle that is independent of drone_bridge: cmd_vel in, odom out. See README.md.
 
 python examples/mujoco_quadrotor/quadrotor.py --ros-args -r __ns:=/drone
 """
@@ -24,33 +24,33 @@ from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 
 MODEL = Path(__file__).with_name("quadrotor.xml")
-RATE_HZ = 50.0  # of what is published
+RATE_HZ = 50.0  # of published messages
 COMMAND_TIMEOUT_S = 0.5
-VARIANCE = 1e-4  # of pose and twist, which the simulation knows; a filter takes 0 for certain
+VARIANCE = 1e-4  # of the exact pose and twist; not 0, which some filters treat as unknown
 LONGEST_STEP_S = 1.0  # after a longer stall the process does not catch up
 TAKE_OFF_M, SINK_RATE, CLIMB_RATE = 1.0, 0.4, 0.5  # m, m/s, m/s
-ARM_M, YAW_MOMENT_M = 0.12, 0.016  # as in the model: of a rotor along x and y, and its moment by its thrust
-# Gains: acceleration per speed that is missing, and the attitude's natural frequency, critically damped.
+ARM_M, YAW_MOMENT_M = 0.12, 0.016  # as in the model: position of a rotor along x and y, and its moment per thrust
+# Gains: acceleration per velocity error, and natural frequency of the attitude, critically damped.
 VELOCITY_GAIN, ATTITUDE_RATE = 3.0, 15.0  # 1/s, rad/s
 MOST_ACCELERATION = 4.0  # m/s^2
 
-# Total thrust and the moments about x, y, z that thrusts of the rotors make: front left, front right, back left, right.
+# Total thrust, and moments about x, y, z, for the thrusts of the rotors: front left, front right, back left, back right.
 MIXED = np.array([[1, 1, 1, 1], [ARM_M, -ARM_M, ARM_M, -ARM_M], [-ARM_M, -ARM_M, ARM_M, ARM_M], [0, 0, 0, 0]], float)
 MIXED[3] = YAW_MOMENT_M * np.array([1, -1, -1, 1])
 UNMIXED = np.linalg.inv(MIXED)
 
 
 class Flight:
-    """The physics, and the controller on board. World axes are x, y, z (up); velocities are in m/s and rad/s."""
+    """Physics and onboard controller. World axes are x, y, z (up); velocities are in m/s and rad/s."""
 
     def __init__(self, height: float) -> None:
-        """Start at a height above the ground, m: on it, with the motors off, or hovering."""
+        """Start at a height above the ground, m: with the motors off at 0, otherwise hovering."""
         self.model = mujoco.MjModel.from_xml_path(str(MODEL))
         self.data = mujoco.MjData(self.model)
         self.data.qpos[2] += height
         mujoco.mj_forward(self.model, self.data)
         self.is_flying = height > 0.0
-        self.height_wanted = math.nan  # of a take-off
+        self.height_wanted = math.nan  # of a takeoff
         self.is_landing = False
         self.yaw_wanted = 0.0
 
@@ -59,7 +59,7 @@ class Flight:
         return self.data.xmat[1].reshape(3, 3)
 
     def step(self, command: Twist) -> None:
-        """Advance by the model's time step, with a velocity in body axes wanted."""
+        """Advance by the model's time step, with a commanded velocity in body axes."""
         yaw = math.atan2(self.rotation[1, 0], self.rotation[0, 0])
         cosine, sine = math.cos(yaw), math.sin(yaw)
         wanted = np.array(
@@ -86,7 +86,7 @@ class Flight:
         return commanded
 
     def _thrusts(self, velocity: np.ndarray) -> np.ndarray:
-        """Return the thrust of each rotor, N, for a velocity in world axes: by tilt, whose moments are a PD law's."""
+        """Return the thrust of each rotor, N, for a velocity in world axes. A PD law controls the tilt."""
         mass, inertia = self.model.body_mass[1], self.model.body_inertia[1]
         missing = VELOCITY_GAIN * (velocity - self.data.qvel[:3])
         force = mass * (np.clip(missing, -MOST_ACCELERATION, MOST_ACCELERATION) - self.model.opt.gravity)
@@ -101,7 +101,7 @@ class Flight:
 
 
 class Quadrotor(Node):
-    """The topics and services of the vehicle."""
+    """Node with the topics and services of the vehicle."""
 
     def __init__(self) -> None:
         super().__init__("quadrotor")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS vehicle that an old program drives: it follows cmd_vel, and publishes its odometry and its battery."""
+"""ROS vehicle that an old program drives: it follows cmd_vel, and publishes its odometry and battery."""
 
 import math
 
@@ -11,12 +11,12 @@ from rclpy.node import Node
 from sensor_msgs.msg import BatteryState
 
 PERIOD_S = 0.02
-#: Without a command for so long it stops by itself, as nobody else can where its driver's machine is gone.
-PATIENCE_S = 0.5
+#: Time without a command after which it stops by itself: nothing else stops it if its driver's machine fails.
+COMMAND_TIMEOUT_S = 0.5
 
 
 class Vehicle(Node):
-    """Two wheels on a plane, without inertia."""
+    """Vehicle with two wheels on a plane, without inertia."""
 
     def __init__(self):
         super().__init__("vehicle")
@@ -29,13 +29,13 @@ class Vehicle(Node):
         self.create_timer(0.5, self.report)
 
     def on_command(self, twist):
-        """Take a command: m/s ahead, rad/s to the left."""
+        """Handle a command: m/s ahead, rad/s to the left."""
         self.twist, self.silent_s = twist, 0.0
 
     def move(self):
-        """Move for one period, and publish the place and the velocity."""
+        """Move for one period, and publish position and velocity."""
         self.silent_s += PERIOD_S
-        if self.silent_s > PATIENCE_S:
+        if self.silent_s > COMMAND_TIMEOUT_S:
             self.twist = Twist()
         self.yaw += PERIOD_S * self.twist.angular.z
         self.x += PERIOD_S * self.twist.linear.x * math.cos(self.yaw)
@@ -49,7 +49,7 @@ class Vehicle(Node):
         self.odometry.publish(message)
 
     def report(self):
-        """Print the place, and publish what is left in the battery."""
+        """Print the position, and publish the state of the battery."""
         print(f"at {self.x:.2f} {self.y:.2f}, {self.yaw:.2f} rad", flush=True)
         self.battery.publish(BatteryState(voltage=12.3, percentage=0.8, present=True))
 
@@ -61,5 +61,5 @@ if __name__ == "__main__":
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
     except Exception:
-        if rclpy.ok():  # else a message was just being published while ROS was shut down
+        if rclpy.ok():  # otherwise ROS was shut down during a publication
             raise

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Pioneer 3 by ARCOS packets over TCP or a serial line, as the robot, serial servers and AMRISim speak them.
+"""Pioneer 3, by ARCOS packets over TCP or a serial line, as used by the robot, serial servers and AMRISim.
 
-FA FB, the number of bytes that follow, a type, a body, and a checksum. SYNC0 to SYNC2 are echoed; from then on the same
-types are PULSE, OPEN and CLOSE. After OPEN the robot sends its state ten times per second (SIP).
+A packet is FA FB, the number of following bytes, a type, a body, and a checksum. SYNC0 to SYNC2 are echoed. From then
+on, the same types are PULSE, OPEN and CLOSE. After OPEN, the robot sends its state ten times per second (SIP).
 """
 
 import math
@@ -46,7 +46,7 @@ class Pioneer(Robot):
 
     def split(self, data: bytes) -> int:
         if not data.startswith(b"\xfa\xfb"[: len(data)]):
-            return -max(1, data.find(b"\xfa", 1))  # skip what is no packet, as the line may lose bytes
+            return -max(1, data.find(b"\xfa", 1))  # resynchronize, since the line may lose bytes
         if len(data) < 3:
             return 0
         size = 3 + data[2]
@@ -63,7 +63,7 @@ class Pioneer(Robot):
         yield packet(OPEN) + self.drive(BodyVelocity()) + command(ENABLE, 1)
 
     def is_awake(self, heard: bytes) -> bool:
-        self.is_open = heard[3] in (SIP, MOVING_SIP)  # for a client before us, who was killed
+        self.is_open = heard[3] in (SIP, MOVING_SIP)  # by an earlier client that was killed
         return self.is_open or heard[3] == 0
 
     def drive(self, velocity: BodyVelocity) -> bytes:
@@ -84,7 +84,7 @@ class Pioneer(Robot):
         return Telemetry(position, theta * RAD_PER_UNIT, speeds, battery / 10, extra=extra)
 
     def messages(self, **flags: int) -> dict[str, object]:
-        from std_msgs.msg import Bool  # ROS is there in the bridge only
+        from std_msgs.msg import Bool  # only the bridge has ROS
 
         return {name: Bool(data=bool(flag)) for name, flag in flags.items()}
 

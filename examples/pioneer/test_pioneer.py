@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `drone-bridge check pioneer` can't know: signs, units, bytes of the manual, and where the wire wraps."""
+"""Tests beyond `drone-bridge check pioneer`: signs, units, bytes of the manual, and wrapping of positions."""
 
 import math
 

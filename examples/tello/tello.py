@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Tello by its SDK: text in datagrams to port 8889, answered by ok or error, and its state ten times per second.
+"""Tello by its SDK: text in datagrams to port 8889, answered by ok or error, and its state ten times per second.
 
-The state goes to port 8890 of whoever has sent `command`. Without a command for 15 s a Tello lands. On its axes right,
-forward, up and clockwise are positive; speeds in its state are dm/s, whatever the document says.
+The state is sent to port 8890 of the host that has sent `command`. Without a command for 15 s, a Tello lands. On its
+axes, right, forward, up and clockwise are positive. Speeds in its state are in dm/s, contrary to the document.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from drone_bridge.robot_class import Answer, BodyVelocity, Request, Robot, Step, Telemetry
 
-FULL, TOP_SPEED, TOP_CLIMB, TOP_TURN = 100, 1.0, 1.0, 1.6  # in the slow mode that it starts in
+FULL, TOP_SPEED, TOP_CLIMB, TOP_TURN = 100, 1.0, 1.0, 1.6  # in slow mode, the default
 WORDS = {b"takeoff": "takeoff", b"land": "land"}
 
 
@@ -48,7 +48,7 @@ class Tello(Robot):
         )
 
     def message(self, degrees: float) -> object:
-        from std_msgs.msg import Float32  # ROS is there in the bridge only
+        from std_msgs.msg import Float32  # only the bridge has ROS
 
         return Float32(data=degrees)
 

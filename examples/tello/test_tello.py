@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `drone-bridge check tello` can't know: signs and units."""
+"""Tests beyond `drone-bridge check tello`: signs and units."""
 
 from tello import Tello
 

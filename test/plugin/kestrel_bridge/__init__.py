@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A made-up drone, the kestrel: commands as text in datagrams, answered by name, and its state to whoever greets it."""
+"""Kestrel, a made-up drone: text commands in datagrams, answers by name, and state for the client that greets it."""
 
 from drone_bridge.kind import NodeKind, Port, Program, ProtocolKind, Role, Side
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kestrel_bridge: ROS steers a kestrel."""
+"""kestrel_bridge: steers a kestrel from ROS."""
 
 import sys
 
@@ -20,8 +20,8 @@ from kestrel_bridge.topics import AXES, FULL_SCALE, TOPICS, Translation, steer_f
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "The drone's port for commands.", roles=("connect",)),
-    ParameterDeclaration("rate", 20.0, "How often the drone is steered, Hz.", range=(2.0, 200.0), live=True),
-    ParameterDeclaration("answer_timeout", 20.0, "Seconds within which a request is answered.", range=(0.1, 120.0)),
+    ParameterDeclaration("rate", 20.0, "Rate of commands, Hz.", range=(2.0, 200.0), live=True),
+    ParameterDeclaration("answer_timeout", 20.0, "Timeout of a request, s.", range=(0.1, 120.0)),
     *limit_parameters(is_drone=True),
     *FULL_SCALE,
     *frame_parameters(without=("publish_tf", "publish_map_to_odom", "map_frame")),
@@ -29,7 +29,7 @@ PARAMETERS = (
 
 
 class KestrelBridge(ProtocolNode):
-    """Topics and parameters, the link, and the session of a client."""
+    """Node with the topics, the parameters, the link, and the session of a client."""
 
     open_state = "sending"
     rates = ("sent_commands", "states")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kestrel's datagrams.
+"""Codec of the kestrel's datagrams.
 
 A client sends text to the drone: `hello`, `takeoff`, `land`, and `rc left forward up turn`, each axis from -100 to 100.
-The drone answers the first three by their name, as in `ok takeoff` or `error takeoff it is flying`, to where the
-request came from; `rc` is never answered. From the first `hello` on it sends its state there ten times per second, as
-`name:value;` pairs: angles in degrees (roll + lowers the right side, pitch + raises the nose, yaw + turns right),
-velocities in cm/s along the level body (x forward, y right, z down), height in cm, charge in percent.
+The drone answers the first three by their name, as in `ok takeoff` or `error takeoff it is flying`, to the sender of
+the request. `rc` is never answered. From the first `hello` on, it sends its state to the sender of `hello` ten times
+per second, as `name:value;` pairs: angles in degrees (roll + lowers the right side, pitch + raises the nose, yaw +
+turns right), velocities in cm/s along the level body (x forward, y right, z down), height in cm, charge in percent.
 """
 
 from dataclasses import dataclass, fields
@@ -15,8 +15,8 @@ from drone_bridge.wire.events import EventQueue
 
 DEFAULT_PORT = 7800
 MAX_DATAGRAM_BYTES = 512
-FULL = 100  # the deflection of an axis
-MAX_NUMBER = 1_000_000  # of the state: beyond what any drone reports
+FULL = 100  # full deflection of an axis
+MAX_NUMBER = 1_000_000  # limit of numbers in the state, beyond those of any drone
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,17 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class TakeOff:
-    """Answered when the drone hovers."""
+    """Takeoff, answered when the drone hovers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Land:
-    """Answered when the drone stands."""
+    """Landing, answered when the drone stands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steer:
-    """Shares of full deflection, percent. Stays in force until the next one."""
+    """Shares of full deflection, percent. Stays in effect until the next one."""
 
     left: int = 0
     forward: int = 0
@@ -46,7 +46,7 @@ class Steer:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a request, by its word."""
+    """Outcome of a request, by the request's word."""
 
     request: str
     is_ok: bool = True
@@ -55,7 +55,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The drone's state, in the units of the wire."""
+    """State of the drone, in the units of the wire."""
 
     pitch: int
     roll: int
@@ -73,7 +73,7 @@ STATE_NAMES = tuple(each.name for each in fields(State))
 
 
 class ClientConnection(EventSource[Answer | State]):
-    """The client's end: sends requests and steering, receives answers and state."""
+    """Connection of a client: sends requests and steering, receives answers and state."""
 
     def __init__(self) -> None:
         self._events: EventQueue[Answer | State] = EventQueue()
@@ -99,7 +99,7 @@ class ClientConnection(EventSource[Answer | State]):
 
 
 class DroneConnection(EventSource[Hello | TakeOff | Land | Steer]):
-    """The drone's end: receives requests and steering, sends answers and state."""
+    """Connection of a drone: receives requests and steering, sends answers and state."""
 
     def __init__(self) -> None:
         self._events: EventQueue[Hello | TakeOff | Land | Steer] = EventQueue()
@@ -112,9 +112,9 @@ class DroneConnection(EventSource[Hello | TakeOff | Land | Steer]):
             text = "".join(f"{name}:{getattr(message, name)};" for name in STATE_NAMES)
         else:
             raise LocalProtocolError(f"A drone sends Answer and State, not {type(message).__name__}.")
-        data = text.encode("ascii", "replace")  # which is not what was to be told
+        data = text.encode("ascii", "replace")  # replaced characters are detected below
         if _outcome(_answer_or_state, data) != message:
-            raise LocalProtocolError(f"{message} can't be told in text.")
+            raise LocalProtocolError(f"{message} can't be encoded as text.")
         return data
 
     def receive_data(self, data: bytes) -> None:
@@ -127,10 +127,10 @@ class DroneConnection(EventSource[Hello | TakeOff | Land | Steer]):
 
 
 def _outcome(read, data):
-    """Return what a datagram says, or the error to be raised in its turn."""
+    """Return the message in a datagram, or the error for `next_event` to raise."""
     try:
         if len(data) > MAX_DATAGRAM_BYTES:
-            raise RemoteProtocolError(f"A datagram has {len(data)} bytes, and may have {MAX_DATAGRAM_BYTES}.")
+            raise RemoteProtocolError(f"A datagram has {len(data)} bytes, and must have at most {MAX_DATAGRAM_BYTES}.")
         try:
             return read(bytes(data).decode("ascii").strip())
         except UnicodeDecodeError:
@@ -156,7 +156,7 @@ def _answer_or_state(text: str) -> Answer | State:
     values = {name: _number(value, MAX_NUMBER) for name, _, value in pairs if name in STATE_NAMES}
     if missing := [name for name in STATE_NAMES if name not in values]:
         raise RemoteProtocolError(f"{text[:80]!r} is no answer, and as state it lacks {', '.join(missing)}.")
-    return State(**values)  # what a newer drone adds is ignored
+    return State(**values)  # further values of newer drones are ignored
 
 
 def _number(text: str, most: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the drone answers: one request at a time, `hello` first, and state to whoever has said it last."""
+"""Behaviour of the drone's end: one request at a time, `hello` first, and state to the last client that sent it."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -8,27 +8,27 @@ from kestrel_bridge.codec import WORDS, Answer, DroneConnection, Hello, State, S
 
 
 class Drone(Protocol):
-    """What is steered."""
+    """Interface of the vehicle."""
 
     def ask(self, name: str, finish: Callable[[bool, str], None]) -> None:
-        """Take off or land; `finish` gets success and, of a failure, the reason."""
+        """Take off or land, and call `finish` with the success and the reason of a failure."""
 
     def follow(self, steer: Steer) -> None:
         """Follow the axes from now on."""
 
 
 class DroneSide:
-    """The drone's side of the conversation. `receive` is for one thread; a request may end in another one."""
+    """Drone's end of the protocol. One thread calls `receive`; a request may end in another thread."""
 
     def __init__(self, drone: Drone, send: Callable[[bytes, Any], object]) -> None:
-        """`send` takes a datagram and a socket address."""
+        """Take the vehicle, and a function that sends a datagram to a socket address."""
         self._drone, self._send = drone, send
         self._protocol = DroneConnection()
         self._is_busy = False
         self.client: Any = None  # the address for state
 
     def receive(self, data: bytes, source: Any) -> Any:
-        """Handle a datagram, and return what it said. Raises RemoteProtocolError."""
+        """Handle a datagram, and return its event. Raises RemoteProtocolError."""
         self._protocol.receive_data(data)
         event = self._protocol.next_event()
         if isinstance(event, Hello):

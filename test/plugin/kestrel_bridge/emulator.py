@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated kestrel, which follows the last `rc` for ever, as the document has no time-out.
+"""Emulator of a kestrel, which follows the last `rc` forever, since the document has no timeout.
 
 drone-bridge emulate kestrel --loss 0.1
 """
@@ -22,7 +22,7 @@ from kestrel_bridge.device import DroneSide
 STEP_S = 0.02
 STATE_EVERY = 5  # steps
 TOP_SPEED, TOP_TURN = 2.0, 1.5  # at full deflection, m/s and rad/s
-RESPONSE_S = 0.3  # until most of a change of velocity is done
+RESPONSE_S = 0.3  # time constant of the velocity
 HOVER_HEIGHT, CLIMB = 1.0, 0.8  # m, m/s
 LEAN = 0.15  # rad per m/s^2
 BATTERY_S = 900.0
@@ -30,7 +30,7 @@ COLUMNS = ("time", "x", "y", "z", "heading", "phase")
 
 
 class Body:
-    """Position and motion. x east, y north, z up, heading from east to the left; velocities along the level body."""
+    """Position and motion: x east, y north, z up, heading from east to the left, velocities along the level body."""
 
     def __init__(self) -> None:
         self.time = self.x = self.y = self.z = self.heading = 0.0
@@ -41,7 +41,7 @@ class Body:
         self._finish = None
 
     def ask(self, name, finish) -> None:
-        """Begin to take off or to land."""
+        """Start to take off or to land."""
         wanted, during = ("standing", "rising") if name == "takeoff" else ("flying", "landing")
         if self.phase != wanted:
             finish(False, f"it is {self.phase}")
@@ -49,11 +49,11 @@ class Body:
         self.phase, self._finish = during, finish
 
     def follow(self, steer: Steer) -> None:
-        """Put axes into force."""
+        """Follow the axes from now on."""
         self._steer = steer
 
     def step(self) -> None:
-        """Move on by STEP_S."""
+        """Advance by STEP_S."""
         self.time += STEP_S
         if self.phase == "standing":
             return
@@ -84,7 +84,7 @@ class Body:
         finish(True, "")
 
     def state(self) -> State:
-        """Return the state as the wire has it."""
+        """Return the state in the units of the wire."""
         charge = max(0.0, 100.0 * (1.0 - self.time / BATTERY_S))
         angles = (-self.pitch, self.roll, -self.heading)
         numbers = (*map(math.degrees, angles), 100 * self.forward, -100 * self.left, -100 * self.up, 100 * self.z)
@@ -92,7 +92,7 @@ class Body:
 
 
 def fly(options, cancellation, stack) -> int:
-    """Fly until cancelled or over. Raises LinkError and OSError."""
+    """Fly until cancelled, or for the given duration. Raises LinkError and OSError."""
     trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
     listener = DatagramPort(options.host, options.port)
     stack.callback(listener.close)
@@ -126,7 +126,7 @@ def fly(options, cancellation, stack) -> int:
 
 
 def parse(arguments):
-    """Read the command line. Exits with a message when it is wrong."""
+    """Parse the command line. Exits with a message if it is invalid."""
     parser = ProgramParser("emulate", "kestrel", "A simulated kestrel.", "after --duration")
     link = parser.add_argument_group("link")
     add_address(link, DEFAULT_PORT)

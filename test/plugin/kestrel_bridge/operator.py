@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the kestrel that takes off, follows a plan, and lands.
+"""Client script of the kestrel that takes off, follows a plan, and lands.
 
 drone-bridge operate kestrel --plan '4s forward 0.5'
 """
@@ -29,12 +29,12 @@ from kestrel_bridge.codec import (
 )
 
 PERIOD_S = 0.05
-PATIENCE_S = 15.0  # for an answer; a request is not sent twice, as its answer may be on its way
+PATIENCE_S = 15.0  # timeout of an answer; a request is not retried, since its answer may be in transit
 HELLO_PERIOD_S = 1.0
 
 
 class Client(Operator):
-    """Talks to the drone."""
+    """Operator of a drone: greets it, and sends requests and axes."""
 
     period_s = PERIOD_S
 
@@ -55,7 +55,7 @@ class Client(Operator):
             self._fly(TakeOff())
 
     def steer(self, leg) -> str:
-        """Send axes, and greet a drone that is silent, as one that has restarted knows no client."""
+        """Send axes, and greet a silent drone, since one that has restarted has no client."""
 
         def share(value: float, full: float) -> int:
             return round(FULL * max(-1.0, min(1.0, value / full)))
@@ -93,12 +93,12 @@ class Client(Operator):
                 elif event.request == self._asked:
                     self._answer = event
         except RemoteProtocolError as error:
-            print_event(f"received something invalid: {error}")
+            print_event(f"rejected a datagram: {error}")
 
     def _send(self, message) -> None:
         try:
             self._drone.send(self._protocol.send(message), None)
-        except LinkRefusedError as error:  # nobody listens yet
+        except LinkRefusedError as error:  # the drone does not listen yet
             self.refused(error)
 
     def _fly(self, request) -> None:
@@ -106,7 +106,7 @@ class Client(Operator):
             raise LinkError(f"The drone did not confirm {WORDS[type(request)]}.")
 
     def _ask(self, request, patience_s: float = PATIENCE_S) -> bool:
-        """Send a request; return whether the answer is ok, False without one."""
+        """Send a request. Return whether the answer is ok; False without one."""
         self._asked, self._answer = WORDS[type(request)], None
         self._send(request)
         self.wait(patience_s, until=lambda: self._answer is not None)
@@ -127,8 +127,8 @@ def operate(options, cancellation, stack) -> int:
 def main(arguments=None) -> int:
     """Run the program; return its exit code."""
     parser = OperatorParser("kestrel", "A client of the kestrel that follows a plan.", DEFAULT_PORT, "the drone")
-    parser.add_argument("--in-the-air", action="store_true", help="steer from the start, without take-off and landing")
-    drone = parser.add_argument_group("drone: what its commands mean")
+    parser.add_argument("--in-the-air", action="store_true", help="steer from the start, without takeoff and landing")
+    drone = parser.add_argument_group("drone: meaning of its commands")
     drone.add_argument("--full-speed", type=positive, default=2.0, help="at full deflection, m/s (%(default)s)")
     drone.add_argument("--full-turn", type=positive, default=1.5, help="at full deflection, rad/s (%(default)s)")
     return run_program("kestrel operator", operate, parser.parse_args(arguments))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One conversation with each message of the protocol, and which of a client's commands are neutral."""
+"""Sample conversation with each message of the protocol, and a function that recognizes neutral commands."""
 
 from drone_bridge.kind import Sent, Side
 from kestrel_bridge.codec import Answer, DroneConnection, Hello, Land, State, Steer, TakeOff
@@ -22,7 +22,7 @@ def conversation() -> tuple[Sent, ...]:
 
 
 def commands():
-    """Read commands to a drone; requests are none."""
+    """Return a function that decodes a client's bytes, and returns for each command whether it is neutral."""
     connection = DroneConnection()
 
     def read(data):

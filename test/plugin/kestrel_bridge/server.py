@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kestrel_server: a client of the kestrel steers a ROS drone."""
+"""kestrel_server: lets a client of the kestrel steer a ROS drone."""
 
 import sys
 from functools import partial
@@ -40,7 +40,7 @@ PARAMETERS = (
 
 
 class KestrelServer(ProtocolNode):
-    """The kestrel that clients see."""
+    """Node that acts as a kestrel for its clients."""
 
     is_server = True
     open_state = "serving"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ClientSession and DroneSession: what a kestrel's client says, and what the kestrel does, and when. Pure.
+"""ClientSession and DroneSession: state machines of a kestrel's client and of the kestrel. Pure.
 
-The client steers at a steady rate, beginning and ending with no deflection. `hello` is said first, and again when the
-drone has been silent for a second, and `land` each second while the drone has to land. The drone (`device`) follows
-whoever steers, for `command_timeout`, and sends its state at a steady rate.
+The client sends axes at a steady rate, neutral at the start and at the end. It sends `hello` first, and again while the
+drone has been silent for a second, and `land` each second while a limit requires a landing. The drone (`device`)
+follows the newest axes of any client for `command_timeout`, and sends its state at a steady rate.
 """
 
 import math
@@ -32,19 +32,19 @@ REQUESTS = {"takeoff": TakeOff(), "land": Land()}
 GREETING_PERIOD_S = LANDING_PERIOD_S = 1.0
 REPEAT_RATE = 20.0
 STATE_PERIOD_S = 0.1
-OLD = "This process has just stood still, and the request is old: call it again."
+STALE = "The request is stale: the bridge was stalled meanwhile. Please call again."
 
 
 class ClientSession(Session):
-    """A client's conversation with one drone."""
+    """Session of a client with one drone."""
 
     def __init__(self, name, arbiter, to_steer, parameter):
-        """`arbiter` decides the velocity, which `to_steer` converts to the wire."""
+        """Take the arbiter of velocities, and the function that converts one to the wire."""
         self.state, self.peer = "waiting for a peer", name
         self._arbiter, self._to_steer, self._parameter = arbiter, to_steer, parameter
         self._connection = ClientConnection()
-        self._asked = {}  # by word: the requests that wait for an answer, and until when
-        self._greeting_s = self._landing_s = -math.inf  # when that may be said again
+        self._asked = {}  # pending requests with their deadlines, by word
+        self._greeting_s = self._landing_s = -math.inf  # earliest time of the next one
         self._final_left = 0
         self._is_ending = False
 
@@ -71,11 +71,11 @@ class ClientSession(Session):
     def ask(self, request, now_s):
         """Take off or land."""
         if not self.is_open:
-            return [Outcome(request, False, "There is no link.")]
+            return [Outcome(request, False, "The link is closed.")]
         if request.asked_s < self.fresh_since_s and request.name != "land":
-            return [Outcome(request, False, OLD)]
+            return [Outcome(request, False, STALE)]
         if request.name in self._asked:
-            return [Outcome(request, False, f"{request.name} waits for its answer already.")]
+            return [Outcome(request, False, f"Another {request.name} is pending.")]
         self._asked[request.name] = request, now_s + self._parameter("answer_timeout")
         return self._sent(REQUESTS[request.name])
 
@@ -97,7 +97,7 @@ class ClientSession(Session):
         for name, (request, until_s) in tuple(self._asked.items()):
             if now_s > until_s:
                 del self._asked[name]
-                actions.append(Outcome(request, False, "There was no answer."))
+                actions.append(Outcome(request, False, "The drone did not answer."))
         return actions
 
     def lost(self, now_s):
@@ -126,16 +126,16 @@ class ClientSession(Session):
 
 
 class DroneSession(Session):
-    """A drone's conversation with its clients."""
+    """Session of a drone with its clients."""
 
     def __init__(self, parameter, allowed_peers, state):
-        """`state` returns the drone's state as a message, or None."""
+        """Take a function that returns the drone's state as a message, or None."""
         self.state = "waiting for a peer"
         self._parameter, self._allowed, self._state = parameter, allowed_peers, state
         self._side = DroneSide(self, self._send)
         self._command = OperatorCommand(Steer(), lambda: parameter("command_timeout"), REPEAT_RATE)
         self._state_s = self._now_s = 0.0
-        self._actions = []  # of the device, while it handles something
+        self._actions = []  # of the device, while it handles a datagram or an answer
 
     def receive(self, data, source, now_s):
         name = peer_name(source)
@@ -164,7 +164,7 @@ class DroneSession(Session):
         return actions
 
     def answered(self, finish, is_success, sentence, now_s):
-        """Take what came of a service."""
+        """Handle the outcome of a service."""
         finish(is_success, sentence)
         return self._taken()
 
@@ -179,7 +179,7 @@ class DroneSession(Session):
         self.state, self.is_open, self.is_over = "closed", False, True
         return self._command.end()
 
-    # The Drone of the device.
+    # Interface of the device's Drone.
 
     def ask(self, name, finish):
         self._actions.append(Call(name, finish))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kestrel's state says on topics, and what topics say in it.
+"""Topics of the kestrel's state, with the conversion in both directions.
 
-The wire counts pitch and yaw, y and z the other way round than REP 103, in degrees and cm.
+On the wire, pitch, yaw, y and z have the opposite sign of REP 103, and units are degrees and cm.
 """
 
 import math
@@ -17,7 +17,7 @@ from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import set_quaternion
 from kestrel_bridge.codec import FULL, State, Steer
 
-#: The fields of a Twist by axis of the wire, which is named as in BodyVelocity.
+#: Field of a Twist for each axis of the wire, by its name in BodyVelocity.
 AXES = {"left": "linear.y", "forward": "linear.x", "up": "linear.z", "turn": "angular.z"}
 FULL_SCALE = tuple(
     ParameterDeclaration(f"full_scale.{axis}", default, f"{AXES[axis]} at full {axis}.", range=(1e-3, 1e3), live=True)
@@ -26,30 +26,30 @@ FULL_SCALE = tuple(
 
 
 def within_full_scale(velocity: BodyVelocity, full_scale: dict[str, float]) -> BodyVelocity:
-    """Return a finite velocity along and about the axes of the wire, each within its full deflection."""
+    """Return a finite velocity with each axis of the wire clamped to its full deflection, and the others zero."""
     return BodyVelocity(
         **{axis: max(-full_scale[axis], min(full_scale[axis], getattr(velocity, axis))) for axis in AXES}
     )
 
 
 def steer_from_velocity(velocity: BodyVelocity, full_scale: dict[str, float]) -> Steer:
-    """Return a velocity within full scale as axes."""
+    """Convert a velocity within full scale to axes."""
     return Steer(**{axis: round(FULL * getattr(velocity, axis) / full_scale[axis]) for axis in AXES})
 
 
 def velocity_from_steer(steer: Steer, full_scale: dict[str, float]) -> BodyVelocity:
-    """Return the velocity that axes stand for, the inverse of `steer_from_velocity`."""
+    """Convert axes to a velocity: the inverse of `steer_from_velocity`."""
     return BodyVelocity(**{axis: getattr(steer, axis) / FULL * full_scale[axis] for axis in AXES})
 
 
 class Translation:
-    """State to messages, and back."""
+    """Conversion of the state to messages, and back."""
 
     def __init__(self, names: FrameNames) -> None:
         self._names = names
 
     def attitude(self, state, stamp):
-        """Return the orientation of the body in a level frame, whose x axis is where yaw began."""
+        """Return the orientation of the body in odom, whose x axis is the direction of yaw 0."""
         message = QuaternionStamped()
         message.header.stamp, message.header.frame_id = stamp, self._names.odom
         q = quaternion_from_euler(*(math.radians(angle) for angle in (state.roll, -state.pitch, -state.yaw)))
@@ -63,7 +63,7 @@ class Translation:
         return round(-pitch), round(roll), round(-yaw)
 
     def velocity(self, state, stamp):
-        """Return the velocity along axes that share the body's heading and stay level; rates are not on the wire."""
+        """Return the velocity along level axes with the body's heading. Rates are not on the wire."""
         message = TwistStamped()
         message.header.stamp, message.header.frame_id = stamp, f"{self._names.prefix}base_stabilized"
         linear = message.twist.linear
@@ -87,14 +87,14 @@ class Translation:
         return round(100 * message.point.z)
 
     def battery(self, state, stamp):
-        """Return the charge; what the wire does not carry is NaN."""
+        """Return the charge. Values that are not on the wire are NaN."""
         nan = math.nan
         message = BatteryState(voltage=nan, temperature=nan, current=nan, charge=nan, capacity=nan, design_capacity=nan)
         message.header.stamp, message.percentage, message.present = stamp, state.charge / 100, True
         return message
 
     def wire_battery(self, message):
-        """Return the charge in percent, None if it is not known."""
+        """Return the charge in percent, None if unknown."""
         return round(100 * message.percentage) if math.isfinite(message.percentage) else None
 
 
@@ -107,7 +107,7 @@ TOPICS = (
 
 
 def assemble(translation, value, stamp):
-    """Return the state that topics tell. Raises MissingTopicError."""
+    """Return the state from the values of the topics. Raises MissingTopicError."""
     values = {name: value(name) for name in ("attitude", "velocity", "height")}
     for name, each in values.items():
         if each is None:
