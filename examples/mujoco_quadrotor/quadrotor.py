@@ -26,7 +26,7 @@ from tf2_msgs.msg import TFMessage
 MODEL = Path(__file__).with_name("quadrotor.xml")
 RATE_HZ = 50.0  # of published messages
 COMMAND_TIMEOUT_S = 0.5
-VARIANCE = 1e-4  # of the exact pose and twist; not 0, which some filters treat as unknown
+VARIANCE = 1e-4  # of the exact pose and twist; not 0, which filters treat as certain
 LONGEST_STEP_S = 1.0  # after a longer stall the process does not catch up
 TAKE_OFF_M, SINK_RATE, CLIMB_RATE = 1.0, 0.4, 0.5  # m, m/s, m/s
 ARM_M, YAW_MOMENT_M = 0.12, 0.016  # as in the model: position of a rotor along x and y, and its moment per thrust
@@ -34,7 +34,7 @@ ARM_M, YAW_MOMENT_M = 0.12, 0.016  # as in the model: position of a rotor along 
 VELOCITY_GAIN, ATTITUDE_RATE = 3.0, 15.0  # 1/s, rad/s
 MOST_ACCELERATION = 4.0  # m/s^2
 
-# Total thrust, and moments about x, y, z, for the thrusts of the rotors: front left, front right, back left, back right.
+# Total thrust, and moments about x, y, z, for thrusts of the rotors: front left, front right, back left, back right.
 MIXED = np.array([[1, 1, 1, 1], [ARM_M, -ARM_M, ARM_M, -ARM_M], [-ARM_M, -ARM_M, ARM_M, ARM_M], [0, 0, 0, 0]], float)
 MIXED[3] = YAW_MOMENT_M * np.array([1, -1, -1, 1])
 UNMIXED = np.linalg.inv(MIXED)
