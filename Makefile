@@ -5,10 +5,10 @@ export ROS
 PYTHON ?= $(if $(filter jazzy,$(ROS)),python3.12,python3)
 ACTIVATE := . env/activate
 
-# Into virtual environments, also where pip installs for the user by default.
+# Installs into virtual environments, even if pip installs for the user by default.
 export PIP_USER := 0
 
-# pytest rewrites the test files; unless bytecode is cached, each of its workers would do so again.
+# pytest rewrites the test files. Without cached bytecode, each of its workers would repeat that.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup setup_tests view demo check test coverage lint reference docs wheels
@@ -17,12 +17,12 @@ unexport PYTHONDONTWRITEBYTECODE
 setup:
 	@$(PYTHON) env/make_environment.py
 
-# What checks, tests and wheels need beside it.
+# Additional requirements of checks, tests and wheels.
 setup_tests:
 	@$(PYTHON) env/make_environment.py --tests
 
-# The landing, live in a browser, as soon as somebody looks, until Ctrl-C, which is a good end: bash -m has it sent to the
-# launch alone, and not to make. The page's "land on pad" lands once more.
+# A landing, live in a browser, which starts when the page is opened. The page's "land on pad" starts another one.
+# Ctrl-C ends it without an error: by bash -m, only the launch receives it, and not make.
 view: setup
 	@$(ACTIVATE) && bash -mc 'drone-bridge launch telemetry.launch.xml emulate:=true control:=true rover_pattern:=circular landing_start:=ground view:=true wait_for_viewer:=true; status=$$?; [ $$status = 130 ] || exit $$status'
 
@@ -30,54 +30,54 @@ demo: setup
 	@$(ACTIVATE) && drone-bridge demo testbed && drone-bridge demo landing
 	@echo 'To watch a landing live in a browser: make view'
 
-# Types are those of Kilted's rclpy.
+# mypy needs the types of Kilted's rclpy.
 lint: setup_tests
 	@$(ACTIVATE) && ruff check . && ruff format --check . $(if $(filter jazzy,$(ROS)),,&& mypy)
 
-# dist/: what pip installs. TRY=1 installs it in an environment of its own, and flies and lands there.
+# Wheels for pip in dist/. TRY=1 installs them into a separate environment, and flies and lands there.
 wheels: setup_tests
 	@$(ACTIVATE) && python env/make_wheels.py $(if $(TRY),--try)
 
-# Writes docs/reference/ from what nodes declare and launch files take, and draws docs/architecture.svg.
+# Writes docs/reference/ from the declarations of nodes and launch files, and draws docs/architecture.svg.
 reference: setup_tests
 	@$(ACTIVATE) && python docs/make_reference.py && python docs/make_picture.py
 
-# build/site: the pages and the library's reference as a site, whose links all lead somewhere.
+# The pages and the library's reference as a web site in build/site. Fails for broken links.
 docs:
 	@test -x build/docs/bin/pip || $(PYTHON) -m venv build/docs
 	@build/docs/bin/pip --disable-pip-version-check --quiet install -r env/requirements_docs.txt
 	@NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict
 
-# Takes pictures of the page in all sizes, light and dark, into shots/, and fails where anything lies over something else.
-# Only in some: make shots SIZES='1280x720 390x844'
+# Screenshots of the page in all sizes, light and dark, in shots/. Fails if elements overlap.
+# Some sizes only: make shots SIZES='1280x720 390x844'
 shots: setup_tests
 	@$(ACTIVATE) && python docs/make_shots.py shots $(SIZES)
 
-# All tests that need neither DDS nor other processes, for use before each commit; or all of one protocol, an installed
-# package's too: make check P=testbed
+# All tests that need neither DDS nor other processes, for use before each commit. Or all tests of one protocol,
+# including those of installed packages: make check P=testbed
 check: lint
 	@$(ACTIVATE) && $(if $(P),pytest $(wildcard test/$(P)) test/conformance -k $(P) -q,python test/runner/run.py '^unit_')
 
-# All tests, or those entries whose name matches: make test T=robot. `colcon test` runs the same ones.
+# All tests, or the entries with a matching name: make test T=robot. `colcon test` runs the same entries.
 test: lint
 	@$(ACTIVATE) && python test/runner/run.py $(T)
 
-# How much of the package the tests run, processes that they start included, in per cent.
+# Share of the package that the tests run, including the processes that they start, in percent.
 coverage: setup_tests
 	@$(ACTIVATE) && rm -rf build/coverage && DRONE_BRIDGE_COVERAGE=$(CURDIR)/build/coverage python test/runner/run.py
 	@$(ACTIVATE) && coverage combine --quiet build/coverage && coverage report --format=total
 
-# What the bridges cost; takes about half an hour. Only one of them: make bench B=testbed
+# Cost of the bridges, in about half an hour. Only one of them: make bench B=testbed
 bench: setup_tests
 	@$(ACTIVATE) && for name in $(or $(B),testbed simulator telemetry robot dronegui robot_class footprint web); do python benchmark/$$name.py || exit; done
 
-# Kills, stalls, broken peers, several machines, flights by the clock, throughput, memory: prints figures, and fails only
-# where a vehicle moved that should not have or did not stop. Half an hour at most: make campaign SHORT=1
-# Only some of it: make campaign STEPS='kills hosts'; python campaign/run.py --list names all.
+# Kills, stalls, broken peers, several machines, flights by the clock, throughput, memory. Prints figures, and fails only
+# if a vehicle moved without permission, or did not stop. Half an hour at most: make campaign SHORT=1
+# Some steps only: make campaign STEPS='kills hosts'; python campaign/run.py --list names all.
 campaign: setup_tests
 	@$(ACTIVATE) && python campaign/run.py $(if $(SHORT),--short) $(STEPS)
 
-# All that is made in this folder. What lies outside of it is named.
+# Removes all generated files in this folder, and lists those outside.
 clean:
 	rm -rf .venv build log demo dist web/dist web/node_modules
 	@echo 'Left outside of this folder, if they exist: ~/.cache/drone_bridge, the caches of uv, pip and npm'

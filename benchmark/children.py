@@ -27,7 +27,7 @@ def cpu_s(pid: int) -> float:
 
 #: Environment for glibc's malloc. By default it may return memory to the system after each image and then take a page
 #: fault for each page of the next one, depending on earlier allocations. It delays images in a Python subscriber by
-#: half.
+#: 50 %.
 KEEP_FREED_MEMORY = {"MALLOC_TRIM_THRESHOLD_": "268435456", "MALLOC_MMAP_THRESHOLD_": "33554432"}  # bytes
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receives the images of the AR.Drone's camera.
 
-Prints `ready` with the first one, and on SIGINT one line of JSON: for each image its stamp and when it came, s of
+Prints `ready` with the first one, and on SIGINT one line of JSON: for each image its stamp and arrival time, s of
 CLOCK_REALTIME.
 """
 

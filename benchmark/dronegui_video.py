@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure what the AR.Drone's video costs dronegui_bridge, as part of dronegui.py (see README.md).
+"""Measure the cost of the AR.Drone's video in dronegui_bridge, as part of dronegui.py (see README.md).
 
-A GUI in this process sends the same packet of the front camera again and again, and receives the control packets.
+A GUI in this process sends the same packet of the front camera repeatedly, and receives the control packets.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from table import spread
 PACKET = Path(__file__).resolve().parent.parent / "test" / "captures" / "dronegui_video" / "qvga_q31.bin"
 WARM_UP_S = 2.0
 CONTROL_PERIOD_S = 0.05  # of the bridge, by default
-#: As a name in the bridge's children.
+#: Part of the command line that identifies the decoding child.
 WORKER = "pictures.worker"
 
 
@@ -68,7 +68,7 @@ class Gui:
         self._packet = PACKET.read_bytes()
 
     def run(self, seconds: float, rate_hz: float) -> tuple[list[float], list[float]]:
-        """Return when each packet of video was sent, s of CLOCK_REALTIME, and when control packets came, monotonic."""
+        """Return times of sent video packets, s of CLOCK_REALTIME, and of received control packets, CLOCK_MONOTONIC."""
         sent_s, came_s = [], []
         now_s = due_s = time.monotonic()
         end_s = now_s + seconds
@@ -90,7 +90,7 @@ class Gui:
 
 
 def measure(load: Load, seconds: float) -> Result:
-    """Start a bridge, and a subscriber if the load has one, and measure for so long. Raises ChildError."""
+    """Start a bridge, and a subscriber if the load has one, and measure for this long. Raises ChildError."""
     namespace = f"/benchmark_{os.getpid()}"
     with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:
         place = (random.choice(DOMAINS), Path(scratch))
@@ -124,7 +124,7 @@ def measure(load: Load, seconds: float) -> Result:
 
 
 def _warm_up(gui: Gui, load: Load, bridge: Child, subscriber: Child | None) -> None:
-    """Send until control packets and, to a subscriber, images come, and some more. Raises ChildError."""
+    """Send until control packets and, with a subscriber, images arrive, and some more. Raises ChildError."""
     limit_s, is_ready = time.monotonic() + READY_TIMEOUT_S, False
     while not is_ready:
         _, came_s = gui.run(0.2, load.rate_hz)
@@ -136,7 +136,7 @@ def _warm_up(gui: Gui, load: Load, bridge: Child, subscriber: Child | None) -> N
 
 
 def _worker_of(pid: int) -> int | None:
-    """Return the process id of the child that decodes, None if there is none."""
+    """Return the process ID of the decoding child, None without one."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
             parent = int(path.read_text().rpartition(")")[2].split()[1])
@@ -184,7 +184,7 @@ def measure_video(rounds: int, seconds: float) -> None:
 
 
 def _differences(results: list[Result], base: list[float]) -> list[float]:
-    """Return how much more CPU each round took, % of a core."""
+    """Return the additional CPU of each round, % of a core."""
     return [each.cpu_percent - other for each, other in zip(results, base, strict=True)]
 
 

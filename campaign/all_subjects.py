@@ -43,7 +43,7 @@ class WebSubject(Subject):
     speaks_itself = False
 
     def __init__(self, domain: int, scratch: Path) -> None:
-        self._kind = kinds()["robot"]  # which is commanded speeds, so that a zero of the helm is no motion on its wire
+        self._kind = kinds()["robot"]  # commanded speeds, so that a zero of the helm is no motion on its wire
         super().__init__("web_bridge", domain, scratch, [Vehicle(self._kind)])
         self.port = free_port()
         self._pilot: Pilot | None = None

@@ -36,7 +36,7 @@ NAMESPACE = "any"
 START_TIMEOUT_S = 60.0
 #: Includes start, take-off and landing.
 LONGEST_RUN_S = PLAN.duration_s + 60.0
-#: Distance below which a vehicle has stood still for the last second, m.
+#: Distance in the last second below which a vehicle is at rest, m.
 STANDS_M = 0.15
 
 Row = Mapping[str, str]
@@ -194,7 +194,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def stands(rows: Sequence[Row], poses: Sequence[Pose]) -> bool:
-    """Return whether the vehicle moved less than STANDS_M in the last second."""
+    """Return whether the vehicle moved by less than STANDS_M in the last second."""
     end_s = float(rows[-1]["time"])
     last = [pose[:3] for row, pose in zip(rows, poses, strict=True) if float(row["time"]) >= end_s - 1.0]
     return max(math.dist(place, last[-1]) for place in last) < STANDS_M

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make dist/: the wheels of the package and of its messages, and the source distribution: make wheels [TRY=1].
+"""Create dist/: the wheels of the package and of its messages, and the source distribution: make wheels [TRY=1].
 
-With --try, install them into a virtual environment of its own and fly and land there, as whoever has only pip would:
-no activated shell, no compiler, no Node and no clone on the paths.
+With --try, install them into a separate virtual environment, and fly and land there, like a user with pip only: without
+an activated shell, compiler, Node or clone on the paths.
 """
 
 import shutil
@@ -13,7 +13,7 @@ import make_environment as environment
 from make_environment import PIP, PROGRESS, ROOT, VENV, run, say
 
 DIST = ROOT / "dist"
-#: The oldest C library that the messages run with; auditwheel refuses what needs a newer one.
+#: Oldest C library that the messages support. auditwheel refuses libraries that need a newer one.
 PLATFORM = "manylinux_2_28_x86_64"
 TRIED = ROOT / "build" / "tried_wheels"
 PYTHON = str(VENV / "bin" / "python")
@@ -22,29 +22,29 @@ PYTHON = str(VENV / "bin" / "python")
 def repair_messages() -> None:
     """Empty dist/, and write the wheels of the messages into it."""
     shutil.rmtree(DIST, ignore_errors=True)
-    # Except for the libraries of the ROS wheels and of the message wheels themselves, they need the system's only.
+    # They need only libraries of the system, of the ROS wheels and of the message wheels themselves.
     command = [PYTHON, "-m", "auditwheel", "repair", "--plat", PLATFORM, "--exclude", "lib*", "--wheel-dir", str(DIST)]
     wheels = environment.install_messages()
     with PROGRESS.step("checking the wheels of the messages"):
         for wheel in wheels:
-            run([*command, str(wheel)], f"Its libraries have to run on {PLATFORM}.")
+            run([*command, str(wheel)], f"Its libraries must run on {PLATFORM}.")
 
 
 def build_package() -> None:
-    """Write the source distribution, and the wheel that is made of it: so it contains everything it needs."""
+    """Build the source distribution, and from it the wheel, which shows that it is complete."""
     with PROGRESS.step("building the package's wheel"):
-        run([PYTHON, "-m", "build", "--no-isolation", "--outdir", str(DIST), str(ROOT)], "Does setup.py run by itself?")
+        run([PYTHON, "-m", "build", "--no-isolation", "--outdir", str(DIST), str(ROOT)], "Check that setup.py runs.")
 
 
 def try_wheels() -> None:
-    """Install what is in dist/ and fly with it."""
+    """Install the wheels of dist/, and fly."""
     shutil.rmtree(TRIED, ignore_errors=True)
     subprocess.run([environment.base_python(), "-m", "venv", str(TRIED)], check=True)
     python = TRIED / "bin" / "python"
     say("installing drone_bridge[ros] from dist/ (about a minute)")
     run(
         [str(python), *PIP[1:], "install", "--find-links", str(DIST), "drone_bridge[ros]"],
-        "Is a package index reachable?",
+        "Check that a package index is reachable.",
     )
     bare = {"PATH": "/usr/bin:/bin", "HOME": str(TRIED), "LANG": "C.UTF-8"}
     for words in (["doctor"], ["demo", "landing"]):
@@ -53,10 +53,10 @@ def try_wheels() -> None:
 
 
 def main() -> int:
-    """Make the wheels, and try them if asked to."""
+    """Create the wheels, and with --try test them."""
     try:
         if environment.DISTRIBUTION != "kilted":
-            raise environment.StepError("drone_bridge[ros] pins the packages of Kilted, so wheels are made of it.")
+            raise environment.StepError("The extra [ros] pins packages of Kilted: build the wheels without ROS=jazzy.")
         PROGRESS.total = 2
         PROGRESS.wait_for(repair_messages)
         PROGRESS.wait_for(build_package)

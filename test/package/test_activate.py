@@ -26,7 +26,7 @@ def built(tmp_path_factory):
 
 
 def activate(clone, shell, before="", **environment):
-    """Return what is printed, and on stderr. `-` stands for what has failed."""
+    """Return standard output and error. In the output, `-` stands for a failure."""
     script = before + '. env/activate && echo "$VIRTUAL_ENV" || echo "- ${VIRTUAL_ENV:--}"'
     bare = {"PATH": "/usr/bin:/bin", **environment}
     done = subprocess.run(
@@ -44,8 +44,8 @@ def test_a_clone_is_activated_where_it_was_built_and_by_a_link(built, shell, tmp
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_cd_that_prints_does_not_disturb(built, shell):
-    """With CDPATH, or as a function of the user's."""
+def test_a_cd_that_prints_has_no_effect(built, shell):
+    """With CDPATH, or if the user has redefined cd."""
     assert activate(built, shell, CDPATH=f".:{built.parent}") == (str(built / ".venv"), "")
     talkative = 'cd() { command cd "$@" && ls; }; '
     assert activate(built, shell, talkative) == (str(built / ".venv"), "")
@@ -53,20 +53,22 @@ def test_a_cd_that_prints_does_not_disturb(built, shell):
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("is_original_there", [True, False], ids=["copied", "renamed"])
-def test_a_clone_that_was_copied_or_renamed_says_what_mends_it(built, shell, is_original_there, tmp_path):
+def test_a_copied_or_renamed_clone_advises_make_setup(built, shell, is_original_there, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(built, copy, symlinks=True)
     if not is_original_there:
         script = copy / ".venv" / "bin" / "activate"
         script.write_text(script.read_text().replace(str(built), str(built.with_name("gone"))))
-    said = f"drone_bridge was built elsewhere, and copied or moved to {copy}: run 'make setup' there, which builds it"
-    assert activate(copy, shell) == ("- -", f"{said} anew.")
+    output, error = activate(copy, shell)
+    assert output == "- -"
+    assert f"moved to {copy}. " in error
+    assert "make setup" in error
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_clone_that_is_not_built_says_so(built, shell, tmp_path):
+def test_a_clone_that_is_not_built_advises_make_setup(built, shell, tmp_path):
     shutil.copytree(built / "env", tmp_path / "env")
-    assert activate(tmp_path, shell) == (
-        "- -",
-        f"drone_bridge is not built in {tmp_path}: run 'make setup' there first.",
-    )
+    output, error = activate(tmp_path, shell)
+    assert output == "- -"
+    assert f"not built in {tmp_path}:" in error
+    assert "make setup" in error
