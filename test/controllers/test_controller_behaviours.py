@@ -93,7 +93,7 @@ def test_points_are_reached_and_the_last_one_is_held(clock):
 
 
 @pytest.mark.parametrize(("points", "called"), [(POINTS, []), (["takeoff for=5", "forward=0.3 for=2"], ["takeoff"])])
-def test_only_services_that_it_calls_look_as_if_the_vehicle_had_them(clock, points, called):
+def test_only_clients_of_its_services_are_created(clock, points, called):
     assert Vehicle(clock, points=points).node.clients == called
 
 
@@ -199,7 +199,7 @@ def test_the_pad_is_landed_on(clock, use_camera):
     assert bridge.vehicle.drone.command.thrust == 0.0
 
 
-def test_on_request_it_takes_off_and_lands_as_often_as_it_is_asked(clock):
+def test_on_request_it_takes_off_and_lands_repeatedly(clock):
     node = ControllerNode(clock, "land_on_pad", on_request=True)
     bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
     for _ in range(25):
@@ -215,7 +215,7 @@ def test_on_request_it_takes_off_and_lands_as_often_as_it_is_asked(clock):
         assert bridge.vehicle.touchdown.is_good, bridge.vehicle.touchdown.describe()
 
 
-def test_a_viewer_begins_a_landing_once(clock):
+def test_a_viewer_starts_a_landing_once(clock):
     node = ControllerNode(clock, "land_on_pad", on_request=True, when_viewed=True)
     bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
     bridge.frame()
@@ -240,7 +240,7 @@ def test_a_viewer_begins_a_landing_once(clock):
     ],
     ids=["stopped", "landed"],
 )
-def test_a_viewer_begins_nothing_after_a_person_has_interfered(clock, interfere):
+def test_a_viewer_starts_no_landing_after_a_person_has_interfered(clock, interfere):
     node = ControllerNode(clock, "land_on_pad", on_request=True, when_viewed=True)
     bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
     interfere(node)
@@ -254,7 +254,7 @@ def test_a_viewer_begins_nothing_after_a_person_has_interfered(clock, interfere)
 
 
 @pytest.mark.parametrize("given", [{"on_request": True}, {"on_request": True, "when_viewed": False}])
-def test_a_viewer_of_a_real_drone_begins_nothing(clock, given):
+def test_a_viewer_of_a_real_drone_starts_no_landing(clock, given):
     node = ControllerNode(clock, "land_on_pad", **given)
     bridge = Bridge(node, "circular", images=False, starts_on_ground=True)
     node.say(web_bridge__viewed=Bool(data=True))
@@ -262,7 +262,7 @@ def test_a_viewer_of_a_real_drone_begins_nothing(clock, given):
     assert node.state.state == "waiting"
 
 
-def test_it_hovers_when_measurements_cease(clock):
+def test_it_hovers_when_measurements_stop(clock):
     node = ControllerNode(clock, "land_on_pad")
     bridge = Bridge(node)
     bridge.until("descending")

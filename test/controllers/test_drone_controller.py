@@ -72,7 +72,7 @@ def test_a_frame_is_answered_with_rates_and_thrust_of_its_stamp(clock):
     assert got == pytest.approx((expected.roll_rate, expected.pitch_rate, expected.yaw_rate, expected.thrust))
 
 
-def test_the_state_says_what_it_does_and_why(clock):
+def test_the_state_has_the_activity_and_the_reason(clock):
     pilot = Pilot(clock)
     state = pilot.show()
     assert (state.behaviour, state.state) == ("seek_target", "searching")
@@ -85,7 +85,7 @@ def test_the_state_says_what_it_does_and_why(clock):
     assert logged == ["searching", "approaching"]  # changes, not frames
 
 
-def test_nothing_is_commanded_before_the_drone_is_known(clock):
+def test_no_command_is_sent_before_drone_properties(clock):
     pilot = Pilot(clock, is_announced=False)
     pilot.announce(mass=0.0)
     assert pilot.node.lines == [
@@ -119,7 +119,7 @@ def test_another_testbed_resets_the_controller(clock, what):
     assert math.isnan(state.distance)
 
 
-def test_after_leaving_nothing_is_commanded(clock):
+def test_no_command_is_sent_after_the_end(clock):
     pilot = Pilot(clock)
     pilot.show([TARGET], frames=3)
     pilot.node.commands("cmd_rates")
@@ -128,7 +128,7 @@ def test_after_leaving_nothing_is_commanded(clock):
     assert not pilot.node.commands("cmd_rates")
 
 
-def test_frames_that_end_are_missed_with_the_stamp_of_the_last_one(clock):
+def test_missing_frames_are_reported_with_the_last_stamp(clock):
     pilot = Pilot(clock)
     pilot.show([TARGET])
     pilot.node.run(3.0)
@@ -216,7 +216,7 @@ def test_odometry_that_comes_before_the_frame_before_is_answered_is_kept_for_its
     assert len(pilot.node.published["cmd_rates"]) == 1  # to the first frame; the other has its own odometry
 
 
-def test_odometry_gives_the_place_and_the_attitude_that_goes_with_it():
+def test_odometry_provides_position_and_attitude():
     odometry = Odometry()
     odometry.pose.pose.position.x, odometry.pose.pose.position.z = 3.0, 2.0
     odometry.pose.pose.orientation.z = 1.0  # half a turn, where imu/data says none

@@ -214,7 +214,7 @@ def test_a_rover_drives_to_goals_and_turns_on_the_spot(make_world):
     assert world.away(0, 0, 0) < 0.15
 
 
-def test_a_goal_in_another_frame_is_turned_by_tf(world):
+def test_a_goal_in_another_frame_is_transformed_by_tf(world):
     sent = world.send("go_to", pose=pose_at(10, 2, 0.5, frame="map", yaw_quaternion=LEFT))
     world.run(0.1)
     world.say("/tf_static", TFMessage(transforms=[transform("map", "odom", (10.0, 0.0, 0.0), LEFT)]))
@@ -232,7 +232,7 @@ def test_goal_pose_is_a_go_to(world):
     assert world.lines[1].startswith("go_to: The position is (inf, 1.0, 1.0)")
 
 
-def test_where_there_are_nav2s_messages_its_names_are_served_too(make_world, monkeypatch):
+def test_with_nav2s_messages_its_action_names_are_served_too(make_world, monkeypatch):
     """With stand-ins of another type, which have a pose as well: of Nav2's own messages there is no wheel."""
     stand_in = SimpleNamespace(NavigateToPose=GoTo, FollowWaypoints=FollowPath)
     monkeypatch.setitem(sys.modules, "nav2_msgs", SimpleNamespace(action=stand_in))
@@ -259,7 +259,7 @@ def test_cancel_stops_and_then_nothing_is_commanded(make_world):
     assert commanded[-1] is None  # so that others may command
 
 
-def test_another_goal_takes_its_place(make_world):
+def test_another_goal_replaces_it(make_world):
     world = make_world(**SLOW)
     first = world.send("go_to", pose=pose_at(1000, 0))
     world.run(1.0)
@@ -280,7 +280,7 @@ BAD = (
 
 
 @pytest.mark.parametrize(("fields", "sentence"), BAD)
-def test_what_cannot_be_followed_is_refused_with_a_sentence_and_disturbs_no_other_goal(make_world, fields, sentence):
+def test_an_infeasible_goal_is_refused_with_a_sentence_without_effect_on_others(make_world, fields, sentence):
     world = make_world(patience=0.3, **SLOW)
     good = world.send("go_to", pose=pose_at(1000, 0))
     world.run(1.0)
@@ -291,7 +291,7 @@ def test_what_cannot_be_followed_is_refused_with_a_sentence_and_disturbs_no_othe
     assert moves(world.step())
 
 
-def test_without_odometry_nothing_begins_and_what_has_begun_waits_and_ends(make_world):
+def test_without_odometry_no_goal_starts_and_a_current_one_waits_and_times_out(make_world):
     world = make_world(**SLOW)
     world.speaks = False
     sent = world.send("go_to", pose=pose_at(1, 0))
@@ -312,7 +312,7 @@ def test_without_odometry_nothing_begins_and_what_has_begun_waits_and_ends(make_
     assert is_still(world.step())
 
 
-def test_a_goal_outlives_a_standstill_of_its_own_process(make_world, clock, monkeypatch):
+def test_a_goal_outlives_a_stall_of_its_process(make_world, clock, monkeypatch):
     """What came meanwhile is heard next."""
     world = make_world(**SLOW)
     sent = world.send("go_to", pose=pose_at(1000, 0))
@@ -370,7 +370,7 @@ def test_every_result_has_the_same_codes(action):
     }
 
 
-def test_a_result_says_by_a_code_why_a_goal_has_ended(world):
+def test_a_result_has_a_code_for_the_reason_of_its_end(world):
     def error_of(*, after=lambda: None, **goal):
         world.run(1.0)
         sent = world.send("go_to", **goal)
@@ -400,7 +400,7 @@ def test_a_result_says_by_a_code_why_a_goal_has_ended(world):
     assert sent.error is GoalError.REFUSED
 
 
-def test_a_goal_that_something_keeps_the_vehicle_from_is_given_up(make_world):
+def test_a_goal_without_progress_is_aborted(make_world):
     world = make_world(stuck_time=1.0)
     world.obeys = False
     end, message = world.end_of(world.send("go_to", pose=pose_at(3, 0)))
@@ -420,7 +420,7 @@ def test_take_off_and_land_without_services_are_flown(world):
     assert is_still(world.step())
 
 
-def test_take_off_and_land_go_by_the_vehicles_own_services(world):
+def test_take_off_and_land_call_the_vehicles_services(world):
     world.say("flying", Bool(data=False))
     world.services = {f"/some_bridge/{name}": TRIGGER for name in ("takeoff", "land")}
     empty = SimpleNamespace(success=False, message="The battery is empty.")

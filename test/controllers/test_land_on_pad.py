@@ -72,7 +72,7 @@ def test_it_finds_a_pad_far_out_of_sight():
 # When the pad is lost.
 
 
-def test_a_pad_that_is_lost_is_climbed_for_and_then_searched_for():
+def test_a_lost_pad_causes_a_climb_and_then_a_search():
     flight = PadFlight("stationary", sees=lambda flight: not flight.hides)
     flight.hides = False
     flight.until(lambda decision: decision.state is LandState.DESCENDING and is_above(flight))
@@ -92,7 +92,7 @@ def test_the_last_half_metre_can_be_flown_blind():
     assert any("last seen 0.3 s ago" in decision.reason for decision in flight.decisions)
 
 
-def test_a_committed_landing_is_broken_off_when_the_pad_is_seen_elsewhere():
+def test_a_final_descent_is_aborted_if_the_pad_is_seen_elsewhere():
     flight = PadFlight("stationary", parameters=LandParameters(commit_height=1.5))
     flight.until(lambda decision: decision.state is LandState.COMMITTED)
     flight.world.rover.position = flight.world.rover.position + 0.35
@@ -101,7 +101,7 @@ def test_a_committed_landing_is_broken_off_when_the_pad_is_seen_elsewhere():
     assert flight.land().is_good
 
 
-def test_one_wrong_sighting_changes_nothing():
+def test_a_single_wrong_detection_has_no_effect():
     flight = PadFlight("stationary")
     flight.until(lambda decision: decision.state is LandState.DESCENDING and is_above(flight))
     measured = flight.measure()
@@ -151,7 +151,7 @@ finite = st.floats(-1e6, 1e6)
         max_size=30,
     )
 )
-def test_commands_stay_within_limits_whatever_is_measured(measurements):
+def test_commands_stay_within_limits_for_any_measurements(measurements):
     behaviour, stamp = LandOnPad(LandParameters()), 0.0
     for step, velocity, altitude, offset, landed in measurements:
         stamp += step

@@ -44,7 +44,7 @@ def felt(stamp_s=1.0, roll=0.0, pitch=0.0, yaw=0.0):
 # Whether another node says where the pad is.
 
 
-def test_another_node_is_given_way_to_until_it_has_been_silent_for_a_while():
+def test_another_publisher_takes_precedence_until_its_timeout():
     way = Way(now_s=10.0)
     assert not way.is_free(11.0, timeout_s=1.0)  # nothing is known at the beginning
     assert way.is_free(11.1, timeout_s=1.0)
@@ -53,7 +53,7 @@ def test_another_node_is_given_way_to_until_it_has_been_silent_for_a_while():
     assert way.is_free(13.1, timeout_s=1.0)
 
 
-def test_our_own_messages_are_no_other_node_s_each_once_and_as_far_as_they_are_kept():
+def test_our_own_messages_are_recognized_once_each_and_up_to_a_limit():
     way = Way(now_s=0.0)
     for second in range(100):
         way.publish(Time(sec=second))
@@ -80,7 +80,7 @@ def test_an_image_waits_for_an_attitude_that_is_not_older_and_gets_the_nearest()
     assert pairs.take_imu(felt(2.0)) is None  # each image once
 
 
-def test_a_newer_image_replaces_the_one_that_waits_which_takes_what_there_is():
+def test_a_newer_image_replaces_the_pending_one_which_gets_the_nearest_attitude():
     pairs, first, second, imu = NearestAttitude(), image(9.0), image(9.5), felt(1.0)
     assert pairs.take_image(first) is None
     assert pairs.take_image(first) is None  # no attitude at all
@@ -91,7 +91,7 @@ def test_a_newer_image_replaces_the_one_that_waits_which_takes_what_there_is():
     assert pairs.take_imu(newest) == (second, newest)
 
 
-def test_neither_attitudes_from_before_time_ran_back_nor_too_many_are_kept():
+def test_attitudes_are_bounded_and_dropped_when_time_goes_back():
     pairs, photo, imu = NearestAttitude(), image(1.0), felt(2.0)
     pairs.take_imu(felt(100.0))
     pairs.take_imu(imu)
@@ -125,7 +125,7 @@ def pad_of(data, imu, *, is_levelled=True):
     return pad_message(found, attitude(imu), "base_link", STAMP)
 
 
-def test_the_pad_has_the_meaning_and_the_signs_of_landing_pad():
+def test_the_pad_has_the_signs_of_landing_pad():
     pad = pad_of(photograph_of_pad(3.0, ahead=0.4, left=0.2, focal=FOCAL), felt(yaw=2.0))
     assert pad.detected
     assert (pad.offset_x, pad.offset_y, pad.distance) == pytest.approx((0.4, 0.2, 3.0), abs=0.06)
@@ -135,7 +135,7 @@ def test_the_pad_has_the_meaning_and_the_signs_of_landing_pad():
     assert 0.8 < wire.confidence <= 1.0
 
 
-def test_an_image_without_the_pad_says_that_it_is_out_of_sight():
+def test_an_image_without_the_pad_reports_it_as_not_visible():
     pad = pad_of(EMPTY, felt())
     assert not pad.detected
     assert math.isnan(pad.offset_x)
@@ -154,7 +154,7 @@ def test_the_tilt_at_the_time_of_the_image_is_removed_for_level_axes(is_levelled
     assert level[0] > 0.15
 
 
-def test_without_an_orientation_there_is_a_sentence():
+def test_an_imu_without_orientation_is_refused_with_a_sentence():
     imu = felt()
     imu.orientation_covariance[0] = -1.0
     with pytest.raises(ValueError, match="imu/data has no orientation"):
@@ -167,7 +167,7 @@ def test_without_an_orientation_there_is_a_sentence():
 @pytest.mark.parametrize(
     ("given", "is_started"), [({}, True), ({"find_pad": "false"}, False), ({"relay": "true"}, False)]
 )
-def test_the_server_s_launch_file_starts_it_for_a_drone_that_may_need_it(tmp_path, given, is_started):
+def test_the_server_s_launch_file_starts_it_for_drones_without_landing_pad(tmp_path, given, is_started):
     path = Path(get_package_share_directory("drone_bridge"), "launch", "telemetry_server.launch.xml")
     started = [Path(process.command[0]).name for process in evaluate(path, given, tmp_path, lambda warning: None)]
     assert "telemetry_server" in started

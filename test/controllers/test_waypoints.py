@@ -196,13 +196,13 @@ def test_a_flight_by_the_clock_needs_no_odometry_and_stops_before_it_lands():
     assert 5.7 <= drone.now_s - 100.0 < 6.3  # two answers, four times, and steps between them
 
 
-def test_a_leg_that_is_the_last_one_ends_with_zero_and_then_leaves_the_vehicle_to_others():
+def test_the_last_timed_leg_ends_with_zero_and_then_without_commands():
     drone = Drone("forward=0.2 for=1").fly()
     assert drone.log == [AHEAD, STILL, None]
     assert drone.end == ("done", "after waypoint 1 of 1: forward 0.2, for 1 s")
 
 
-def test_time_that_runs_back_does_not_lengthen_a_leg_by_more_than_itself():
+def test_a_step_back_in_time_lengthens_a_leg_at_most_once():
     drone = Drone("forward=0.2 for=1").fly(0.5)
     drone.now_s = 3.0
     assert drone.fly().now_s < 4.2
@@ -216,7 +216,7 @@ def test_refused_calls_are_repeated():
 
 
 @pytest.mark.parametrize("call", ["takeoff", "land"])
-def test_a_call_that_stays_refused_ends_it_and_nothing_more_is_commanded(call):
+def test_a_permanently_refused_call_ends_the_tour_and_all_commands(call):
     drone = Drone(*FLIGHT)
     drone.refuses = {call: 100}
     assert drone.fly().end == ("failed", f"{call} was refused: not now")
@@ -238,14 +238,14 @@ def test_nothing_is_commanded_to_a_drone_that_has_not_taken_off():
     assert drone.log == ["takeoff", None]
 
 
-def test_a_bridge_that_goes_ends_it_for_good():
+def test_a_lost_bridge_ends_the_tour():
     drone = Drone(*FLIGHT).fly(3.0)
     drone.way.give_up("the bridge is gone")
     assert drone.fly().end == ("failed", "the bridge is gone")
     assert drone.log[-2:] == [AHEAD, None]
 
 
-def test_a_drone_that_will_need_odometry_does_not_take_off_without():
+def test_a_tour_that_needs_odometry_waits_for_it_before_takeoff():
     drone = Drone("takeoff", "x=1 y=0", "land").fly(5.0)
     assert (drone.end, drone.log) == (("waiting", "for odometry"), [None])
 

@@ -70,7 +70,7 @@ def test_navdata_becomes_topics(ros, drone):
         static.wait(lambda message: message.transforms[0].child_frame_id == "d1/altimeter_link")
 
 
-def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
+def test_a_reset_from_before_a_stall_stops_no_motors(ros, drone):
     """Neither by the service nor by the topic. A drone that is still known to fly lands on the next call."""
     with bridge(drone) as process:
         topic = ros.publisher(Empty, "reset")
@@ -94,7 +94,7 @@ def test_a_reset_from_before_the_bridge_stood_still_stops_no_motors(ros, drone):
 
 
 @pytest.mark.parametrize("drone", [("--drone-patience", "1")], indirect=True)
-def test_a_bridge_that_comes_back_in_flight_cuts_the_motors_by_emergency_on_hold_too_and_not_by_reset(ros, drone):
+def test_a_bridge_restarted_in_flight_stops_motors_by_emergency_also_on_hold_but_not_by_reset(ros, drone):
     """The drone considers the GUI disconnected, so that no navdata arrives."""
     with bridge(drone) as process:
         assert press(ros, "takeoff").success

@@ -205,7 +205,7 @@ def blind():
 # Packets.
 
 
-def test_hover_comes_first_whatever_is_commanded():
+def test_hover_is_sent_first_regardless_of_commands():
     talk = Talk()
     actions = talk.open()
     talk.pilot.wanted = FORWARD
@@ -217,7 +217,7 @@ def test_hover_comes_first_whatever_is_commanded():
     assert (talk.session.state, talk.session.is_open) == ("sending", True)
 
 
-def test_packet_1_is_sent_as_often_as_wanted_and_counted_once():
+def test_packet_1_is_repeated_as_configured_and_counted_once():
     talk = Talk(first_packet_copies=3)
     actions = [*talk.open(), *talk.run(0.1)]
     assert [packet["seq"] for packet in packets(actions)] == [1, 1, 1, 2, 3]
@@ -235,7 +235,7 @@ def test_without_a_command_and_while_hover_is_held_it_hovers(talk):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_a_packet_of_which_a_copy_did_not_go_out_is_known_not_to_have_gone_out(which):
+def test_a_packet_with_an_unsent_copy_counts_as_unsent(which):
     talk = Talk(first_packet_copies=2)
     actions = talk.open()
     sent = [action for action in actions if isinstance(action, Send)]
@@ -255,7 +255,7 @@ def test_a_command_that_cant_be_encoded_is_hover_and_counted(talk):
     assert (states(actions), len(notes(actions, "unencodable_messages"))) == ([HOVER], 1)
 
 
-def test_what_nobody_hears_is_sent_all_the_same_and_counted(talk):
+def test_packets_to_a_closed_port_are_still_sent_and_counted(talk):
     actions = talk.refuse()
     assert len(notes(actions, UNHEARD)) == 1
     assert len(packets(talk.run(1.0))) == 20
@@ -272,12 +272,12 @@ def test_the_end_is_hover_three_times(talk):
     assert talk.session.refused(REFUSAL, talk.now_s) == []  # it may have closed before us
 
 
-def test_a_bridge_without_a_link_leaves_at_once():
+def test_a_bridge_without_a_link_ends_at_once():
     talk = Talk()
     assert (talk.session.end(talk.now_s), talk.session.is_over) == ([], True)
 
 
-def test_a_lost_link_is_left_with_hover_and_the_next_one_begins_so_with_numbers_going_on(talk):
+def test_a_lost_link_ends_with_hover_and_the_next_one_starts_with_it_and_continues_the_numbers(talk):
     talk.pilot.wanted = FORWARD
     seq = packets(talk.run(0.05))[-1]["seq"]
     assert states(talk.session.lost(talk.now_s)) == [HOVER] * FINAL_REPEATS
@@ -291,7 +291,7 @@ def test_a_lost_link_is_left_with_hover_and_the_next_one_begins_so_with_numbers_
     assert states(talk.run(0.16))[:3] == [HOVER, HOVER, {**HOVER, "hover": False, "pitch": -0.5}]
 
 
-def test_a_link_that_is_lost_before_anything_went_out_leaves_packet_1_to_the_next_one():
+def test_after_a_link_without_packets_the_next_one_starts_with_packet_1():
     talk = Talk()
     actions = [*talk.open(), *talk.lose()]
     for sent in [action for action in actions if isinstance(action, Send)]:
@@ -303,7 +303,7 @@ def test_a_link_that_is_lost_before_anything_went_out_leaves_packet_1_to_the_nex
 # Navdata.
 
 
-def test_navdata_is_published_as_it_came(talk):
+def test_navdata_is_published_unchanged(talk):
     talk.hear(b'{"type": "demo", "altitude": 400}')
     assert Received(Demo(altitude=400.0), b'{"type": "demo", "altitude": 400}', "127.0.0.1:3456") in published(
         talk.actions
@@ -315,7 +315,7 @@ def test_navdata_is_published_as_it_came(talk):
     assert (len(notes(actions, "detections")), len(notes(actions, "other_navdata"))) == (1, 1)
 
 
-def test_garbage_and_strangers_change_nothing(talk):
+def test_garbage_and_foreign_packets_have_no_effect(talk):
     assert "is not JSON" in notes(talk.hear(b"{}x"), "rejected_input")[0]
     actions = talk.hear({"type": "demo", "ctrl_state": 3 << 16}, STRANGER)
     assert notes(actions, FOREIGN_NAVDATA) == ["Navdata of 127.0.0.2:3456 was refused: the GUI is at 127.0.0.1."]
@@ -330,7 +330,7 @@ def test_whether_it_flies_is_published_when_that_is_known_and_changes(talk):
     assert flying(talk.show(FlightState.LANDING)) == []
 
 
-def test_a_gui_that_falls_silent_is_silent_and_one_that_was_never_heard_is_not(talk):
+def test_only_a_gui_that_has_sent_navdata_can_be_silent(talk):
     assert talk.session.silent_s(talk.now_s) == 0.0
     talk.show(FlightState.LANDED)
     talk.run(7.0)
@@ -340,7 +340,7 @@ def test_a_gui_that_falls_silent_is_silent_and_one_that_was_never_heard_is_not(t
 # Problems, for diagnostics.
 
 
-def test_no_navdata_is_a_problem_once_it_was_listened_for():
+def test_missing_navdata_is_a_problem_after_the_timeout():
     talk = Talk()
     talk.open()
     talk.run(0.9)
@@ -359,7 +359,7 @@ def test_no_navdata_is_a_problem_once_it_was_listened_for():
     assert talk.session.problems == ("", "", "")
 
 
-def test_navdata_that_is_not_wanted_is_no_problem_but_said_once():
+def test_disabled_navdata_is_no_problem_but_reported_once():
     talk = Talk(receives_navdata=False)
     actions = talk.open()
     unknown = "assume_flying"
@@ -385,7 +385,7 @@ def test_an_emergency_is_a_problem_until_reset(talk):
 # Presses.
 
 
-def test_a_press_lasts_as_long_as_it_is_to_and_its_release_is_repeated_before_the_answer(blind):
+def test_a_press_lasts_press_time_and_its_release_is_repeated_before_the_response(blind):
     blind.parameters["press_time"] = 0.49
     actions = [*blind.ask("takeoff"), *blind.run(0.62)]
     assert outcomes(actions) == []
@@ -396,13 +396,13 @@ def test_a_press_lasts_as_long_as_it_is_to_and_its_release_is_repeated_before_th
     assert "not confirmed: receive_navdata is false" in sentence
 
 
-def test_commands_go_on_during_a_press(blind):
+def test_commands_continue_during_a_press(blind):
     blind.pilot.wanted = FORWARD
     actions = [*blind.ask("reset"), *blind.run(0.3)]
     assert {(state["reset"], state["pitch"], state["hover"]) for state in states(actions)} == {(True, -0.5, False)}
 
 
-def test_a_press_that_nobody_hears_is_given_up_at_once(blind):
+def test_a_press_to_a_closed_port_is_cancelled_at_once(blind):
     """A GUI that starts while the button is down would mistake the rest for a press of its own."""
     actions = blind.ask("takeoff")
     assert outcomes(blind.refuse()) == []  # of the previous packet
@@ -438,7 +438,7 @@ def test_a_press_ends_with_the_link_and_is_answered(blind):
     ("name", "was_flying", "is_known"),
     [("takeoff", False, False), ("land", True, False), ("emergency", True, False), ("reset", False, True)],
 )
-def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, name, was_flying, is_known):
+def test_the_effect_of_a_press_with_a_possibly_unsent_release_is_unknown(blind, name, was_flying, is_known):
     """Otherwise land would be refused in the air, or the next press have the opposite effect. reset starts no drone."""
     blind.say(was_flying)
     blind.ask(name)
@@ -452,7 +452,7 @@ def test_what_a_press_did_whose_release_may_not_have_got_out_is_unknown(blind, n
         assert presses(blind.run(1.0)) == []
 
 
-def test_a_press_that_breaks_off_after_the_drone_was_lost_makes_no_reset_of_a_drone_that_may_fly(talk):
+def test_after_an_interrupted_press_without_navdata_reset_is_refused(talk):
     """Its state is unknown: reset is refused."""
     talk.parameters["press_time"] = 2.0
     talk.show(FlightState.LANDED)
@@ -465,7 +465,7 @@ def test_a_press_that_breaks_off_after_the_drone_was_lost_makes_no_reset_of_a_dr
     assert presses(actions) == []
 
 
-def test_what_navdata_shows_is_known_whatever_a_press_did(talk):
+def test_navdata_determines_the_state_regardless_of_presses(talk):
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
     talk.run(0.1)
@@ -484,13 +484,13 @@ def test_the_end_releases_a_button_and_its_press_counts(blind):
     assert blind.watch.is_flying(blind.now_s)
 
 
-def test_what_is_asked_for_while_nothing_is_sent_is_refused(blind):
+def test_requests_are_refused_while_nothing_is_sent(blind):
     blind.session.lost(blind.now_s)
     for name, button in (("takeoff", "take_off"), ("reset", "reset")):
         assert f"{button} can't be pressed" in refusal(blind.ask(name))
 
 
-def test_a_packet_that_did_not_go_out_begins_no_press(blind):
+def test_an_unsent_packet_begins_no_press(blind):
     blind.ask("takeoff")
     (sent,) = [action for action in blind.run(0.05) if isinstance(action, Send)]
     actions = blind.session.unsent(sent, "Nothing can be sent.", blind.now_s)
@@ -498,7 +498,7 @@ def test_a_packet_that_did_not_go_out_begins_no_press(blind):
     assert presses(blind.run(1.0)) == []
 
 
-def test_a_press_that_a_failure_interrupts_is_released(blind):
+def test_a_press_interrupted_by_a_failure_is_released(blind):
     blind.ask("reset")
     sent = [action for action in blind.run(0.2) if isinstance(action, Send)]
     blind.session.unsent(sent[-1], "Nothing can be sent.", blind.now_s)
@@ -507,7 +507,7 @@ def test_a_press_that_a_failure_interrupts_is_released(blind):
     assert outcome(actions)[0]
 
 
-def test_a_release_that_did_not_go_out_is_said_again(blind):
+def test_an_unsent_release_is_repeated(blind):
     blind.parameters["press_time"] = 0.05
     blind.ask("reset")
     sent = [action for action in blind.run(0.22) if isinstance(action, Send)]
@@ -517,7 +517,7 @@ def test_a_release_that_did_not_go_out_is_said_again(blind):
     assert outcome(blind.run(0.05))[0]
 
 
-def test_buttons_do_not_wait_for_each_other_but_for_themselves(blind):
+def test_only_presses_of_the_same_button_exclude_each_other(blind):
     blind.parameters["press_time"] = 4.0
     blind.ask("reset")
     blind.run(0.1)
@@ -535,7 +535,7 @@ def test_buttons_do_not_wait_for_each_other_but_for_themselves(blind):
 # Take-off and landing, confirmed by navdata.
 
 
-def test_a_take_off_is_a_success_when_the_drone_takes_off(talk):
+def test_takeoff_succeeds_when_the_drone_takes_off(talk):
     talk.show(FlightState.LANDED)
     actions = [*talk.ask("takeoff"), *talk.show_on(FlightState.LANDED, 0.2)]
     assert outcomes([*actions, *talk.show_on(FlightState.TAKING_OFF, 0.2)]) == []  # it is still pressed
@@ -543,7 +543,7 @@ def test_a_take_off_is_a_success_when_the_drone_takes_off(talk):
     assert outcome(actions)[0]
 
 
-def test_a_landing_is_a_success_when_the_drone_lands(talk):
+def test_land_succeeds_when_the_drone_lands(talk):
     talk.show(FlightState.FLYING)
     actions = [*talk.ask("land"), *talk.show_on(FlightState.FLYING, 1.0)]
     assert presses(actions) == ["take_off"]
@@ -563,7 +563,7 @@ def test_a_take_off_is_refused_with_motors_off_or_a_battery_that_would_land_it(t
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["take_off"]
 
 
-def test_a_drone_that_does_not_take_off_is_told_and_packets_begin_again(talk):
+def test_takeoff_fails_if_the_drone_stays_on_the_ground_and_packets_restart(talk):
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
     assert outcomes(talk.show_on(FlightState.LANDED, 5.4)) == []
@@ -572,7 +572,7 @@ def test_a_drone_that_does_not_take_off_is_told_and_packets_begin_again(talk):
     assert 1 in [packet["seq"] for packet in packets(actions)]
 
 
-def test_a_landing_that_the_drone_does_not_begin_is_pressed_once_more_as_packet_1_and_then_fails(talk):
+def test_an_ignored_landing_is_retried_once_as_packet_1_and_then_fails(talk):
     """Another controller may have sent higher numbers, so that the GUI ignores ours."""
     talk.show(FlightState.FLYING)
     talk.ask("land")
@@ -605,7 +605,7 @@ def test_navdata_that_ends_confirms_nothing(talk):
     assert "navdata has ended" in refusal(talk.run(6.0))
 
 
-def test_navdata_is_waited_for_before_the_first_press_as_it_may_show_that_the_drone_flies():
+def test_the_first_press_waits_for_navdata_which_may_report_flight():
     for shown, button in ((FlightState.HOVERING, []), (FlightState.LANDED, ["take_off"])):
         talk = Talk()
         talk.open()
@@ -616,7 +616,7 @@ def test_navdata_is_waited_for_before_the_first_press_as_it_may_show_that_the_dr
         assert ("The drone is flying" in outcome(actions)[1]) if not button else not outcomes(actions)
 
 
-def test_a_take_off_that_is_under_way_is_not_begun_again():
+def test_a_takeoff_in_progress_is_not_repeated():
     talk = Talk()
     talk.open()
     talk.say(is_flying=False)
@@ -635,7 +635,7 @@ def test_a_new_process_presses_nothing(talk):
     assert presses(talk.run(1.0)) == []
 
 
-def test_a_fresh_gui_is_bootstrapped_once_a_person_says_that_the_drone_stands(talk):
+def test_a_fresh_gui_is_bootstrapped_after_assume_flying_false(talk):
     assert outcome(talk.say(is_flying=True))[0]
     is_success, sentence = outcome(talk.say(is_flying=False))
     assert is_success
@@ -646,7 +646,7 @@ def test_a_fresh_gui_is_bootstrapped_once_a_person_says_that_the_drone_stands(ta
     assert (presses(actions), outcome(actions)[0]) == (["take_off"], True)
 
 
-def test_a_bootstrap_that_shows_a_drone_in_the_air_presses_nothing_more(talk):
+def test_a_bootstrap_that_reveals_flight_presses_no_further_button(talk):
     talk.say(is_flying=False)
     talk.ask("takeoff")
     talk.run(0.7)
@@ -654,7 +654,7 @@ def test_a_bootstrap_that_shows_a_drone_in_the_air_presses_nothing_more(talk):
     assert presses(talk.run(1.0)) == []
 
 
-def test_a_bootstrap_that_brings_no_navdata_takes_off_all_the_same_and_happens_once(talk):
+def test_a_bootstrap_without_navdata_takes_off_anyway_and_is_not_repeated(talk):
     talk.say(is_flying=False)
     actions = [*talk.ask("takeoff"), *talk.run(3.6)]
     assert presses(actions) == ["reset"]
@@ -670,7 +670,7 @@ def test_a_bootstrap_that_brings_no_navdata_takes_off_all_the_same_and_happens_o
 
 
 @pytest.mark.parametrize("why_not", ["parameter", "navdata"])
-def test_reset_is_pressed_only_where_it_has_to_be(talk, why_not):
+def test_the_bootstrap_is_omitted_if_not_needed(talk, why_not):
     talk.say(is_flying=False)
     if why_not == "parameter":
         talk.parameters["bootstrap"] = False
@@ -679,7 +679,7 @@ def test_reset_is_pressed_only_where_it_has_to_be(talk, why_not):
     assert presses([*talk.ask("takeoff"), *talk.run(1.0)]) == ["take_off"]
 
 
-def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(talk):
+def test_the_bootstrap_is_omitted_if_another_program_receives_navdata(talk):
     talk.say(is_flying=False)
     talk.port_problem = "in use"
     sentence = refusal(talk.ask("takeoff"))
@@ -688,7 +688,7 @@ def test_reset_is_not_pressed_where_navdata_goes_to_somebody_else(talk):
     assert presses(talk.run(1.0)) == []
 
 
-def test_a_landing_that_nothing_confirms_is_none_and_leaves_the_drone_unknown(talk):
+def test_an_unconfirmed_landing_fails_and_leaves_the_state_unknown(talk):
     talk.say(is_flying=True)
     actions = [*talk.ask("land"), *talk.run(1.0)]
     sentence = refusal(actions)
@@ -699,7 +699,7 @@ def test_a_landing_that_nothing_confirms_is_none_and_leaves_the_drone_unknown(ta
         assert "call assume_flying" in refusal(talk.ask(name))
 
 
-def test_a_gui_that_keeps_navdata_to_itself_is_flown_on_assumptions(blind):
+def test_a_gui_without_navdata_is_flown_on_assumptions(blind):
     assert "assumed to be on the ground" in refusal(blind.ask("land"))
     assert outcome([*blind.ask("takeoff"), *blind.run(1.0)])[0]
     assert "assumed to be flying" in refusal(blind.ask("takeoff"))
@@ -713,19 +713,19 @@ def test_a_gui_that_keeps_navdata_to_itself_is_flown_on_assumptions(blind):
     assert flying(actions) == [False]
 
 
-def test_without_navdata_a_fresh_gui_is_bootstrapped_and_not_waited_for(blind):
+def test_without_navdata_a_fresh_gui_is_bootstrapped_without_waiting(blind):
     blind.parameters["bootstrap"] = True
     actions = [*blind.ask("takeoff"), *blind.run(2.0)]
     assert (presses(actions), outcome(actions)[0]) == (["reset", "take_off"], True)
 
 
-def test_an_emergency_that_nothing_confirms_leaves_the_drone_unknown(talk):
+def test_an_unconfirmed_emergency_leaves_the_state_unknown(talk):
     talk.say(is_flying=True)
     assert outcome([*talk.ask("emergency"), *talk.run(1.0)])[0]
     assert "It is unknown whether" in refusal(talk.ask("land"))
 
 
-def test_an_emergency_leaves_what_navdata_shows(talk):
+def test_an_emergency_keeps_the_state_in_navdata(talk):
     talk.show(FlightState.FLYING)
     assert outcome([*talk.ask("emergency"), *talk.run(0.8)])[0]
     assert talk.watch.is_flying(talk.now_s) is True
@@ -738,7 +738,7 @@ def test_a_reset_on_the_ground_changes_nothing(talk):
     assert talk.watch.is_flying(talk.now_s) is False
 
 
-def test_a_person_is_not_believed_against_navdata(talk):
+def test_navdata_overrides_a_person_s_statement(talk):
     talk.show(FlightState.TAKING_OFF)
     assert "navdata reports taking off" in refusal(talk.say(is_flying=False))
     assert talk.watch.is_flying(talk.now_s)
@@ -775,7 +775,7 @@ ENDS = (navdata_ceases, port_refuses, port_refuses_without_navdata)
 
 
 @pytest.mark.parametrize("ends", ENDS)
-def test_what_was_known_of_a_flight_is_unknown_once_the_gui_is_gone_until_a_person_states_it(talk, ends):
+def test_the_state_is_unknown_after_the_gui_is_gone_until_a_person_states_it(talk, ends):
     """A person may have landed it with the GUI's own Land: the next press of take_off would be a take-off.
 
     People also press reset to make a fresh GUI request navdata, and in the air it stops the motors.
@@ -794,7 +794,7 @@ def test_what_was_known_of_a_flight_is_unknown_once_the_gui_is_gone_until_a_pers
     assert presses([*talk.ask("land"), *talk.run(0.1), *talk.ask("emergency"), *talk.run(0.1)]) == ["take_off", "reset"]
 
 
-def test_navdata_makes_it_known_again(talk):
+def test_navdata_restores_the_state(talk):
     port_refuses(talk)
     talk.show(FlightState.LANDED)
     assert "is on the ground, by its navdata" in refusal(talk.ask("land"))
@@ -887,7 +887,7 @@ def test_emergencies_share_one_press(talk):
     assert presses([*talk.ask("emergency"), *talk.run(1.0)]) == ["reset"]  # a later one has its own
 
 
-def test_an_emergency_has_an_edge_of_its_own_after_a_reset_that_is_still_down(blind):
+def test_an_emergency_has_its_own_edge_after_a_reset_that_is_still_down(blind):
     blind.parameters["press_time"] = 5.0
     blind.ask("reset")
     blind.run(0.1)
@@ -919,13 +919,13 @@ def test_an_emergency_is_answered_when_the_link_is_lost_and_is_not_kept_for_the_
     assert presses(talk.open_again()) == []
 
 
-def test_the_loss_is_said_once(talk):
+def test_the_loss_is_reported_once(talk):
     port_refuses(talk)
     assert notes(talk.refuse(), "") == []
     assert "the GUI's port was closed" in refusal(talk.ask("land"))
 
 
-def test_a_fresh_gui_is_bootstrapped_anew_once_a_person_says_that_the_drone_stands(talk):
+def test_another_fresh_gui_is_bootstrapped_after_assume_flying_false(talk):
     talk.watch.was_reset_pressed = True
     talk.watch.assume(False, Source.PRESS)
     assert_lost(talk)
@@ -933,7 +933,7 @@ def test_a_fresh_gui_is_bootstrapped_anew_once_a_person_says_that_the_drone_stan
     assert presses([*talk.ask("takeoff"), *talk.run(0.1)]) == ["reset"]
 
 
-def test_a_gui_that_was_heard_since_reset_is_bootstrapped_anew_once_it_is_silent(talk):
+def test_a_silent_gui_is_bootstrapped_again_although_it_sent_navdata_before(talk):
     """It may be another one."""
     talk.watch.was_reset_pressed = True
     navdata_ceases(talk)
@@ -961,7 +961,7 @@ INTERRUPTIONS = (
 
 
 @pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)
-def test_what_was_requested_before_an_interruption_is_refused(talk, interrupt, why):
+def test_requests_from_before_an_interruption_are_refused(talk, interrupt, why):
     """Otherwise it would be done at any later time, with the opposite effect."""
     for name in COMMANDS:
         talk.say(is_flying=name == "land")
@@ -975,7 +975,7 @@ def test_what_was_requested_before_an_interruption_is_refused(talk, interrupt, w
 
 
 @pytest.mark.parametrize(("interrupt", "why"), INTERRUPTIONS)
-def test_a_landing_from_before_an_interruption_is_carried_out_where_the_drone_was_seen_since(talk, interrupt, why):
+def test_a_landing_from_before_an_interruption_is_executed_after_new_navdata(talk, interrupt, why):
     for is_seen in (False, True):
         talk.show(FlightState.HOVERING)
         asked_s = talk.now_s
@@ -988,7 +988,7 @@ def test_a_landing_from_before_an_interruption_is_carried_out_where_the_drone_wa
 
 
 @pytest.mark.parametrize("interrupt", [stalls, loses_its_link])
-def test_what_navdata_showed_before_an_interruption_is_not_seen_now(talk, interrupt):
+def test_navdata_from_before_an_interruption_is_discarded(talk, interrupt):
     """The drone may have been landed meanwhile."""
     talk.show(FlightState.HOVERING)
     interrupt(talk)
@@ -998,14 +998,14 @@ def test_what_navdata_showed_before_an_interruption_is_not_seen_now(talk, interr
     assert "is on the ground, by its navdata" in refusal(talk.show(FlightState.LANDED))
 
 
-def test_a_press_that_no_packet_has_said_yet_is_given_up_by_a_stall(blind):
+def test_a_stall_cancels_a_press_before_its_first_packet(blind):
     blind.ask("reset")
     actions = blind.stand_still()
     assert refusal(actions) == f"reset was not pressed: {STALLED}"
     assert presses(blind.run(1.0)) == []
 
 
-def test_a_press_whose_first_packet_was_left_out_by_a_stall_does_not_begin_after_it(blind):
+def test_a_press_does_not_begin_after_a_stall_that_dropped_its_first_packet(blind):
     blind.ask("takeoff")
     (sent,) = [action for action in blind.run(0.05) if isinstance(action, Send)]
     blind.now_s += 3.0
@@ -1023,7 +1023,7 @@ def test_a_press_that_has_begun_is_completed_and_released_after_a_stall(blind):
     assert outcome(actions)[0]
 
 
-def test_after_a_stall_the_drone_is_listened_to_before_it_is_judged(talk):
+def test_after_a_stall_navdata_is_received_before_conclusions(talk):
     talk.show(FlightState.LANDED)
     talk.ask("takeoff")
     talk.show_on(FlightState.LANDED, 1.0)
@@ -1036,7 +1036,7 @@ def test_after_a_stall_the_drone_is_listened_to_before_it_is_judged(talk):
 # Limits.
 
 
-def test_a_vehicle_that_has_to_land_is_landed_by_its_button_and_that_is_said(talk):
+def test_a_required_landing_presses_the_button_and_is_reported(talk):
     talk.show(FlightState.HOVERING)
     talk.pilot.rank = Rank.LANDING
     actions = talk.show_on(FlightState.HOVERING, 1.0)
@@ -1046,14 +1046,14 @@ def test_a_vehicle_that_has_to_land_is_landed_by_its_button_and_that_is_said(tal
 
 
 @pytest.mark.parametrize("state", [FlightState.LANDED, FlightState.DEFAULT])
-def test_a_vehicle_that_has_to_land_and_is_on_the_ground_is_not_asked_to(talk, state):
+def test_a_required_landing_on_the_ground_presses_no_button(talk, state):
     talk.show(state)
     talk.pilot.rank = Rank.LANDING
     actions = talk.show_on(state, 3 * LAND_PERIOD_S)
     assert (presses(actions), notes(actions, "")) == ([], [])
 
 
-def test_a_landing_that_is_refused_is_tried_again_a_little_later(talk):
+def test_a_refused_landing_is_retried(talk):
     talk.pilot.rank = Rank.LANDING
     said = notes(talk.run(3 * LAND_PERIOD_S - 0.1), "")
     assert len(said) == 3
@@ -1062,7 +1062,7 @@ def test_a_landing_that_is_refused_is_tried_again_a_little_later(talk):
     assert notes(talk.run(3 * LAND_PERIOD_S), "") == []
 
 
-def test_what_waits_when_hold_begins_presses_nothing_but_a_landing():
+def test_of_requests_pending_at_a_hold_only_a_landing_presses():
     talk = Talk()
     talk.open()
     talk.say(is_flying=False)
@@ -1074,7 +1074,7 @@ def test_what_waits_when_hold_begins_presses_nothing_but_a_landing():
 
 
 @pytest.mark.parametrize(("name", "pressed"), [("land", "take_off"), ("reset", "reset"), ("emergency", "reset")])
-def test_hold_gives_up_a_take_off_that_waits_for_its_first_packet_and_nothing_else(blind, name, pressed):
+def test_hold_cancels_only_a_takeoff_before_its_first_packet(blind, name, pressed):
     blind.ask("takeoff")
     blind.pilot.rank = Rank.HOLD
     actions = blind.run(1.0)

@@ -155,7 +155,7 @@ def test_numbers_that_do_not_fit_the_wire_are_left_out(nonsense):
     ReceiverConnection().send(block)
 
 
-def test_odometry_counts_where_no_other_topic_says_anything():
+def test_odometry_is_used_for_values_without_another_topic():
     odometry = TRANSLATION.odometry(walk(0.0, **LEVEL | {"altitude": 3000.0, "vx": 250.0}), STAMP)
     assert from_topics(odom=odometry) == Demo(**{**LEVEL, "altitude": 3000, "vx": 250.0})
     assert from_topics(odom=odometry, altitude=Range(range=1.0)).altitude == 1000
@@ -186,5 +186,5 @@ def test_a_charge_of_ros_is_sent_as_one_that_a_drone_has(share, percent):
     assert TRANSLATION.wire_charge(BatteryState(percentage=share)) == {"vbat_flying_percentage": percent}
 
 
-def test_no_charge_is_sent_for_one_that_is_not_known():
+def test_an_unknown_charge_is_not_sent():
     assert TRANSLATION.wire_charge(BatteryState(percentage=math.nan)) == {"vbat_flying_percentage": None}

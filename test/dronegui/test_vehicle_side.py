@@ -67,7 +67,7 @@ class Controller:
         return [host for host, *_ in self.gui.receivers(self.now_s)]
 
 
-def test_navdata_is_heard_only_after_the_bootstrap_has_had_its_time():
+def test_navdata_starts_some_time_after_the_bootstrap():
     controller = Controller()
     controller.press("take_off")
     controller.press("reset")
@@ -80,7 +80,7 @@ def test_navdata_is_heard_only_after_the_bootstrap_has_had_its_time():
     assert controller.gui.navdata_is_due(controller.now_s)
 
 
-def test_a_drone_that_nobody_speaks_to_is_heard_no_more_until_it_is_asked_again():
+def test_a_drone_without_packets_stops_navdata_until_the_next_bootstrap():
     controller = Controller(is_bootstrapped=True, drone_patience_s=2.0)
     controller.press("take_off")
     controller.wait(1.9)
@@ -129,7 +129,7 @@ def test_navdata_goes_to_a_port_of_the_hosts_that_controlled_it_last():
     assert addresses[-1] == ("2001:db8::1", 5561, 0, 2)
 
 
-def test_navdata_goes_to_the_own_host_before_anybody_sends_packets():
+def test_navdata_goes_to_its_own_host_before_any_packets():
     # Like the real GUI: a controller that holds a height replies to each demo, and sends nothing before.
     gui = Gui(Drone(), Dialect(is_bootstrapped=True, navdata_port=5561))
     assert gui.receivers(0.0) == ((OWN, 5561),)

@@ -39,7 +39,7 @@ def test_its_nodes_are_started_in_its_namespace(tmp_path, system):
         assert "frame_prefix:" not in parameters or f"frame_prefix: {system}/" in parameters
 
 
-def test_what_is_of_all_of_them_is_there_once(tmp_path):
+def test_shared_nodes_are_started_once(tmp_path):
     given = dict.fromkeys(("emulate", "control", "view", "record"), "true") | {"log_level": "debug"}
     started = [" ".join(process.command) for process in evaluate(ALL, given, tmp_path)]
     assert [sum(f"__node:={name} " in command for command in started) for name in ("recorder", "web_bridge")] == [1, 1]

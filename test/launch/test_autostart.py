@@ -53,7 +53,7 @@ def test_a_start_that_works_needs_no_timer(node):
     assert not node.autostart.takes(ValueError("of a transition that somebody requests"))
 
 
-def test_a_taken_port_is_tried_again_until_it_is_free(node):
+def test_a_port_in_use_is_retried_until_it_is_free(node):
     node.failures["activate"] = LinkError("taken")
     node.autostart.start()
     node.pass_period()
@@ -69,7 +69,7 @@ def test_a_taken_port_is_tried_again_until_it_is_free(node):
     assert len(node.statuses) == 1
 
 
-def test_a_refused_parameter_is_tried_again_once_it_is_changed(node):
+def test_a_refused_parameter_is_retried_after_a_change(node):
     node.failures["configure"] = ValueError("port is 1")
     node.autostart.start()
     for _ in range(3):

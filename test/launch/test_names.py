@@ -38,7 +38,7 @@ def everything(name):
 
 
 @each_file
-def test_what_an_including_file_has_under_common_names_changes_nothing(tmp_path, name):
+def test_arguments_of_an_including_file_with_common_names_have_no_effect(tmp_path, name):
     expected, _ = including(tmp_path, name, given=everything(name))
     own = "".join(f'<arg name="{each}" default="accident"/>' for each in COMMON)
     assert including(tmp_path, name, own, everything(name)) == (expected, [])

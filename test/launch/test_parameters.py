@@ -38,20 +38,20 @@ def test_every_node_gets_time_and_log_level(tmp_path, path):
 
 
 @each_launch_file
-def test_time_is_the_machine_s_where_nobody_publishes_clock(tmp_path, path):
+def test_time_is_the_machine_s_without_a_publisher_of_clock(tmp_path, path):
     texts = [text for process in processes(path, tmp_path) for text in process.files.values()]
     assert any("use_sim_time: false" in text for text in texts)
     assert not any("use_sim_time: true" in text or "publish_clock: true" in text for text in texts)
 
 
 @pytest.mark.parametrize("name", ["testbed", "simulator", "telemetry"])
-def test_a_composition_that_publishes_clock_goes_by_it(tmp_path, name):
+def test_a_launch_that_publishes_clock_uses_it(tmp_path, name):
     for process in nodes(SHARE / "launch" / f"{name}.launch.xml", tmp_path, publish_clock="true"):
         assert any("use_sim_time: true" in text for text in process.files.values()), process.label
 
 
 @each_launch_file
-def test_a_profile_of_the_user_s_own_wins(tmp_path, path, monkeypatch):
+def test_the_user_s_own_profile_takes_precedence(tmp_path, path, monkeypatch):
     monkeypatch.setenv(PROFILE, "/mine.xml")
     assert {process.environment[PROFILE] for process in nodes(path, tmp_path)} == {"/mine.xml"}
     monkeypatch.delenv(PROFILE)

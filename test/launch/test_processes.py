@@ -82,7 +82,7 @@ def test_all_end_well(launch):
         ("kill -36 $$", "was ended by signal 36"),
     ],
 )
-def test_failure_is_reported_and_the_others_go_on(launch, script, how):
+def test_failure_is_reported_and_the_others_continue(launch, script, how):
     runner = launch(shell(script, name="a"), shell("sleep 0.5; echo on", name="b"))
     assert runner.wait() == 1
     runner.wait_for_line(rf"\[launch\] a-1 {how} ")
@@ -113,7 +113,7 @@ def test_signal_stops_all_in_reverse_order(launch, number):
     assert order == ["controller-3"] * 2 + ["bridge-2"] * 2 + ["emulator-1"] * 2
 
 
-def test_what_was_restarted_keeps_its_turn_and_observers_are_last(launch, tmp_path):
+def test_restarted_processes_keep_their_turn_and_observers_are_last(launch, tmp_path):
     observer = tmp_path / "web_bridge"
     observer.write_text(f"#!/bin/bash\n{WAIT}\n")
     observer.chmod(0o755)
@@ -132,7 +132,7 @@ def test_what_was_restarted_keeps_its_turn_and_observers_are_last(launch, tmp_pa
     assert order == ["controller", "bridge", "emulator", "page"]
 
 
-def test_what_failed_by_itself_is_said_again_at_the_end(launch):
+def test_failed_processes_are_listed_again_at_the_end(launch):
     fails = "echo port taken >&2; exit 2"
     runner = launch(shell(WAIT, name="waits"), shell(fails, name="emulator"))
     runner.wait_for_line(r"\[waits-1\] ready")
@@ -167,7 +167,7 @@ def test_stubborn_processes_and_grandchildren_are_gone_in_the_end(launch):
     runner.wait_for_line(r"stubborn-1 has not stopped, and gets SIGKILL")
 
 
-def test_asking_again_hurries(launch):
+def test_a_second_signal_shortens_the_shutdown(launch):
     runner = launch(shell(STUBBORN, name="stubborn"))
     runner.wait_for_line("ready")
     for answer in ("SIGINT received", "gets SIGTERM", "gets SIGKILL"):
@@ -176,7 +176,7 @@ def test_asking_again_hurries(launch):
     assert runner.wait() == 130
 
 
-def test_what_a_process_leaves_behind_is_stopped(launch):
+def test_orphans_of_a_process_are_stopped(launch):
     runner = launch(shell("sleep 1003 & echo ready", name="leaves"))
     group = pid_of(runner, "leaves-1")
     assert runner.wait() == 0
@@ -204,7 +204,7 @@ def test_respawn(launch, tmp_path):
     assert (tmp_path / "runs").read_text() == "x\n" * 3
 
 
-def test_what_refuses_its_settings_is_not_restarted(launch, tmp_path):
+def test_a_process_that_refuses_its_settings_is_not_restarted(launch, tmp_path):
     script = f"echo x >> {tmp_path}/runs; exit 2"
     runner = launch(shell(script, name="refused", respawn="true", respawn_delay="0"))
     assert runner.wait() == 1
@@ -241,7 +241,7 @@ def is_full(pipe):
     return waiting > fcntl.fcntl(pipe, fcntl.F_GETPIPE_SZ) - 2 * mmap.PAGESIZE
 
 
-def test_screen_that_stalls_keeps_no_signal_waiting(launch_file):
+def test_stalled_screen_delays_no_signal(launch_file):
     command = [COMMAND, "launch", launch_file("<executable cmd='yes' name='flood'/>")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True) as runner:
         assert os.read(runner.stdout.fileno(), 10)
@@ -250,7 +250,7 @@ def test_screen_that_stalls_keeps_no_signal_waiting(launch_file):
         assert runner.wait(PATIENCE_S) == 130
 
 
-def test_screen_that_stalls_keeps_no_process_waiting(launch_file, tmp_path):
+def test_stalled_screen_blocks_no_process(launch_file, tmp_path):
     """The runner drops lines, and counts them where they are missing; the last ones are shown."""
     flood = f"yes {'x' * 99} | head -n 50000; touch {tmp_path}/written"
     script = f"{flood}; until [ -e {tmp_path}/read ]; do sleep 0.05; done; echo last"
@@ -266,7 +266,7 @@ def test_screen_that_stalls_keeps_no_process_waiting(launch_file, tmp_path):
     assert sum(dropped) + len(lines) - len(dropped) == 50001
 
 
-def test_last_lines_that_come_after_the_end_of_a_process_are_shown(launch, tmp_path):
+def test_last_lines_after_the_exit_of_a_process_are_shown(launch, tmp_path):
     """As a log writer's: in its own group, and with the output of a process that has exited."""
     writer = f"setsid sh -c 'touch {tmp_path}/apart; sleep 0.3; echo late'"
     runner = launch(shell(f"{writer} & until [ -e {tmp_path}/apart ]; do sleep 0.05; done", name="a"))

@@ -147,7 +147,7 @@ def test_a_parameter_that_no_node_has_is_named(tmp_path):
         (["robto"], "did you mean 'robot'?"),
     ],
 )
-def test_what_was_probably_meant_is_said(capfd, words, sentence):
+def test_a_similar_name_is_suggested(capfd, words, sentence):
     assert main(["launch", *words]) == 2
     assert sentence in capfd.readouterr().err
 
@@ -195,7 +195,7 @@ def test_command_says_what_is_wrong_and_fails(folder, capfd):
     assert not (folder / "started").exists()
 
 
-def test_an_argument_that_an_included_file_needs_is_asked_for(folder):
+def test_a_required_argument_of_an_included_file_is_named(folder):
     path = write(folder, '<include file="$(find-pkg-share launch_test)/included.launch.xml"/>')
     sentence = r"included.launch.xml:3: the launch argument 'needed' \(must be passed\) must be given"
     with pytest.raises(LaunchFileError, match=sentence):
@@ -217,7 +217,7 @@ def test_file_in_a_package_is_found(folder, capfd):
     assert "'needed':" in capfd.readouterr().out
 
 
-def test_the_page_lists_what_the_runner_knows():
+def test_the_page_lists_the_supported_tags():
     page = (ROOT / "docs" / "launch.md").read_text()
     section = page.partition("## What `drone-bridge launch` supports")[2]
     rows = {row[0]: row[1] for row in re.findall(r"^\| `([\w-]+)` \| (.*?) \|", section, re.MULTILINE)}

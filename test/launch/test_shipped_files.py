@@ -112,7 +112,7 @@ def test_a_launch_file_starts_programs_of_the_package_alone(path):
 
 
 @by_name([*LAUNCH_FILES, *PARTS])
-def test_what_only_observes_is_known_to_servers_by_its_name(path):
+def test_observers_have_names_that_servers_recognize(path):
     """Any other subscriber to commands would count as a vehicle."""
     for element in ElementTree.parse(path).iter("node"):
         if element.get("exec") in ("recorder", "web_bridge"):
@@ -120,7 +120,7 @@ def test_what_only_observes_is_known_to_servers_by_its_name(path):
 
 
 @by_name(LAUNCH_FILES)
-def test_bridges_and_servers_come_back_and_emulators_and_operators_end_the_launch(path):
+def test_bridges_and_servers_respawn_and_emulators_and_operators_end_the_launch(path):
     """No process does both: ros2 launch would restart the one that has ended it."""
     for element in ElementTree.parse(path).iter():
         if element.tag not in ("node", "executable"):
@@ -132,14 +132,14 @@ def test_bridges_and_servers_come_back_and_emulators_and_operators_end_the_launc
 
 
 @by_name(LAUNCH_FILES)
-def test_a_launch_file_that_shows_a_vehicle_tells_what_it_looks_like(path, tmp_path):
+def test_a_launch_file_that_shows_a_vehicle_publishes_its_model(path, tmp_path):
     for view in ("true", "false"):
         names = {Path(process.command[0]).name for process in started(path, tmp_path, view=view, record="false")}
         assert {"vehicle_model", "web_bridge"} & names == ({"vehicle_model", "web_bridge"} if view == "true" else set())
 
 
 @by_name(LAUNCH_FILES)
-def test_a_value_that_becomes_part_of_a_variable_s_name_is_one_of_the_choices(path):
+def test_a_value_in_a_variable_s_name_is_one_of_the_choices(path):
     root = ElementTree.parse(path).getroot()
     choices = {
         arg.get("name"): {choice.get("value") for choice in arg.findall("choice")} for arg in root.findall("arg")
@@ -153,7 +153,7 @@ def test_a_value_that_becomes_part_of_a_variable_s_name_is_one_of_the_choices(pa
 STARTING = ("node", "executable", "include")
 
 
-def test_the_common_part_looks_for_rviz2_before_it_starts_anything():
+def test_the_common_part_checks_for_rviz2_before_it_starts_any_process():
     """Otherwise ros2 launch fails midway, and leaves processes running."""
     elements = list(ElementTree.parse(ROOT / "launch" / "parts" / "common.launch.xml").getroot().iter())
     (looking,) = (element for element in elements if "find-pkg-prefix rviz2" in element.get("value", ""))
@@ -198,7 +198,7 @@ def anchors(path):
 @by_name(
     [*PAGES, *(ROOT / "docs" / "reference").glob("*.md"), ROOT / "CONTRIBUTING.md", ROOT / "benchmark" / "README.md"]
 )
-def test_the_links_of_a_page_lead_somewhere(path):
+def test_the_links_of_a_page_have_targets(path):
     for file, anchor in LINK.findall(path.read_text()):
         target = (path.parent / file).resolve() if file else path
         assert target.exists(), file

@@ -154,7 +154,7 @@ def test_a_fence_never_blocks_flying_back_or_landing_or_along_it():
     assert abs(stood.allowed((0.0, 2.0, 0.0))[1]) > 1.5
 
 
-def test_a_fence_is_told_with_its_corners_about_the_start():
+def test_a_fence_is_published_with_its_corners_around_the_start():
     assert Stood().limits.fence == []
     round_one = Stood(fence_radius=5.0).limits.fence
     assert [math.hypot(*corner) for corner in round_one] == pytest.approx([5.0] * len(round_one))
@@ -171,7 +171,7 @@ def test_the_height_ends_climbing_and_nothing_else():
     assert on_hill.allowed((0.0, 0.0, 1.0))[2] <= 0.0  # where z is the height above the ground
 
 
-def test_odometry_that_is_missing_blinds_only_a_limit_that_needs_it():
+def test_missing_odometry_affects_only_limits_that_need_it():
     assert not Limits(LimitParameters(max_speed=2.0), ObservedMotion(lambda: 0.0)).is_blind(0.0)
     needing = LimitParameters(fence_radius=5.0, odometry_timeout=0.5, land_after=5.0)
     silent = Limits(needing, ObservedMotion(lambda: 0.0))
@@ -186,7 +186,7 @@ def test_odometry_that_is_missing_blinds_only_a_limit_that_needs_it():
 @pytest.mark.parametrize(
     ("is_told_so", "charge", "lands"), [(True, 0.1, True), (True, 0.3, False), (False, 0.1, False)]
 )
-def test_a_battery_that_is_low_for_long_lands_if_told_so(is_told_so, charge, lands):
+def test_a_lasting_low_battery_lands_if_configured(is_told_so, charge, lands):
     parameters = LimitParameters(low_battery=0.2, land_on_low_battery=is_told_so)
     limits = Limits(parameters, ObservedMotion(lambda: 0.0))
     for now_s in (0.0, 0.9, 1.8):
@@ -198,7 +198,7 @@ def test_a_battery_that_is_low_for_long_lands_if_told_so(is_told_so, charge, lan
     assert bool(limits.takeoff_refusal) is lands
 
 
-def test_a_battery_that_sags_for_a_moment_lands_nobody():
+def test_a_short_voltage_sag_causes_no_landing():
     limits = Limits(LimitParameters(low_battery=0.2, land_on_low_battery=True), ObservedMotion(lambda: 0.0))
     for step in range(400):
         now_s = step / 15
@@ -213,7 +213,7 @@ def test_an_edge_is_approached_as_fast_as_can_be_braked():
     assert allowed_speed(-9.0) == -1.0
 
 
-def test_doubted_odometry_counts_as_missing_and_never_begins_a_landing():
+def test_doubted_odometry_counts_as_missing_but_starts_no_landing():
     now_s = 0.0
     observed = ObservedMotion(lambda: now_s)
     limits = Limits(LimitParameters(fence_radius=5.0, land_after=5.0), observed)

@@ -76,7 +76,7 @@ def levels(measured, rate=0.0):
 
 @pytest.mark.parametrize("wrong", [0.0, 1.6, 100.0])
 @pytest.mark.parametrize("blocks", [1, 3])
-def test_a_glitch_moves_nothing_however_often_it_comes(wrong, blocks):
+def test_repeated_glitches_have_no_effect(wrong, blocks):
     level, values = levels(([1.0] * 10 + [wrong] * blocks) * 20)
     assert set(values) == {1.0}
     assert level.is_followed
@@ -213,7 +213,7 @@ def second_zero(motion, now_s):
 @pytest.mark.parametrize("make", VEHICLES)
 @pytest.mark.parametrize("speed", [0.3, 1.0])
 @pytest.mark.parametrize("share", [0.0, -1.0, 1e-3, 1e3])
-def test_a_wrong_speed_is_doubted_and_never_flown_away_by(make, speed, share):
+def test_a_wrong_speed_is_doubted_and_causes_no_flyaway(make, speed, share):
     flight = measuring.fly(make(0.0, 41), lambda s: BodyVelocity(speed if s < 6.0 else 0.0), 15.0, lie=scaled(share))
     assert doubts(flight)
     assert max(np.linalg.norm(moment.velocity[:2]) for moment in flight) < speed + 3.5
@@ -221,7 +221,7 @@ def test_a_wrong_speed_is_doubted_and_never_flown_away_by(make, speed, share):
 
 
 @pytest.mark.parametrize("make", VEHICLES)
-def test_a_wrong_height_is_not_climbed_away_by(make):
+def test_a_wrong_height_causes_no_flyaway(make):
     def lie(motion, _):
         return motion._replace(height=0.0, up=None if motion.up is None else 0.0)
 
@@ -231,7 +231,7 @@ def test_a_wrong_height_is_not_climbed_away_by(make):
 
 
 @pytest.mark.parametrize("make", VEHICLES)
-def test_late_measurements_are_not_flown_by(make):
+def test_late_measurements_are_not_used(make):
     flight = measuring.fly(make(0.3, 43), lambda s: BodyVelocity(1.0 if s < 4.0 else 0.0), 25.0, lie=Late(2.5))
     assert doubts(flight)
     assert np.linalg.norm(flight[-1].velocity[:2]) < 1.5
@@ -306,7 +306,7 @@ def lied_to(drone, lie, speed, seconds=12.0):
 @settings(max_examples=30)
 @given(drone=drones, lie=lies, speed=st.floats(0.0, 2.0))
 @example(drone=TiltedDrone(0.5, 2.5, 0.5), lie=Lie(0.0, 0.0, 0.0, 0.0, 1, 0), speed=0.3)
-def test_whatever_is_reported_the_drone_stays_slow_and_its_tilt_is_bounded_in_doubt(drone, lie, speed):
+def test_with_any_reports_the_drone_stays_slow_and_its_tilt_is_bounded_in_doubt(drone, lie, speed):
     gentle = GRAVITY * math.tan(BLIND_TILT_SHARE * drone.max_tilt)
     strongest = 0.0
     for velocity, commanded, is_doubted, wind in lied_to(drone, lie, speed):

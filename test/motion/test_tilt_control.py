@@ -63,7 +63,7 @@ def test_turns_do_not_speed_it_up_and_zero_keeps_the_heading(make):
 
 
 @pytest.mark.parametrize("make", [GuiDrone, LandingDrone])
-def test_it_climbs_as_told_and_keeps_its_height(make):
+def test_it_climbs_as_commanded_and_keeps_its_height(make):
     flight = measuring.fly(make(0.0, 46), lambda s: BodyVelocity(up=0.4 if s < 3.0 else 0.0), 10.0)
     second = round(1.0 / measuring.STEP_S)
     heights = [moment.place[2] for moment in flight]
@@ -79,7 +79,7 @@ def test_feedback_that_is_lost_in_flight_stops_it_by_the_estimate(make, gusts):
     assert measuring.farthest(flight[round(4.0 / measuring.STEP_S) :]) < 2.0
 
 
-def test_a_blind_drone_tilts_gently_and_ends_at_what_it_was_told():
+def test_without_feedback_a_drone_tilts_gently_and_reaches_the_commanded_speed():
     control = TiltControl(DRONE)
     told = [control.command(BodyVelocity(forward=0.3), 0.05, is_blind=True) for _ in range(200)]
     assert 0.9 * BLIND_TILT_SHARE < max(shares.pitch for shares in told) <= BLIND_TILT_SHARE
@@ -90,7 +90,7 @@ def test_a_blind_drone_tilts_gently_and_ends_at_what_it_was_told():
     assert braking[-1] == pytest.approx(Shares(), abs=1e-3)
 
 
-def test_shares_stay_within_1_whatever_is_asked_and_measured():
+def test_shares_stay_within_1_for_any_command_and_measurement():
     control = TiltControl(DRONE)
     for number in range(200):
         control.measure(Motion((-1) ** number * 1e3, 1e3, None, (-1) ** number * 1e3, number))
@@ -112,14 +112,14 @@ def test_a_tilt_that_is_saturated_along_one_axis_is_full_and_no_more(wanted):
         assert max(math.hypot(shares.pitch, shares.roll) for shares in told) > 0.2
 
 
-def test_a_velocity_beyond_all_numbers_ends_nothing():
+def test_an_overflowing_velocity_raises_no_error():
     """Its length is infinite."""
     control = TiltControl(DRONE)
     shares = control.command(BodyVelocity(1.7e308, 1.7e308, 1.7e308, turn=1.7e308), 0.05)
     assert all(abs(share) <= 1.0 for share in shares)
 
 
-def test_what_is_no_number_is_not_taken_for_full_deflection():
+def test_nan_is_not_clamped_to_full_deflection():
     control = TiltControl(DRONE)
     control.measure(Motion(math.nan, 0.0, math.nan, 1.0, 0.0))
     shares = control.command(BodyVelocity(1.0), 0.05)

@@ -40,7 +40,7 @@ def test_velocities_are_followed_and_zero_stops_in_calm_air(layout):
 
 
 @pytest.mark.parametrize("wind", WINDS)
-def test_positions_take_the_wind_out(wind):
+def test_positions_compensate_the_wind(wind):
     assert speed_error(fly("pose", SCRIPT, *WINDS[wind])) < GUSTY_TOLERANCE
 
 
@@ -74,7 +74,7 @@ def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
     assert way(flight) < 5
 
 
-def test_raw_rates_in_between_leave_no_debt():
+def test_raw_rates_in_between_reset_the_position():
     """A place that raw rates have left is not returned to."""
     control = VelocityControl(DRONE, VelocityParameters())
     level = MeasuredAttitude(0.0, 0.0, 0.0)
@@ -139,13 +139,13 @@ def jumped(positions, step_s=STEP_S):
 
 
 @pytest.mark.parametrize("positions", [[0.0] * 60 + [50.0] + [0.0] * 60, [0.0] * 60 + [50.0] * 120])
-def test_a_position_that_jumps_is_not_flown_after(positions):
+def test_a_jump_of_the_position_is_not_followed(positions):
     control, commands = jumped(positions)
     assert max(abs(command.pitch_rate) for command in commands) < 0.01
     assert not control.doubts
 
 
-def test_positions_that_jump_again_and_again_are_doubted():
+def test_repeatedly_jumping_positions_are_doubted():
     control, commands = jumped([0.0] * 60 + [50.0 * (number % 2) + number for number in range(120)])
     assert control.doubts
     assert max(abs(command.pitch_rate) for command in commands) < 1.0

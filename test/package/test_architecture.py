@@ -206,7 +206,7 @@ def test_bridges_and_servers_encode_what_they_send_in_one_place():
     assert found == CALLERS_ANSWER
 
 
-def test_every_file_names_its_licence():
+def test_every_file_has_a_license_header():
     without = []
     for path in source_files():
         name = path.relative_to(ROOT).as_posix()

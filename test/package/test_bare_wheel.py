@@ -76,7 +76,7 @@ def test_one_command_is_installed_and_no_node(installation):
     assert not any(name.endswith("_emulator") for name in scripts)
 
 
-def test_help_says_what_works_and_what_ros_would_add(installation):
+def test_help_lists_available_commands_and_those_that_need_ros(installation):
     done = installation.run("drone-bridge", "--help")
     assert (done.returncode, done.stderr) == (0, "")
     works, _, needs = done.stdout.partition("commands that need ROS 2:")
@@ -94,12 +94,12 @@ def test_without_an_argument_the_choice_is_listed(installation, command):
     assert done.stdout.startswith(f"usage: {' '.join(['drone-bridge', *command])} [-h]")
 
 
-def test_it_tells_its_version(installation):
+def test_the_version_is_printed(installation):
     assert re.fullmatch(r"drone-bridge \d+\.\d+\.\d+\n", installation.run("drone-bridge", "--version").stdout)
 
 
 @pytest.mark.parametrize("command", ["launch", "demo"])
-def test_a_command_that_needs_ros_says_so(installation, command):
+def test_a_command_that_needs_ros_is_refused_with_that_reason(installation, command):
     done = installation.run("drone-bridge", command, "testbed.launch.xml")
     assert done.returncode == 2
     assert done.stderr.startswith(f"drone-bridge {command}: this command needs ROS 2")
@@ -113,7 +113,7 @@ def test_a_codec_needs_nothing_else(installation, codec):
 
 
 @pytest.mark.parametrize("emulator", ["testbed", "dronegui", "robot", "simulator", "telemetry"])
-def test_an_emulator_runs_or_says_what_it_lacks(installation, emulator):
+def test_an_emulator_runs_or_names_the_missing_package(installation, emulator):
     done = installation.run("drone-bridge", "emulate", emulator, "--duration", "0", "--port", "0")
     if emulator in BARE_EMULATORS:
         assert done.returncode == 0, done.stderr

@@ -97,7 +97,7 @@ def test_a_debian_package_depends_on_what_package_xml_names(farm, sources, distr
     assert needed == named | {"${shlibs:Depends}", "${misc:Depends}"}
 
 
-def test_a_key_that_nobody_knows_is_refused(farm, sources):
+def test_an_unknown_key_is_refused(farm, sources):
     package = sources / "package.xml"
     package.write_text(package.read_text().replace("<exec_depend>rclpy<", "<exec_depend>foxglove-sdk<"))
     assert generate(farm, sources, "jazzy").returncode != 0

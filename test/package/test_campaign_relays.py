@@ -32,7 +32,7 @@ def test_a_missing_neutral_command_is_found(said, moved_s):
 
 
 @pytest.mark.parametrize(("is_neutral", "moved_s"), [(True, 0.5), (False, None)])
-def test_of_a_vehicle_that_has_not_asked_since_the_next_answer_counts(monkeypatch, is_neutral, moved_s):
+def test_for_a_vehicle_without_a_request_since_then_the_next_answer_counts(monkeypatch, is_neutral, moved_s):
     """As one that the machine has held up: without an answer a testbed's drone does not move."""
     commands = commands_of((1.0, False), (1.5, False), is_asked=True)
     monkeypatch.setattr(commands, "wait", lambda *_: commands._commands.append((4.0, is_neutral)))

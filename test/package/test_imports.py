@@ -60,7 +60,7 @@ def test_optional_modules_are_not_loaded_at_startup(loaded):
     assert not LATER & {module.partition(".")[0] for module in modules}
 
 
-def test_opencv_is_loaded_where_images_are_offered_and_before_a_vehicle_is_steered(loaded):
+def test_opencv_is_loaded_only_for_images_and_before_a_vehicle_is_steered(loaded):
     """Its import may hold Python's lock for seconds."""
     protocol, modules = loaded
     assert ("cv2" in modules) == (protocol in ("testbed", "telemetry"))
@@ -150,7 +150,7 @@ def test_the_child_that_decodes_pictures_imports_no_ros():
     assert done.returncode == 0, done.stderr
 
 
-def test_what_needs_ros_does_not_import_there():
+def test_modules_that_need_ros_fail_to_import_there():
     """The test above can fail."""
     done = import_without_ros("drone_bridge.telemetry.bridge")
     assert done.returncode != 0

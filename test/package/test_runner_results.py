@@ -31,7 +31,7 @@ Current thread 0x00007f5262b3a080 (most recent call first):
         ("/opt/ros/kilted/drone_bridge/net/tcp.py", "destroy", False),
     ],
 )
-def test_a_lock_up_is_known_by_the_innermost_frame(path, function, is_one):
+def test_a_lock_up_is_recognized_by_the_innermost_frame(path, function, is_one):
     assert entry.is_lock_up(DUMP.format(path=path, function=function)) is is_one
 
 

@@ -39,7 +39,7 @@ def test_help_names_the_command_that_started_it(name, how):
 
 
 @each_listening
-def test_it_serves_on_when_nobody_reads_its_output(name, free_port):
+def test_it_continues_while_its_output_is_not_read(name, free_port):
     reading, writing = os.pipe()
     process = subprocess.Popen(
         [executable(f"{name}_emulator"), *map(str, options(name, free_port))],

@@ -60,7 +60,7 @@ def test_navdata_lies():
 
 
 @pytest.mark.parametrize("text", ["velocity", "late", "velocity-zero=1", "late=-1", "late=x"])
-def test_a_lie_that_is_not_known_is_refused(text):
+def test_an_unknown_lie_is_refused(text):
     with pytest.raises(SystemExit):
         parse_dronegui(["--lie", text])
 
@@ -74,7 +74,7 @@ def test_telemetry_lies():
     assert told.timestamp == true.timestamp
 
 
-def test_a_testbed_lies_of_time_and_place():
+def test_testbed_lies():
     frame = SensorFrame(b"", b"", 2.0, 0.0, 0.0, 0.0, (1.0, 2.0, 3.0))
     kinds = {"time-stands": 1.0, "time-hours": 1.0, "time-ms": 1.0, "position-zero": 1.0}
     told = lying_frame(frame, Lies(kinds))
