@@ -42,7 +42,7 @@ def test_the_generated_operator_drives_the_generated_emulator(start_child, envir
     assert float(operator.wait_for_line(r"ended: at (\S+)")[1]) > 0.3
 
 
-def test_it_is_checked_whatever_the_current_folder_has_of_its_name(start_child, environment, tmp_path):
+def test_it_is_checked_although_the_current_folder_has_that_name(start_child, environment, tmp_path):
     (tmp_path / f"{NAME}.py").write_text("raise ImportError('not installed')")
     check = ("env", "-C", tmp_path, executable("drone-bridge"), "check", NAME)
     asked = start_child(*check, "-k", "test_messages or test_topics", env=environment)

@@ -44,7 +44,7 @@ def watched(clock, monkeypatch):
     return Watched()
 
 
-def test_a_bridge_that_reports_once_a_second_is_there(watched, clock):
+def test_a_bridge_that_reports_each_second_is_present(watched, clock):
     for _ in range(10):
         watched.report()
         clock[0] += 1.0
@@ -52,7 +52,7 @@ def test_a_bridge_that_reports_once_a_second_is_there(watched, clock):
     assert watched.noticed == []
 
 
-def test_a_bridge_that_reports_no_more_is_gone_until_it_reports_again(watched, clock):
+def test_a_bridge_without_reports_is_gone_until_the_next_report(watched, clock):
     watched.report()
     clock[0] += GONE_AFTER_S
     watched.node.look()
@@ -66,7 +66,7 @@ def test_a_bridge_that_reports_no_more_is_gone_until_it_reports_again(watched, c
 
 
 @pytest.mark.parametrize("other", ["/other/robot_bridge", "/field/robot_server"])
-def test_a_node_that_never_reported_counts_as_there(watched, clock, other):
+def test_a_node_that_never_reported_counts_as_present(watched, clock, other):
     watched.report(name=other)
     watched.report(ending=": battery")
     clock[0] += 60.0
@@ -74,13 +74,13 @@ def test_a_node_that_never_reported_counts_as_there(watched, clock, other):
     assert watched.noticed == []
 
 
-def test_a_bridge_says_whether_it_hears_its_vehicle(watched):
+def test_a_bridge_reports_whether_its_vehicle_is_silent(watched):
     for silent in ("0.1", str(SILENT_AFTER_S), "2.5", "", None, "many", "0.0", "nan"):
         watched.report(silent=silent)
     assert watched.noticed == [(False, True), (False, False)]
 
 
-def test_of_a_bridge_that_is_gone_nothing_is_known_about_its_vehicle(watched, clock):
+def test_the_state_of_the_vehicle_is_unknown_without_its_bridge(watched, clock):
     watched.report(silent="5.0")
     clock[0] += GONE_AFTER_S + 0.1
     watched.node.look()

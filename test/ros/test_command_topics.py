@@ -72,7 +72,7 @@ def test_a_command_is_followed_for_its_timeout(node, topic):
     assert node.decided() == NOTHING
 
 
-def test_cmd_vel_stamped_overrules_all_but_the_helm_for_the_timeout(node):
+def test_cmd_vel_stamped_overrides_all_but_the_helm_for_the_timeout(node):
     node.send(CMD_VEL, forward=2.0)
     assert node.send(STAMPED, forward=1.0) == FOLLOWED
     node.now_s += TIMEOUT_S - 0.01
@@ -85,7 +85,7 @@ def test_cmd_vel_stamped_overrules_all_but_the_helm_for_the_timeout(node):
     assert node.send(HELM, forward=3.0) == (Rank.HELM, BodyVelocity(forward=3.0))
 
 
-def test_a_refused_command_overrules_nobody(node):
+def test_a_refused_command_overrides_no_other(node):
     node.send(STAMPED, ago_s=10.0, forward=2.0)
     assert node.send(CMD_VEL, forward=1.0) == FOLLOWED
 
@@ -93,7 +93,7 @@ def test_a_refused_command_overrules_nobody(node):
 # Stale, from the future, without a stamp.
 
 
-def test_a_stamped_command_is_refused_when_it_is_old(node):
+def test_a_stale_stamped_command_is_refused(node):
     node.send(STAMPED, ago_s=TIMEOUT_S + 0.1, forward=1.0)
     assert node.decided() == NOTHING
     assert node.counts == {"refused_commands": 1}
@@ -103,13 +103,13 @@ def test_a_stamped_command_is_refused_when_it_is_old(node):
 
 
 @pytest.mark.parametrize("topic", [STAMPED, HELM])
-def test_the_age_of_a_stamp_ahead_of_our_clock_is_not_known(node, topic):
+def test_the_age_of_a_stamp_ahead_of_our_clock_is_unknown(node, topic):
     assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S - 0.1, forward=1.0) == NOTHING
     assert "it is stamped 0.200 s ahead of this machine's clock" in node.warned[0]
     assert node.send(topic, ago_s=-CLOCK_TOLERANCE_S + 0.01, forward=1.0)[1] == FORWARD
 
 
-def test_a_stamp_of_zero_counts_as_none_and_is_told_of_once(node):
+def test_a_stamp_of_zero_counts_as_none_and_is_reported_once(node):
     """As in ros2_controllers: people publish a TwistStamped from the command line, without a stamp."""
     for _ in range(3):
         assert node.send(STAMPED, ago_s=None, forward=1.0) == FOLLOWED
@@ -128,12 +128,12 @@ def test_while_simulated_time_begins_zero_is_a_time(make):
     assert len(node.logged) == 1
 
 
-def test_a_stamp_ahead_of_a_time_that_all_share_counts_as_new(make):
+def test_a_stamp_ahead_of_a_shared_clock_counts_as_new(make):
     node = make(is_time_simulated=True)
     assert node.send(STAMPED, ago_s=-5.0, forward=1.0) == FOLLOWED
 
 
-def test_where_time_comes_from_the_wire_ages_are_judged_by_that(make):
+def test_with_time_from_the_wire_ages_are_relative_to_it(make):
     wire = Time(sec=1000)
     node = make(now=lambda: wire)
     message = TwistStamped(twist=twist(forward=1.0))
@@ -143,7 +143,7 @@ def test_where_time_comes_from_the_wire_ages_are_judged_by_that(make):
         assert (node.send(STAMPED, message, ago_s=None) == FOLLOWED) is is_followed
 
 
-def test_a_command_says_which_frame_it_answers(node):
+def test_a_command_has_the_stamp_of_its_frame(node):
     node.send(STAMPED, forward=1.0)
     assert node.arbiter.newest.stamp == (int(EPOCH_S + node.now_s), 0)
     node.send(CMD_VEL, forward=1.0)
@@ -156,7 +156,7 @@ RAW = {"cmd_axes": CommandAxes(pitch=1.0), "cmd_rates": CommandRates(thrust=1.0)
 
 
 @pytest.mark.parametrize("topic", [CMD_VEL, STAMPED, HELM, *RAW])
-def test_what_waited_while_this_process_stood_still_is_refused(node, monkeypatch, topic):
+def test_commands_pending_during_a_stall_are_refused(node, monkeypatch, topic):
     ran_s = [0.1]
     monkeypatch.setattr(PROCESS, "running_s", lambda: ran_s[0])
     for _ in range(2):
@@ -180,12 +180,12 @@ def test_what_waited_while_this_process_stood_still_is_refused(node, monkeypatch
         ("cmd_rates", lambda value: CommandRates(thrust=value), "thrust"),
     ],
 )
-def test_what_is_not_finite_is_refused(node, topic, message, field, value):
+def test_non_finite_commands_are_refused(node, topic, message, field, value):
     assert node.send(topic, message(value)) == NOTHING
     assert node.warned == [f"A command on {topic} was refused: {field} is {value} but must be a finite number."]
 
 
-def test_the_axes_of_a_command_are_those_that_it_names_if_they_are_known(node):
+def test_a_command_uses_the_axes_of_its_frame_if_known(node):
     message = TwistStamped(twist=twist(forward=1.0))
     message.header.frame_id = "elsewhere"
     assert node.send(STAMPED, message) == NOTHING
@@ -197,7 +197,7 @@ def test_the_axes_of_a_command_are_those_that_it_names_if_they_are_known(node):
     assert node.counts["refused_commands"] == 2
 
 
-def test_what_a_vehicle_cannot_do_is_said_once_per_axis_and_the_rest_is_followed(node):
+def test_an_unsupported_axis_is_reported_once_and_the_others_are_followed(node):
     asked = twist(forward=1.0, left=0.5)
     assert node.send(CMD_VEL, asked) == FOLLOWED
     node.send(CMD_VEL, asked)
@@ -259,13 +259,13 @@ def test_a_helm_locks_out_others_and_its_end_holds(node):
     assert [message.data for message in node.latched if isinstance(message, Bool)][-1] is False
 
 
-def test_who_begins_to_steer_is_not_flown_by_what_others_commanded_before(node):
+def test_a_new_helm_discards_earlier_commands(node):
     node.send(CMD_VEL, forward=1.0)
     assert node.hold.admits(HELM, is_helm=True)  # and the link's thread runs now
     assert node.decided() == (Rank.HELM, None)
 
 
-def test_hold_stops_who_is_at_the_helm_who_gets_the_vehicle_back_and_nobody_else(node):
+def test_a_hold_stops_the_helm_which_alone_may_continue_after_the_release(node):
     node.send(HELM, up=1.0)
     node.call_hold(True)
     assert node.send(HELM, up=1.0) == (Rank.HOLD, None)
@@ -276,7 +276,7 @@ def test_hold_stops_who_is_at_the_helm_who_gets_the_vehicle_back_and_nobody_else
     assert node.send(HELM, up=1.0) == (Rank.HELM, UP)
 
 
-def test_a_helm_that_gets_the_vehicle_back_and_is_killed_with_the_bridge_leaves_it_held(make):
+def test_a_helm_that_continues_and_is_killed_with_the_bridge_leaves_a_hold(make):
     node = make()
     node.send(HELM, up=1.0)
     node.call_hold(True)
@@ -285,7 +285,7 @@ def test_a_helm_that_gets_the_vehicle_back_and_is_killed_with_the_bridge_leaves_
     assert make().decided() == (Rank.HOLD, None)
 
 
-def test_a_release_before_anybody_has_noticed_the_end_of_a_helm_brings_nothing_back(make):
+def test_a_release_before_the_detected_end_of_a_helm_restores_no_command(make):
     node = make(command_timeout=60.0)
     node.send(HELM, up=1.0)
     node.now_s += 1.1
@@ -295,7 +295,7 @@ def test_a_release_before_anybody_has_noticed_the_end_of_a_helm_brings_nothing_b
 
 
 @pytest.mark.parametrize("holds_zero", [True, False])
-def test_a_stick_in_its_middle_is_flown_or_left_to_what_holds_the_vehicle_best(make, holds_zero):
+def test_a_centred_stick_is_zero_or_neutral_whichever_holds_better(make, holds_zero):
     node = make(holds_zero=holds_zero)
     node.send(HELM, up=1.0)
     wakes = node.wakes
@@ -307,7 +307,7 @@ def test_a_zero_of_others_is_a_command(make):
     assert make(holds_zero=False).send(CMD_VEL) == (Rank.COMMAND, STILL)
 
 
-def test_who_was_at_the_helm_of_a_bridge_that_is_killed_finds_it_held(make):
+def test_a_bridge_killed_during_a_helm_restarts_on_hold(make):
     node = make()
     node.send(HELM, up=1.0)
     assert node.hold._keeper.wait(10.0)
@@ -327,7 +327,7 @@ def test_a_fast_command_is_followed_within_the_limits_with_its_turn_rate(make):
 
 
 @pytest.mark.parametrize("has_landing_button", [True, False])
-def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_held(make, has_landing_button):
+def test_a_vehicle_with_lost_odometry_stops_and_then_lands_unless_held(make, has_landing_button):
     limits = {"max_speed": 2.0, "fence_radius": 5.0, "odometry_timeout": 0.5, "land_after": 1.0}
     node = make(limits=limits, has_landing_button=has_landing_button)
     node.observed.measured(0.0, (0.0, 0.0, 1.0))
@@ -365,7 +365,7 @@ def test_a_vehicle_whose_odometry_is_lost_stands_and_then_lands_unless_it_is_hel
         ({"max_speed": 2.0}, None, set()),
     ],
 )
-def test_a_limit_of_places_names_the_measurement_that_it_lacks(make, limits, measured, named):
+def test_a_limit_names_the_measurement_that_it_lacks(make, limits, measured, named):
     """From the configuration on: a vehicle without these reports ignores all velocities."""
     node = make(limits=limits)
     if measured:
@@ -378,7 +378,7 @@ def test_a_limit_of_places_names_the_measurement_that_it_lacks(make, limits, mea
     assert (node.send(CMD_VEL, forward=1.0)[0] is Rank.BLIND) == bool(named)
 
 
-def test_a_fence_is_published_once_when_the_vehicle_has_told_where_it_began(make):
+def test_a_fence_is_published_once_after_the_first_position(make):
     node = make(limits={"max_speed": 2.0, "fence_radius": 3.0})
 
     def fences():

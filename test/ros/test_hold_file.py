@@ -36,7 +36,7 @@ def kept():
     return HoldFile(7, "/d1/bridge").read()
 
 
-def test_a_node_that_comes_back_finds_what_was_kept_and_other_nodes_do_not():
+def test_a_restarted_node_finds_its_hold_and_other_nodes_do_not():
     file = HoldFile(7, "/d1/bridge")
     assert not kept()
     file.write("STOP was pressed")
@@ -78,7 +78,7 @@ def test_the_id_of_a_boot_stays_the_same_and_is_a_name_of_a_file():
     assert "/" not in hold_file.boot_id()
 
 
-def test_what_is_kept_in_one_scope_is_found_in_that_alone(monkeypatch):
+def test_a_hold_is_found_only_in_its_scope(monkeypatch):
     monkeypatch.setenv(SCOPE_VARIABLE, "launch/1")
     HoldFile(7, "/d1/bridge").write("an emulated vehicle")
     assert kept() == "an emulated vehicle"
@@ -128,7 +128,7 @@ class Node:
         return answer.message
 
 
-def test_the_answer_names_the_file(home):
+def test_the_response_names_the_file(home):
     node = Node()
     assert str(home / "held" / "0ff1ce.7.d1.bridge") in node.call(True)
     assert Node().hold.is_held
@@ -136,7 +136,7 @@ def test_the_answer_names_the_file(home):
     assert not Node().hold.is_held
 
 
-def test_it_is_written_on_changes_alone(home):
+def test_it_is_written_only_on_changes(home):
     node = Node()
     node.call(True)
     HoldFile(7, "/d1/bridge").remove()
@@ -144,7 +144,7 @@ def test_it_is_written_on_changes_alone(home):
     assert list((home / "held").iterdir()) == []
 
 
-def test_where_it_can_t_be_kept_the_answer_says_so_and_the_vehicle_is_held(home):
+def test_if_the_file_can_t_be_written_the_response_reports_it_and_the_vehicle_is_held(home):
     (home / "held").write_text("no folder")
     node = Node()
     assert len(node.warned) == 1  # that it is unreadable
@@ -159,7 +159,7 @@ def test_where_it_can_t_be_kept_the_answer_says_so_and_the_vehicle_is_held(home)
     assert Node().hold.is_held
 
 
-def test_where_the_file_can_t_be_removed_the_answer_says_so_and_the_vehicle_follows(home):
+def test_if_the_file_can_t_be_removed_the_response_reports_it_and_the_vehicle_is_released(home):
     node = Node()
     node.call(True)
     file = HoldFile(7, "/d1/bridge").path
@@ -170,7 +170,7 @@ def test_where_the_file_can_t_be_removed_the_answer_says_so_and_the_vehicle_foll
     assert not node.hold.is_held
 
 
-def test_what_was_asked_for_before_a_stall_holds_and_does_not_release():
+def test_stale_requests_may_hold_but_not_release():
     node = Node()
     node.has_just_stood_still = True
     node.call(True)
@@ -185,7 +185,7 @@ def test_what_was_asked_for_before_a_stall_holds_and_does_not_release():
 # Wishes.
 
 
-def test_a_wish_is_taken_once_and_reported_with_the_releases_before_it():
+def test_a_wish_is_handled_once_and_reported_with_the_releases_before_it():
     node = Node()
     node.call(True)
     node.call(False)
@@ -230,7 +230,7 @@ def test_each_run_has_an_id_and_reports_a_hold_that_it_has_inherited():
     assert not second.statuses[-1].is_inherited
 
 
-def test_a_slow_disk_delays_neither_the_hold_nor_more_than_its_own_answer(monkeypatch):
+def test_a_slow_disk_delays_only_the_response(monkeypatch):
     write, may_write = HoldFile.write, threading.Event()
 
     def write_slowly(file, reason):
@@ -255,7 +255,7 @@ def test_no_helm_ends_the_hold_of_a_wish_whatever_its_reason(reason):
     assert node.hold.is_held
 
 
-def test_an_answer_waits_for_no_file_that_nobody_writes():
+def test_a_response_does_not_wait_for_a_file_without_a_writer():
     node = Node()
     assert node.hold._keeper.wait(0.0)
     assert node.call(False) == "The vehicle follows commands."

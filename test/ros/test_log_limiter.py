@@ -101,7 +101,7 @@ def test_a_condition_that_begins_and_ends_without_pause_does_not_fill_the_log(cl
     assert lines[-1] == "Nobody listens. (19 lines suppressed)"
 
 
-def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock):
+def test_a_missing_peer_is_a_warning_only_after_a_while(clock):
     logger = Mock()
     report = LinkReport(logger, "connected", now_s=lambda: clock[0])
     clock[0] += 1000
@@ -114,7 +114,7 @@ def test_a_peer_that_is_not_there_yet_is_a_warning_only_if_it_stays_away(clock):
 
 
 @pytest.mark.parametrize("connects", [False, True])
-def test_advice_comes_once_and_only_as_long_as_there_has_been_no_connection(clock, connects):
+def test_advice_is_logged_once_and_only_before_the_first_connection(clock, connects):
     logger = Mock()
     report = LinkReport(logger, "connected", now_s=lambda: clock[0])
     report.follow(SimpleNamespace(is_open=connects, since_s=clock[0], received_s=None, state="", peer=""))
@@ -127,7 +127,7 @@ def test_advice_comes_once_and_only_as_long_as_there_has_been_no_connection(cloc
     assert (said[0], said[-1]) == (0, 0 if connects else 1)
 
 
-def test_what_is_no_matter_of_the_start_is_a_warning_at_once():
+def test_other_conditions_are_warnings_at_once():
     logger = Mock()
     report = LinkReport(logger, "connected")
     report.start_over(5.0)

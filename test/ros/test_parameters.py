@@ -49,7 +49,7 @@ def test_any_text_reaches_a_node_by_its_command_line(make, text):
     assert (parameters["folder"], parameters["port"], parameters["steer"]) == (text, 7, True)
 
 
-def test_an_empty_list_is_taken_or_refused_with_a_sentence(make, tmp_path):
+def test_an_empty_list_is_accepted_or_refused_with_a_sentence(make, tmp_path):
     names = ParameterDeclaration("names", ["a"], "Names.")
     numbers = ParameterDeclaration("numbers", [1.0], "Three.", check=lambda given: None if given else "must have 3.")
     rate = ParameterDeclaration("rate", 5.0, "Per second.")
@@ -122,14 +122,14 @@ DECLARED = ("limits.max_speed", "rate")
         (["--ros-args", "--params-file", "{file}.missing"], []),
     ],
 )
-def test_what_a_node_is_given_and_does_not_have_is_found(tmp_path, words, names):
+def test_unknown_parameters_of_a_node_are_found(tmp_path, words, names):
     file = tmp_path / "parameters.yaml"
     file.write_text(FILE)
     given = ["program", *(word.format(file=file) for word in words)]
     assert list(unknown(given, "/alpha/node", DECLARED)) == names
 
 
-def test_what_another_parameter_has_replaced_is_refused(make, monkeypatch):
+def test_a_replaced_parameter_is_refused(make, monkeypatch):
     """A vehicle would move differently from its file."""
     radius = ParameterDeclaration("limits.fence_radius", 0.0, "Radius of the fence, m.", replaces=("limits.fence_x",))
     signs = ParameterDeclaration("opposite_signs", ["none"], "Signs.", replaces=("command_sign.",))
@@ -144,7 +144,7 @@ def test_what_another_parameter_has_replaced_is_refused(make, monkeypatch):
         DeclaredParameters(make(), [radius, signs])
 
 
-def test_a_node_warns_once_of_all_parameters_that_it_does_not_have(make, monkeypatch):
+def test_a_node_warns_once_of_all_unknown_parameters(make, monkeypatch):
     warned = []
     node = make()
     monkeypatch.setattr("sys.argv", ["node", "--ros-args", "-p", "limits.fence_x:=1.0", "-p", "raet:=1.0"])

@@ -143,7 +143,7 @@ def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
     assert done.stderr == ""
 
 
-def test_no_signal_gets_its_deadly_default_for_a_moment_at_the_shutdown_of_ros(monkeypatch):
+def test_no_signal_gets_its_default_handler_at_the_shutdown_of_ros(monkeypatch):
     uninstalled = []
     monkeypatch.setattr(rclpy, "uninstall_signal_handlers", lambda: uninstalled.append(True))
     rclpy.try_shutdown()
@@ -153,7 +153,7 @@ def test_no_signal_gets_its_deadly_default_for_a_moment_at_the_shutdown_of_ros(m
     assert not uninstalled
 
 
-def test_signals_that_go_on_while_a_node_ends_do_not_change_its_status(start_child):
+def test_further_signals_during_the_shutdown_do_not_change_the_status(start_child):
     """As when both the terminal and ros2 launch forward Ctrl-C."""
     process = start_child(executable("vehicle_model"))
     process.wait_for_line("Publishing the model")
@@ -173,7 +173,7 @@ def impatient(monkeypatch):
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_process_whose_shutdown_hangs_is_ended_and_shows_where_it_stood(start_child):
+def test_a_hanging_shutdown_is_aborted_with_a_traceback(start_child):
     process = start_child(sys.executable, "-c", textwrap.dedent(HANGING_NODE))
     process.wait_for_line("left")
     assert process.wait() == -signal.SIGALRM
@@ -181,13 +181,13 @@ def test_a_process_whose_shutdown_hangs_is_ended_and_shows_where_it_stood(start_
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_process_whose_start_hangs_is_ended_and_shows_where_it_stood():
+def test_a_hanging_start_is_aborted_with_a_traceback():
     done = run_program(NODE_THAT_DOES_NOT_START)
     assert done.returncode == -signal.SIGALRM
     assert "in make_node" in done.stderr
 
 
-def test_shared_memory_of_killed_processes_is_known_and_that_of_living_ones_is_not(start_child, ros):
+def test_only_shared_memory_of_killed_processes_is_removable(start_child, ros):
     """Both are participants, but only one is killed."""
     mine = segments_of(os.getpid())
     killed = start_child(executable("vehicle_model"))
@@ -272,7 +272,9 @@ def test_executables_without_an_environment_open_no_socket_to_others(start_child
         ("OFF", "/mine.xml", "/of_2.xml"),
     ],
 )
-def test_executables_without_an_environment_make_that_of_the_activated_shell(monkeypatch, reach, profile, profile_of_2):
+def test_executables_without_an_environment_create_that_of_the_activated_shell(
+    monkeypatch, reach, profile, profile_of_2
+):
     if not (ROOT / ".venv" / "bin" / "drone-bridge").exists():
         pytest.skip("env/activate belongs to 'make setup', and ROS is installed otherwise here")
     for name, value in zip(UNSET, (None, profile, reach, profile_of_2), strict=True):
@@ -288,7 +290,7 @@ def test_executables_without_an_environment_make_that_of_the_activated_shell(mon
 
 
 @pytest.mark.parametrize(("executable_name", "other"), [("robot_bridge", "rclpy"), ("drone-bridge", "prefix")])
-def test_another_ros_than_that_of_the_messages_is_refused_by_name(tmp_path, executable_name, other):
+def test_a_ros_distribution_other_than_that_of_the_messages_is_refused_by_name(tmp_path, executable_name, other):
     if not Path(sys.prefix, "share", "drone_bridge").is_dir():
         pytest.skip("the environment of ROS is installed otherwise here")
     (tmp_path / "rclpy").mkdir()

@@ -37,12 +37,12 @@ def test_shares_beyond_full_deflection_are_clamped_and_counted(node):
 
 
 @pytest.mark.parametrize(("up", "turn", "is_within"), [(1.0, -1.5, True), (-1.1, 0.0, False), (0.0, 1.6, False)])
-def test_velocities_that_the_drone_cannot_reach_are_clamped_and_counted(node, up, turn, is_within):
+def test_unreachable_velocities_are_clamped_and_counted(node, up, turn, is_within):
     _, sent = node.send("cmd_vel", twist(forward=9.0, up=up, left_turn=turn))
     assert (sent.forward, sent.up) == (9.0, max(up, -DRONE.max_climb))  # the speed shows in flight
     assert sent.turn == min(turn, DRONE.max_yaw_rate)
     assert node.counts.get("clamped_commands", 0) == (not is_within)
 
 
-def test_a_stick_in_its_middle_is_flown_as_a_velocity_of_zero(node):
+def test_a_centred_stick_is_a_velocity_of_zero(node):
     assert node.send("~/helm") == (Rank.HELM, BodyVelocity())

@@ -79,7 +79,7 @@ def test_a_new_subscriber_is_found_after_the_period(node):
     assert node.published == [("pose", 1), ("image", 2)]
 
 
-def test_a_new_subscriber_is_found_at_once_when_that_matters(node):
+def test_a_new_subscriber_is_detected_at_once_on_request(node):
     publishers = publishers_of(node, 60.0)
     publishers.publish({"pose": 1}, Time())
     node.subscribed = {"image"}
@@ -88,7 +88,7 @@ def test_a_new_subscriber_is_found_at_once_when_that_matters(node):
     assert node.published == [("pose", 1), ("image", 2)]
 
 
-def test_only_changes_are_published_of_some_whoever_subscribes_until_the_next_start(node):
+def test_some_topics_publish_only_changes_until_the_next_start(node):
     publishers = publishers_of(node, 60.0, [row("landed", only_changes=True)])
     for is_landed in (True, True, None, False):
         publishers.publish({"landed": is_landed}, Time())
@@ -98,7 +98,7 @@ def test_only_changes_are_published_of_some_whoever_subscribes_until_the_next_st
     assert node.published[2:] == [("landed", False)]
 
 
-def test_what_is_slow_is_made_once_the_rest_is_published(node):
+def test_slow_messages_are_created_after_the_others_are_published(node):
     node.subscribed, published = {"pose", "image"}, []
     slow = Topic("image", object, of=dict, to_ros=lambda *_: published.extend(node.published) or 2, is_slow=True)
     publishers_of(node, 60.0, [slow, row("pose")]).publish({"pose": 1}, Time())

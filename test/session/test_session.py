@@ -22,7 +22,7 @@ class Silent(Session):
 @pytest.mark.parametrize(
     ("received_s", "since_s", "silent_s"), [(None, None, 0.0), (None, 1.0, 2.0), (1.0, 0.0, 2.0)], ids=str
 )
-def test_after_a_stall_the_silence_of_the_peer_begins_anew(received_s, since_s, silent_s):
+def test_a_stall_restarts_the_timeout_of_the_peer(received_s, since_s, silent_s):
     session = Silent()
     session.received_s, session.since_s = received_s, since_s
     assert session.resume(3.0) == []

@@ -102,7 +102,7 @@ def talk():
 # Start of telemetry.
 
 
-def test_nothing_is_sent_before_a_drone_talks():
+def test_nothing_is_sent_before_telemetry():
     talk = Talk()
     assert published(talk.hear(A, ROVER)) == [RoverTelemetry]  # a rover is not a drone
     actions = [*talk.session.opened(talk.now_s), *talk.run(10.0), *talk.do(talk.session.lost(talk.now_s))]
@@ -114,7 +114,7 @@ def test_nothing_is_sent_before_a_drone_talks():
     assert talk.session.is_over
 
 
-def test_a_drone_is_commanded_where_it_talks_from_and_the_neutral_command_comes_first():
+def test_commands_go_to_the_source_of_telemetry_starting_with_neutral():
     talk = Talk()
     talk.pilot.command = FORWARD
     actions = talk.hear()
@@ -141,13 +141,13 @@ def test_velocities_that_are_flown_by_an_estimate_are_noted(talk):
     assert "estimated" in sentence
 
 
-def test_after_a_delay_no_command_is_made_up_for(talk):
+def test_after_a_delay_missed_commands_are_not_sent(talk):
     talk.now_s += 0.9
     assert len(sent(talk.do(talk.session.tick(talk.now_s)))) == 1
     assert talk.session.due_s == pytest.approx(talk.now_s + PERIOD_S)
 
 
-def test_what_no_wire_carries_is_a_hover_and_is_counted(talk):
+def test_an_unencodable_command_is_a_hover_and_counted(talk):
     talk.pilot.command = DroneCommand(pitch=math.nan)
     actions = talk.run(0.05)
     assert sent(actions) == [HOVER]
@@ -157,14 +157,14 @@ def test_what_no_wire_carries_is_a_hover_and_is_counted(talk):
 # Documents.
 
 
-def test_a_document_that_is_refused_changes_nothing(talk):
+def test_a_refused_document_has_no_effect(talk):
     for data in (b"{", b'{"imu": 1}', json.dumps(changed(DRONE, velocity__x="fast"))):
         actions = talk.hear(document=data)
         assert len(notes(actions, "rejected_input")) == len(actions) == 1
     assert published(talk.hear()) == [DroneTelemetry]
 
 
-def test_an_image_that_cannot_be_read_costs_only_itself(talk):
+def test_an_unreadable_image_affects_no_other_field(talk):
     actions = talk.hear(image=b"no picture")
     assert published(actions) == [DroneTelemetry]
     (sentence,) = notes(actions, "undecodable_images")
@@ -200,7 +200,7 @@ def test_a_silent_drone_hovers_and_gets_no_more(talk):
     assert talk.session.due_s == math.inf
 
 
-def test_a_drone_that_is_heard_again_is_commanded_at_once(talk):
+def test_a_drone_that_sends_again_is_commanded_at_once(talk):
     talk.run(3.0)
     talk.pilot.command = FORWARD
     actions = [*talk.hear(), *talk.run(0.0)]
@@ -209,14 +209,14 @@ def test_a_drone_that_is_heard_again_is_commanded_at_once(talk):
     assert talk.session.state == "connected"
 
 
-def test_a_drone_that_is_heard_between_its_last_commands_is_commanded(talk):
+def test_a_drone_that_sends_during_the_last_commands_is_commanded(talk):
     while talk.session.state == "connected":
         talk.run(0.01)
     talk.pilot.command = FORWARD
     assert sent([*talk.hear(), *talk.run(FINAL_GAP_S)]) == [HOVER | {"pitch": 0.25}]
 
 
-def test_silence_is_no_silence_while_this_process_stood_still(talk):
+def test_a_stall_does_not_count_as_silence(talk):
     talk.now_s += 30.0
     assert talk.do(talk.session.resume(talk.now_s)) == []
     actions = talk.run(0.9)
@@ -235,7 +235,7 @@ def test_a_drone_that_was_silent_before_a_stall_gets_nothing_after_it(talk):
 # Other senders.
 
 
-def test_a_drone_that_talks_is_not_replaced(talk):
+def test_an_active_drone_is_not_replaced(talk):
     actions = talk.hear(B)
     assert published(actions) == []
     assert len(notes(actions, "refused_peers")) == 1
@@ -261,7 +261,7 @@ def test_the_timestamps_of_one_drone_are_not_those_of_the_next(talk):
     assert talk.session.received_s == talk.now_s
 
 
-def test_a_command_to_one_drone_is_not_for_the_one_that_takes_its_place(talk):
+def test_a_command_to_a_drone_does_not_reach_its_successor(talk):
     talk.pilot.command = FORWARD
     talk.run(6.0)
     talk.clock.time = 0.0  # of the other drone, whose timestamps are not late
@@ -279,7 +279,7 @@ def test_documents_of_peers_that_are_not_allowed_are_ignored(allowed, is_taken):
     assert bool(published(talk.hear(A, ROVER))) == is_taken
 
 
-def test_a_rover_is_published_from_anybody_and_never_commanded(talk):
+def test_a_rover_is_published_from_any_sender_and_never_commanded(talk):
     actions = talk.hear(ELSEWHERE, ROVER)
     assert published(actions) == [RoverTelemetry]
     assert {action.to for action in talk.run(1.0, telemetry=A) if isinstance(action, Send)} == {A}
@@ -322,7 +322,7 @@ def test_several_drones_of_one_address_are_several():
     assert {action.to for action in session_talk.sent(actions)} == {drones[0]}
 
 
-def test_one_that_stands_still_is_not_replaced_by_its_neighbour(talk):
+def test_a_suspended_drone_is_not_replaced_by_its_neighbour(talk):
     """Their timestamps may be close to each other."""
     for _ in range(10):
         talk.hear(A)
@@ -334,7 +334,7 @@ def test_one_that_stands_still_is_not_replaced_by_its_neighbour(talk):
     assert published(actions) == []
 
 
-def test_a_drone_goes_on_from_another_port_in_flight(talk):
+def test_a_drone_may_change_its_port_in_flight(talk):
     talk.pilot.command = FORWARD
     talk.run(1.0, telemetry=A)
     actions = talk.run(1.0, telemetry=B)
@@ -362,7 +362,7 @@ def calling():
     return talk
 
 
-def test_a_drone_that_waits_is_called_at_once_and_then_ever_less_often(calling):
+def test_a_waiting_drone_is_contacted_at_once_and_then_with_backoff(calling):
     assert sent(calling.opened) == [HOVER]
     times = []
     for _ in range(1000):
@@ -376,14 +376,14 @@ def test_a_drone_that_waits_is_called_at_once_and_then_ever_less_often(calling):
     assert "role: listen" in said[-1]  # both may call
 
 
-def test_it_is_called_by_the_rovers_position_where_there_is_one(calling):
+def test_it_is_contacted_by_the_rovers_position_if_known(calling):
     rover = changed(ROVER, timestamp=2.0)
     assert sent(calling.hear(ROVER_TOPIC, json.dumps(rover))) == []
     assert sent(calling.run(0.5)) == [rover]
     assert sent(calling.run(3.0))[-1] == HOVER  # when that position is stale
 
 
-def test_its_answer_begins_the_conversation_and_silence_the_calls(calling):
+def test_telemetry_ends_the_contacts_and_silence_restarts_them(calling):
     calling.pilot.command = FORWARD
     actions = calling.hear(A)
     assert sent(actions) == [HOVER]
@@ -399,7 +399,7 @@ def test_its_answer_begins_the_conversation_and_silence_the_calls(calling):
     assert calling.session.state == "connected"
 
 
-def test_it_may_answer_from_any_port_of_its_host_and_is_commanded_where_it_was_called(calling):
+def test_it_may_send_from_any_port_of_its_host_and_is_commanded_at_its_own_port(calling):
     actions = [*calling.hear(B), *calling.run(0.21, telemetry=port(7000))]
     assert len(published(actions)) == 6
     assert {action.to for action in session_talk.sent(actions)} == {A}
@@ -408,7 +408,7 @@ def test_it_may_answer_from_any_port_of_its_host_and_is_commanded_where_it_was_c
     assert "other hosts" in notes(calling.actions, "refused_peers")[0]
 
 
-def test_a_refused_call_is_said_once_until_somebody_answers(calling):
+def test_a_closed_port_is_reported_once_until_telemetry_arrives(calling):
     def refuse():
         return notes(calling.do(calling.session.refused("Nobody listens.", calling.now_s)), "refused_datagrams")
 
@@ -419,7 +419,7 @@ def test_a_refused_call_is_said_once_until_somebody_answers(calling):
     assert refuse() == [""]
 
 
-def test_a_link_that_is_opened_again_goes_on_calling(calling):
+def test_a_reopened_link_continues_to_contact_the_drone(calling):
     calling.hear(A)
     calling.do(calling.session.lost(calling.now_s))
     calling.do(calling.session.opened(calling.now_s))
@@ -434,7 +434,7 @@ def test_a_link_that_is_opened_again_goes_on_calling(calling):
 # A rover on the topic.
 
 
-def test_a_rover_on_the_topic_is_sent_on_to_a_drone_that_talks():
+def test_a_rover_on_the_topic_is_forwarded_to_an_active_drone():
     talk = Talk()
     text = json.dumps(ROVER)
     assert sent(talk.hear(ROVER_TOPIC, text)) == []
@@ -475,7 +475,7 @@ def test_on_topics_commands_begin_with_the_link(on_topics):
     assert published(on_topics.hear(DRONE_TOPIC)) == [DroneTelemetry]
 
 
-def test_on_topics_commands_go_on_in_silence(on_topics):
+def test_on_topics_commands_continue_during_silence(on_topics):
     on_topics.hear(DRONE_TOPIC)
     actions = on_topics.run(10.0)
     assert 249 <= len(sent(actions, COMMAND_TOPIC)) <= 250
@@ -488,7 +488,7 @@ def test_on_topics_commands_go_on_in_silence(on_topics):
 # End.
 
 
-def test_a_drone_is_left_hovering(talk):
+def test_the_last_command_is_a_hover(talk):
     talk.pilot.command = FORWARD
     talk.run(0.1, telemetry=A)
     actions = talk.do(talk.session.end(talk.now_s))
@@ -499,7 +499,7 @@ def test_a_drone_is_left_hovering(talk):
     assert not talk.session.is_open
 
 
-def test_a_drone_hovers_when_something_fails_until_it_is_commanded_anew(talk):
+def test_after_a_fault_a_drone_hovers_until_the_next_command(talk):
     talk.pilot.command = FORWARD
     actions = talk.do(talk.session.lost(talk.now_s))
     assert sent(actions) == [HOVER]
@@ -507,7 +507,7 @@ def test_a_drone_hovers_when_something_fails_until_it_is_commanded_anew(talk):
     assert talk.session.state == "connected"
 
 
-def test_a_silent_drone_is_left_hovering_too(talk):
+def test_the_last_command_to_a_silent_drone_is_a_hover(talk):
     talk.run(10.0)
     actions = [*talk.do(talk.session.end(talk.now_s)), *talk.run(1.0)]
     assert sent(actions) == [HOVER] * FINAL_REPEATS

@@ -75,21 +75,21 @@ def test_a_command_is_published_at_once_then_repeated_and_ends_in_one_neutral_on
     assert notes(actions, OPERATORS_LOST) == ["127.0.0.1:5555 was silent for 0.5 s: zero was commanded."]
 
 
-def test_an_operator_that_leaves_its_vehicle_neutral_is_no_loss(talk):
+def test_an_operator_that_leaves_after_neutral_is_not_lost(talk):
     talk.hear(HOVER)
     actions = talk.run(60.0)
     assert published(actions)[-1] == DroneCommand()
     assert notes(actions, OPERATORS_LOST) == []
 
 
-def test_each_command_counts_anew(talk):
+def test_each_command_restarts_the_timeout(talk):
     for _ in range(20):
         talk.hear(FORWARD_DOCUMENT)
         assert DroneCommand() not in published(talk.run(0.4))
     assert published(talk.run(0.2))[-1] == DroneCommand()
 
 
-def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
+def test_a_refused_document_does_not_extend_a_command(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.4
     assert "thrust is 'up'" in notes(talk.hear(command("up")), "rejected_input")[0]
@@ -97,7 +97,7 @@ def test_a_document_that_is_refused_keeps_no_command_in_force(talk):
     assert published(talk.run(0.2))[-1] == DroneCommand()
 
 
-def test_a_command_beyond_its_range_is_followed_to_the_end_of_it_and_said(talk):
+def test_a_command_beyond_its_range_is_clamped_and_reported(talk):
     actions = talk.hear(command(7, -1e300, 0.5))
     assert published(actions) == [DroneCommand(1.0, -0.5, 0.5)]
     assert "thrust is 7" in notes(actions, CLAMPED)[0]
@@ -110,13 +110,13 @@ def test_the_operators_rover_is_published(talk):
     assert [type(message) for message in published(actions)] == [RoverTelemetry]
 
 
-def test_the_end_is_neutral_and_once(talk):
+def test_the_end_is_a_single_neutral_command(talk):
     talk.hear(FORWARD_DOCUMENT)
     assert published(talk.session.end(talk.now_s)) == [DroneCommand()]
     assert talk.session.is_over
 
 
-def test_a_lost_link_ends_the_command_in_force_and_nothing_is_sent_until_there_is_one(talk):
+def test_a_lost_link_ends_the_current_command_and_all_sending(talk):
     talk.hear(FORWARD_DOCUMENT)
     assert published(talk.session.lost(talk.now_s)) == [DroneCommand()]
     assert (talk.session.state, talk.session.is_open) == ("waiting for a peer", False)
@@ -125,7 +125,7 @@ def test_a_lost_link_ends_the_command_in_force_and_nothing_is_sent_until_there_i
     assert documents(talk.tell())
 
 
-def test_who_never_commanded_leaves_without_a_command(talk):
+def test_an_operator_without_commands_ends_without_neutral(talk):
     assert talk.session.end(talk.now_s) == []
     assert talk.session.is_over
 
@@ -133,7 +133,7 @@ def test_who_never_commanded_leaves_without_a_command(talk):
 # Stalls of this process.
 
 
-def test_after_a_stall_no_command_is_followed_until_what_waited_is_read(talk):
+def test_after_a_stall_commands_are_ignored_until_stale_data_are_read(talk):
     talk.now_s += 3.0
     talk.session.resume(talk.now_s)
     actions = talk.hear(FORWARD_DOCUMENT)
@@ -152,7 +152,7 @@ def test_a_command_from_before_a_stall_ends_with_it(talk):
     assert len(notes(actions, AFTER_STALLS)) == 1
 
 
-def test_a_command_that_is_not_too_old_outlives_a_short_stall(talk):
+def test_a_fresh_command_outlives_a_short_stall(talk):
     talk.hear(FORWARD_DOCUMENT)
     talk.now_s += 0.35
     assert published(talk.session.resume(talk.now_s)) == []
@@ -174,7 +174,7 @@ def test_an_operator_that_has_left_is_gone_and_not_silent(talk):
     assert (talk.session.state, talk.session.is_open) == ("connected", True)
 
 
-def test_it_is_back_with_its_first_command(talk):
+def test_it_returns_with_its_next_command(talk):
     talk.session.refused("Nobody listens.", talk.now_s)
     assert published(talk.hear(FORWARD_DOCUMENT)) == [FORWARD]
     assert talk.session.state == "connected"
@@ -191,7 +191,7 @@ def test_an_operator_that_never_commands_is_not_silent(talk):
 # An operator on changing ports, called by the drone.
 
 
-def test_an_operator_that_is_called_may_command_from_any_port_of_its_host():
+def test_a_contacted_operator_may_command_from_any_port_of_its_host():
     talk = Talk(called=lambda: ("127.0.0.1", 5555))
     talk.session.opened(talk.now_s)
     assert published(talk.hear(FORWARD_DOCUMENT, ("127.0.0.1", 6000))) == [FORWARD]
@@ -211,7 +211,7 @@ def waiting():
     return talk
 
 
-def test_a_drone_that_waits_sends_to_nobody_before_it_is_called(waiting):
+def test_a_waiting_drone_sends_nothing_before_it_is_contacted(waiting):
     assert waiting.tell() == []
     assert (waiting.session.state, waiting.session.is_open) == ("waiting for a peer", False)
     actions = waiting.run(60.0)
@@ -229,7 +229,7 @@ def test_it_answers_a_rovers_position_and_any_command(waiting, called_by):
     assert documents(waiting.session.send_rover(SEEN_ROVER, waiting.now_s), A)
 
 
-def test_it_answers_the_one_that_has_spoken_last(waiting):
+def test_it_sends_to_the_newest_sender(waiting):
     waiting.hear(FORWARD_DOCUMENT, A)
     actions = waiting.hear(command(0.5), B)
     assert published(actions) == [DroneCommand(0.5)]
@@ -239,7 +239,7 @@ def test_it_answers_the_one_that_has_spoken_last(waiting):
     assert documents(waiting.tell(), A)
 
 
-def test_nonsense_makes_nobody_its_operator(waiting):
+def test_an_invalid_document_selects_no_operator(waiting):
     assert len(notes(waiting.hear(b"hello", A), "rejected_input")) == 1
     assert waiting.tell() == []
     waiting.hear(FORWARD_DOCUMENT, A)
@@ -247,14 +247,14 @@ def test_nonsense_makes_nobody_its_operator(waiting):
     assert documents(waiting.tell(), A)
 
 
-def test_one_that_is_not_allowed_is_neither_answered_nor_followed(waiting):
+def test_a_sender_that_is_not_allowed_is_ignored(waiting):
     actions = waiting.hear(FORWARD_DOCUMENT, ELSEWHERE)
     assert published(actions) == []
     assert "allowed_peers" in notes(actions, "refused_peers")[0]
     assert waiting.tell() == []
 
 
-def test_one_that_is_silent_gets_nothing_more_and_its_command_ended_long_before(waiting):
+def test_a_silent_operator_gets_no_more_telemetry(waiting):
     waiting.hear(FORWARD_DOCUMENT, A)
     actions = waiting.run(4.9)
     assert published(actions)[-1] == DroneCommand()
@@ -268,7 +268,7 @@ def test_one_that_is_silent_gets_nothing_more_and_its_command_ended_long_before(
     assert documents(waiting.tell(), A)
 
 
-def test_its_silence_is_none_while_this_process_stood_still(waiting):
+def test_a_stall_does_not_count_as_silence_of_the_operator(waiting):
     waiting.hear(FORWARD_DOCUMENT, A)
     waiting.now_s += 30.0
     waiting.session.resume(waiting.now_s)
@@ -292,7 +292,7 @@ def test_nothing_is_sent_without_a_link():
     assert talk.session.send_rover(SEEN_ROVER, talk.now_s) == []
 
 
-def test_documents_are_no_more_than_their_rate(talk):
+def test_documents_are_rate_limited(talk):
     sent = 0
     for _ in range(400):
         talk.now_s += 0.0025
@@ -325,7 +325,7 @@ def test_each_image_is_sent_once_and_the_newest_one_goes(talk):
     assert (cameras[-1]["width"], cameras[-1]["height"]) == (1, 1)
 
 
-def test_an_image_too_large_for_the_link_is_left_out():
+def test_an_image_too_large_for_the_link_is_omitted():
     talk = Talk(max_document_bytes=200)
     talk.session.opened(talk.now_s)
     image = seen()
@@ -335,7 +335,7 @@ def test_an_image_too_large_for_the_link_is_left_out():
     assert notes(talk.tell(image), TOO_LARGE) == []
 
 
-def test_an_image_that_no_document_carries_costs_only_itself(talk):
+def test_an_unencodable_image_affects_no_other_field(talk):
     large = seen(ending=bytes(4 * 1024 * 1024))
     actions = talk.tell(large)
     assert len(notes(actions, "unencodable_messages")) == 1
@@ -343,7 +343,7 @@ def test_an_image_that_no_document_carries_costs_only_itself(talk):
     assert notes(talk.tell(large), "unencodable_messages") == []
 
 
-def test_a_rover_goes_with_every_other_document(talk):
+def test_the_rover_is_sent_with_every_other_document(talk):
     sent = []
     for _ in range(10):
         talk.now_s += PERIOD_S
@@ -352,7 +352,7 @@ def test_a_rover_goes_with_every_other_document(talk):
     assert sent[0]["position"] == {"x": 1.0, "y": -2.0, "z": 0.0}
 
 
-def test_what_no_document_carries_is_counted(talk):
+def test_unencodable_telemetry_is_counted(talk):
     nowhere = RoverTelemetry(Vector(float("nan"), 0.0, 0.0), Vector(0.0, 0.0, 0.0), "circular")
     actions = talk.session.send_rover(nowhere, talk.now_s)
     assert documents(actions, ROVER_TOPIC) == []

@@ -60,7 +60,7 @@ def rover_document(x, y):
     return RoverConnection().send(RoverTelemetry(Vector(x, y, 0.15), Vector(0.0, 0.0, 0.0), "linear", 1.0))
 
 
-def test_telemetry_is_of_25_times_a_second_with_an_image_in_every_fifth(emulate, bridge):
+def test_telemetry_is_sent_25_times_per_second_with_an_image_in_every_fifth(emulate, bridge):
     drone = emulate("--seed", "2")
     drone.wait_for_line(rf"^sending to 127\.0\.0\.1:{bridge.port}$")
 
@@ -71,7 +71,7 @@ def test_telemetry_is_of_25_times_a_second_with_an_image_in_every_fifth(emulate,
     assert not any(one.landed for one in telemetry)
 
 
-def test_one_that_waits_answers_whoever_spoke_last(emulate, bridge, closing):
+def test_a_waiting_drone_sends_to_the_newest_sender(emulate, bridge, closing):
     drone = emulate("--no-images", "--role", "listen", "--port", "0")
     port = int(drone.wait_for_line(r"^waiting for an operator on 127\.0\.0\.1:(\d+)$")[1])
     second = closing(Bridge())
@@ -83,12 +83,12 @@ def test_one_that_waits_answers_whoever_spoke_last(emulate, bridge, closing):
     drone.wait_for_line(rf"^commanded from 127\.0\.0\.1:{bridge.port}$")
 
 
-def test_one_that_opens_a_socket_for_each_document_sends_from_many_ports(emulate, bridge):
+def test_with_a_socket_for_each_document_ports_differ(emulate, bridge):
     emulate("--no-images", "--fresh-sockets")
     assert len({bridge.next_source() for _ in range(5)}) > 1
 
 
-def test_a_bad_landing_ends_nothing_and_leaves_1(emulate, bridge):
+def test_a_bad_landing_does_not_end_it_and_its_exit_status_is_1(emulate, bridge):
     drone = emulate("--until-landed", "--height", "2", "--speed", "5", "--no-images")
     bridge.receive()
     bridge.command(thrust=-1.0)

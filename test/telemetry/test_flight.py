@@ -75,7 +75,7 @@ def test_wind_carries_a_level_drone_along():
     assert fly(30, wind=wind).velocity == pytest.approx(wind, abs=1e-3)
 
 
-def test_motors_of_a_drone_that_stands_idle_until_told_to_climb():
+def test_motors_on_the_ground_idle_until_a_climb():
     drone = fly(2, thrust=-1.0)
 
     def stand():

@@ -72,7 +72,7 @@ def test_the_rover_controller_leads_the_emulated_rover(ros, free_port):
         assert told.wait(lambda odometry: odometry.pose.pose.position.y > 0.5).pose.pose.position.z == 0.15
 
 
-def test_the_landing_begins_when_somebody_looks(ros, free_port):
+def test_the_landing_starts_with_the_first_viewer(ros, free_port):
     states = ros.subscribe(ControllerState, "drone_controller/state")
     options = {"emulate": True, "control": True, "view": True, "view_port": 0, "landing_start": "ground"}
     with launch("telemetry.launch.xml", wait_for_viewer=True, telemetry_port=free_port, **options) as composition:

@@ -46,7 +46,7 @@ def test_a_random_rover_stays_within_its_amplitude_and_repeats_with_its_seed():
     assert not np.array_equal(positions, drive(Pattern.RANDOM, seed=4))
 
 
-def test_a_rover_that_is_led_goes_on_from_where_it_is_told_and_stops_without_further_documents():
+def test_a_led_rover_moves_from_the_given_position_and_stops_without_documents():
     rover = Rover(Pattern.FOLLOW)
     rover.advance(1.0)
     assert not rover.position.any()

@@ -73,7 +73,7 @@ def test_flights_are_reproducible():
     assert seen != frames(other, 100)
 
 
-def test_it_starts_on_the_ground_when_asked_to():
+def test_it_starts_on_the_ground_if_configured():
     vehicle = LandingFlight(replace(BLIND, starts_on_ground=True))
     telemetry = vehicle.advance()
     assert telemetry.landed
@@ -94,7 +94,7 @@ def test_only_a_rover_that_follows_is_led(pattern, expected):
     assert vehicle.world.rover.position == pytest.approx(expected)
 
 
-def test_it_reports_its_rover_as_a_rover_would():
+def test_it_sends_the_telemetry_of_its_rover():
     vehicle = LandingFlight(replace(BLIND, pattern=Pattern.CIRCULAR))
     frames(vehicle, 25)
     controller = ControllerConnection()

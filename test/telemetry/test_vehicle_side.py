@@ -61,7 +61,7 @@ def through_ros(document, signs=REP_103):
     return telemetry, imu, pad
 
 
-def test_an_imu_that_does_not_know_its_attitude_or_rates_is_no_imu():
+def test_an_imu_without_attitude_or_rates_is_ignored():
     assert TRANSLATION.wire_imu(Imu()) is not None
     for field in ("orientation_covariance", "angular_velocity_covariance"):
         message = Imu()

@@ -48,7 +48,7 @@ def come_down(world, seconds=3.0, thrust=-0.2):
     return world.touchdown
 
 
-def test_it_comes_down_on_the_pad():
+def test_it_lands_on_the_pad():
     world = make_world((0.1, 0.05, 0.8))
     touchdown = come_down(world)
     assert world.phase is Phase.ON_ROVER

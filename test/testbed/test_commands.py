@@ -103,7 +103,7 @@ def test_a_level_drone_gets_zero_rates_and_the_thrust_that_carries_it(make):
 @pytest.mark.parametrize(
     ("turned", "signs"), [(NOSE_DOWN, (0, -1, 0)), (BANKED_RIGHT, (-1, 0, 0))], ids=["nose down", "banked right"]
 )
-def test_a_tilted_drone_is_turned_level_until_nothing_says_how_it_is_turned(make, turned, signs):
+def test_a_tilted_drone_is_levelled_while_its_attitude_is_known(make, turned, signs):
     vehicle = make()
     vehicle.publisher.set_attitude(turned)
     vehicle.publisher.publish_neutral(RATES)
@@ -123,7 +123,7 @@ def test_a_tilted_drone_is_turned_level_until_nothing_says_how_it_is_turned(make
     assert vehicle.told() == []
 
 
-def test_an_operator_that_is_back_ends_the_levelling(make):
+def test_a_returning_operator_ends_the_levelling(make):
     vehicle = make()
     vehicle.publisher.set_attitude(NOSE_DOWN)
     vehicle.publisher.publish_neutral(RATES)
@@ -133,7 +133,7 @@ def test_an_operator_that_is_back_ends_the_levelling(make):
     assert vehicle.told() == []
 
 
-def test_what_the_neutral_command_means_is_said(make):
+def test_the_effect_of_neutral_is_logged(make):
     vehicle = make()
     blind = vehicle.publisher.neutral_meaning
     assert "zero rates" in blind
@@ -144,7 +144,7 @@ def test_what_the_neutral_command_means_is_said(make):
     assert vehicle.publisher.neutral_meaning == "stop"
 
 
-def test_nothing_is_commanded_before_the_drone_is_known(make):
+def test_no_command_is_published_before_drone_properties(make):
     vehicle = make(is_known=False)
     vehicle.publisher.publish_neutral(RATES)
     assert vehicle.told() == []

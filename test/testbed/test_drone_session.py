@@ -155,7 +155,7 @@ def rates(talk, motion=MOTION):
 # The beginning.
 
 
-def test_the_constants_and_the_first_frame_go_out_as_soon_as_all_is_there():
+def test_the_constants_and_the_first_frame_are_sent_as_soon_as_complete():
     talk = Talk()
     assert (talk.session.state, talk.session.is_open, talk.session.has_link) == (WAITING, False, True)
     assert notes(talk.connect(), "connections") == ["Connected to a."]
@@ -170,7 +170,7 @@ def test_the_constants_and_the_first_frame_go_out_as_soon_as_all_is_there():
     assert (bytes(frame.left), bytes(frame.right)) == (bytes([1] * 6), bytes([2] * 6))
 
 
-def test_what_is_missing_is_said_once_it_has_not_come_for_source_timeout():
+def test_missing_data_are_reported_after_source_timeout():
     talk = Talk()
     talk.connect()
     talk.run(0.9)
@@ -196,7 +196,7 @@ def test_a_drone_without_cameras_shows_black_with_each_attitude():
     assert bytes(frame.left) == bytes(frame.right) == bytes(CONSTANTS.image_bytes)
 
 
-def test_a_frame_that_came_before_the_autopilot_is_sent_to_it_while_it_is_new():
+def test_a_fresh_frame_from_before_the_connection_is_sent():
     """A drone in lockstep sends no other frame before it has its command."""
     talk = Talk(is_lockstep=True)
     talk.drone.learn(CONSTANTS)
@@ -233,7 +233,7 @@ def test_an_answer_is_followed_and_the_next_frame_waits_for_it():
     assert talk.drone.frames.dropped == 1
 
 
-def test_an_answer_may_come_ahead_of_its_frame_and_in_pieces():
+def test_an_answer_may_precede_its_frame_and_arrive_in_pieces():
     talk = talking()
     assert commands(talk.answer(ANSWER + ANSWER[:4])) == [rates(talk)]
     talk.answer(ANSWER[4:])
@@ -243,7 +243,7 @@ def test_an_answer_may_come_ahead_of_its_frame_and_in_pieces():
     assert len(talk.frames()) == 1
 
 
-def test_an_attitude_that_does_not_come_is_not_waited_for_for_ever():
+def test_waiting_for_a_missing_attitude_times_out():
     talk = talking()
     talk.answer()
     talk.show(has_attitude=False)
@@ -253,7 +253,7 @@ def test_an_attitude_that_does_not_come_is_not_waited_for_for_ever():
     assert len(talk.frames()) == 1
 
 
-def test_a_frame_that_can_not_be_sent_is_refused_and_the_next_one_is():
+def test_only_an_unencodable_frame_is_refused():
     talk = talking()
     talk.answer()
     talk.refusal = "is not one."
@@ -278,7 +278,7 @@ def test_a_command_beyond_the_drones_maxima_is_limited_and_counted():
 # Silences.
 
 
-def test_an_autopilot_that_answers_nothing_leaves_one_neutral_command():
+def test_a_silent_autopilot_causes_one_neutral_command():
     talk = talking()
     talk.answer()
     talk.run(0.3)
@@ -293,7 +293,7 @@ def test_an_autopilot_that_answers_nothing_leaves_one_neutral_command():
     assert talk.session.is_open
 
 
-def test_a_drone_that_sends_nothing_is_no_silence_of_the_autopilot():
+def test_a_silent_drone_does_not_count_as_silence_of_the_autopilot():
     talk = talking()
     talk.answer()
     (sentence,) = notes(talk.run(0.6), NEUTRAL_COMMANDS)
@@ -305,7 +305,7 @@ def test_a_drone_that_sends_nothing_is_no_silence_of_the_autopilot():
     assert talk.session.silent_s(talk.now_s) == pytest.approx(2.0, abs=0.001 + LOOK_PERIOD_S)
 
 
-def test_an_answer_to_a_frame_that_is_not_read_is_not_followed_before_it_is():
+def test_an_answer_is_ignored_until_its_frame_is_read():
     talk = talking()
     talk.answer()
     talk.reads = False
@@ -321,7 +321,7 @@ def test_an_answer_to_a_frame_that_is_not_read_is_not_followed_before_it_is():
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_an_autopilot_that_stops_reading_gets_one_frame_and_leaves_its_place_to_the_next_one(answers):
+def test_an_autopilot_that_stops_reading_gets_one_frame_and_is_replaced_by_the_next_one(answers):
     talk = talking()
     talk.answer()
     talk.reads, actions = False, []
@@ -336,13 +336,13 @@ def test_an_autopilot_that_stops_reading_gets_one_frame_and_leaves_its_place_to_
     assert closed(talk.connect("b")) == ["a"]
 
 
-def test_nobody_is_told_to_stop_before_there_was_a_command():
+def test_no_stop_is_published_before_a_command():
     talk = talking()
     assert talk.run(600.0) == []
     assert commands(talk.session.end(talk.now_s)) == []
 
 
-def test_a_command_timeout_that_gets_shorter_counts_at_once():
+def test_a_shorter_command_timeout_applies_at_once():
     talk = talking()
     talk.parameters["command_timeout"] = 60.0
     talk.answer()
@@ -352,7 +352,7 @@ def test_a_command_timeout_that_gets_shorter_counts_at_once():
     assert commands(talk.run(LOOK_PERIOD_S)) == [NEUTRAL]
 
 
-def test_an_answer_that_took_too_long_is_not_followed_and_the_next_one_is():
+def test_only_late_answers_are_ignored():
     talk = talking()
     talk.answer()
     talk.show()
@@ -365,7 +365,7 @@ def test_an_answer_that_took_too_long_is_not_followed_and_the_next_one_is():
     assert commands(talk.answer()) == [rates(talk)]
 
 
-def test_a_drone_that_sends_nothing_ends_the_conversation():
+def test_a_silent_drone_ends_the_session():
     talk = talking()
     talk.answer()
     talk.run(0.6)
@@ -377,7 +377,7 @@ def test_a_drone_that_sends_nothing_ends_the_conversation():
     assert (talk.session.state, talk.session.is_open, talk.session.due_s) == (WAITING, False, math.inf)
 
 
-def test_stamps_that_make_no_frame_are_named():
+def test_unmatched_stamps_are_reported():
     talk = talking()
     talk.answer()
     actions = []
@@ -412,7 +412,7 @@ def test_in_lockstep_the_time_runs_from_each_frame_and_the_neutral_command_is_it
 # Ends.
 
 
-def test_an_autopilot_that_leaves_is_no_lost_connection():
+def test_a_regular_disconnection_is_not_a_lost_connection():
     talk = talking()
     talk.answer()
     actions = talk.session.left("a", "a has closed the connection.", talk.now_s)
@@ -422,7 +422,7 @@ def test_an_autopilot_that_leaves_is_no_lost_connection():
     assert talk.show() == []
 
 
-def test_one_that_answers_and_leaves_is_followed_first_and_gets_no_frame_any_more():
+def test_the_last_answer_before_a_disconnection_is_followed():
     talk = talking()
     talk.show()
     talk.session._clients["a"].handler.receive_data(ANSWER)  # both together
@@ -431,7 +431,7 @@ def test_one_that_answers_and_leaves_is_followed_first_and_gets_no_frame_any_mor
     assert not any(isinstance(action, Send) for action in actions)
 
 
-def test_one_that_leaves_inside_an_answer_is_not_trusted():
+def test_a_disconnection_inside_an_answer_is_an_error():
     talk = talking()
     talk.answer()
     talk.answer(ANSWER[:5])
@@ -441,7 +441,7 @@ def test_one_that_leaves_inside_an_answer_is_not_trusted():
     assert "can't be trusted" in sentence
 
 
-def test_a_connection_that_is_lost_leaves_the_neutral_command():
+def test_a_lost_connection_ends_with_neutral():
     talk = talking()
     talk.answer()
     actions = talk.session.disconnected("a", "It was reset.", talk.now_s)
@@ -456,7 +456,7 @@ def test_a_connection_that_is_lost_leaves_the_neutral_command():
 
 
 @pytest.mark.parametrize("said", [3 * ANSWER, pack_reply(MOTION)[:12] + b"\x7f\xc0\0\0"])
-def test_what_no_autopilot_says_ends_the_conversation(said):
+def test_invalid_answers_end_the_session(said):
     talk = talking()
     talk.answer()
     talk.show()
@@ -467,7 +467,7 @@ def test_what_no_autopilot_says_ends_the_conversation(said):
     assert talk.run(60.0) == talk.show() == []
 
 
-def test_the_link_and_the_node_end_with_the_neutral_command():
+def test_the_link_and_the_node_end_with_neutral():
     talk = talking()
     talk.answer()
     assert commands(talk.session.lost(talk.now_s)) == [NEUTRAL]
@@ -511,7 +511,7 @@ def test_the_model_of_another_drone_ends_with_the_conversation():
     assert velocity.up == pytest.approx(0.0, abs=1e-6)
 
 
-def test_properties_that_change_before_they_were_announced_end_nothing():
+def test_properties_may_change_before_they_are_announced():
     talk = Talk()
     talk.drone.learn(CONSTANTS)
     talk.connect()
@@ -524,7 +524,7 @@ def test_properties_that_change_before_they_were_announced_end_nothing():
 # A second autopilot.
 
 
-def test_one_that_was_silent_for_too_long_loses_its_place_to_the_next_one():
+def test_a_silent_autopilot_is_replaced_by_the_next_one():
     talk = talking()
     talk.answer()
     talk.show()
@@ -542,7 +542,7 @@ def test_one_that_was_silent_for_too_long_loses_its_place_to_the_next_one():
     assert [type(event) for event in talk.frames("c")] == [Constants, SensorFrame]
 
 
-def test_one_that_moves_the_vehicle_is_replaced_after_the_neutral_command():
+def test_a_silent_autopilot_in_control_is_replaced_after_neutral():
     talk = talking(is_lockstep=True)
     talk.parameters["source_timeout"] = 60.0
     talk.answer()
@@ -552,7 +552,7 @@ def test_one_that_moves_the_vehicle_is_replaced_after_the_neutral_command():
     assert closed(actions) == ["a"]
 
 
-def test_one_that_has_never_said_anything_loses_its_place_soon():
+def test_an_autopilot_that_never_sent_data_is_replaced_soon():
     talk = Talk()
     talk.connect()
     talk.run(MUTE_KEEPS_PLACE_S - 0.1)
@@ -564,7 +564,7 @@ def test_one_that_has_never_said_anything_loses_its_place_soon():
 # Command topic.
 
 
-def test_the_topic_changes_between_frames_and_the_one_that_is_left_gets_the_neutral_command():
+def test_the_topic_changes_between_frames_and_the_former_one_gets_neutral():
     talk = talking()
     talk.show()
     talk.output.wanted = VELOCITY
@@ -601,7 +601,7 @@ def test_a_vehicle_that_follows_velocities_gets_the_models_and_the_autopilot_the
 
 
 @pytest.mark.parametrize(("topics", "warnings"), [(TOPICS, 1), ({"attitude": "/odom"}, 0)])
-def test_who_steers_by_images_is_warned_once_that_they_do_not_show_the_models_tilt(topics, warnings):
+def test_an_autopilot_with_images_is_warned_once_that_they_do_not_show_the_models_tilt(topics, warnings):
     talk = Talk(allowed=(VELOCITY,), topics=topics)
     talk.drone.learn(CONSTANTS)
     talk.connect()
@@ -617,7 +617,7 @@ def test_who_steers_by_images_is_warned_once_that_they_do_not_show_the_models_ti
 # Stalls of this process.
 
 
-def test_an_answer_that_may_have_waited_is_not_followed():
+def test_possibly_stale_answers_are_ignored():
     talk = talking()
     talk.answer()
     talk.show()
@@ -631,7 +631,7 @@ def test_an_answer_that_may_have_waited_is_not_followed():
     assert commands(talk.answer()) == [rates(talk)]
 
 
-def test_in_lockstep_it_is_as_no_time_passes_for_the_vehicle():
+def test_in_lockstep_it_is_followed_since_no_time_passes_for_the_vehicle():
     talk = talking(is_lockstep=True)
     talk.answer()
     talk.show()
@@ -640,7 +640,7 @@ def test_in_lockstep_it_is_as_no_time_passes_for_the_vehicle():
     assert commands(talk.answer()) == [rates(talk)]
 
 
-def test_what_was_commanded_before_a_long_stall_ends_at_once_and_nobody_is_blamed():
+def test_commands_from_before_a_long_stall_end_at_once_without_counting_as_silence():
     talk = talking()
     talk.answer()
     talk.now_s += 5.0

@@ -31,7 +31,7 @@ def test_times_of_the_first_days_are_the_wires():
 
 
 @pytest.mark.parametrize("hours", [73, 84, 840])
-def test_repeats_of_a_float32_are_told_apart(hours):
+def test_repeats_of_a_float32_are_distinguished(hours):
     first_s = hours * 3600.0
     times = wire(first_s, 1200)
     _, made = seen(times)
@@ -43,7 +43,7 @@ def test_repeats_of_a_float32_are_told_apart(hours):
 
 
 @pytest.mark.parametrize("hours", [0, 84, 840])
-def test_a_time_that_stands_still_is_not_filled_beyond_a_step(hours):
+def test_a_stalled_time_is_not_extended_beyond_a_step(hours):
     times = wire(hours * 3600.0, 1200)
     _, made = seen(times + times[-1:] * 600)
     assert made[-1] == made[-300]
@@ -56,7 +56,7 @@ def test_a_new_simulation_begins_at_0():
 
 
 @pytest.mark.parametrize(("unit_s", "is_right"), [(1.0, False), (1e-3, True)])
-def test_milliseconds_are_found_out_and_flown_by_where_the_unit_is_set(unit_s, is_right):
+def test_milliseconds_are_detected_and_used_if_the_unit_is_set(unit_s, is_right):
     clock, made = seen([1000.0 * time for time in wire(0.0, 100)], unit_s=unit_s)
     assert ("time_unit" not in clock.problem) is is_right
     assert np.diff(made)[-1] == pytest.approx(PERIOD_S / 1e-3 * unit_s, rel=0.01)

@@ -72,7 +72,7 @@ def first_floats(draw, layout, unit):
 @pytest.mark.parametrize("unit", list(AngleUnit))
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(data=st.data(), feed=st.sampled_from(FEEDS), images=st.binary(min_size=12, max_size=12))
-def test_a_testbed_that_waits_is_never_taken_for_another(layout, unit, data, feed, images):
+def test_a_waiting_testbed_is_never_mistaken_for_another(layout, unit, data, feed, images):
     named = data.draw(first_floats(layout, unit))
     connection = undecided(unit)
     sent = frame_bytes(layout, images=images, **named)
@@ -94,7 +94,7 @@ def test_a_testbed_that_waits_is_never_taken_for_another(layout, unit, data, fee
 
 
 @given(chunks=st.lists(st.integers(1, 20000), max_size=8))
-def test_the_captured_testbed_is_never_taken_for_another(chunks):
+def test_the_captured_testbed_is_never_mistaken_for_another(chunks):
     """Also with all three frames together, as no testbed sends them: then the values decide."""
     data = CAPTURE.read_bytes()
     connection = AutopilotConnection(layout=None)
@@ -129,7 +129,7 @@ def test_any_bytes_give_events_or_a_protocol_error(data, rest, waits):
     drain(connection)
 
 
-def test_a_peer_that_does_not_wait_and_sends_what_fits_two_layouts_is_refused_not_guessed():
+def test_ambiguous_data_of_a_peer_that_does_not_wait_are_refused():
     connection = undecided()
     connection.receive_data(frame_bytes(AttitudeLayout.PITCH_YAW) + bytes(40))
     with pytest.raises(RemoteProtocolError, match="two layouts"):

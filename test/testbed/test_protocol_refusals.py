@@ -59,7 +59,7 @@ def test_sizes_beyond_the_limits_are_refused_before_memory_is_taken(width, heigh
     assert not supply.sizes
 
 
-def test_memory_grows_with_what_has_come():
+def test_memory_is_proportional_to_received_data():
     """49 bytes must not cost the announced 64 MiB."""
     image_bytes = 3 * 4096 * 2730
     autopilot = AutopilotConnection()
@@ -137,7 +137,7 @@ def test_implausible_constants_are_refused(unit, change, error):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_time_may_stand_still_but_not_run_back(layout):
+def test_time_may_stall_but_not_go_back(layout):
     start = constants_bytes() + b"".join(frame_bytes(layout, time=time) for time in (0.5, 0.5, 1000.25))
     assert len(converse(AutopilotConnection(layout), [start])) == 5
     text = refusal(layout, AngleUnit.DEGREES, start + frame_bytes(layout, time=1000.125))

@@ -106,7 +106,7 @@ def test_cameras_that_run_freely_make_pairs_after_two_stamps_were_the_same_by_ch
         assert inputs.take()
 
 
-def test_the_attitude_of_the_same_stamp_is_waited_for():
+def test_a_pair_waits_for_the_attitude_of_its_stamp():
     inputs = Inputs()
     inputs.add_attitude(0.9)
     inputs.pair(1.0)
@@ -115,7 +115,7 @@ def test_the_attitude_of_the_same_stamp_is_waited_for():
     assert inputs.take().attitude.header.stamp == time_from_seconds(1.0)
 
 
-def test_a_slow_attitude_is_waited_for_but_not_for_long():
+def test_waiting_for_a_slow_attitude_times_out():
     inputs = Inputs()
     inputs.add_attitude(0.9)
     inputs.pair(1.0, now_s=10.0)
@@ -123,7 +123,7 @@ def test_a_slow_attitude_is_waited_for_but_not_for_long():
     assert inputs.take(now_s=10.0 + 2 * ATTITUDE_TIMEOUT_S).attitude.header.stamp == time_from_seconds(0.9)
 
 
-def test_an_attitude_that_is_too_old_is_not_used():
+def test_a_stale_attitude_is_not_used():
     inputs = Inputs()
     inputs.add_attitude(1.0)
     inputs.pair(1.0 + 2 * LONG_S)
@@ -148,7 +148,7 @@ def test_latest_takes_the_newest_and_counts_the_rest():
     assert inputs.take() is None
 
 
-def test_in_order_none_is_left_out_until_there_is_no_room():
+def test_in_order_all_frames_are_kept_up_to_a_limit():
     inputs = Inputs(depth=3, keeps_order=True)
     for number in range(5):
         inputs.pair(1.0 + number)
@@ -166,7 +166,7 @@ def test_stale_data_is_never_given_as_new(keeps_order):
     assert inputs.synchronizer.dropped == 1
 
 
-def test_when_time_runs_back_what_came_before_is_forgotten():
+def test_when_time_goes_back_earlier_messages_are_discarded():
     inputs = Inputs()
     inputs.add_attitude(5.0)
     inputs.pair(5.0)
@@ -177,7 +177,7 @@ def test_when_time_runs_back_what_came_before_is_forgotten():
     assert (taken.stamp_ns, taken.attitude.header.stamp) == (0, Time())
 
 
-def test_images_without_their_other_side_are_not_kept_for_ever():
+def test_unpaired_images_are_dropped():
     inputs = Inputs()
     for number in range(100):
         inputs.add_image("left", float(number))
@@ -186,7 +186,7 @@ def test_images_without_their_other_side_are_not_kept_for_ever():
 
 
 @pytest.mark.parametrize("depth", [1, 4, 16])
-def test_of_what_nobody_looks_at_the_newest_pairs_are_kept_and_their_attitudes(depth):
+def test_of_unread_messages_the_newest_pairs_and_their_attitudes_are_kept(depth):
     synchronizer = FrameSynchronizer(depth, keeps_order=True, is_mono=False)
     references = []
     for number in range(100):
@@ -202,7 +202,7 @@ def test_of_what_nobody_looks_at_the_newest_pairs_are_kept_and_their_attitudes(d
     assert taken == list(range(100 - depth, 100))
 
 
-def test_what_waits_is_looked_at_in_the_order_of_its_arrival():
+def test_pending_messages_are_handled_in_order_of_arrival():
     """Otherwise attitudes of a new simulation would be dropped with the earlier ones."""
     synchronizer = FrameSynchronizer(4, keeps_order=False, is_mono=True)
     for stamp_s in (50.0, 0.0):
@@ -290,7 +290,7 @@ def test_when_time_runs_back_a_new_simulation_begins(stamps_are_simulated):
     ("name", "value", "sentence"),
     [("image_width", 0, "width is 0"), ("mass", math.nan, "weight is nan"), ("max_thrust", 1e300, "does not fit")],
 )
-def test_properties_that_no_autopilot_would_take_are_refused_with_a_sentence(name, value, sentence):
+def test_invalid_properties_are_refused_with_a_sentence(name, value, sentence):
     properties = translate.drone_properties(CONSTANTS, AngleUnit.DEGREES)
     assert read_properties(properties, AngleUnit.DEGREES).width == CONSTANTS.width
     setattr(properties, name, value)
@@ -298,7 +298,7 @@ def test_properties_that_no_autopilot_would_take_are_refused_with_a_sentence(nam
         read_properties(properties, AngleUnit.DEGREES)
 
 
-def test_a_modelled_flight_goes_by_poses_where_there_are_some_and_else_by_attitudes():
+def test_a_modelled_flight_uses_poses_if_published_and_otherwise_attitudes():
     flown = Flown()
     limits = FlightLimits(max_speed=5.0, max_climb_speed=2.5, max_tilt=1.0, max_yaw_rate=4.0)
     posed = SensorFrame(b"", b"", 0.0, 0.0, 0.0, 45.0, (7.0, 8.0, 9.0))
@@ -322,7 +322,7 @@ def test_a_modelled_flight_goes_by_poses_where_there_are_some_and_else_by_attitu
         ({"encoding": "16UC1"}, "the left image is '16UC1'"),
     ],
 )
-def test_a_frame_that_the_wire_can_not_carry_is_refused_with_a_sentence_and_the_next_one_taken(changes, sentence):
+def test_only_an_unencodable_frame_is_refused_with_a_sentence(changes, sentence):
     flown = Flown()
     flown.inputs.add_attitude(1.0)
     flown.inputs.pair(1.0, **changes)
@@ -351,7 +351,7 @@ HARDLY, SLIGHTLY, MUCH = math.radians(0.3), math.radians(2.0), math.radians(20.0
         (None, MUCH, False),
     ],
 )
-def test_a_tilted_drone_that_is_to_hover_is_levelled_out(neutral_s, tilt, is_repeated):
+def test_a_tilted_drone_is_levelled_for_a_hover(neutral_s, tilt, is_repeated):
     assert Levelling().update(neutral_s, tilt) == is_repeated
 
 
@@ -384,7 +384,7 @@ def test_the_first_neutral_command_turns_a_drone_that_is_much_tilted():
         (["_NODE_NAME_UNKNOWN_"], True),
     ],
 )
-def test_who_only_observes_does_not_count_as_a_subscriber(names, are_followers):
+def test_observers_do_not_count_as_subscribers(names, are_followers):
     endpoints = [SimpleNamespace(node_name=name) for name in names]
     node = SimpleNamespace(
         resolve_topic_name="/ns/{}".format,
@@ -442,7 +442,7 @@ class Loop:
         return True
 
 
-def test_the_session_is_called_once_for_all_that_has_come_and_that_outlives_a_stall():
+def test_the_session_is_called_once_for_all_messages_even_after_a_stall():
     server = TestbedServer.__new__(TestbedServer)
     server._is_waiting = False
     server._loop, steps = Loop(), []

@@ -46,7 +46,7 @@ def test_wind_turns_the_drone_about_the_world_s_axes_whatever_its_attitude():
 
 
 @pytest.mark.parametrize("text", ["", "1 2", "1 2 3 4 5", "1 2 nan", "0 1 1 1, 0 2 2 2", "1 2 3, 4 5 6"])
-def test_a_rotation_of_the_wind_that_makes_no_sense_is_refused(text):
+def test_an_invalid_rotation_of_the_wind_is_refused(text):
     with pytest.raises(ValueError, match=r"number|rotation|could not convert"):
         WindRotation.parse(text)
 

@@ -34,7 +34,7 @@ def examine(**variables):
     return done.returncode, findings
 
 
-def test_where_all_is_well_two_processes_hear_each_other(domain):
+def test_without_faults_two_processes_discover_each_other(domain):
     status, findings = examine()
     assert status == 0, findings
     assert findings["discovery"].startswith("ok discovery ")
@@ -42,7 +42,7 @@ def test_where_all_is_well_two_processes_hear_each_other(domain):
     assert findings["topics"].startswith("ok") == bool(os.environ.get("FASTDDS_DEFAULT_PROFILES_FILE"))
 
 
-def test_a_launch_file_that_is_well_is_said_to_be_and_who_speaks_otherwise_is_named(ros, free_port):
+def test_a_working_launch_is_confirmed_and_an_incompatible_node_is_named(ros, free_port):
     ready = ros.subscribe(DiagnosticArray, "/diagnostics")
     with launch("robot.launch.xml", emulate=True, control=True, robot_port=free_port):
         ready.wait(
@@ -60,7 +60,7 @@ def test_a_launch_file_that_is_well_is_said_to_be_and_who_speaks_otherwise_is_na
     assert "/test_session publishes std_msgs/msg/String, not geometry_msgs/msg/Twist" in findings[""]
 
 
-def test_a_profile_that_is_not_there_is_fatal(domain):
+def test_a_missing_profile_is_fatal(domain):
     status, findings = examine(FASTDDS_DEFAULT_PROFILES_FILE="/nowhere.xml")
     assert status == 1
     assert findings["topics"].startswith("x ")
@@ -80,14 +80,14 @@ def test_a_shell_with_another_ros_is_named(domain, tmp_path):
     assert "discovery" not in findings
 
 
-def test_the_wheels_are_named_where_a_shell_says_another_distribution(domain):
+def test_the_wheels_are_named_if_a_shell_has_another_distribution(domain):
     if not list(Path(sys.prefix).glob("lib/python3*/site-packages/ros_rclpy-*")):
         pytest.skip("ROS is installed otherwise here")
     _, findings = examine(ROS_DISTRO="humble")
     assert findings["ROS 2"].startswith("ok ROS 2          wheels, rclpy ")
 
 
-def test_a_robot_of_another_package_is_a_line_and_one_that_cannot_be_loaded_says_why(domain, tmp_path):
+def test_robots_of_other_packages_are_listed_with_the_reason_of_a_failure(domain, tmp_path):
     broken = tmp_path / "broken"
     broken.mkdir()
     project = FOLDERS["tello"].joinpath("pyproject.toml").read_text()

@@ -38,13 +38,13 @@ def test_lists_are_filled_of_numbers_and_of_messages():
         ("{linear: {x: [1]}}", "linear.x"),
     ],
 )
-def test_what_does_not_fit_is_named(text, named):
+def test_an_invalid_field_is_named(text, named):
     with pytest.raises(FailedError, match=named):
         filled(Twist(), text)
 
 
 @pytest.mark.parametrize("kind", [Odometry, ParameterValue, LaserScan, PoseArray, AddCamera.Response])
-def test_what_is_printed_fills_the_same_message(kind):
+def test_printed_messages_can_be_parsed_again(kind):
     assert filled(kind(), as_yaml(kind())) == kind()
 
 

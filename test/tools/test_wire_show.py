@@ -97,7 +97,7 @@ def test_a_conversation_is_shown_one_line_per_message(write, protocol, capsys):
     assert len(lines) == 1 + MESSAGES[protocol]
 
 
-def test_a_line_has_direction_and_what_the_message_says(write, capsys):
+def test_a_line_has_the_direction_and_the_message(write, capsys):
     path = log_of(write, "testbed")
     _, lines, _ = show(capsys, path)
     assert lines[0].startswith("# 1: testbed over tcp, autopilot 127.0.0.1:1000, testbed 127.0.0.1:2000; 20")
@@ -115,7 +115,7 @@ def test_a_line_has_direction_and_what_the_message_says(write, capsys):
     ]
 
 
-def test_connections_of_one_node_are_told_apart(write, capsys):
+def test_connections_of_one_node_are_distinguished(write, capsys):
     path = write("robot", ("tcp", [*robots(), (VEHICLE, b"")]), ("tcp", robots()))
     _, lines, _ = show(capsys, path)
     assert [line.split(":")[0] for line in lines if line.startswith("#")] == ["# 1", "# 2"]
@@ -141,7 +141,7 @@ def replaced_third(replacement):
         begin = end
 
 
-def test_where_the_stream_breaks_the_protocol_the_bytes_and_the_sentence_are_shown(write, capsys):
+def test_a_violation_is_shown_with_its_bytes_and_the_error(write, capsys):
     broken = list(replaced_third(lambda _: struct.pack(">HB", 1, 1) + b"\x7f"))  # a keep-alive of one byte
     status, lines, _ = show(capsys, write("robot", ("tcp", [*broken, (OPERATOR, capture("driver_to_robot.bin"))])))
     assert status == 0
@@ -152,7 +152,7 @@ def test_where_the_stream_breaks_the_protocol_the_bytes_and_the_sentence_are_sho
     assert any("driver -> BindSubsystem" in line for line in lines)  # the other direction goes on
 
 
-def test_a_message_that_is_announced_too_long_does_not_swallow_the_rest_in_silence(write, capsys):
+def test_an_excessive_message_size_is_reported(write, capsys):
     sent = list(replaced_third(lambda message: b"\xff\xff" + message[2:]))
     _, lines, _ = show(capsys, write("robot", ("tcp", sent)))
     size = sum(len(data) for _, data in sent[2:])
