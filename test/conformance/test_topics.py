@@ -69,8 +69,8 @@ def told(kind):
 def test_published_messages_survive_a_legacy_hop(kind):
     table = load(kind.topics)
     hops = 0
-    # A prepared message is changed by the next one, and what a vehicle says first tells how to read the rest: the
-    # bridge, the server and the bridge behind it have each a translation of its own, for the whole conversation.
+    # A prepared message is changed by the next one, and a vehicle's first messages determine how later ones are
+    # decoded. Bridge, server and the bridge behind it therefore each have one translation for all messages.
     bridge, server, bridge_behind = (table.make_translation() for _ in range(3))
     for wire in told(kind):
         assemble = table.assembled.get(type(wire))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of stereo images as a bridge publishes them, and the drone that they are of."""
+"""Frames of stereo images as published by a bridge, and their drone."""
 
 import array
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviours waypoints and land_on_pad of drone_controller, in no time; the test plays the vehicle."""
+"""Behaviours waypoints and land_on_pad of drone_controller, with a fake clock and a simulated vehicle."""
 
 import copy
 import math
@@ -47,7 +47,7 @@ def twist_of(forward=0.0, turn=0.0):
 
 
 class Vehicle:
-    """Moves as cmd_vel says, and publishes odometry."""
+    """Vehicle that follows cmd_vel, and publishes odometry."""
 
     def __init__(self, clock, **parameters):
         self.node = ControllerNode(clock, "waypoints", **parameters)
@@ -109,7 +109,7 @@ def test_nothing_is_commanded_before_there_is_odometry_and_zero_when_it_is_stale
     assert node.commands("cmd_vel")[-1] == STILL
     vehicle.move(3.0)
     assert vehicle.commands[-1] == twist_of(0.5)
-    # Numbers that no vehicle can have are as good as none.
+    # Impossible numbers count as missing.
     for orientation in ({"x": math.nan}, {"w": 0.0, "z": 0.0}):
         for _ in range(20):
             node.say(odom=odometry_at(**orientation))
@@ -130,7 +130,7 @@ def test_the_last_command_is_zero(clock):
 
 
 class Bridge:
-    """An emulated vehicle; each of its frames is answered at once."""
+    """Emulated vehicle, with an immediate reply to each of its frames."""
 
     def __init__(self, node, pattern="stationary", **setup):
         self.node, self.vehicle = node, LandingFlight(Setup(1, Pattern(pattern), **setup))
@@ -175,7 +175,7 @@ class Bridge:
 
 @pytest.mark.parametrize("use_camera", [False, True])
 def test_the_pad_is_landed_on(clock, use_camera):
-    """By the topic that says where it is, with no image; by images, with nothing on that topic."""
+    """By the topic landing_pad without images, and by images without that topic."""
     node = ControllerNode(clock, "land_on_pad", use_camera=use_camera)
     bridge = Bridge(node, "circular", images=use_camera)
     hidden = ("landing_pad",) if use_camera else ()
@@ -190,7 +190,7 @@ def test_the_pad_is_landed_on(clock, use_camera):
     assert (state.behaviour, state.reason) == ("land_on_pad", "touchdown was reported")
     for line in ("descending: above the pad", "committed: aligned at", "landed: touchdown was reported"):
         assert any(said.startswith(line) for said in node.lines)
-    # The motors are told to stop, and then nothing.
+    # The motors are stopped, and no more commands follow.
     ups = set()
     for _ in range(round(LandParameters().cut_time / 0.04) + 20):
         bridge.frame(without=hidden)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""drone_controller and its behaviour seek_target, in no time; the test plays the bridge."""
+"""drone_controller with its behaviour seek_target, with a fake clock and a simulated bridge."""
 
 import array
 import math
@@ -18,7 +18,7 @@ STEP_S = 1 / 60
 
 
 class Pilot:
-    """A drone_controller that seeks, and the frames that a bridge publishes for it."""
+    """drone_controller with seek_target, and the frames that a bridge publishes for it."""
 
     def __init__(self, clock, *, is_announced=True, **parameters):
         self.node = ControllerNode(clock, "seek_target", **parameters)
@@ -50,7 +50,7 @@ def fields_of(message, names):
 
 
 def first_command(spheres):
-    """What the behaviour answers to the first frame of a flight."""
+    """Return the behaviour's reply to the first frame of a flight."""
     drone = DroneModel(**fields_of(properties(), DroneModel.__dataclass_fields__))
     frame = StereoFrame.read(messages(1000.0, spheres))
     seek = SeekTarget(SeekParameters(), drone, frame.pinhole, BASELINE)
@@ -137,7 +137,7 @@ def test_missing_frames_are_reported_with_the_last_stamp(clock):
     assert seconds_of(state.header.stamp) == pytest.approx(pilot.time_s)
 
 
-# What can't be used.
+# Unusable messages.
 
 BAD_FRAMES = {
     "left/image_raw has 1 x 48 pixels, but left/camera_info has 64 x 48": {"left_image_raw": {"width": 1}},

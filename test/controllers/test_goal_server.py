@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of drone_controller and rover_controller, without nodes and in no time."""
+"""Actions of drone_controller and rover_controller, without nodes, with a fake clock."""
 
 import math
 import re
@@ -40,7 +40,7 @@ def pose_at(x, y, z=0.0, frame="", yaw_quaternion=(0.0, 0.0, 0.0, 0.0)):
 
 
 class Handle:
-    """A goal as rclpy hands it over, and what becomes of it."""
+    """Goal as passed by rclpy, with its result."""
 
     def __init__(self, request):
         self.request, self.is_cancel_requested = request, False
@@ -58,7 +58,7 @@ class Handle:
 
 
 class World:
-    """A server of goals, what its node knows of the graph, and a vehicle that moves as it says."""
+    """Server of goals with its node's graph, and a vehicle that follows it."""
 
     def __init__(self, clock, monkeypatch, *, flies=True, **parameters):
         self._clock = clock
@@ -121,7 +121,7 @@ class World:
                 self.running.remove(each)
 
     def step(self):
-        """Let a moment pass; return what is commanded in it: a Step, or None."""
+        """Advance by a moment. Return the command in it: a Step, or None."""
         self._clock[0] += PERIOD_S
         if self.speaks:
             odometry = Odometry()
@@ -144,7 +144,7 @@ class World:
         return [self.step() for _ in range(round(seconds / PERIOD_S))]
 
     def end_of(self, handle, at_most_s=60.0):
-        """Let time pass until a goal has ended; return how, and the sentence."""
+        """Advance until a goal has ended. Return its state and the sentence."""
         for _ in range(round(at_most_s / PERIOD_S)):
             if handle.end:
                 return handle.outcome
@@ -173,7 +173,7 @@ def moves(step):
     return step is not None and any(step.velocity.linear)
 
 
-# The way there.
+# Motion to a goal.
 
 
 def test_a_goal_is_reached_with_its_heading_and_held(world):
@@ -233,7 +233,7 @@ def test_goal_pose_is_a_go_to(world):
 
 
 def test_with_nav2s_messages_its_action_names_are_served_too(make_world, monkeypatch):
-    """With stand-ins of another type, which have a pose as well: of Nav2's own messages there is no wheel."""
+    """With stand-ins of another type with a pose, since Nav2's own messages have no wheel."""
     stand_in = SimpleNamespace(NavigateToPose=GoTo, FollowWaypoints=FollowPath)
     monkeypatch.setitem(sys.modules, "nav2_msgs", SimpleNamespace(action=stand_in))
     monkeypatch.setitem(sys.modules, "nav2_msgs.action", stand_in)
@@ -313,7 +313,7 @@ def test_without_odometry_no_goal_starts_and_a_current_one_waits_and_times_out(m
 
 
 def test_a_goal_outlives_a_stall_of_its_process(make_world, clock, monkeypatch):
-    """What came meanwhile is heard next."""
+    """Messages from the stall are received next."""
     world = make_world(**SLOW)
     sent = world.send("go_to", pose=pose_at(1000, 0))
     world.run(1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behaviour against the emulated vehicle, in this process and faster than time."""
+"""land_on_pad with the emulated vehicle, in this process and faster than real time."""
 
 import math
 from dataclasses import replace

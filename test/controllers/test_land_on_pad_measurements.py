@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of the pad that land_on_pad takes from topics."""
+"""Measurements of the pad that land_on_pad reads from topics."""
 
 import math
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pad_finder: when it searches, which image with which attitude, and what it says about the pad."""
+"""pad_finder: when it searches, its pairs of image and attitude, and its messages about the pad."""
 
 import math
 from pathlib import Path
@@ -41,12 +41,12 @@ def felt(stamp_s=1.0, roll=0.0, pitch=0.0, yaw=0.0):
     return imu
 
 
-# Whether another node says where the pad is.
+# Other publishers of landing_pad.
 
 
 def test_another_publisher_takes_precedence_until_its_timeout():
     way = Way(now_s=10.0)
-    assert not way.is_free(11.0, timeout_s=1.0)  # nothing is known at the beginning
+    assert not way.is_free(11.0, timeout_s=1.0)  # other publishers are not known yet
     assert way.is_free(11.1, timeout_s=1.0)
     way.hear(Time(sec=5), now_s=12.0)
     assert not way.is_free(13.0, timeout_s=1.0)
@@ -61,13 +61,13 @@ def test_our_own_messages_are_recognized_once_each_and_up_to_a_limit():
         assert way.is_free(10.0 + second, timeout_s=1.0)
     way.hear(Time(sec=99), now_s=200.0)  # another node's, with the stamp of the image
     assert not way.is_free(200.0, timeout_s=1.0)
-    for second in range(1000):  # which nobody hears
+    for second in range(1000):  # without a subscriber
         way.publish(Time(sec=second))
     way.hear(Time(sec=0), now_s=300.0)
     assert not way.is_free(300.0, timeout_s=1.0)
 
 
-# Which attitude an image is searched with.
+# Pairs of image and attitude.
 
 
 def test_an_image_waits_for_an_attitude_that_is_not_older_and_gets_the_nearest():
@@ -101,7 +101,7 @@ def test_attitudes_are_bounded_and_dropped_when_time_goes_back():
     assert pairs.take_image(image(0.0)).imu.header.stamp.sec == 9 * ATTITUDES_KEPT  # the oldest
 
 
-# What an image shows.
+# Detection in an image.
 
 
 def test_the_camera_without_a_calibration_has_square_pixels():
@@ -161,7 +161,7 @@ def test_an_imu_without_orientation_is_refused_with_a_sentence():
         pad_of(EMPTY, imu)
 
 
-# Where it is started.
+# Launch files.
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From waypoint to waypoint: what is commanded and called, and when, over a vehicle that does just that."""
+"""Waypoints: commands and calls, and their times, with a vehicle that follows them."""
 
 import math
 
@@ -20,7 +20,7 @@ BOX = ("x=3 y=0 z=-1.5 yaw=0", "x=3 y=2 z=-1.5", "x=0 y=2 z=-1.5 yaw=3", "x=0 y=
 
 
 class Vehicle:
-    """Moves as it is told, a step late; a current may carry it along."""
+    """Vehicle that follows commands with a delay of one step, in an optional current."""
 
     def __init__(
         self, *points, position=(0.0, 0.0, 0.0), angles=(0.0, 0.0, 0.0), current=(0.0, 0.0, 0.0), **parameters
@@ -145,7 +145,7 @@ def test_a_gap_in_the_odometry_begins_another_line():
 
 
 class Drone:
-    """Answers calls after a while, has no odometry, and keeps what was decided: calls, velocities and None for none."""
+    """Drone without odometry that answers calls after a while, and records decisions: calls, velocities, or None."""
 
     ANSWER_S = 0.6
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BodyVelocity: its axes, and what equals what."""
+"""BodyVelocity: axes and equality."""
 
 import dataclasses
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a tilted drone is levelled out by rates."""
+"""Levelling of a tilted drone by rates."""
 
 import math
 

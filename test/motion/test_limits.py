@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of velocities, without ROS: 1,000 flights of a modelled drone, what outranks what, each limit by itself."""
+"""Limits of velocities, without ROS: 1,000 flights of a modelled drone, priorities, and each limit by itself."""
 
 import math
 import random
@@ -95,7 +95,7 @@ class Pilot:
 
 
 def outside_m(parameters, drone):
-    """Return how far the drone is outside of its limits, m; negative inside."""
+    """Return the distance of the drone beyond its limits, m; negative inside."""
     x, y, z = (a - b for a, b in zip(drone.place, drone.start, strict=True))
     return max(z - parameters.max_height, math.hypot(x, y) - parameters.fence_radius)
 

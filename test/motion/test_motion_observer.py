@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is believed of a drone's reports: lies are found and bounded, and honest flights raise no doubt."""
+"""MotionObserver: wrong reports are detected and bounded, and correct ones raise no doubt."""
 
 import math
 from collections import deque
@@ -141,7 +141,7 @@ def test_gusts_are_no_lies(make, drag, gusts, monkeypatch):
 
 
 class Touched:
-    """A drone that something holds: `hold` changes the body of its emulator after each step."""
+    """Obstructed drone: `hold` changes the body of its emulator after each step."""
 
     def __init__(self, vehicle, hold):
         self._vehicle, self._hold, self._time_s = vehicle, hold, 0.0
@@ -190,7 +190,7 @@ def test_a_hand_that_carries_the_drone_is_no_lie(make):
 
 
 class Late:
-    """What was measured so long ago."""
+    """Delayed measurements."""
 
     def __init__(self, late_s):
         self._late_s, self._waiting = late_s, deque()
@@ -253,13 +253,13 @@ def test_belief_returns_when_the_lie_ends(make):
 
 @dataclass(frozen=True)
 class Lie:
-    """How reports differ from the truth from a time on."""
+    """Error of reports from a time on."""
 
     from_s: float
     scale: float
     offset: float  # m/s
     ramp: float  # m/s^2
-    every: int  # of so many measurements one is wrong
+    every: int  # one of this many measurements is wrong
     late_steps: int
 
     def tell(self, truth, now_s, number):

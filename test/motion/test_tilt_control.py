@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How drones that are commanded by tilt fly velocities, under the physics of both emulators and what the wire tells."""
+"""Velocity control of drones that are commanded by tilt, with the physics of both emulators and data on the wire."""
 
 import math
 
@@ -15,7 +15,7 @@ from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.0)
 #: Farthest way to stand after a zero, m, by speed.
 STANDS_WITHIN_M = {0.5: 0.4, 1.5: 1.3, 2.0: 2.0}
-#: No gain was chosen by these.
+#: Not used to choose gains.
 SEEDS = (41, 42)
 
 
@@ -40,7 +40,7 @@ def test_far_ground_is_measured_worse():
 @pytest.mark.parametrize(("delay_s", "way", "drift"), [(0.1, 1.5, 0.2), (0.2, 2.0, 0.3)])
 @pytest.mark.parametrize("gusts", [0.0, 0.3])
 def test_a_late_link_does_no_harm(make, delay_s, way, drift, gusts):
-    """`delay_s` each way, so that a command shows in what is measured after twice that, and the drone's own lag."""
+    """`delay_s` each way: a command affects the measurements after twice that, and the drone's own lag."""
     for seed in SEEDS:
         flight = measuring.fly(
             make(gusts, seed), lambda s: BodyVelocity(1.5 if s < 5.0 else 0.0), 18.0, delay_s=delay_s

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a drone that takes rates and thrust flies velocities, under the emulator's physics and what each layout tells."""
+"""Velocity control of a drone by rates and thrust, with the emulator's physics and the data of each layout."""
 
 import math
 
@@ -66,7 +66,7 @@ def test_wind_that_turns_the_drone_does_not_carry_it_away(layout, rotation, fart
     roll=st.floats(-80, 80),
 )
 def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
-    """With roll measured, that is: a drone is taken to start level where it is not."""
+    """Only with a measured roll: without it, a drone is assumed to start level."""
     roll = 0.0 if layout == "pitch_yaw" else roll
     start = DroneState(np.zeros(3), np.zeros(3), of_testbed_angles(heading, pitch, roll))
     flight = fly(layout, [(8.0, STILL)], start=start)
@@ -75,7 +75,7 @@ def test_any_attitude_ends_in_a_hover(layout, heading, pitch, roll):
 
 
 def test_raw_rates_in_between_reset_the_position():
-    """A place that raw rates have left is not returned to."""
+    """It does not return to a position that raw rates have left."""
     control = VelocityControl(DRONE, VelocityParameters())
     level = MeasuredAttitude(0.0, 0.0, 0.0)
     control.measured(0.0, level, (0.0, 0.0, 0.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""env/activate in a clone that was built there, and in one that was copied or renamed since."""
+"""env/activate in a clone where it was built, and in one that was copied or renamed afterwards."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ SHELLS = [shell for shell in ("bash", "dash", "zsh") if shutil.which(shell)]
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """A clone as far as env/activate looks at it, with a blank in its name."""
+    """Clone with the files that env/activate needs, and a blank in its name."""
     clone = tmp_path_factory.mktemp("clones") / "first clone"
     (clone / "env").mkdir(parents=True)
     shutil.copy(ACTIVATE, clone / "env")

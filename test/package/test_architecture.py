@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for the whole tree: who may import whom, and what every file has."""
+"""Rules of the whole tree: permitted imports, and headers of files."""
 
 import ast
 import graphlib
@@ -43,7 +43,7 @@ PARTS = {
     "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "pictures", "ports", "session", "topics")),
     "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "pictures", "ports", "session", "topics")),
 }
-# What may know protocols.
+# Modules that may depend on protocols.
 KNOWN = {
     "protocols/__init__": set(OWN),  # the door to their codecs
 }
@@ -71,7 +71,7 @@ NO_LICENCE_LINE = re.compile(
     r"(^|/)(LICENSE|README\.md|CHANGELOG\.rst|\.gitignore|\.k)$|\.(json|md|bin|jsonl|mcap|png|rviz)$"
 )
 GENERATED = re.compile(r"/(__pycache__|node_modules|dist|\.(?!k$)[^/]*)(/|$)")
-# Folders of one person's machine, as opposed to those that every system has.
+# Folders of a particular machine, as opposed to standard ones.
 PRIVATE_FOLDER = re.compile(rb"(?<![\w.})~-])/(?:home|root|work|Users|tmp/w)/\w")
 
 
@@ -86,7 +86,7 @@ def allowed_prefixes(path):
 
 
 def imported_names(path):
-    """Every module that a file imports anywhere in it; for `from a import b` both a and a.b."""
+    """Return all modules that a file imports; for `from a import b` both a and a.b."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -114,7 +114,7 @@ def test_imports_point_one_way(path):
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    """Imports for type checking alone count, too: who reads one of them has to read all."""
+    """Imports for type checking count, too, since a reader of one module has to read all."""
     names = {path: ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in MODULES}
     imports = {names[path]: set(names_in_imports(path)) & set(names.values()) - {names[path]} for path in MODULES}
     order = graphlib.TopologicalSorter(imports)
@@ -155,7 +155,7 @@ def test_a_robot_in_one_class_and_its_sessions_have_no_socket_no_thread_no_clock
 
 
 def test_nodes_have_no_clock_thread_or_lock():
-    """Sessions say what is sent when, and run in the loop of the kit."""
+    """Sessions decide what is sent when, and run in the loop of the kit."""
     parts = ("bridge", "server", "topics", "sample_conversation")
     nodes = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] in PROTOCOLS and part_of(path) in parts]
     assert {part_of(path) for path in nodes} >= {"bridge", "server"}
@@ -199,7 +199,7 @@ def sends_of_codecs(path):
 
 
 def test_bridges_and_servers_encode_what_they_send_in_one_place():
-    """What they compute is brought into the wire's range there, and an error of ours ends no link."""
+    """There, computed values are clamped to the wire's range, so that our own errors end no link."""
     nodes = [path for path in MODULES if part_of(path) in ("bridge", "server") or path.stem.startswith("datagram_")]
     assert len(nodes) > 20
     found = {path.relative_to(PACKAGE).as_posix() for path in nodes if sends_of_codecs(path)}

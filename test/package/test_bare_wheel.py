@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pip brings to a machine without ROS: the wheel, in an environment that holds nothing else."""
+"""The wheel on a machine without ROS, in an environment without other packages."""
 
 import os
 import re
@@ -21,7 +21,7 @@ BARE_EMULATORS = ("robot",)
 
 
 class Installation:
-    """A virtual environment with the wheel."""
+    """Virtual environment with the wheel."""
 
     def __init__(self, folder):
         self.bin = folder / "bin"
@@ -56,7 +56,7 @@ def installation(tmp_path_factory):
         if path.name not in ("build", "test") and not path.name.startswith(".") and path.suffix != ".egg-info":
             (sources / path.name).symlink_to(path)
 
-    # A workspace that was sourced has the package in PYTHONPATH, where pip finds that there is nothing left to do.
+    # With the package in PYTHONPATH, as in a sourced workspace, pip would consider it installed.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run(*command):

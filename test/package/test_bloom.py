@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bloom makes Debian packages of the sources for each distribution, as the build farm has it: test/rosdistro.yaml."""
+"""bloom creates Debian packages for each distribution, like the build farm. See test/rosdistro.yaml."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def write(path, content):
 
 @pytest.fixture(scope="module")
 def farm(tmp_path_factory):
-    """The environment of a machine that knows our table for the database of rosdep and rosdistro."""
+    """Environment of a machine that uses our table as the database of rosdep and rosdistro."""
     folder = tmp_path_factory.mktemp("farm")
     write(
         folder / "index-v4.yaml",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relays between a bridge and its vehicle, and their logs of commands: that they would find something."""
+"""Relays between a bridge and its vehicle, and their logs of commands: they detect faults."""
 
 import socket
 import time
@@ -33,7 +33,7 @@ def test_a_missing_neutral_command_is_found(said, moved_s):
 
 @pytest.mark.parametrize(("is_neutral", "moved_s"), [(True, 0.5), (False, None)])
 def test_for_a_vehicle_without_a_request_since_then_the_next_answer_counts(monkeypatch, is_neutral, moved_s):
-    """As one that the machine has held up: without an answer a testbed's drone does not move."""
+    """Like one delayed by the machine: without a reply, a testbed's drone does not move."""
     commands = commands_of((1.0, False), (1.5, False), is_asked=True)
     monkeypatch.setattr(commands, "wait", lambda *_: commands._commands.append((4.0, is_neutral)))
     assert commands.becomes_neutral(1.0, 2.5, 0.0) == moved_s
@@ -44,7 +44,7 @@ def test_for_a_vehicle_without_a_request_since_then_the_next_answer_counts(monke
 
 @pytest.fixture
 def far():
-    """The vehicle's listener."""
+    """Listener of the vehicle."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(TIMEOUT_S)
         yield listener
@@ -52,7 +52,7 @@ def far():
 
 @pytest.fixture
 def between(far):
-    """A relay in front of it, with what it hears."""
+    """Relay in front of the vehicle, with the data that it receives."""
     middle = relay.StreamRelay(far.getsockname()[1], load(kinds()["robot"].commands), relay.CommandLog())
     middle.start()
     yield middle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What imports without ROS, with other ROS, and what a bridge has loaded when it is configured."""
+"""Imports without ROS and with other versions of ROS, and modules loaded by a configured bridge."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import sys
 import pytest
 from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 
-#: What is loaded by whatever needs it first: a log to be written, a figure to be drawn.
+#: Modules that are loaded on first use, as for a log or a figure.
 LATER = {"matplotlib", "PIL", "scipy", "lz4", "mcap", "plotly"}
 CONFIGURE = """
 import sys
@@ -47,7 +47,7 @@ def test_every_module_can_be_imported_where_the_classes_of_rclpy_are_not_generic
 
 @pytest.fixture(params=sorted(PROTOCOLS), scope="module")
 def loaded(request):
-    """Return a protocol, and the modules that its bridge loads beside what rclpy does."""
+    """Return a protocol, and the modules that its bridge loads in addition to those of rclpy."""
     command = [sys.executable, "-c", CONFIGURE, request.param]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
@@ -84,7 +84,7 @@ def test_bridges_of_datagrams_load_no_tcp(loaded):
     assert ("drone_bridge.net.tcp" in modules) == (protocol in ("testbed", "simulator", "robot"))
 
 
-# A machine without ROS: protocols, links and emulators import there, and nothing that needs it.
+# Imports on a machine without ROS.
 
 WITHOUT_ROS = {"kind", "parameter_fields", *KITS} - {"ros"}
 PARTS_WITHOUT_ROS = {

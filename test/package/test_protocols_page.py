@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The codecs as a library: one front door, and examples that run."""
+"""The codecs as a library: common names, and working examples."""
 
 import re
 from pathlib import Path

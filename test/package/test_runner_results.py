@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the runner knows of entries and results."""
+"""Entries and results of the runner."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each view of rviz2 shows what the launch file of its name publishes."""
+"""Each view of rviz2 shows topics and frames that the launch file of its name publishes."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ from tf2_msgs.msg import TFMessage
 from drone_bridge.tools.demo.composition import ports_of
 from drone_bridge.tools.interfaces import import_interface
 
-# What a composition needs to be told so that it publishes all that its view shows.
+# Arguments with which a launch file publishes all topics of its view.
 COMPLETE = {
     "testbed": {"attitude_layout": "pose", "testbed_image_width": 64, "testbed_image_height": 64},
 }
@@ -57,7 +57,7 @@ def assert_compatible(wanted, offered, topic):
 
 
 def frames_in(ros, topic, display):
-    """The frames that what comes on a topic speaks of."""
+    """Return the frames in the messages of a topic."""
     if "RobotModel" in display["Class"]:
         model = ElementTree.fromstring(ros.subscribe(String, topic, LATCHED).wait().data)
         return {link.get("name") for link in model.iter("link")}
@@ -65,7 +65,7 @@ def frames_in(ros, topic, display):
 
 
 class Frames:
-    """What transforms say of frames."""
+    """Tree of frames from transforms."""
 
     def __init__(self, ros):
         self._neighbours = {}
@@ -82,7 +82,7 @@ class Frames:
             }
 
     def connected_to(self, frame):
-        """The frames of its tree, none as long as there is no transform of it."""
+        """Return the frames of a frame's tree; none without transforms."""
         neighbours, found, left = self._neighbours, set(), [frame]
         while left:
             known = neighbours.get(left.pop(), set())

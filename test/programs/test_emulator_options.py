@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that no emulator can start with: each is refused in a sentence, and with the exit status for that.
+"""Invalid options of emulators: each is refused with a sentence, and the exit status for that.
 
 What all emulators read alike is asked of the testbed's.
 """
@@ -44,7 +44,7 @@ REFUSED = {
         (["--height", "0.3"], "from 1 to 50"),
     ],
 }
-# So that what is refused is the option, and not a port that is taken.
+# Free ports, so that only the option is refused.
 BESIDE = {
     "testbed": ["--port", "0"],
     "dronegui": ["--port", "0"],

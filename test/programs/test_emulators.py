@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every emulator does as a program: however it is started, interrupted, or left alone by who read its output."""
+"""All emulators as programs: each way to start and to interrupt them, and unread output."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wrong measurements that emulators report on request."""
+"""Wrong measurements that emulators report on request."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of scripted operators, in a time of its own."""
+"""Loop of scripted operators, with a fake clock."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from drone_bridge.programs.plan import parse_plan
 
 
 class Client(Operator):
-    """Notes what it does."""
+    """Operator that records its actions."""
 
     period_s = 0.5
 

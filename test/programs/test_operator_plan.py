@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What scripted operators are told to do."""
+"""Plans of scripted operators."""
 
 import re
 

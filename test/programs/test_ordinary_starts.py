@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An ordinary start, in whatever order its programs come up, warns of nothing."""
+"""An ordinary start logs no warnings, in any order of its programs."""
 
 import re
 
@@ -15,7 +15,7 @@ KINDS = kinds().values()
 CONNECTED = r"\[INFO\] .*_bridge\]: (Connected to|Sending to) "
 
 
-#: A machine that stands still for a moment makes a start no ordinary one. What is wrong with all of them is not that.
+#: Number of attempts, since a stall of the machine may cause warnings. A fault causes them in all attempts.
 STARTS = 3
 
 
@@ -24,7 +24,7 @@ def warnings(process):
 
 
 def assert_silent(start):
-    """Assert that one of some starts warns of nothing."""
+    """Assert that at least one of several starts logs no warnings."""
     found = []
     for _ in range(STARTS):
         if not (warned := start()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans where simulated time does not run as the clock on the wall does."""
+"""Plans in simulated time that differs from wall time."""
 
 import pytest
 

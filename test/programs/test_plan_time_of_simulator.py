@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a simulator's client goes by simulated time, as a program."""
+"""Plan of a simulator's client in simulated time, as a process."""
 
 import csv
 

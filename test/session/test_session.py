@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of sessions: what a stall of this process does to each."""
+"""Base class of sessions: effect of a stall of this process."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from drone_bridge.session.session import SETTLING_S, Session
 
 
 class Silent(Session):
-    """A session that does nothing."""
+    """Session without actions."""
 
     def receive(self, data, source, now_s):
         return []

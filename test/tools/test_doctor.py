@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge doctor` finds what is wrong, names what mends it, and says so by its exit status."""
+"""`drone-bridge doctor`: detected faults with advice, and its exit status."""
 
 import os
 import subprocess
@@ -53,7 +53,7 @@ def test_a_working_launch_is_confirmed_and_an_incompatible_node_is_named(ros, fr
         assert findings["running"] == "ok running        /robot_bridge (tracked robot), connected\n"
         assert "robot_bridge" not in findings[""]
         ros.node.create_publisher(String, "cmd_vel", 1)
-        examined = []  # it takes the middleware a while to say that
+        examined = []  # the middleware reports it after a while
         wait_until(lambda: examined.append(examine()) or examined[-1][0] == 1, "a finding", period_s=0.5)
     _, findings = examined[-1]
     assert "/cmd_vel of /robot_bridge" in findings[""]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of a bag, as pandas reads them."""
+"""Tables of a bag, for pandas."""
 
 import csv
 
@@ -78,7 +78,7 @@ def test_each_topic_is_a_table_with_a_line_of_names(bag, capsys):
     assert tables["mode.std_msgs.msg.String.csv"][0]["data"] == 'two\nlines, "quoted"'
 
 
-def test_what_can_t_be_exported_is_said_in_a_sentence(tmp_path, capsys):
+def test_failures_are_reported_in_a_sentence(tmp_path, capsys):
     assert main(["export", str(tmp_path / "absent")]) == 1
     assert "does not exist" in capsys.readouterr().err
     bag = write_bag(tmp_path / "bag", [("/image", START, Image())])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge hold` without ROS, and with a clock of its own: whom it calls, when, and its exit status."""
+"""`drone-bridge hold` without ROS, with a fake clock: its calls and their times, and its exit status."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Without its optional libraries, every executable and command either starts or says in one sentence what it needs."""
+"""Without optional libraries, every executable and command starts, or names the missing package in a sentence."""
 
 import array
 import configparser

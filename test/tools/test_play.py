@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bags played back: what is published, and when."""
+"""Playback of bags: published messages and their times."""
 
 import os
 import struct
@@ -26,7 +26,7 @@ START = 1_700_000_000 * SECOND
 
 
 class Taken:
-    """A publisher that keeps what it gets, with when it came."""
+    """Publisher that records messages with their times."""
 
     def __init__(self):
         self.messages = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages as YAML in a shell: filled from what a person typed, and printed."""
+"""Messages as YAML in a shell: parsed from a person's input, and printed."""
 
 import pytest
 import yaml

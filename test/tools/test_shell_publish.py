@@ -21,7 +21,7 @@ class Publisher:
         self.timeouts += (timeout,)
 
 
-def test_a_subscriber_that_hangs_keeps_no_publisher(monkeypatch):
+def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch):
     publisher = Publisher()
     node = SimpleNamespace(create_publisher=lambda kind, name, depth: publisher)
     monkeypatch.setattr(topic, "spin_until", lambda node, condition, timeout_s: condition())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vehicle_model as a node: what it publishes, and what it refuses."""
+"""vehicle_model as a node: published messages and refused parameters."""
 
 from xml.etree import ElementTree
 

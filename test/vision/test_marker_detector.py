@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pad found in images that the emulator's camera took, or that show something else."""
+"""Detection of the pad in images of the emulator's camera, and in other images."""
 
 import functools
 import math
@@ -32,7 +32,7 @@ def decoded(data):
 
 
 def photograph(offset, angles=(0.0, 0.0, 0.0)):
-    """What a drone sees with the pad at this offset (m, levelled axes), as a JPEG brings it."""
+    """Return the image of a drone with the pad at this offset (m, level axes), after JPEG compression."""
     position = np.array([0.0, 0.0, PAD_HEIGHT]) - np.array(offset)
     return decoded(jpeg(scene().render(position, rotation_from_angles(*angles), np.zeros(2))))
 
@@ -79,7 +79,7 @@ def test_markers_of_others_and_markers_seen_twice_do_not_count():
 
 
 @pytest.mark.parametrize("shape", [(1, 1, 3), (2, 300, 3), (240, 320, 3)])
-def test_any_image_is_survived(shape):
+def test_any_image_is_handled(shape):
     generator = np.random.default_rng(0)
     for low, high in ((0, 1), (255, 256), (0, 256)):
         assert DETECTOR.detect(generator.integers(low, high, shape, np.uint8)) == {}

@@ -14,7 +14,7 @@ def action_of(ros):
     return goal_of("", dict(ros.node.get_service_names_and_types()), ros.node)
 
 
-def test_a_goal_of_the_page_is_an_action_that_tells_how_it_goes(ros):
+def test_a_goal_of_the_page_is_an_action_that_reports_its_progress(ros):
     told = Inbox()
     goals = Goals(ros.node, lambda topic, state: told.put(state))
     goals.set("/cmd_vel", "", Place("odom", 1.0, 0.0, 0.0))

@@ -24,7 +24,7 @@ def test_the_pilot_moves_the_vehicle_with_a_fresh_token(helm):
     assert helm.steer(ANNE, "drone", helm.token(1.0), {"x": 1}, 0.99 + MAX_AGE_S) == FORWARD
 
 
-def test_a_second_pilot_is_refused_until_the_first_one_lets_go(helm):
+def test_a_second_pilot_is_refused_until_the_first_one_releases_the_helm(helm):
     with pytest.raises(RefusedError, match="Another pilot is steering"):
         helm.take(BOB, "drone", 0.0)
     with pytest.raises(RefusedError, match="not at the helm"):
@@ -34,7 +34,7 @@ def test_a_second_pilot_is_refused_until_the_first_one_lets_go(helm):
     assert helm.pilot_of("drone") == BOB
 
 
-def test_whoever_asks_is_given_the_helm_by_its_pilot(helm):
+def test_a_pilot_can_hand_the_helm_over_to_a_requester(helm):
     with pytest.raises(RefusedError, match="has disconnected"):
         helm.hand_over(ANNE, "drone", BOB, 0.0)
     helm.request(BOB, "drone", 0.0)
@@ -44,7 +44,7 @@ def test_whoever_asks_is_given_the_helm_by_its_pilot(helm):
     assert helm.asked("drone", 3.0) == {}
 
 
-def test_whoever_asked_may_take_the_helm_of_a_pilot_who_does_not_answer(helm):
+def test_a_requester_may_take_the_helm_of_an_unresponsive_pilot(helm):
     helm.request(BOB, "drone", 1.0)
     with pytest.raises(RefusedError, match="Another pilot is steering"):
         helm.take(BOB, "drone", 0.9 + ASK_S)
@@ -52,7 +52,7 @@ def test_whoever_asked_may_take_the_helm_of_a_pilot_who_does_not_answer(helm):
     assert helm.pilot_of("drone") == BOB
 
 
-def test_a_pilot_who_keeps_the_helm_is_not_asked_again_for_a_while(helm):
+def test_a_refused_request_is_blocked_for_a_while(helm):
     helm.request(BOB, "drone", 0.0)
     assert helm.keep(ANNE, "drone", 5.0) == [BOB]
     for attempt in (helm.request, helm.take):
@@ -61,7 +61,7 @@ def test_a_pilot_who_keeps_the_helm_is_not_asked_again_for_a_while(helm):
     helm.request(BOB, "drone", 5.0 + ASK_S)
 
 
-def test_nobody_is_asked_for_a_helm_that_is_free_and_whoever_asked_and_left_is_forgotten(helm):
+def test_a_free_helm_needs_no_request_and_requests_end_with_their_page(helm):
     with pytest.raises(RefusedError, match="take it"):
         helm.request(ANNE, "drone", 0.0)
     helm.request(BOB, "drone", 0.0)
@@ -86,14 +86,14 @@ def test_a_pilot_steers_one_vehicle_at_a_time(helm):
 
 
 @pytest.mark.parametrize("age_s", [MAX_AGE_S + 0.001, 10.0])
-def test_a_command_that_was_held_up_moves_nothing(helm, age_s):
+def test_a_delayed_command_has_no_effect(helm, age_s):
     token = helm.token(1.0)
     with pytest.raises(RefusedError, match=r"s old \(limit 0\.3 s\)"):
         helm.steer(ANNE, "drone", token, {"x": 1}, 1.0 + age_s)
 
 
 @pytest.mark.parametrize("token", [0, -1, 10**9])
-def test_a_token_that_was_never_given_out_moves_nothing(helm, token):
+def test_an_unissued_token_has_no_effect(helm, token):
     helm.token(1.0)
     with pytest.raises(RefusedError, match=r"more than 1\.6 s old"):
         helm.steer(ANNE, "drone", token, {"x": 1}, 1.0)
@@ -133,7 +133,7 @@ def test_a_pilot_who_was_lost_while_moving_has_to_release_the_stick_first(helm, 
     assert helm.steer(ANNE, "drone", helm.token(later_s), {"x": 1}, later_s) == FORWARD
 
 
-def test_a_pilot_who_pauses_with_the_stick_released_may_go_on(helm):
+def test_a_pilot_who_pauses_with_a_released_stick_may_continue(helm):
     helm.steer(ANNE, "drone", helm.token(0.0), {}, 0.0)
     assert helm.steer(ANNE, "drone", helm.token(2.0), {"x": 1}, 2.0) == FORWARD
 
@@ -157,7 +157,7 @@ def test_a_rover_has_fewer_axes_than_a_drone():
     assert Vehicle("/cmd_vel_stamped", "robot_bridge").name == "robot"
 
 
-def test_what_ends_a_flight_is_known_by_the_bridge_that_offers_it_and_only_while_it_does():
+def test_emergencies_exist_while_a_bridge_offers_them():
     nodes = {"/a/dronegui_bridge": "dronegui_bridge", "/a/testbed_bridge": "testbed_bridge", "/a/any": "any"}
     offered = {f"{node}/{name}" for node in nodes for name in ("emergency", "reset", "land")}
     found = emergencies_of(nodes, offered)

@@ -143,7 +143,7 @@ def test_the_recorder_writes_a_bag(page, folder):
         assert recorded.count > 0
 
 
-def test_a_form_publishes_once_and_what_moves_the_vehicle_needs_its_helm(page, ros):
+def test_a_form_publishes_once_and_velocities_need_the_helm(page, ros):
     heard = ros.subscribe(PointStamped, "/place")
     open_tab(page, 2)
     takers = "fetch('takers.json' + location.search).then(answer => answer.json())"
@@ -184,7 +184,7 @@ def test_a_form_publishes_once_and_what_moves_the_vehicle_needs_its_helm(page, r
     assert "Take its helm" in page.text(".publisher")
 
 
-def test_parameters_tell_what_was_changed_and_come_out_as_yaml(page):
+def test_parameters_show_changes_and_are_exported_as_yaml(page):
     open_tab(page, 4)
     page.evaluate(
         """(() => {
@@ -211,7 +211,7 @@ def test_parameters_tell_what_was_changed_and_come_out_as_yaml(page):
     assert {"/telemetry_bridge", "/drone_controller"} <= parameters.keys()
 
 
-def test_a_tap_on_the_ground_sets_a_goal_where_somebody_takes_it(page, ros):
+def test_a_tap_on_the_ground_sets_a_goal_if_a_controller_accepts_it(page, ros):
     page.wait("document.querySelector('.take') !== null")
     button = "[...document.querySelectorAll('#scene button')].find(each => each.innerText === 'Set a goal')"
     assert page.evaluate(f"{button}?.checkVisibility() ?? false") is False

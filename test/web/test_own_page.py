@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of one's own in docs/view.md, in a real browser: it shows a camera and a height, and steers."""
+"""The example of your own page in docs/view.md, in a real browser: it shows a camera and a height, and steers."""
 
 import functools
 import http.server

@@ -87,7 +87,7 @@ def bag(tmp_path_factory):
     return write_bag(tmp_path_factory.mktemp("bags") / "flight", messages, {"/landed": LATCHED})
 
 
-def test_a_landing_that_two_topics_tell_happens_once(tmp_path):
+def test_a_landing_on_two_topics_is_one_event(tmp_path):
     messages = [
         (topic, BEGIN + second * SECOND, Bool(data=(topic == "/flying") != bool(second)))
         for second in (0, 1)
@@ -97,7 +97,7 @@ def test_a_landing_that_two_topics_tell_happens_once(tmp_path):
         assert [event.text for event in events(bag)] == ["landed (/flying)"]
 
 
-def test_what_happened_is_found(bag):
+def test_events_are_found(bag):
     with Bag(bag) as opened:
         found = [((event.time_ns - BEGIN) / SECOND, event.kind, event.text) for event in events(opened)]
     assert found == [

@@ -112,7 +112,7 @@ def push_forward(browser, peer):
     push_until(browser, peer, ahead, lambda: browser.key(FORWARD, down=True), lambda: browser.key(FORWARD, down=False))
 
 
-def test_a_refused_push_is_told_at_the_stick_and_the_next_one_moves(helm, peer, server):
+def test_a_refused_push_is_shown_at_the_stick_and_the_next_one_moves(helm, peer, server):
     push_forward(helm, peer)
     with Pilot(server.address) as other:
         other.wait_for(lambda: other.vehicles.get(TOPIC, {}).get("holds"), "the vehicle")
@@ -145,7 +145,7 @@ def test_each_key_moves_the_drone_along_one_axis_alone(helm, peer):
         wait_for_hover(peer)
 
 
-def test_a_stick_that_is_released_and_who_looks_away_stop_the_drone(helm, peer):
+def test_a_released_stick_and_a_hidden_page_stop_the_drone(helm, peer):
     push_until(helm, peer, ahead, lambda: helm.grab(".stick.right", up=50), helm.drop)
     helm.drop()
     wait_for_hover(peer)
@@ -164,7 +164,7 @@ def set_feel(browser, name, value):
     )
 
 
-def test_trim_expo_and_limit_shape_what_is_pushed_and_what_is_let_go_is_neutral(helm):
+def test_trim_expo_and_limit_apply_while_pushed_and_a_released_stick_is_neutral(helm):
     set_feel(helm, "limit x", 40)
     set_feel(helm, "trim y", 10)
     press, let_go = (functools.partial(helm.key, FORWARD, down=down) for down in (True, False))
@@ -216,7 +216,7 @@ def test_take_off_needs_two_presses_and_its_notice_covers_no_stick(page, ros, pe
         assert not any(overlap(notice, stick) for notice in boxes(page, ".notice"))
 
 
-def test_a_service_with_a_bool_is_a_switch_but_what_has_to_be_read_about_first_is_not(page, ros):
+def test_a_service_with_a_bool_is_a_switch_with_exceptions(page, ros):
     asked = []
 
     def switch(request, response):
@@ -246,7 +246,7 @@ def says(text):
     return f"document.querySelector({BUTTON!r})?.textContent === {text!r}"
 
 
-def test_an_emergency_says_what_happens_and_goes_out_once_when_it_is_pressed_again(page, ros, peer):
+def test_an_emergency_shows_its_effect_and_is_called_once_by_the_second_press(page, ros, peer):
     """By its button next to the sticks, and by its service's form; on hold, and in any state of the drone."""
     assert ros.switch("dronegui_bridge/hold", True).success
     peer.forget()
@@ -348,7 +348,7 @@ def problems(browser):
     )
 
 
-def test_axe_finds_nothing_on_any_screen(browser, ros, server, camera):
+def test_axe_finds_no_defects_on_any_screen(browser, ros, server, camera):
     found = []
 
     def look(screen):

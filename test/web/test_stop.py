@@ -79,7 +79,7 @@ def press(browser, key):
     browser.key(key, down=False)
 
 
-def test_stop_by_button_and_keys_holds_the_vehicle_until_it_is_resumed_whoever_commands_it(page, peer):
+def test_stop_by_button_and_keys_holds_the_vehicle_against_all_commands_until_it_is_resumed(page, peer):
     for stop in (lambda: page.click(".stop"), lambda: press(page, "Space"), lambda: press(page, "Escape")):
         stop()
         page.wait(HOLDS)
@@ -97,7 +97,7 @@ def test_stop_by_button_and_keys_holds_the_vehicle_until_it_is_resumed_whoever_c
     assert page.evaluate(MOVES_ON)  # as STOP leaves no helm that would end now
 
 
-def test_whoever_types_does_not_stop_and_escape_clears_a_search_first(page, peer):
+def test_typing_does_not_stop_and_escape_clears_a_search_first(page, peer):
     page.click("#details [role=tab]:nth-child(2)")
     search = "document.querySelector('#details input[type=search]')"
     page.evaluate(f"{search}.focus()")
@@ -113,7 +113,7 @@ def test_whoever_types_does_not_stop_and_escape_clears_a_search_first(page, peer
     nothing_moves(peer)
 
 
-def test_stop_of_a_page_that_has_lost_its_server_is_sent_as_soon_as_there_is_one(browser, strangers, peer):
+def test_stop_without_a_server_is_sent_after_the_reconnection(browser, strangers, peer):
     with web_bridge() as first:
         port = int(first.address.rstrip("/").rpartition(":")[2])
         browser.open(first.address)
@@ -143,7 +143,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize("before", LACKS.values(), ids=LACKS.keys())
-def test_a_browser_that_lacks_something_has_stop_and_says_what_is_missing(browser, server, peer, before):
+def test_a_browser_without_a_feature_has_stop_and_names_the_feature(browser, server, peer, before):
     browser.open(server.address, before=before)
     browser.wait("document.querySelector('.who').innerText === 'the helm is free'")
     assert browser.text(".missing")
@@ -184,7 +184,7 @@ SECTIONS = ("look", "steer", "plots", "more")
 
 
 @pytest.mark.parametrize(("width", "height", "vehicles"), [*((*size, 5) for size in SIZES), (*SIZES[-1], 1)])
-def test_stop_is_always_seen_and_nothing_lies_over_anything_else(browser, ros, server, width, height, vehicles):
+def test_stop_is_always_visible_and_elements_do_not_overlap(browser, ros, server, width, height, vehicles):
     topics = [f"/vehicle_{number}/cmd_vel_stamped" for number in range(1, vehicles)]
     others = [ros.node.create_subscription(TwistStamped, topic, print, 1) for topic in topics]
     try:

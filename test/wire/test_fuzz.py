@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzing of every codec, for a moment, and that it would find something."""
+"""Short fuzzing of every codec, and a check that it detects faults."""
 
 import contextlib
 import gc
@@ -19,7 +19,7 @@ def test_any_bytes_in_any_split_give_events_or_a_violation(target):
 
 
 @pytest.mark.parametrize("target", list(fuzz.targets()), ids=lambda target: target.name)
-def test_what_is_mutated_is_understood(target):
+def test_unmutated_input_is_decoded(target):
     for seed in target.seeds:
         for data in seed.read:
             connection = target.make(seed)
@@ -28,8 +28,8 @@ def test_what_is_mutated_is_understood(target):
 
 
 @pytest.mark.parametrize("target", list(fuzz.targets()), ids=lambda target: target.name)
-def test_what_is_refused_is_forgotten_at_once(target):
-    """Else a peer that sends nonsense fills the memory until Python looks for cycles, which it seldom does."""
+def test_refused_input_is_freed_at_once(target):
+    """Otherwise invalid input fills the memory until the next run of the garbage collector."""
     fuzz.run(target, 3, seed=3)
     with uncollected() as left:
         assert fuzz.run(target, 30, seed=3)[0] > 0
@@ -38,7 +38,7 @@ def test_what_is_refused_is_forgotten_at_once(target):
 
 @contextlib.contextmanager
 def uncollected():
-    """Give a list that at the end has the exceptions that only the garbage collector frees."""
+    """Yield a list, which is filled at the end with the exceptions that only the garbage collector frees."""
     left = []
     gc.collect()
     gc.disable()

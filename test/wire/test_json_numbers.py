@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON has one kind of number: 320 and 320.0 are the same in every protocol of documents, and true is neither."""
+"""Numbers in JSON: 320 and 320.0 are equal in every protocol of documents, and true is no number."""
 
 import json
 import re
@@ -65,7 +65,7 @@ def test_a_whole_number_is_an_integer_and_nothing_else_is_one():
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "-nan", "inf"])
 @pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.name)
-def test_what_is_no_finite_number_is_named_with_its_field(kind, number):
+def test_a_non_finite_number_is_refused_with_its_field(kind, number):
     for sent in load(kind.conversation)():
         if kind.name == "dronegui" and sent.side is Side.VEHICLE:
             continue  # navdata has what a drone does not know as NaN
@@ -95,7 +95,7 @@ def names_of_numbers(document):
     ],
 )
 @pytest.mark.parametrize("kind", DOCUMENTS, ids=lambda kind: kind.name)
-def test_what_is_around_a_document_is_named(kind, before, after, sentence):
+def test_text_around_a_document_is_refused(kind, before, after, sentence):
     for sent in load(kind.conversation)():
         reader = kind.connect(sent.side.other)
         reader.receive_data(before + kind.connect(sent.side).send(sent.message) + after)

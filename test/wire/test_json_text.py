@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON and base64 without orjson and pybase64: the same is taken and refused, and the same is sent."""
+"""JSON and base64 without orjson and pybase64: equal results for all input and output."""
 
 import base64
 import json
@@ -37,12 +37,12 @@ def test_the_fast_libraries_are_used_where_installed():
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=range(len(DOCUMENTS)))
-def test_the_same_is_read(document):
+def test_equal_documents_are_decoded(document):
     assert read_with(False, document) == read_with(True, document)
 
 
 @given(st.binary(max_size=40) | st.text(max_size=40))
-def test_any_text_is_read_or_refused_alike(document):
+def test_any_text_is_accepted_or_refused_equally(document):
     assert read_with(False, document) == read_with(True, document)
 
 
@@ -62,7 +62,7 @@ def test_the_same_base64_is_read(text):
     assert decoded(pybase64) == decoded(base64)
 
 
-def test_the_same_is_sent(monkeypatch):
+def test_equal_documents_are_encoded(monkeypatch):
     value = {"a": [1, 2.5, True], "b": "ä", "c": None}
     fast = json_text.to_json(value), json_text.to_base64(b"\x00\xff")
     monkeypatch.setattr(json_text, "HAS_ORJSON", False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Declared layouts: the byte order that a message has, in every part of it."""
+"""Declared layouts: byte order of a message and its parts."""
 
 from dataclasses import dataclass
 from typing import Annotated

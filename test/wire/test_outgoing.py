@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that we compute: brought into the wire's range, or neutral in their place; no link ends by them."""
+"""Computed numbers: clamped to the wire's range or replaced by neutral, so that they end no link."""
 
 import math
 
@@ -45,12 +45,12 @@ def test_a_tilt_that_is_full_but_for_rounding_is_full_on_the_wire(sign):
     assert tuple(map(abs, (read.thrust, read.pitch, read.roll, read.yaw))) == DEFLECTIONS
 
 
-def test_what_is_far_beyond_is_the_end_of_the_range_too():
+def test_values_far_beyond_the_range_are_clamped():
     assert fitted(dronegui.Controls(roll=1e300, gas=-2)) == dronegui.Controls(roll=1.0, gas=-1.0)
     assert fitted(robot.SkidSteerUpdate(70_000, 2049, -5000)) == robot.SkidSteerUpdate(70_000, 2048, -2048)
 
 
-def test_what_is_within_and_what_is_measured_is_not_touched():
+def test_measured_values_and_values_within_the_range_are_unchanged():
     within = dronegui.Controls(roll=1.0, pitch=-1.0)
     assert fitted(within) is within
     measured = dronegui.Demo(altitude=1e12)
@@ -59,7 +59,7 @@ def test_what_is_within_and_what_is_measured_is_not_touched():
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf, None, "1"])
-def test_neutral_replaces_what_is_no_number(wrong):
+def test_neutral_replaces_nan(wrong):
     refusals = []
     send = dronegui.ControllerConnection().send
     sent = encoded(send, dronegui.Controls(hover=False, pitch=wrong), HOVER, refusals.append)
@@ -69,7 +69,7 @@ def test_neutral_replaces_what_is_no_number(wrong):
     assert refusal.endswith("but must be a number from -1 to 1. The neutral command is sent instead.")
 
 
-def test_without_a_neutral_command_or_with_one_that_is_wrong_itself_nothing_is_sent():
+def test_without_a_valid_neutral_command_nothing_is_sent():
     refusals = []
     bad = dronegui.Controls(pitch=math.nan)
     for neutral in (None, bad):
@@ -81,7 +81,7 @@ def test_without_a_neutral_command_or_with_one_that_is_wrong_itself_nothing_is_s
     ]
 
 
-def test_a_rate_that_is_no_number_is_refused_and_not_taken_for_the_highest():
+def test_a_nan_rate_is_refused_instead_of_clamped():
     constants = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
     motion, _ = motion_parameters(Command(BodyRates(0.0, math.nan, 0.0), math.nan), constants, AngleUnit.DEGREES)
     assert [math.isnan(number) for number in (motion.pitch_rate, motion.thrust)] == [True, True]
