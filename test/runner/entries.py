@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The entries of the tests for ctest: one for each file that starts processes, and a few for all others.
+"""Entries of the tests for ctest: one for each file that starts processes, and a few for all others.
 
-CMake runs this when it configures (tests.cmake) and makes a test of each line: the entry's name, whether it runs by
-itself (TRUE or FALSE), its cost (longest first), and its files, separated by blanks.
+CMake runs this when it configures (tests.cmake), and creates a test for each line: the entry's name, whether it runs
+alone (TRUE or FALSE), its cost (longest first), and its files, separated by blanks.
 """
 
 import functools
@@ -13,25 +13,25 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent.parent
 #: Support shared by the tests of several folders, and support installed with the conformance tests.
 SUPPORT = (TESTS / "support", TESTS / "conformance" / "support")
-#: What a test file imports, and the fixtures that its tests take, when it needs DDS or other processes.
+#: Imported modules, and fixtures, of test files that need DDS or other processes.
 NEEDY_MODULES = {"composition", "networks", "processes", "ros_session", "subprocess"}
 NEEDY_FIXTURES = re.compile(r"^ *def \w+\([^)]*\b(?:ros|start_child|domain)\b", re.MULTILINE)
-#: All files that need neither DDS nor other processes are tested by so many entries.
+#: Number of entries for all files that need neither DDS nor other processes.
 UNIT_ENTRIES = 4
-#: Without a graphics card a browser takes a whole machine: its tests run by themselves, after all others.
+#: Without a graphics card, a browser needs a whole machine: its tests run alone, after all others.
 BROWSER_COST = 1
-#: Their tests are asked of each protocol.
+#: Cost factor of the conformance tests, which run for each protocol.
 CONFORMANCE_FACTOR = 10
 
 
 def test_files() -> list[Path]:
-    """Return all files with tests, those of the plugin's own package apart."""
+    """Return all files with tests, except those of the plugin's package."""
     return sorted(path for path in TESTS.rglob("test_*.py") if "plugin" not in path.relative_to(TESTS).parts)
 
 
 @functools.cache
 def imports(path: Path) -> frozenset[str]:
-    """Return the top-level names of the modules that a file imports, with those of what tests share."""
+    """Return the top-level names of the modules that a file imports, directly or by shared test code."""
     names = set(re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.MULTILINE))
     for name in tuple(names):
         for folder in (path.parent, *SUPPORT):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one entry of the tests: pytest in a place of its own on this machine, of which nothing is left afterwards.
+"""Run one entry of the tests: pytest with separate ports, ROS domains and folders, and without remaining processes.
 
     entry.py OUTPUT SECONDS RESULT FILE [FILE ...]
 
-pytest's output goes into the file OUTPUT, and to where this one's goes once it has ended; its JUnit results go into
-RESULT. Nothing hangs: a test that takes TEST_LIMIT_S has the stacks of all threads dumped by the C library, without
-Python's lock, and pytest dies (where pytest knows `faulthandler_exit_on_timeout`); an entry that takes SECONDS gets
-SIGABRT, with the same dump. Nothing is left: this process becomes the parent of every descendant whose own parent has
-died, and ends them all before it frees ports and ROS domains. Only a lock-up of the middleware is asked again, once.
+pytest's output is written to the file OUTPUT, and copied to standard output at the end. Its JUnit results are written
+to RESULT. After TEST_LIMIT_S, a test's stacks are dumped by the C library, without Python's lock, and pytest is ended
+(if it supports `faulthandler_exit_on_timeout`). After SECONDS, the entry gets SIGABRT, with the same dump. This process
+adopts orphaned descendants, and ends all of them before it frees ports and ROS domains. Only a lock-up of the
+middleware is retried, once.
 """
 
 import contextlib
@@ -28,20 +28,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "conformance" / 
 import place
 
 TEST_LIMIT_S = 300
-#: Between two looks whether the time is over, or ctest was ended.
+#: Period of polling for the timeout, and for the end of ctest.
 LOOK_PERIOD_S = 1.0
-#: Between SIGABRT and SIGKILL.
+#: Time from SIGABRT to SIGKILL.
 DUMP_S = 10.0
-#: Characters that are shown of a command line.
+#: Maximum number of printed characters of a command line.
 MAX_COMMAND = 160
-#: Of one run of all tests. More of them say that something else is wrong.
+#: Maximum number in one run of all tests. More of them indicate another fault.
 MAX_LOCK_UPS = 2
 LOCK_UPS = "lock-ups"
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 NO_TESTS_COLLECTED = 5
 
-#: The innermost Python frame of a thread, as faulthandler dumps it.
+#: Innermost Python frame of a thread in faulthandler's dump.
 INNERMOST_FRAME = re.compile(r'\(most recent call first\):\n\s+File "([^"]*)", line \d+ in (\S+)')
 
 
@@ -82,7 +82,7 @@ def _parent_of(pid: int) -> int:
 
 
 def descendants() -> list[int]:
-    """Return the processes below this one."""
+    """Return the descendants of this process."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         pid = int(stat.parent.name)
@@ -96,7 +96,7 @@ def descendants() -> list[int]:
 
 
 def end_descendants() -> list[str]:
-    """End all processes below this one, and return the commands of those that still ran."""
+    """End all descendants of this process, and return the commands of the running ones."""
     commands = []
     while pids := descendants():
         for pid in pids:
@@ -112,7 +112,7 @@ def end_descendants() -> list[str]:
 
 
 def run_pytest(arguments: list[str], folder: Path, output: Path, limit_s: float) -> int:
-    """Run pytest with its output into a file, and end what it leaves. Returns its exit status."""
+    """Run pytest with its output in a file, and end its remaining processes. Return its exit status."""
     environment = {**os.environ, "TMPDIR": str(folder), "PYTHONUNBUFFERED": "1"}
     if coverage := os.environ.get("DRONE_BRIDGE_COVERAGE"):
         environment["COVERAGE_FILE"] = str(Path(coverage, f"{output.stem}.coverage"))
@@ -144,7 +144,7 @@ def run_pytest(arguments: list[str], folder: Path, output: Path, limit_s: float)
 
 
 def main() -> int:
-    """Run the entry, once more where the middleware has locked up."""
+    """Run the entry, and retry it once after a lock-up of the middleware."""
     output, limit_s, result, *files = sys.argv[1:]
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run all tests, or those entries whose name a pattern is found in, by ctest: run.py [PATTERN]
+"""Run all tests, or the entries whose name matches a pattern, by ctest: run.py [PATTERN]
 
-The entries are those of `colcon test`; this shows what a person wants to see of them: a line for each as it ends, the
-output of those that failed, and last how many tests there were.
+The entries are those of `colcon test`. This prints a line for each as it ends, the output of failed ones, and finally
+the number of tests.
 """
 
 import os
@@ -20,15 +20,15 @@ from entry import LOCK_UPS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build" / "test"
-#: Most tests wait most of the time.
+#: Two, since most tests wait most of the time.
 ENTRIES_PER_CORE = 2
-#: A line of ctest about an entry that has ended.
+#: Line of ctest about an entry that has ended.
 ENDED = re.compile(r"\s*\d+/(\d+) Test\s+#\d+: (\S+) \.* *(Passed|\*\*\*.*?|Skipped)\s+([\d.]+) sec")
 
 
 @dataclass(slots=True)
 class Counts:
-    """Of tests, and of entries that ended without results."""
+    """Numbers of tests, and of entries that ended without results."""
 
     passed: int = 0
     failed: int = 0
@@ -36,11 +36,11 @@ class Counts:
 
     @property
     def tests(self) -> int:
-        """How many tests there were."""
+        """Total number of tests."""
         return self.passed + self.failed + self.skipped
 
     def add(self, other: "Counts") -> None:
-        """Count those of another as well."""
+        """Add the numbers of another one."""
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
@@ -65,7 +65,7 @@ def counts_in(result: Path, *, has_passed: bool) -> Counts:
 
 
 def configure() -> None:
-    """Have CMake write the entries of the tests alone: the package is built and installed already."""
+    """Configure CMake with the entries of the tests only: the package is already built and installed."""
     command = ["cmake", "-S", str(ROOT), "-B", str(BUILD), "-DTESTS_ONLY=ON", f"-DPython3_EXECUTABLE={sys.executable}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -73,7 +73,7 @@ def configure() -> None:
 
 
 def run(pattern: str) -> int:
-    """Run the entries. Returns the exit status."""
+    """Run the entries. Return the exit status."""
     output, began_s = BUILD / "test_output", time.monotonic()
     shutil.rmtree(output, ignore_errors=True)
     jobs = ENTRIES_PER_CORE * (os.cpu_count() or 1)
