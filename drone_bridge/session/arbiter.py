@@ -12,7 +12,7 @@ Theory of operation:
 |---|---|---|
 | HOLD | the vehicle is held, or its helm has ended | the neutral command |
 | HELM | a person is at the helm | its newest command, within the limits; without one the neutral command |
-| LANDING | the battery is low and this triggers a landing, or odometry has been missing for long | a sinking \
+| LANDING | the battery is low and this triggers a landing, or odometry has been missing for long | a descending \
 velocity; with a landing button the neutral command, and the session presses the button |
 | BLIND | a velocity is commanded, and a limit needs odometry that is missing | the neutral command |
 | COMMAND | there is a newest command | a velocity within the limits, a raw command unchanged |
@@ -54,13 +54,13 @@ SINKING = BodyVelocity(up=-LANDING_SPEED)
 
 
 class Rank(Enum):
-    """Source of the vehicle's command, in descending priority. The value is the line in the docs."""
+    """Source of the vehicle's command, in descending priority. The value is its line in docs/bridges.md."""
 
-    HOLD = "hold: the neutral command, until a person resumes"
-    HELM = "a person at the helm, within the limits"
-    LANDING = "a landing because of a low battery, or of odometry missing for `land_after`"
-    BLIND = "odometry missing that a limit needs: the neutral command"
-    COMMAND = "commands: cmd_vel_stamped before cmd_vel, within the limits; raw commands unchanged"
+    HOLD = "hold: the neutral command, until a person resumes the vehicle"
+    HELM = "manual control (helm), within the limits"
+    LANDING = "a landing, triggered by a low battery or by odometry that is missing for long"
+    BLIND = "a limit without the odometry that it needs: the neutral command"
+    COMMAND = "commands: cmd_vel_stamped before cmd_vel, within the limits; raw ones unchanged"
     NEUTRAL = "no command: the neutral command"
 
 
