@@ -205,14 +205,17 @@ class DroneGuiBridge(ProtocolNode):
             gui_host=lambda: link.peer_host,
             port_problem=(lambda: link.problem) if get("receive_navdata") else None,
         )
-        if self._camera:
-            self._camera.start(lambda: link.hosts)
         return self._session
 
     def undeliverable(self) -> str | None:
         """Return why commands can't reach the drone now, or None. A silent GUI may still follow them."""
         session = self._session
         return session.undeliverable(elapsed_s()) if session and session.is_open else super().undeliverable()
+
+    def link_begins(self) -> None:
+        if self._camera:
+            link = self._link_to_gui
+            self._camera.start(lambda: link.hosts)
 
     def link_ended(self) -> None:
         super().link_ended()

@@ -217,9 +217,11 @@ class DroneGuiServer(ProtocolNode):
             is_held=lambda: self.hold.is_held,
             is_neutral_last=lambda: self._velocities.is_neutral_last,
         )
-        if self._video:
-            self._video.start(get("host"), self._session.controllers)
         return self._session
+
+    def link_begins(self) -> None:
+        if self._video and self._session:
+            self._video.start(self.parameters["host"], self._session.controllers)
 
     def link_ended(self) -> None:
         """Wait for the delivery of the last command."""

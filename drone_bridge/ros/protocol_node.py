@@ -192,6 +192,9 @@ class ProtocolNode(LifecycleNode):
         """Call a service for the session, and post the result. Called in the loop's thread."""
         raise NotImplementedError(f"{type(self).__name__} calls no services.")
 
+    def link_begins(self) -> None:
+        """Start what runs beside the link. Raises LinkError or ValueError if it can't start, as `make_session`."""
+
     def link_ended(self) -> None:
         """Clean up after the end of the link."""
 
@@ -233,13 +236,14 @@ class ProtocolNode(LifecycleNode):
         self.wire_log = self._open_wire_log()
         try:
             link, session = self.make_transport(), self.make_session()
+            self.report.start_link()
+            loop = LinkLoop(f"{self.get_name()} link", link, session, self, intake=self.intake)
+            self.link_begins()
         except (LinkError, ValueError):
             if self.wire_log:
                 self.wire_log.close()  # otherwise each retry would leave one behind
                 self.wire_log = None
             raise
-        self.report.start_link()
-        loop = LinkLoop(f"{self.get_name()} link", link, session, self, intake=self.intake)
         self.parameters.publish("actual_port", loop.port)
         result = super().on_activate(state)
         self._is_publishing = True  # before the thread publishes

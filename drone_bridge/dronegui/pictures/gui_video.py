@@ -82,6 +82,7 @@ class GuiVideo:
 
         Raises LinkError.
         """
+        self._cancellation = Cancellation()
         log = video_log(self._node.wire_log, in_full=False)
         outlet, problem = open_outlet(host, DEFAULT_VIDEO_SOURCE_PORT, "Video", log)
         if problem:
@@ -89,7 +90,6 @@ class GuiVideo:
         self._controllers = controllers
         self._newest = None
         self._wakeup.clear()
-        self._cancellation = Cancellation()
         name = f"{self._node.get_name()} video"
         self._thread = threading.Thread(target=self._run, args=(outlet,), name=name, daemon=True)
         self._thread.start()

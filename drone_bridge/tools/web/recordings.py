@@ -4,17 +4,19 @@
 A bag is played by a child process, `drone-bridge view`, on a port of its own. There is one at a time.
 """
 
+import contextlib
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from drone_bridge.tools.recording.settings import BAGS
 
-#: The newest ones, of which the page learns.
+#: Length of the list, the newest first.
 MAX_LISTED = 200
 _LINK = re.compile(rb"Open in a browser: (\S+)")
 
@@ -31,12 +33,13 @@ class Recordings:
 
     def document(self) -> dict[str, Any]:
         """Return the folder and its recordings, the newest first: name, size, and time of the last change."""
-        found = sorted(self._files(), key=lambda file: file.stat().st_mtime, reverse=True)[:MAX_LISTED]
-        recordings = [
-            {"name": file.parent.name, "bytes": file.stat().st_size, "changed_s": file.stat().st_mtime}
-            for file in found
-        ]
-        return {"folder": str(self._folder), "recordings": recordings}
+        recordings: list[dict[str, Any]] = []
+        for file in self._files():
+            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
+                status = file.stat()
+                recordings.append({"name": file.parent.name, "bytes": status.st_size, "changed_s": status.st_mtime})
+        recordings.sort(key=itemgetter("changed_s"), reverse=True)
+        return {"folder": str(self._folder), "recordings": recordings[:MAX_LISTED]}
 
     def file(self, name: str) -> Path | None:
         """Return the file of a recording, or None if there is none of that name."""
