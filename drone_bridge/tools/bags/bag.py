@@ -71,6 +71,15 @@ class Bag:
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # rosbags can raise anything for a damaged file
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
+        try:
+            self._read_index()
+        except BaseException:
+            self.close()
+            raise
+
+    def _read_index(self) -> None:
+        """Read the topics. Raises BagError if none can be read."""
+        path = self.path
         self._connections = [each for each in self._reader.connections if _encoding(each) == CDR]
         others = [each for each in self._reader.connections if _encoding(each) != CDR]
         #: Skipped topics, which are not in CDR, with their encoding.
