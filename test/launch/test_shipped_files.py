@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from shipped import EXECUTABLES, LAUNCH_FILES, PARTS, REQUIRED, ROOT, by_name, parameters_in
 
 from drone_bridge.programs.options import ENDS_LAUNCH
@@ -148,6 +149,14 @@ def test_a_value_in_a_variable_s_name_is_one_of_the_choices(path):
     for prefix, argument in re.findall(r"\$\(var (\w+)\$\(var (\w+)\)\)", path.read_text()):
         assert choices[argument], f"{argument} takes anything"
         assert {prefix + value for value in choices[argument]} <= variables
+
+
+@pytest.mark.parametrize("model", ["drone", "rover", "submarine"])
+def test_the_controller_for_goals_of_each_model_is_installed(model, tmp_path):
+    (file,) = [path for path in LAUNCH_FILES if path.name == "vehicle.launch.xml"]
+    started_ = started(file, tmp_path, robot_model=model, control="false")
+    (controller,) = [each for each in started_ if each.label.rpartition("-")[0].endswith("_controller")]
+    assert Path(controller.command[0]).is_file()
 
 
 STARTING = ("node", "executable", "include")

@@ -15,7 +15,7 @@ TYPES = {"bool": bool, "int": int, "float": float, "str": str, "yaml": list}
 
 
 def with_defaults(text, defaults):
-    """Return a text of a launch file with the defaults of its arguments."""
+    """Return a text of a launch file with the defaults of its arguments, and its variables."""
     while (filled := re.sub(r"\$\(var (\w+)\)", lambda match: defaults[match[1]], text)) != text:
         text = filled
     return text
@@ -24,7 +24,8 @@ def with_defaults(text, defaults):
 @by_name([*LAUNCH_FILES, *PARTS])
 def test_a_launch_file_sets_existing_parameters(path):
     root = ElementTree.parse(path).getroot()
-    defaults = {each.get("name"): each.get("default") or "" for each in root.iter("arg")}
+    defaults = {each.get("name"): each.get("value") or "" for each in root.iter("let")}
+    defaults |= {each.get("name"): each.get("default") or "" for each in root.iter("arg")}
     for node in root.iter("node"):
         if node.get("pkg") != "drone_bridge":
             continue
