@@ -8,6 +8,8 @@ import pytest
 
 pytest.importorskip("websockets.asyncio.server", reason="Ubuntu's websockets may be older")
 
+from patience import wait_until
+
 from drone_bridge.tools.web import front_door
 from drone_bridge.tools.web.access import Access
 from drone_bridge.tools.web.pilots import MAX_PILOTS, MAX_STOPPERS
@@ -59,6 +61,20 @@ def test_where_the_port_is_taken_the_next_free_one_is_listened_on():
             assert port < door.open() < port + front_door.PORTS_TRIED
         finally:
             door.close()
+
+
+def test_no_message_waits_for_the_acknowledgement_of_an_earlier_one(monkeypatch):
+    waiting = {}
+    monkeypatch.setattr(front_door._Connection, "waiting", waiting)
+    door = open_door(0)
+    try:
+        with socket.create_connection(("127.0.0.1", door.open())):
+            wait_until(lambda: any(hasattr(each, "transport") for each in waiting), "the accepted connection")
+            (connection,) = waiting
+            accepted = connection.transport.get_extra_info("socket")
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    finally:
+        door.close()
 
 
 def test_an_address_of_another_machine_is_refused():

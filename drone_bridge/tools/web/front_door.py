@@ -88,8 +88,10 @@ class _Connection(ServerConnection):
         cls = type(self)
         cls.open_ones += 1
         cls.waiting[self] = None
+        stream = transport.get_extra_info("socket")
+        # asyncio sets it only on sockets with an explicit protocol. Without it, messages wait for acknowledgements.
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # not on macOS
-            stream = transport.get_extra_info("socket")
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * MAX_STALL_S)
         super().connection_made(transport)
         self._request_due = self.loop.call_later(REQUEST_TIMEOUT_S, self.transport.abort)
