@@ -226,7 +226,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
     stack.callback(link.close)
     if link.problem:
         print_event(link.problem)
-    video = open_video(options, stack) if options.video else None
+    video = open_video(options, stack) if options.video and options.video_port else None
     gui = GuiProgram(flight, dialect, link, Lies(dict(options.lie)), video)
     signal.signal(signal.SIGUSR1, gui.start_navdata)
     signal.signal(signal.SIGUSR2, gui.land)
@@ -282,7 +282,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="source of pictures (%(default)s)",
     )
     video.add_argument(
-        "--video-port", type=port, default=DEFAULT_VIDEO_PORT, help="port of the controllers' hosts (%(default)s)"
+        "--video-port",
+        type=port,
+        default=DEFAULT_VIDEO_PORT,
+        help="port of the controllers' hosts (%(default)s); 0 disables video",
     )
     video.add_argument(
         "--video-source-port",
