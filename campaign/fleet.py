@@ -2,8 +2,8 @@
 """Many vehicles as processes: four of each kind, with controllers, recorder and page; their costs and losses.
 
 All robots except the last are commanded at 20 Hz by numbered velocities, which appear in their bridges' wire logs.
-There are no goals. Environment variables: CAMPAIGN_EACH, another number of vehicles of each kind; CAMPAIGN_SECONDS, the
-duration of the measurement.
+There are no goals and no video: recording four AR.Drones' cameras would fill two cores. Environment variables:
+CAMPAIGN_EACH, another number of vehicles of each kind; CAMPAIGN_SECONDS, the duration of the measurement.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ KINDS: Mapping[str, tuple[tuple[str, ...], Mapping[str, str]]] = {
             "testbed_image_height": "120",
         },
     ),
-    "dronegui": (("dronegui_port", "navdata_port", "video_port"), {}),
+    "dronegui": (("dronegui_port", "navdata_port"), {"video_port": "0"}),
     "robot": (("robot_port", "discovery_port"), {}),
     "telemetry": (("telemetry_port",), {"control": "true", "rover_pattern": "circular"}),
 }
