@@ -67,9 +67,10 @@ def measure(name: str, program: str, scratch: Path) -> Footprint:
     command = script_command("footprint_subject.py", repr(time.monotonic()), program, *arguments)
     child = Child(name, command, random.choice(DOMAINS), scratch)
     try:
-        start_s = float(child.wait_for_line(0, START_TIMEOUT_S))
+        first = int(name == WEB)  # after the page's link
+        start_s = float(child.wait_for_line(first, START_TIMEOUT_S))
         time.sleep(SETTLE_S)
-        interface = child.lines[1] if len(child.lines) > 1 else ""
+        interface = child.lines[first + 1] if len(child.lines) > first + 1 else ""
         resident, private = child.resident_bytes() / MEBIBYTE, child.private_bytes() / MEBIBYTE
         began_s, cpu_s = time.monotonic(), child.cpu_s()
         time.sleep(REST_S)
