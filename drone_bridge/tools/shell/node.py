@@ -22,8 +22,10 @@ from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 
 Found = TypeVar("Found")
 
-#: Time for the discovery of the ROS graph, s.
-DISCOVERY_S = 3.0
+#: Time without a change after which the ROS graph counts as discovered, s.
+QUIET_S = 3.0
+#: Timeout for the discovery of a named topic, or of the first other node, on the busiest machine, s.
+DISCOVERY_S = 10.0
 #: Timeout of a service, s.
 ANSWER_S = 10.0
 _LOOK_S = 0.1
@@ -66,9 +68,19 @@ def spin_until(node: Node, condition: Callable[[], Found], timeout_s: float) -> 
 
 
 def discovered(node: Node, names_and_types: Callable[[], Any]) -> list[tuple[str, list[str]]]:
-    """Return the names in the ROS graph, each with its types, after DISCOVERY_S."""
-    spin_until(node, lambda: False, DISCOVERY_S)
-    return sorted(names_and_types())
+    """Return the names in the ROS graph, each with its types, once no more are discovered, or after DISCOVERY_S."""
+    found: list[tuple[str, list[str]]] = []
+    changed_s = time.monotonic()
+
+    def is_complete() -> bool:
+        nonlocal found, changed_s
+        before, found = found, sorted(names_and_types())
+        if found != before:
+            changed_s = time.monotonic()
+        return len(node.get_node_names()) > 1 and time.monotonic() - changed_s > QUIET_S
+
+    spin_until(node, is_complete, DISCOVERY_S)
+    return found
 
 
 def call(node: Node, kind: Any, service: str, request: Any, *, again_s: float = ANSWER_S) -> Any:
