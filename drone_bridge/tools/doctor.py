@@ -23,6 +23,7 @@ from drone_bridge.programs.missing_package import DISTRIBUTIONS
 from drone_bridge.ros import environment
 from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
+from drone_bridge.tools.discovery import DISCOVERY_S
 
 if TYPE_CHECKING:
     from drone_bridge.tools.running_nodes import RunningNode
@@ -44,8 +45,6 @@ OPTIONAL = {
 }
 #: Modules that PyPI does not have.
 OF_ROS = ("launch_ros", "ros2cli")
-#: Timeout of the discovery of another process.
-DISCOVERY_TIMEOUT_S = 10.0
 
 _TALKER = """
 import sys, rclpy
@@ -187,14 +186,14 @@ def _receive_from_other_process() -> tuple[float, str | None]:
         node.create_subscription(String, topic, heard.append, 1)
         began_s = time.monotonic()
         talker = subprocess.Popen(
-            [sys.executable, "-c", _TALKER, topic, str(2 * DISCOVERY_TIMEOUT_S)], stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", _TALKER, topic, str(2 * DISCOVERY_S)], stderr=subprocess.PIPE, text=True
         )
         try:
-            while not heard and talker.poll() is None and time.monotonic() - began_s < DISCOVERY_TIMEOUT_S:
+            while not heard and talker.poll() is None and time.monotonic() - began_s < DISCOVERY_S:
                 rclpy.spin_once(node, timeout_sec=0.1)
         finally:
             talker.terminate()
-            _, errors = talker.communicate(timeout=DISCOVERY_TIMEOUT_S)
+            _, errors = talker.communicate(timeout=DISCOVERY_S)
         took_s = time.monotonic() - began_s
     finally:
         rclpy.try_shutdown()

@@ -8,12 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
+from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 
-#: Time to discover all vehicles, if none is named and at least one exists, s.
-DISCOVERY_S = 3.0
-#: Timeout of the discovery of a named vehicle, or of the first one, even on a busy machine, s.
-MISSING_S = 10.0
-#: Timeout of the response of its node, s.
+#: Timeout of the response of a vehicle's node, s.
 ANSWER_S = 5.0
 _LOOK_S = 0.1
 #: Exit status if a vehicle was not found, did not answer or refused.
@@ -58,7 +55,7 @@ def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
     """Call the services of the wanted vehicles, and print the outcomes. Returns the exit status."""
     services = HoldServices(node, lambda service: not wanted or any(is_of(service, each) for each in wanted))
     calls = _call(node, services, wanted, is_held=is_held)
-    missing = [each for each in wanted if not any(is_of(service, each) for service in services.found)]
+    missing = _missing(services, wanted)
     if missing or not services.found:
         there = ", ".join(map(node_of, services.all())) or "none"
         wanted_names = f" {' or '.join(missing)}" if missing else ""
@@ -67,10 +64,16 @@ def _set(node: Any, wanted: Sequence[str], *, is_held: bool) -> int:
     return FAILED if missing or not services.found else max(statuses)
 
 
+def _missing(services: HoldServices, wanted: Sequence[str]) -> list[str]:
+    """Return the named vehicles that have not been discovered."""
+    return [each for each in wanted if not any(is_of(service, each) for service in services.found)]
+
+
 def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: bool) -> dict[str, Any]:
     """Call each service as soon as it is discovered, and return the calls by service.
 
-    Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses.
+    Returns when all named vehicles have responded, or after the timeouts of discovery and of the responses. Without
+    names, discovery takes QUIET_S if there is a vehicle.
     """
     import rclpy
 
@@ -78,12 +81,12 @@ def _call(node: Any, services: HoldServices, wanted: Sequence[str], *, is_held: 
     began_s = called_s = time.monotonic()
     while True:
         now_s = time.monotonic()
-        if now_s - began_s <= MISSING_S:
+        if now_s - began_s <= DISCOVERY_S:
             services.find()
         if services.call(is_held, calls):
             called_s = now_s
-        is_missing = not all(any(is_of(service, each) for service in services.found) for each in wanted)
-        discovery_s = MISSING_S if is_missing or not services.found else 0.0 if wanted else DISCOVERY_S
+        is_missing = not services.found or bool(_missing(services, wanted))
+        discovery_s = DISCOVERY_S if is_missing else 0.0 if wanted else QUIET_S
         have_answered = len(calls) == len(services.found) and all(call.done() for call in calls.values())
         is_time_over = now_s > max(began_s + discovery_s, called_s) + ANSWER_S
         if now_s - began_s >= discovery_s and (have_answered or is_time_over):

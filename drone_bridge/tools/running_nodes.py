@@ -21,11 +21,8 @@ from drone_bridge.kind import ProtocolKind, kinds, load
 from drone_bridge.ros.link_report import LINK_STATUS
 from drone_bridge.ros.neutral_repeater import COMMAND_TOPICS, OBSERVERS
 from drone_bridge.ros.topics import Topic
+from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 
-DISCOVERY_S = 10.0
-#: Time without a new node or endpoint after which discovery counts as complete. Each participant announces itself
-#: within it.
-_QUIET_S = 3.0
 #: Nodes report once per second. Topics that a server needs have a higher rate.
 LISTEN_S = 5.0
 #: Topics of every node, and topics that are not specific to the vehicle.
@@ -171,8 +168,8 @@ def _spin(executor: SingleThreadedExecutor, for_s: float, until: Callable[[], bo
 def _wait_for_discovery(node: Node, executor: SingleThreadedExecutor) -> None:
     """Wait until no more nodes and endpoints are discovered, for DISCOVERY_S at most."""
     found: list[Any] = []
-    for _ in range(round(DISCOVERY_S / _QUIET_S)):
-        _spin(executor, _QUIET_S)
+    for _ in range(round(DISCOVERY_S / QUIET_S)):
+        _spin(executor, QUIET_S)
         topics = [topic for topic, _ in node.get_topic_names_and_types()]
         counts = sum(map(node.count_publishers, topics)), sum(map(node.count_subscribers, topics))
         found.append((sorted(node.get_node_names_and_namespaces()), counts))

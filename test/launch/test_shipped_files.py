@@ -154,8 +154,8 @@ def test_a_value_in_a_variable_s_name_is_one_of_the_choices(path):
 @pytest.mark.parametrize("model", ["drone", "rover", "submarine"])
 def test_the_controller_for_goals_of_each_model_is_installed(model, tmp_path):
     (file,) = [path for path in LAUNCH_FILES if path.name == "vehicle.launch.xml"]
-    started_ = started(file, tmp_path, robot_model=model, control="false")
-    (controller,) = [each for each in started_ if each.label.rpartition("-")[0].endswith("_controller")]
+    processes = started(file, tmp_path, robot_model=model, control="false")
+    (controller,) = [each for each in processes if each.label.rpartition("-")[0].endswith("_controller")]
     assert Path(controller.command[0]).is_file()
 
 

@@ -18,14 +18,11 @@ import rclpy
 from rclpy.node import Node
 
 from drone_bridge.ros.program import initialize_ros, shut_down_ros
+from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 from drone_bridge.tools.interfaces import UnknownTypeError, import_interface
 
 Found = TypeVar("Found")
 
-#: Time without a change after which the ROS graph counts as discovered, s.
-QUIET_S = 3.0
-#: Timeout for the discovery of a named topic, or of the first other node, on the busiest machine, s.
-DISCOVERY_S = 10.0
 #: Timeout of a service, s.
 ANSWER_S = 10.0
 _LOOK_S = 0.1

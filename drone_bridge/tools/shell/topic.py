@@ -11,9 +11,9 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from drone_bridge.ros.publishers import wait_for_delivery
+from drone_bridge.tools.discovery import DISCOVERY_S
 from drone_bridge.tools.shell.messages import as_yaml, filled
 from drone_bridge.tools.shell.node import (
-    DISCOVERY_S,
     FailedError,
     discovered,
     imported,
