@@ -431,8 +431,9 @@ class LinkLoop:
     def _act(self, actions: Actions, now_s: float) -> None:
         """Execute actions that were decided at `now_s`. After a stall datagrams are not sent, except at the end.
 
-        Streams send everything, since a gap would make the rest unreadable. The session resumes right afterwards. Notes
-        are handled after all other actions, nested ones included: logging never precedes the neutral command.
+        On a stream, where a gap would make the rest unreadable, the session may replace them. It resumes right
+        afterwards. Notes are handled after all other actions, nested ones included: logging never precedes the neutral
+        command.
 
         Publishers read the decision time from `decided_s`. They skip a stale command, but never a neutral one. Raises
         the first error, after all actions were tried.
@@ -467,10 +468,11 @@ class LinkLoop:
             raise failure
 
     def _send(self, action: Send, decided_s: float) -> None:
-        is_stale = self._clock.now_s() - decided_s > StallDetector.STALL_S
-        if is_stale and not (self._streams or self._is_stopping):
-            self._unsent(action, OUTDATED)
-            return
+        if self._clock.now_s() - decided_s > StallDetector.STALL_S and not self._is_stopping:
+            if not self._streams:
+                self._unsent(action, OUTDATED)
+                return
+            action = self.session.outdated(action)
         try:
             self.link.send(action.data, action.to)
         except LinkRefusedError as error:

@@ -23,9 +23,9 @@ A stream link, such as TCP, may have several peers, and connections come and go 
   which gets the chunks of the stream from `receive`, cut anywhere. `Send` goes to one peer. `Close` ends the connection
   to a peer after its queued data are sent; nothing more is received from it. The session decides which peers are
   admitted, and when a message times out: see `session.clients`.
-- After a stall no part of a stream is dropped, since the rest would be unreadable. Pending data are sent, so `resume`
-  has to stop a moving vehicle. Received data are parsed, and may be stale if they arrive within SETTLING_S after the
-  stall. `connected` and `disconnected` are always valid.
+- After a stall no part of a stream is dropped, since the rest would be unreadable. Pending data are sent, or
+  what `outdated` returns, so `resume` has to stop a moving vehicle. Received data are parsed, and may be stale if they
+  arrive within SETTLING_S after the stall. `connected` and `disconnected` are always valid.
 - An outgoing link has one peer. When that peer has disconnected or was closed, the session is `lost`. The link is
   reopened after a pause that grows until the peer `is_proven`.
 
@@ -224,6 +224,10 @@ class Session(ABC):
     def unsent(self, action: Send, sentence: str, now_s: float) -> Actions:
         """Handle a packet that was not sent, after a link error or a stall of this process; `sentence` names it."""
         return [Note(action.if_lost, sentence)]
+
+    def outdated(self, action: Send) -> Send:
+        """Return what to send on a stream instead of a message, after a stall of this process since its decision."""
+        return action
 
     def silent_s(self, now_s: float) -> float:
         """Return how long the peer has been silent, s; 0 without a peer."""

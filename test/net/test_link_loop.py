@@ -708,6 +708,21 @@ def test_data_decided_just_before_a_stall_are_sent_on_a_stream_before_the_sessio
     assert names(stream_session) == ["resume"]
 
 
+def test_a_session_can_replace_a_stale_message_on_a_stream(stream_loop, streams, stream_session, clock):
+    go, stop = Send(b"go", "a"), Send(b"stop", "a")
+    stream_session.outdated = lambda action: stop if action == go else action
+
+    def decide_then_stop(now_s):
+        clock.time_s += STALL_S
+        return [go]
+
+    stream_loop.post(lambda now_s: [go])
+    stream_loop.turn()
+    stream_loop.post(decide_then_stop)
+    stream_loop.turn()
+    assert streams.sent == [(b"go", "a"), (b"stop", "a")]
+
+
 def test_a_chunk_read_just_before_a_stall_is_detected_is_received_after_the_resumption(
     stream_loop, streams, stream_session, clock
 ):

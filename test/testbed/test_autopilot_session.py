@@ -56,6 +56,9 @@ class Flight:
         self.calls.append("answer")
         return (NEUTRAL, True) if command is None else (motion(command), command <= 25.0)
 
+    def replaced(self):
+        self.calls.append("replaced")
+
 
 class Commands:
     """Stand-in for an Arbiter: it sends the newest command, unless the vehicle is held."""
@@ -204,6 +207,23 @@ def test_who_gets_no_command_hovers_and_that_is_counted():
     talk.command(30.0)
     actions = talk.show()
     assert (len(notes(actions, "neutral_answers")), len(notes(actions, "clamped_answers"))) == (0, 1)
+
+
+def test_a_reply_that_a_stall_has_made_stale_becomes_the_neutral_one():
+    talk = talking()
+    talk.command(20.0)
+    (reply,) = (action for action in talk.show() if isinstance(action, Send))
+    assert answers([reply]) == [20.0]
+    replaced = talk.session.outdated(reply)
+    assert (answers([replaced]), replaced.to) == ([NEUTRAL.thrust], "a")
+    assert talk.calls[-1] == "replaced"
+
+
+def test_the_last_reply_is_not_replaced():
+    talk = talking()
+    actions = talk.session.end(talk.now_s)
+    (last,) = (action for action in actions if isinstance(action, Send))
+    assert talk.session.outdated(last) == last
 
 
 def test_a_command_that_the_wire_can_not_carry_is_answered_by_the_neutral_one():

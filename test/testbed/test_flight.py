@@ -70,6 +70,23 @@ def test_a_drone_that_was_turned_by_rates_is_not_turned_back_when_they_end(layou
     assert np.abs(numbers(answers[25:])[:, :3]).max() < 0.05
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_turn_that_a_stall_has_cut_short_is_not_made_up_for(layout):
+    flight, state, still, step_s = make_flight(), DroneState.at_start(), np.zeros(3), 0.05
+    answers = []
+    for number in range(40):
+        flight.see(frame_of(layout, state))
+        answer, _ = flight.answer(BodyVelocity(turn=0.5) if number < 20 else None)
+        if number == 19:
+            flight.replaced()
+            answer = flight.neutral
+        answers.append(answer)
+        state = state.advance(Airframe(), Motion.from_answer(answer, AngleUnit.DEGREES), still, step_s, still)
+    turned = np.abs(numbers(answers)[:, 2])
+    assert turned[18] == pytest.approx(np.degrees(0.5), abs=0.5)
+    assert turned[19:].max() < 0.05
+
+
 def test_velocities_are_bounded_before_the_flight_and_raw_commands_in_the_answer():
     flight, fast = make_flight(), BodyVelocity(forward=30.0, left=40.0, up=-9.0, turn=99.0)
     allowed = flight.within_maxima(fast)

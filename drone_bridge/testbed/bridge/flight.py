@@ -82,3 +82,8 @@ class TestbedFlight:
             motion, was_within = translate.motion_parameters(wanted, self._constants, self._unit)
             self._flown = flown, True
         return motion, was_within
+
+    def replaced(self) -> None:
+        """Handle that `neutral` was sent instead of the last reply. There is no lag to make up for then."""
+        rates, thrust = translate.command_from_motion_parameters(self.neutral, self._unit)
+        self._flown = FlownCommand(*rates, thrust), False

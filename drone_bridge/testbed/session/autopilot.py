@@ -13,9 +13,10 @@ Theory of operation, by the document "Drone Autopilot & Virtual TestBed Wire Pro
 command. On hold, the reply is immediate |
 | CLOSED, by `end` | the neutral reply, see below | |
 
-Each frame needs a reply, because a testbed waits for it without a timeout. So no reply is dropped, not even after a
-stall. If we end a conversation, in any state, we leave one neutral reply behind unless the testbed has disconnected: to
-the pending frame, or ahead of time to the next one, because a testbed reads its reply after it has sent a frame.
+Each frame needs a reply, because a testbed waits for it without a timeout. So no reply is dropped. If this process
+stalls between the decision and sending, the reply is the neutral one. If we end a conversation, in any state, we leave
+one neutral reply behind unless the testbed has disconnected: to the pending frame, or ahead of time to the next one,
+because a testbed reads its reply after it has sent a frame.
 
 Nothing on the wire names the floats after the images, but the turns do: if a first frame may be complete, a silence of
 FRAME_END_SILENCE_S decides that it is.
@@ -28,7 +29,7 @@ The codec returns the memory of the images itself: a frame is published, as an a
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
@@ -43,6 +44,7 @@ from drone_bridge.testbed.codec import (
     MotionParameters,
     SensorFrame,
     SimulationRestarted,
+    pack_reply,
 )
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
@@ -87,6 +89,9 @@ class Flight(Protocol):
 
     def answer(self, command: Any) -> tuple[MotionParameters, bool]:
         """Return the reply to the frame, and whether the command, if any, was within the wire's range."""
+
+    def replaced(self) -> None:
+        """Handle that `neutral` was sent instead of the last reply."""
 
 
 class AutopilotSession(Session):
@@ -214,6 +219,14 @@ class AutopilotSession(Session):
         self._received_s = now_s
         self._set_due()
         return self.commanded(self._arbiter.newest, now_s)  # a posted event may have been dropped
+
+    def outdated(self, action: Send) -> Send:
+        """Replace a reply by the neutral one. The last reply of a conversation is already neutral."""
+        neutral = encode(pack_reply, self._flight.neutral, None, []) if self._flight else None
+        if not (self._flight and neutral):
+            return action
+        self._flight.replaced()
+        return replace(action, data=neutral)
 
     def lost(self, now_s: float) -> Actions:
         """Leave the neutral reply behind, and start over."""
