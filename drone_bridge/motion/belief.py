@@ -3,6 +3,8 @@
 
 #: A quantity that contradicts the model for longer is doubted, s.
 DOUBT_S = 0.3
+#: A single measurement counts for this time at most, s: after a gap, it says nothing about the time before.
+LONGEST_STEP_S = 0.25
 #: A doubted quantity is believed again after this time of agreement, s. A relapse within RELAPSE_S doubles it.
 AGREEMENT_S, LONGEST_AGREEMENT_S, RELAPSE_S = 1.0, 16.0, 10.0
 
@@ -24,6 +26,7 @@ class Belief:
 
     def judge(self, problem: str, step_s: float) -> None:
         """Handle a measurement, `step_s` after the last one. `problem` is empty if it agrees with the model."""
+        step_s = min(step_s, LONGEST_STEP_S)
         if problem:
             self._agreed_s = 0.0
             self._contradicted_s += step_s

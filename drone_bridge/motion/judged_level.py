@@ -3,7 +3,7 @@
 
 import math
 
-from drone_bridge.motion.belief import Belief
+from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
 
 #: A jump that lasts this long, s, is a new level, such as a table below the drone. Shorter than DOUBT_S: no doubt.
 PERSISTS_S = 0.2
@@ -18,10 +18,11 @@ HELD_UP_S = 3.0
 class JudgedLevel:
     """Level with its Belief.
 
-    The last level, moved by the commanded rate, is the prediction. A measurement farther than `jump` from it is
-    refused, and the level follows the prediction until the measurement returns or the jump persists. After a persistent
-    jump the level continues from the prediction, so `value` never jumps. A level that does not move is not followed
-    once half of `least` was commanded, and doubted after all of it.
+    The last level, moved by the commanded rate, is the prediction. A measurement farther than `jump` from all levels
+    between the last and the predicted one is refused, and the level follows the prediction until the measurement
+    returns or the jump persists. A simulator that pauses therefore causes no jump. After a persistent jump the level
+    continues from the prediction, so `value` never jumps. A level that does not move is not followed once half of
+    `least` was commanded, and doubted after all of it.
     """
 
     def __init__(self, name: str, jump: float, least: float) -> None:
@@ -34,6 +35,8 @@ class JudgedLevel:
         """Restart with the next measurement."""
         #: Continuous level: the measurement without its jumps.
         self.value = 0.0
+        #: Whether the newest measurement was refused, so that `value` follows the prediction.
+        self.is_refused = False
         self._measured: float | None = None
         self._pending: float | None = None  # level after a jump
         self._pending_s = self._held_up_s = 0.0
@@ -65,19 +68,21 @@ class JudgedLevel:
         if self._measured is None:
             self.value = self._measured = measured
             return
-        kept = self._measured + rate * step_s
+        moved, predicted = measured - self._measured, rate * step_s
+        is_near = min(predicted, 0.0) - self._jump <= moved <= max(predicted, 0.0) + self._jump
+        self.is_refused = not (is_free or is_near)
         problem = ""
-        if is_free or abs(measured - kept) <= self._jump:
-            self._move(measured - self._measured, expected_rate, step_s)
+        if not self.is_refused:
+            self._move(moved, expected_rate, step_s)
             self._measured, self._pending = measured, None
         elif self._persists(measured, step_s):
-            self.value += rate * step_s
+            self.value += predicted
             self._measured, self._pending = measured, None
         else:
-            self.value += rate * step_s
-            self._measured = kept
+            self.value += predicted
+            self._measured += predicted
             problem = f"its own {self._name} can't be right: it jumps"
-        if is_free:
+        if is_free or step_s > LONGEST_STEP_S:
             self._expected = self._moved = self._held_up_s = 0.0
         self.belief.judge(problem or self._response(step_s), step_s)
 

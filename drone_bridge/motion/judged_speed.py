@@ -3,7 +3,7 @@
 
 import math
 
-from drone_bridge.motion.belief import Belief
+from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
 from drone_bridge.motion.judged_level import HELD_UP_S, PERSISTS_S
 
 #: A velocity that changes by more between measurements, beyond the modelled acceleration, is refused, m/s.
@@ -25,6 +25,7 @@ STOPPED_M_S, MOVING_M_S = 0.3, 0.25
 LEFT_BY_COLLISION = 0.7
 #: Acceleration that must move an unblocked body, m/s^2.
 PUSH = 0.2
+_SHORTEST_STEP_S = 1e-3
 FROZEN = "its own speed can't be right: the same numbers are repeated although its tilt changes"
 
 
@@ -79,12 +80,11 @@ class JudgedSpeed:
             self.is_refused = not is_plausible
             return
         self.is_refused = False
+        step_s = self._flown_s(measured, pull, step_s)
         self._age_s = min(self._age_s, 0.5) if is_free else self._age_s + step_s
         self._advance(pull, step_s)
         self._seen += (measured - self._seen) * -math.expm1(-step_s / NOISE_TIME_S)
-        moved = self.velocity
-        if not self.is_held_up:
-            moved += (pull + self.wind - self._drag * self.velocity) * step_s
+        moved = self._moved(pull, step_s)
         if is_free or abs(measured - moved) <= JUMP_M_S:
             self._pending = None
             self.velocity = moved + 0.5 * (measured - moved)
@@ -102,6 +102,17 @@ class JudgedSpeed:
             self._correct(measured, step_s)
 
     # The model.
+
+    def _moved(self, pull: complex, step_s: float) -> complex:
+        """Return the last believed velocity, moved by the model."""
+        if self.is_held_up:
+            return self.velocity
+        return self.velocity + (pull + self.wind - self._drag * self.velocity) * step_s
+
+    def _flown_s(self, measured: complex, pull: complex, step_s: float) -> float:
+        """Return how long a drone has flown in a step, s: hardly, if its simulator has apparently paused in it."""
+        has_paused = abs(measured - self.velocity) < abs(measured - self._moved(pull, step_s))
+        return _SHORTEST_STEP_S if step_s > LONGEST_STEP_S and has_paused else step_s
 
     def _restart_model(self, velocity: complex) -> None:
         self._age_s = None if self._age_s is None else 0.0

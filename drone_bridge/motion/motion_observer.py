@@ -16,11 +16,12 @@ not follow from the tilt, such as one of the wrong sign or unit; one that is rep
 in spite of a command |
 | time | the reported tilt follows the commanded one | it follows more than LATE_S later |
 
-Three situations resemble wrong measurements. *Gusts* accelerate a drone independently of its tilt. They change over
+Four situations resemble wrong measurements. *Gusts* accelerate a drone independently of its tilt. They change over
 seconds, and their recent strength sets the allowed difference between model and measurement. *An obstacle* stops a
 drone. A drone that has reported motion before, and does not move although it is pushed, counts as blocked for HELD_UP_S
 without a doubt; its tilt is bounded meanwhile. *A hand* carries the drone. Its tilt then differs from the commanded
-one, as in autonomous hover, and any movement is plausible.
+one, as in autonomous hover, and any movement is plausible. *A simulator* may pause, or run at SLOWEST_TIME. In a step
+longer than LONGEST_STEP_S, a drone may therefore not have moved, and delays are not judged for EFFECT_S afterwards.
 
 The tilt is compared with the commands of the last seconds, at each of DELAYS_S. Either it follows them within LATE_S,
 or with a longer delay, or something else tilts the drone. If the tilt is not reported, the commanded one replaces it.
@@ -35,7 +36,7 @@ import math
 from collections import deque
 from typing import NamedTuple
 
-from drone_bridge.motion.belief import Belief
+from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.judged_level import MEMORY_S, JudgedLevel
 from drone_bridge.motion.judged_speed import JudgedSpeed
@@ -46,8 +47,9 @@ LONGEST_GAP_S = 1.0
 #: Jumps, and commanded movements that must show, of height, m, and heading, rad.
 HEIGHT_JUMP_M, LEAST_CLIMB_M = 0.2, 0.4
 YAW_JUMP_RAD, LEAST_TURN_RAD = 0.15, 0.5
-#: Allowed difference between the climb by height and by vertical speed, m.
-CLIMBS_APART_M = 0.6
+#: Allowed difference between the climb by height and by vertical speed, m; and the slowest simulation, in simulated
+#: seconds per second.
+CLIMBS_APART_M, SLOWEST_TIME = 0.6, 0.5
 #: Largest usable delay of measurements, s; and the delays between commands and tilt that are compared, s.
 LATE_S = 0.45
 DELAYS_S = tuple(0.1 * number for number in range(31))
@@ -111,7 +113,8 @@ class MotionObserver:
         self._repeated: tuple[float, float] | None = None  # velocity
         self._repeated_since_s = self._tilted = 0.0
         self._pulled = 0j
-        self._apart_m = 0.0  # climb by vertical speed minus climb by height
+        self._climbed_m = 0.0, 0.0  # by vertical speed and by height, in the last MEMORY_S
+        self._compared_from_s = -math.inf  # from then on, the tilt is compared with commands
         self._errors = [0.0] * len(DELAYS_S)  # mean squares, (m/s^2)^2
         for judged in (self.speed, self.height, self.heading):
             judged.begin()
@@ -198,6 +201,10 @@ class MotionObserver:
         if not is_reported or self._newest.pull is None:
             self._strange_until_s = -math.inf
             return self._newest.pull is None
+        if step_s > LONGEST_STEP_S:  # a simulator may have paused: the next tilts are by commands before that
+            self._compared_from_s = now_s + EFFECT_S
+        if now_s < self._compared_from_s:
+            return now_s < self._strange_until_s
         pulls = [self._commanded_at(now_s - delay_s).pull for delay_s in DELAYS_S]
         missed = [None if pull is None else abs(self._pull - pull) ** 2 for pull in pulls]
         worst = max((each for each in missed if each is not None), default=0.0)  # if a command is unknown
@@ -222,11 +229,19 @@ class MotionObserver:
         return now_s - self._repeated_since_s > FROZEN_S and self._tilted > FROZEN_PULL
 
     def _compare_climbs(self, up: float | None, climbed: float, step_s: float) -> None:
-        """Judge the vertical speed, if it is reported, by the height."""
-        if up is None:
+        """Judge the vertical speed, if it is reported, by the height.
+
+        Steps with a refused height are not compared, nor long ones, in which a simulator may have paused.
+        """
+        if up is None or self.height.is_refused or step_s > LONGEST_STEP_S:
             return
-        self._apart_m = math.exp(-step_s / MEMORY_S) * self._apart_m + up * step_s - climbed
-        is_apart = abs(self._apart_m) > CLIMBS_APART_M
+        kept = math.exp(-step_s / MEMORY_S)
+        by_speed, by_height = (
+            kept * before + more for before, more in zip(self._climbed_m, (up * step_s, climbed), strict=True)
+        )
+        self._climbed_m = by_speed, by_height
+        least, most = sorted((by_speed, SLOWEST_TIME * by_speed))
+        is_apart = not least - CLIMBS_APART_M <= by_height <= most + CLIMBS_APART_M
         self._climb.judge(
             "its own vertical speed can't be right: its height changes otherwise" if is_apart else "", step_s
         )

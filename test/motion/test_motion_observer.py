@@ -186,6 +186,60 @@ def test_a_hand_that_carries_the_drone_is_no_lie(make):
     assert not doubts(measuring.fly(vehicle, lambda s: BodyVelocity(), 20.0))
 
 
+class Paused:
+    """Drone in a simulator that pauses for `lasts_s` from `from_s` on, once or in each period."""
+
+    def __init__(self, vehicle, from_s, lasts_s, period_s=math.inf):
+        self.drone, self.rate, self.hovers = vehicle.drone, vehicle.rate, vehicle.hovers
+        self.follow, self.state = vehicle.follow, vehicle.state
+        self._vehicle, self._from_s, self._lasts_s, self._period_s = vehicle, from_s, lasts_s, period_s
+        self._time_s = 0.0
+
+    def advance(self):
+        self._time_s += measuring.STEP_S
+        since_s = self._time_s - self._from_s
+        return None if since_s > 0.0 and since_s % self._period_s < self._lasts_s else self._vehicle.advance()
+
+
+def climb_and_sink(make):
+    climb = BodyVelocity(up=0.9 * make.drone.max_climb)
+    return lambda s: climb if 1.0 < s < 3.0 else BodyVelocity(up=-climb.up / 3) if 4.0 < s < 7.0 else BodyVelocity()
+
+
+def turns(now_s):
+    legs = BodyVelocity(1.0), BodyVelocity(), BodyVelocity(-1.5), BodyVelocity(0.0, 1.0, turn=0.5), BodyVelocity()
+    return legs[int(now_s / 3.0) % len(legs)]
+
+
+@pytest.mark.parametrize("make", VEHICLES)
+@pytest.mark.parametrize("lasts_s", [0.2, 0.4, 0.7])
+def test_a_simulator_that_pauses_is_no_lie(make, lasts_s):
+    for from_s in (1.05, 1.3, 2.0, 2.9, 4.2, 6.3):
+        assert not doubts(measuring.fly(Paused(make(0.0, 45), from_s, lasts_s), climb_and_sink(make), 10.0))
+        assert not doubts(measuring.fly(Paused(make(0.3, 45), from_s, lasts_s), turns, 10.0))
+
+
+@pytest.mark.parametrize("make", VEHICLES)
+@pytest.mark.parametrize("pace", [0.8, 0.6])
+def test_a_simulator_that_is_slower_than_real_time_is_no_lie(make, pace):
+    for script in (climb_and_sink(make), turns):
+        slow = Paused(make(0.3, 46), 0.0, 0.1 * (1.0 - pace), period_s=0.1)
+        assert not doubts(measuring.fly(slow, script, 15.0))
+
+
+@pytest.mark.parametrize("make", VEHICLES)
+def test_a_table_below_a_drone_that_climbs_again_is_no_lie(make):
+    def script(now_s):
+        return BodyVelocity(up=-0.7 if now_s < 1.0 else make.drone.max_climb if now_s < 2.5 else 0.0)
+
+    for from_s in np.arange(0.7, 2.7, 0.1):
+
+        def above_a_table(motion, now_s, from_s=from_s):
+            return motion._replace(height=motion.height - 0.3 * (now_s > from_s))
+
+        assert not doubts(measuring.fly(make(0.3, 47), script, 5.0, lie=above_a_table))
+
+
 # Lies, by the same physics.
 
 
@@ -228,6 +282,18 @@ def test_a_wrong_height_causes_no_flyaway(make):
     flight = measuring.fly(make(0.0, 42), lambda s: BodyVelocity(up=0.3 if 1.0 < s < 3.0 else 0.0), 30.0, lie=lie)
     assert doubts(flight)
     assert abs(flight[-1].place[2] - flight[-1000].place[2]) < 0.5
+
+
+@pytest.mark.parametrize("scale", [-1.0, 0.0, 3.28, 1e3])
+def test_a_wrong_vertical_speed_is_doubted(scale):
+    def lie(motion, _):
+        return motion._replace(up=scale * motion.up)
+
+    flight = measuring.fly(
+        LandingDrone(0.0, 48), lambda s: BodyVelocity(up=1.0 if 1.0 < s < 4.0 else 0.0), 8.0, lie=lie
+    )
+    assert any("vertical speed" in doubt for doubt in doubts(flight))
+    assert abs(flight[-1].velocity[2]) < 0.2
 
 
 @pytest.mark.parametrize("make", VEHICLES)
