@@ -12,6 +12,8 @@ import contextlib
 import os
 import signal
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test" / "support"))
@@ -39,6 +41,27 @@ GRAVE = ".emergency, .emergencies button, [data-call$=takeoff], [data-call$=land
 LONG_NAME = "W" * 24
 PHONE_WIDTH_PX = 500
 BUTTON = f"document.querySelector('[data-call=\"/{VEHICLE}/drone_controller/land_on_pad\"]')"
+
+
+@contextlib.contextmanager
+def steering(address: str, vehicle: str) -> Iterator[None]:
+    """Steer a vehicle as another pilot, with released sticks. Leaves the helm at the end."""
+    ended = threading.Event()
+    with Pilot(address) as pilot:
+        pilot.send(op="hello", name=LONG_NAME)
+        pilot.take(f"/{vehicle}/cmd_vel_stamped")
+
+        def steer() -> None:
+            while not ended.is_set():
+                pilot.steer()
+
+        thread = threading.Thread(target=steer)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
 
 
 class Shooting:
@@ -169,10 +192,8 @@ class Shooting:
         raise AssertionError(f"The helm is not released: {self._browser.text('body')}")
 
     def _see_somebody_steer(self, vehicle: str) -> None:
-        with Pilot(self._address) as pilot:
-            pilot.send(op="hello", name=LONG_NAME)
-            pilot.take(f"/{vehicle}/cmd_vel_stamped")
-            self._browser.wait(f"document.querySelector('.who').innerText === '{LONG_NAME} steers'")
+        with steering(self._address, vehicle):
+            self._browser.wait(f"document.querySelector('.who').innerText === '{LONG_NAME} is steering'")
             self._take(f"{vehicle}_steered")
         self._browser.wait("!document.querySelector('.banner').hidden")
         self._resume(".resume")

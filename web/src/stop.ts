@@ -115,7 +115,7 @@ export class Stop {
         : refusal ? ["This link is not valid", refusal]
           : meant.length === 0 && !gone ? [allStopped ? "All vehicles are stopped, including later ones" : limit, allStopped ?? ""]
           : meant.length === 0 ? [`NOT STOPPED: ${gone} has disappeared without a confirmation`, "STOP will be sent when it is back."]
-            : meant.length > 1 ? [`${meant.length} vehicles on hold`, ...meant.map((each) => `${each.name} ${summary(each)}`), mayNot]
+            : meant.length > 1 ? [`${meant.length} vehicles on hold`, ...summaries(meant), mayNot]
               : [(several ? `${meant[0]!.name}: ` : "") + stateOf(meant[0]!), ...reasons(meant[0]!), mayNot];
     const [text = "", ...why] = lines;
     setText(this.#text, text);
@@ -149,4 +149,11 @@ function reasons({ held, holds }: Vehicle): string[] {
 /** Start time and reason of the hold, or why it is not held yet, in a few words. */
 export function summary({ held }: Vehicle): string {
   return held!.problem ? `NOT STOPPED YET: ${held!.problem}` : [sinceOf(held!).trim(), held!.why && `(${held!.why})`].filter(Boolean).join(" ");
+}
+
+/** The summaries of held vehicles, each once, after the names of its vehicles. */
+function summaries(vehicles: Vehicle[]): string[] {
+  const names = new Map<string, string[]>();
+  for (const each of vehicles) names.set(summary(each), [...(names.get(summary(each)) ?? []), each.name]);
+  return [...names].map(([text, of]) => `${of.join(", ")} ${text}`);
 }
