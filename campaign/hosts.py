@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import re
+import signal
 import statistics
 import sys
 import time
@@ -39,6 +40,8 @@ SCHEDULING_S = 1.5
 PERIOD_S = 0.05  # polling period of the programs' output
 #: Long enough for the kernel to give up a lost machine, forget that, and resolve it again.
 LOST_S = 6.0
+#: Duration of a suspension of the bridge.
+SUSPENDED_S = 2.0
 MOTORS = re.compile(r"motors (\S+) (\S+)")
 #: Data sent just before the cut may not have arrived.
 ON_ITS_WAY_S = 1.0
@@ -206,12 +209,11 @@ class Programs:
         self._stack.callback(process.end)
         return process
 
-    def start_vehicle(self, machine: Machine, **parameters: object) -> Any:
-        """Start a testbed and its bridge on one machine; return the testbed."""
+    def start_vehicle(self, machine: Machine, **parameters: object) -> tuple[Any, Any]:
+        """Start a testbed and its bridge on one machine; return both."""
         vehicle = self.start(machine, sys.executable, HERE / "hosts_vehicle.py", FRAMES_PER_S)
         port = vehicle.wait_for_line(r"^(\d+)$")[1]
-        self.start(machine, *bridge("testbed_bridge", port=port, **parameters))
-        return vehicle
+        return vehicle, self.start(machine, *bridge("testbed_bridge", port=port, **parameters))
 
     def start_operator(self, machine: Machine, robot: Machine, *options: object) -> Any:
         """Start the operator and viewer of a vehicle on another machine."""
@@ -255,7 +257,7 @@ def run_trial(plan: Plan) -> Trial:
         robot, laptop, link = stack.enter_context(two_machines_far_apart(plan.impairment))
         programs = Programs(stack)
         reliability = {"qos_overrides./cmd_rates.subscription.reliability": "reliable"}
-        vehicle = programs.start_vehicle(robot, **({} if plan.is_best_effort else reliability))
+        vehicle, _ = programs.start_vehicle(robot, **({} if plan.is_best_effort else reliability))
         words = ("--depth", plan.depth, *(["--raw"] if plan.is_raw else []))
         operator = programs.start_operator(laptop, robot, *words)
         wait_for_answer(vehicle, lambda answer: answer.command is not None, "a command to be followed")
@@ -344,7 +346,7 @@ def lose_a_viewer(verdict: Verdict, *, commanding_too: bool) -> float:
         # Each unresolved address has its own queue, and two of them fill the send buffer of a socket.
         looking.add_address("10.213.7.103")
         programs = Programs(stack)
-        vehicle = programs.start_vehicle(ours)
+        vehicle, _ = programs.start_vehicle(ours)
         operator = programs.start_operator(commanding, ours)
         looker = programs.start(looking, sys.executable, PROBE, "look", "left/image_raw", ROS_STATIC_PEERS=ours.address)
         looker.wait_for_count("seen", 20)
@@ -375,6 +377,39 @@ def lose_a_viewer(verdict: Verdict, *, commanding_too: bool) -> float:
     return longest_s
 
 
+def suspend_the_bridge(verdict: Verdict, times: int) -> None:
+    """Suspend a bridge while another machine commands it: no command that waited meanwhile may be followed.
+
+    The commands have no stamps, so only the bridge's own stall shows that they are stale.
+    """
+
+    def wait_for_commands(since_s: float) -> None:
+        is_followed = lambda answer: answer.time_s > since_s and answer.command is not None  # noqa: E731
+        wait_for_answer(vehicle, is_followed, "a command to be followed")
+
+    resumed_s: list[float] = []
+    with contextlib.ExitStack() as stack:
+        robot, laptop, _ = stack.enter_context(two_machines_far_apart(Impairment()))
+        programs = Programs(stack)
+        vehicle, suspended = programs.start_vehicle(robot)
+        operator = programs.start_operator(laptop, robot, "--unstamped")
+        wait_for_commands(0.0)
+        for _ in range(times):
+            suspended.send(signal.SIGSTOP)
+            time.sleep(SUSPENDED_S)
+            resumed_s.append(time.time())
+            suspended.send(signal.SIGCONT)
+            wait_for_commands(resumed_s[-1])
+        answers = list(read_answers(list(vehicle.lines)))
+        given_s = {int(number): at_s for number, at_s in read_lines("command", list(operator.lines))}
+    commands_s = [(answer.time_s, given_s[answer.command]) for answer in answers if answer.command is not None]
+    waited_s = [time_s - at_s for at_s in resumed_s for time_s, given in commands_s if given < at_s < time_s]
+    again_s = [min(time_s for time_s, _ in commands_s if time_s > at_s) - at_s for at_s in resumed_s]
+    verdict.stopped(not waited_s, f"{len(waited_s)} commands from before the end of a stop were followed")
+    followed = f"new ones are followed after {min(again_s):.2f} to {max(again_s):.2f} s"
+    verdict.figure(f"bridge suspended {times} times for {SUSPENDED_S:g} s: {len(waited_s)} old commands, {followed}")
+
+
 def main(short: bool) -> int:
     """Run all trials, as root."""
     if os.environ.get("ROS_DISTRO") == "humble" or "fastrtps" not in os.environ.get(
@@ -394,6 +429,7 @@ def main(short: bool) -> int:
     try:
         stops_s = {"a pulled cable": pull_the_cable(verdict)}
         lose_a_viewer(verdict, commanding_too=False)
+        suspend_the_bridge(verdict, times=3 if short else 20)
         stops_s["a lost viewer and operator"] = lose_a_viewer(verdict, commanding_too=True)
         for name, plan in plans.items():
             stops_s[f"a cut {name}"] = judge_trial(verdict, name, plan)

@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("rate", type=float, help="commands per second")
     parser.add_argument("--depth", type=int, default=10, help="commands kept for resending (default 10, as usual)")
     parser.add_argument("--raw", action="store_true", help="view left/image_raw")
+    parser.add_argument("--unstamped", action="store_true", help="send commands without stamps")
     arguments = parser.parse_args()
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     is_over = threading.Event()
@@ -44,7 +45,8 @@ def main() -> None:
         number += 1
         now_s = time.time()
         message = CommandRates(roll_rate=math.radians(FIRST_ROLL_RATE + number), thrust=9.81)
-        message.header.stamp = Time(sec=int(now_s), nanosec=int(now_s % 1 * 1e9))
+        if not arguments.unstamped:
+            message.header.stamp = Time(sec=int(now_s), nanosec=int(now_s % 1 * 1e9))
         publisher.publish(message)
         print(f"command {number} {now_s:.6f}", flush=True)
 
