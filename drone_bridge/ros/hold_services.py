@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """HoldServices: discovers and calls the services that hold and release vehicles."""
 
-import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from std_srvs.srv import SetBool
 
 SERVICE_TYPE = "std_srvs/srv/SetBool"
 _ENDING = "/hold"
-#: Time without a response after which a service is called again, s. DDS loses a response if the vehicle's node has not
-#: discovered the client yet. A repeated call has no further effect.
-REPEAT_S = 1.0
 
 
 def node_of(service: str) -> str:
@@ -33,7 +28,6 @@ class HoldServices:
         """`is_wanted` returns whether to call a service, by its full name."""
         self._node, self._is_wanted = node, is_wanted
         self._clients: dict[str, Any] = {}
-        self._called_s: dict[str, float] = {}  # time of the last call, by service
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -55,23 +49,9 @@ class HoldServices:
     def call(self, is_held: bool, calls: dict[str, Any]) -> bool:
         """Call, without waiting, each ready service that has no call yet. Return whether there was any.
 
-        `calls` collects the futures by service name. A service that has not responded for REPEAT_S is called again, and
-        its first response completes the future.
+        `calls` collects the futures by service name.
         """
         ready = [name for name, client in self._clients.items() if name not in calls and client.service_is_ready()]
-        late_s = time.monotonic() - REPEAT_S
-        silent = [name for name, call in calls.items() if not call.done() and self._called_s[name] < late_s]
-        for name in (*ready, *silent):
-            self._called_s[name] = time.monotonic()
-            call = self._clients[name].call_async(SetBool.Request(data=is_held))
-            if name in calls:
-                call.add_done_callback(partial(_complete, calls[name]))
-            else:
-                calls[name] = call
+        for name in ready:
+            calls[name] = self._clients[name].call_async(SetBool.Request(data=is_held))
         return bool(ready)
-
-
-def _complete(first: Any, repeated: Any) -> None:
-    """Complete the future of a first call by that of a repeated one."""
-    if not first.done() and not repeated.exception():
-        first.set_result(repeated.result())

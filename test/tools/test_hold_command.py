@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`drone-bridge hold` without ROS, with a fake clock: its calls and their times, and its exit status."""
 
-from collections import Counter
 from concurrent.futures import Future
 from types import SimpleNamespace
 
@@ -9,20 +8,17 @@ import pytest
 import rclpy
 from std_srvs.srv import SetBool
 
-from drone_bridge.ros import hold_services
-from drone_bridge.ros.hold_services import REPEAT_S, SERVICE_TYPE
+from drone_bridge.ros.hold_services import SERVICE_TYPE
 from drone_bridge.tools import hold
 
 
 class Graph:
-    """Vehicles that appear at a time, in s, and answer each call at once, or none, or not the first one."""
+    """Vehicles that appear at a time, in s, and answer at once, or never."""
 
-    def __init__(self, monkeypatch, silent=(), loses_first=(), **from_s):
-        self.now_s, self.called_s, self.calls = 0.0, {}, Counter()
-        self._loses_first = loses_first
+    def __init__(self, monkeypatch, silent=(), **from_s):
+        self.now_s, self.called_s = 0.0, {}
         self._from_s, self._silent = {f"/{name}/bridge/hold": time_s for name, time_s in from_s.items()}, silent
-        for module in (hold, hold_services):
-            monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now_s))
+        monkeypatch.setattr(hold, "time", SimpleNamespace(monotonic=lambda: self.now_s))
         monkeypatch.setattr(rclpy, "spin_once", self._spin_once)
 
     def _spin_once(self, _, timeout_sec):
@@ -35,11 +31,9 @@ class Graph:
         name = service.split("/")[1]
 
         def call_async(request):
-            self.called_s.setdefault(name, self.now_s)
-            self.calls[name] += 1
+            self.called_s[name] = self.now_s
             answer = Future()
-            is_lost = name in self._silent or (name in self._loses_first and self.calls[name] == 1)
-            if not is_lost:
+            if name not in self._silent:
                 answer.set_result(SetBool.Response(success=True, message=f"held: {request.data}"))
             return answer
 
@@ -76,14 +70,6 @@ def test_the_first_one_may_be_discovered_late(monkeypatch, capsys):
     assert hold._set(late, ["a"], is_held=True) == hold.FAILED
     assert late.now_s >= late.called_s["a"] + hold.ANSWER_S
     assert "/a/bridge: no answer in time" in capsys.readouterr().err
-
-
-def test_a_vehicle_whose_response_is_lost_is_called_again(monkeypatch, capsys):
-    graph = Graph(monkeypatch, loses_first=["a"], a=0.0, b=0.0)
-    assert hold._set(graph, ["a", "b"], is_held=True) == 0
-    assert graph.calls == {"a": 2, "b": 1}
-    assert REPEAT_S <= graph.now_s < hold.ANSWER_S
-    assert "/a/bridge: held: True" in capsys.readouterr().out
 
 
 def test_without_vehicles_it_fails(monkeypatch):
