@@ -111,8 +111,10 @@ class JudgedSpeed:
 
     def _flown_s(self, measured: complex, pull: complex, step_s: float) -> float:
         """Return how long a drone has flown in a step, s: hardly, if its simulator has apparently paused in it."""
+        if step_s <= LONGEST_STEP_S:
+            return step_s
         has_paused = abs(measured - self.velocity) < abs(measured - self._moved(pull, step_s))
-        return _SHORTEST_STEP_S if step_s > LONGEST_STEP_S and has_paused else step_s
+        return _SHORTEST_STEP_S if has_paused else step_s
 
     def _restart_model(self, velocity: complex) -> None:
         self._age_s = None if self._age_s is None else 0.0

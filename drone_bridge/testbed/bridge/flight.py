@@ -71,8 +71,7 @@ class TestbedFlight:
         """
         if isinstance(command, Command):
             motion, was_within = translate.motion_parameters(command, self._constants, self._unit)
-            rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
-            self._flown = FlownCommand(*rates, thrust), False
+            self._fly_raw(motion)
         elif self._control is None:
             return self.neutral, command is None
         else:
@@ -85,5 +84,8 @@ class TestbedFlight:
 
     def replaced(self) -> None:
         """Handle that `neutral` was sent instead of the last reply. There is no lag to make up for then."""
-        rates, thrust = translate.command_from_motion_parameters(self.neutral, self._unit)
+        self._fly_raw(self.neutral)
+
+    def _fly_raw(self, motion: MotionParameters) -> None:
+        rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
         self._flown = FlownCommand(*rates, thrust), False
