@@ -236,6 +236,12 @@ def wait_for_answer(vehicle: Any, is_it: Callable[[Answer], bool], what: str) ->
     wait_until(lambda: any(map(is_it, read_answers(list(vehicle.lines)))), what, period_s=PERIOD_S)
 
 
+def wait_for_command(vehicle: Any, since_s: float = 0.0, when: str = "") -> None:
+    """Wait until the vehicle follows a command after a time."""
+    is_followed = lambda answer: answer.time_s > since_s and answer.command is not None  # noqa: E731
+    wait_for_answer(vehicle, is_followed, f"a command to be followed{when}")
+
+
 def wait_for_operator(operator: Any, word: str, is_it: Callable[[list[float]], bool], what: str) -> None:
     """Wait for such a line with this word."""
     wait_until(lambda: any(map(is_it, read_lines(word, list(operator.lines)))), what, period_s=PERIOD_S)
@@ -260,7 +266,7 @@ def run_trial(plan: Plan) -> Trial:
         vehicle, _ = programs.start_vehicle(robot, **({} if plan.is_best_effort else reliability))
         words = ("--depth", plan.depth, *(["--raw"] if plan.is_raw else []))
         operator = programs.start_operator(laptop, robot, *words)
-        wait_for_answer(vehicle, lambda answer: answer.command is not None, "a command to be followed")
+        wait_for_command(vehicle)
         wait_for_operator(operator, "image", lambda _: True, "an image")
         began_s = time.time()
         until_s = began_s + plan.seconds
@@ -273,8 +279,7 @@ def run_trial(plan: Plan) -> Trial:
         link.mend()
         mended_s = time.time()
         wait_for_operator(operator, "image", lambda image: image[0] > mended_s, "an image after the cut")
-        is_followed = lambda answer: answer.time_s > mended_s and answer.command is not None  # noqa: E731
-        wait_for_answer(vehicle, is_followed, "a command to be followed after the cut")
+        wait_for_command(vehicle, mended_s, " after the cut")
         heard = operator.count_lines("^refused")
         operator.wait_for_count("^refused", heard + 1)
         answers, said = list(vehicle.lines), list(operator.lines)
@@ -351,7 +356,7 @@ def lose_a_viewer(verdict: Verdict, *, commanding_too: bool) -> float:
         looker = programs.start(looking, sys.executable, PROBE, "look", "left/image_raw", ROS_STATIC_PEERS=ours.address)
         looker.wait_for_count("seen", 20)
         operator.wait_for_count("image", 20)
-        wait_for_answer(vehicle, lambda answer: answer.command is not None, "the commands to be followed")
+        wait_for_command(vehicle)
         cut_s = time.time()
         for lost in (looking, commanding) if commanding_too else (looking,):
             lost.cable("down")
@@ -382,24 +387,19 @@ def suspend_the_bridge(verdict: Verdict, times: int) -> None:
 
     The commands have no stamps, so only the bridge's own stall shows that they are stale.
     """
-
-    def wait_for_commands(since_s: float) -> None:
-        is_followed = lambda answer: answer.time_s > since_s and answer.command is not None  # noqa: E731
-        wait_for_answer(vehicle, is_followed, "a command to be followed")
-
     resumed_s: list[float] = []
     with contextlib.ExitStack() as stack:
         robot, laptop, _ = stack.enter_context(two_machines_far_apart(Impairment()))
         programs = Programs(stack)
         vehicle, suspended = programs.start_vehicle(robot)
         operator = programs.start_operator(laptop, robot, "--unstamped")
-        wait_for_commands(0.0)
+        wait_for_command(vehicle)
         for _ in range(times):
             suspended.send(signal.SIGSTOP)
             time.sleep(SUSPENDED_S)
             resumed_s.append(time.time())
             suspended.send(signal.SIGCONT)
-            wait_for_commands(resumed_s[-1])
+            wait_for_command(vehicle, resumed_s[-1])
         answers = list(read_answers(list(vehicle.lines)))
         given_s = {int(number): at_s for number, at_s in read_lines("command", list(operator.lines))}
     commands_s = [(answer.time_s, given_s[answer.command]) for answer in answers if answer.command is not None]

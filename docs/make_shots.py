@@ -12,7 +12,6 @@ import contextlib
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "test" / "confor
 import browser as chromium
 from composition import Composition, launch
 from ports import free_ports
+from ros_session import repeating
 from web_boxes import blank, faults
 from web_page import address_of, grows, take_the_helm
 from web_viewer import Pilot
@@ -46,22 +46,11 @@ BUTTON = f"document.querySelector('[data-call=\"/{VEHICLE}/drone_controller/land
 @contextlib.contextmanager
 def steering(address: str, vehicle: str) -> Iterator[None]:
     """Steer a vehicle as another pilot, with released sticks. Leaves the helm at the end."""
-    ended = threading.Event()
     with Pilot(address) as pilot:
         pilot.send(op="hello", name=LONG_NAME)
         pilot.take(f"/{vehicle}/cmd_vel_stamped")
-
-        def steer() -> None:
-            while not ended.is_set():
-                pilot.steer()
-
-        thread = threading.Thread(target=steer)
-        thread.start()
-        try:
+        with repeating(lambda _: pilot.steer()):
             yield
-        finally:
-            ended.set()
-            thread.join()
 
 
 class Shooting:
