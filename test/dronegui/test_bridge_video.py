@@ -23,7 +23,7 @@ from video_sender import VideoSender, captured
 
 from drone_bridge.dronegui.cameras import DOWN, FRONT
 from drone_bridge.dronegui.pictures.camera import NO_VIDEO, PORT_TAKEN, UNDECODED
-from drone_bridge.dronegui.pictures.codec_process import REPLY_TIMEOUT_S
+from drone_bridge.dronegui.pictures.codec_process import LATE, REPLY_TIMEOUT_S
 from drone_bridge.dronegui.video import decode
 from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.tools.wire.log_file import LogFile
@@ -145,7 +145,7 @@ def test_a_child_that_dies_is_counted_and_comes_back(ros, gui, video):
         assert other != child
 
 
-def test_a_child_that_is_stopped_blocks_no_command_and_is_replaced(ros, gui, video):
+def test_a_stopped_child_is_reported_and_replaced_and_blocks_no_command(ros, gui, video):
     images, reports = ros.subscribe(Image, "image_raw"), values(ros)
     with bridge(gui, video) as process:
         video.keep_sending(FRONT_PACKET)
@@ -153,7 +153,10 @@ def test_a_child_that_is_stopped_blocks_no_command_and_is_replaced(ros, gui, vid
         (child,) = decoders_of(process)
         os.kill(child, signal.SIGSTOP)
         gui.forget()
+        late = values_of(reports.wait(lambda one: LATE in values_of(one)))
+        assert late.get("ended_codec_processes", "0") == "0"
         count(reports, "ended_codec_processes")
+        reports.wait(lambda one: LATE not in values_of(one))
         assert len(gui.received) > REPLY_TIMEOUT_S  # 20 times as many on a fast machine
         assert not is_running(child)
         images.clear()

@@ -191,6 +191,26 @@ def test_a_child_that_hangs_is_ended(child, monkeypatch):
     assert not is_running(hanging)
 
 
+def test_a_child_is_late_2_s_after_a_request_until_it_replies(child, monkeypatch):
+    now_s = [0.0]
+    monkeypatch.setattr(codec_process, "elapsed_s", lambda: now_s[0])
+    child.ask("decode", PACKET)
+    now_s[0] += 10.0
+    assert child.problem == "", "the first request includes the start"
+    reply_of(child)
+    now_s[0] += 10.0
+    assert child.problem == "", "nothing is pending"
+    os.kill(child.pid, signal.SIGSTOP)
+    child.ask("decode", PACKET)
+    now_s[0] += 1.9
+    assert child.problem == ""
+    now_s[0] += 0.2
+    assert "2 s" in child.problem
+    os.kill(child.pid, signal.SIGCONT)
+    reply_of(child)
+    assert child.problem == ""
+
+
 @pytest.mark.parametrize("step", ["_memory_file", "socket.socketpair", "mmap.mmap", "subprocess.Popen"])
 def test_a_child_that_can_not_be_started_is_reported_and_leaves_nothing_open(child, monkeypatch, step):
     def fails(*_, **__):

@@ -21,6 +21,7 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import UInt8MultiArray
 from video_sender import captured
 
+from drone_bridge.dronegui.pictures.codec_process import LATE
 from drone_bridge.dronegui.video import check, decode
 from drone_bridge.vision.jpegs import jpeg_of_rgb
 
@@ -140,6 +141,8 @@ def test_a_child_that_is_killed_or_stopped_blocks_no_command_and_is_replaced(ros
             (child,) = children_of(server.pid, "pictures.worker")
             os.kill(child, number)
             commands.clear()
+            if number == signal.SIGSTOP:
+                reports.wait(lambda report: LATE in values_of(report))
             reports.wait(lambda report, ended=ended: int(values_of(report).get("ended_codec_processes", 0)) == ended)
             assert commands.wait().linear.x == 0.5
             assert len(commands) > 5 or number == signal.SIGKILL

@@ -20,7 +20,7 @@ from tf2_msgs.msg import TFMessage
 
 from drone_bridge.dronegui.cameras import CAMERAS
 from drone_bridge.dronegui.codec import DEFAULT_VIDEO_PORT
-from drone_bridge.dronegui.pictures.codec_process import CodecProcess, CodecProcessError, Reply
+from drone_bridge.dronegui.pictures.codec_process import LATE, LATE_ADVICE, CodecProcess, CodecProcessError, Reply
 from drone_bridge.dronegui.pictures.topics import (
     CALIBRATION_PARAMETERS,
     COMPRESSED,
@@ -112,6 +112,7 @@ class CameraTopics:
         self._thread: threading.Thread | None = None
         # Written by the thread, read by the diagnostics thread.
         self._port: VideoPort | None = None
+        self._child: CodecProcess | None = None
         self._wanted: frozenset[str] = frozenset()  # topics with subscribers
         self._received_s = -math.inf  # time of the last packet
         self._refusal = ""  # of the newest packet that was sent to the child
@@ -126,14 +127,15 @@ class CameraTopics:
         log = video_log(self._node.wire_log, self._node.parameters["wire_log_video"])
         self._port = VideoPort(self._node.parameters["video_port"], hosts, log)
         self._received_s, self._refusal, self._pending, self._is_placed = elapsed_s(), "", None, False
+        self._child = CodecProcess(original_output())
         self._cancellation = Cancellation()
         name = f"{self._node.get_name()} video"
-        self._thread = threading.Thread(target=self._run, args=(self._port,), name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(self._port, self._child), name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Close the port, and stop thread and child."""
-        thread, self._thread, self._port = self._thread, None, None
+        thread, self._thread, self._port, self._child = self._thread, None, None, None
         if thread is None:
             return
         self._cancellation.cancel()
@@ -142,8 +144,8 @@ class CameraTopics:
 
     # On the thread.
 
-    def _run(self, port: VideoPort) -> None:
-        child, stalls = CodecProcess(original_output()), StallDetector()
+    def _run(self, port: VideoPort, child: CodecProcess) -> None:
+        stalls = StallDetector()
         try:
             while not self._cancellation.is_set:
                 port.keep_open()
@@ -244,13 +246,14 @@ class CameraTopics:
     # On the diagnostics thread.
 
     def _report(self) -> None:
-        port, is_wanted = self._port, bool(self._wanted & PICTURE_TOPICS)
+        port, child, is_wanted = self._port, self._child, bool(self._wanted & PICTURE_TOPICS)
         is_silent = port is not None and not port.problem and elapsed_s() > self._received_s + SILENCE_S
         refusal = self._refusal if port and is_wanted and not is_silent else ""
         for condition, problem, advice in (
             (PORT_TAKEN, port.problem if port else "", "there is no video until it is free"),
             (NO_VIDEO, "no video comes from the GUI" if is_wanted and is_silent else "", START_VIDEO),
             (UNDECODED, refusal, "no picture is published"),
+            (LATE, child.problem if child else "", LATE_ADVICE),
         ):
             self._node.report.update_condition(condition, problem.rstrip("."), advice)
 

@@ -28,6 +28,10 @@ _WORKER = "drone_bridge.dronegui.pictures.worker"
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 #: Timeout of a reply, including start and imports on a busy machine, s.
 REPLY_TIMEOUT_S = 20.0
+#: Time after which a reply is late, s. The first one is not, since start and imports take as long on a small machine.
+LATE_S = 2.0
+#: Condition of a late reply, with its advice.
+LATE, LATE_ADVICE = "video_process", f"no picture is processed until it is replaced, after {REPLY_TIMEOUT_S:g} s"
 _END_TIMEOUT_S = 1.0
 _REPLY_BYTES = 1 << 16
 
@@ -54,6 +58,7 @@ class CodecProcess:
         self._backoff = Backoff()
         self._due_s = -math.inf  # earliest time of the next start
         self._asked_s: float | None = None  # time of the request without a reply
+        self._has_replied = False
         self._received = b""
 
     @property
@@ -70,6 +75,13 @@ class CodecProcess:
     def is_busy(self) -> bool:
         """Whether a reply is pending."""
         return self._asked_s is not None
+
+    @property
+    def problem(self) -> str:
+        """Clause about a reply that is late, or "". Thread-safe."""
+        asked_s = self._asked_s
+        late_s = elapsed_s() - asked_s if self._has_replied and asked_s is not None else 0.0
+        return f"the process for pictures has not replied for {late_s:.0f} s" if late_s > LATE_S else ""
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable with a reply, or when the child exits."""
@@ -109,7 +121,7 @@ class CodecProcess:
         line, end, rest = self._received.partition(b"\n")
         if not end:
             return None
-        self._received, self._asked_s = rest, None
+        self._received, self._asked_s, self._has_replied = rest, None, True
         self._backoff.reset()
         answer = json.loads(line)
         if refusal := answer.get("refusal"):
@@ -125,6 +137,7 @@ class CodecProcess:
         if self._child is None:
             return
         child, self._child, self._asked_s, self._received = self._child, None, None, b""
+        self._has_replied = False
         self._socket.close()
         self._memory.close()
         try:

@@ -16,7 +16,13 @@ from sensor_msgs.msg import CompressedImage, Image
 from std_msgs.msg import UInt8MultiArray
 
 from drone_bridge.dronegui.codec import DEFAULT_VIDEO_PORT, DEFAULT_VIDEO_SOURCE_PORT
-from drone_bridge.dronegui.pictures.codec_process import MAX_DATA_BYTES, CodecProcess, CodecProcessError
+from drone_bridge.dronegui.pictures.codec_process import (
+    LATE,
+    LATE_ADVICE,
+    MAX_DATA_BYTES,
+    CodecProcess,
+    CodecProcessError,
+)
 from drone_bridge.dronegui.pictures.topics import COMPRESSED, RAW, VIDEO_TOPIC
 from drone_bridge.dronegui.pictures.video_port import video_log
 from drone_bridge.dronegui.ports import open_outlet
@@ -67,10 +73,12 @@ class GuiVideo:
         self._rate_limit = RateLimit()
         self._controllers: Callable[[float], Sequence[Any]] = lambda now_s: ()
         self._thread: threading.Thread | None = None
+        self._child: CodecProcess | None = None
         # Handed over to the thread.
         self._newest: _Arrival | None = None
         self._wakeup = threading.Event()
         node.make_timer(CHOICE_PERIOD_S, self._choose_source)
+        node.each_second(self._report)
 
     def start(self, host: str, controllers: Callable[[float], Sequence[Any]]) -> None:
         """Open the port that sends video, and start the thread.
@@ -90,13 +98,14 @@ class GuiVideo:
         self._controllers = controllers
         self._newest = None
         self._wakeup.clear()
+        self._child = CodecProcess(original_output())
         name = f"{self._node.get_name()} video"
-        self._thread = threading.Thread(target=self._run, args=(outlet,), name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(outlet, self._child), name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """Stop sending, and stop thread and child."""
-        thread, self._thread, self._controllers = self._thread, None, lambda now_s: ()
+        thread, self._thread, self._child, self._controllers = self._thread, None, None, lambda now_s: ()
         if thread is None:
             return
         self._cancellation.cancel()
@@ -128,8 +137,8 @@ class GuiVideo:
 
     # On the thread.
 
-    def _run(self, outlet: DatagramPort) -> None:
-        child, number = CodecProcess(original_output()), 0
+    def _run(self, outlet: DatagramPort, child: CodecProcess) -> None:
+        number = 0
         try:
             while not self._cancellation.is_set:
                 self._wakeup.wait()
@@ -185,3 +194,9 @@ class GuiVideo:
                 self._node.report.count_and_warn(UNSENT, str(error))
             else:
                 self._node.report.counts[SENT] += 1
+
+    # On the diagnostics thread.
+
+    def _report(self) -> None:
+        child = self._child
+        self._node.report.update_condition(LATE, child.problem if child else "", LATE_ADVICE)
