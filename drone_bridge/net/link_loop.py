@@ -236,7 +236,10 @@ class LinkLoop:
         return not self._has_ended or is_kept
 
     def stop(self) -> bool:
-        """End the session and join the thread. Return True if it finished in time. Call this from another thread."""
+        """End the session and join the thread. Return True if it finished in time. Call this from another thread.
+
+        A loop that was not started closes what it has opened itself, but not its link.
+        """
         self._is_stopping = True
         self.link.cancel()
         self._wake()

@@ -41,10 +41,11 @@ class NoteQueue:
             self._do(note)
 
     def finish(self) -> None:
-        """Log the last notes and join the thread, for FINISH_S at most."""
+        """Log the last notes and join the thread, for FINISH_S at most. Do nothing if it was not started."""
         self._is_finishing = True
         self._changed.release()
-        self._thread.join(FINISH_S)
+        if self._thread.is_alive():
+            self._thread.join(FINISH_S)
 
     def _run(self) -> None:
         while self._changed.acquire():

@@ -233,19 +233,22 @@ class ProtocolNode(LifecycleNode):
     @log_failure
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Open the link, and keep it open."""
-        self.wire_log = self._open_wire_log()
-        try:
-            link, session = self.make_transport(), self.make_session()
+        with contextlib.ExitStack() as opened:  # closed if a later step fails, or each retry would leave it behind
+            if log := self._open_wire_log():
+                self.wire_log = log
+                opened.callback(setattr, self, "wire_log", None)
+                opened.callback(log.close)
+            link = self.make_transport()
+            opened.callback(link.close)
+            session = self.make_session()
             self.report.start_link()
             loop = LinkLoop(f"{self.get_name()} link", link, session, self, intake=self.intake)
+            opened.callback(loop.stop)
             self.link_begins()
-        except (LinkError, ValueError):
-            if self.wire_log:
-                self.wire_log.close()  # otherwise each retry would leave one behind
-                self.wire_log = None
-            raise
-        self.parameters.publish("actual_port", loop.port)
-        result = super().on_activate(state)
+            opened.callback(self.link_ended)
+            self.parameters.publish("actual_port", loop.port)
+            result = super().on_activate(state)
+            opened.pop_all()
         self._is_publishing = True  # before the thread publishes
         with self._leaving:  # `leave` can't join a thread that has not started
             self._loop = loop

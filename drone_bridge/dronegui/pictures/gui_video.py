@@ -90,9 +90,9 @@ class GuiVideo:
 
         Raises LinkError.
         """
-        self._cancellation = Cancellation()
         log = video_log(self._node.wire_log, in_full=False)
         outlet, problem = open_outlet(host, DEFAULT_VIDEO_SOURCE_PORT, "Video", log)
+        self._cancellation = Cancellation()
         if problem:
             self._node.get_logger().info(problem)
         self._controllers = controllers
