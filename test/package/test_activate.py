@@ -72,3 +72,19 @@ def test_a_clone_that_is_not_built_advises_make_setup(built, shell, tmp_path):
     assert output == "- -"
     assert f"not built in {tmp_path}:" in error
     assert "make setup" in error
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("distribution", ["kilted", "jazzy"])
+def test_activate_names_the_ros_distribution_of_the_wheels(built, shell, distribution):
+    """Another ROS that the shell has set up is not in use."""
+    fast_dds_2 = built / ".venv" / "lib" / "libfastrtps.so"
+    if distribution == "jazzy":
+        fast_dds_2.touch()
+    try:
+        script = '. env/activate && echo "$ROS_DISTRO $ROS_VERSION"'
+        bare = {"PATH": "/usr/bin:/bin", "ROS_DISTRO": "humble"}
+        done = subprocess.run([shell, "-c", script], cwd=built, env=bare, capture_output=True, text=True, timeout=60)
+    finally:
+        fast_dds_2.unlink(missing_ok=True)
+    assert done.stdout.split() == [distribution, "2"]
