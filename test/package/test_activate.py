@@ -84,7 +84,8 @@ def test_activate_names_the_ros_distribution_of_the_wheels(built, shell, distrib
     try:
         script = '. env/activate && echo "$ROS_DISTRO $ROS_VERSION"'
         bare = {"PATH": "/usr/bin:/bin", "ROS_DISTRO": "humble"}
-        done = subprocess.run([shell, "-c", script], cwd=built, env=bare, capture_output=True, text=True, timeout=60)
+        command = [shell, "-c", script]
+        done = subprocess.run(command, cwd=built, env=bare, capture_output=True, text=True, check=True, timeout=60)
     finally:
         fast_dds_2.unlink(missing_ok=True)
     assert done.stdout.split() == [distribution, "2"]
