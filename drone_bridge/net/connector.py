@@ -19,6 +19,10 @@ class LinkError(Exception):
     """Base class for link failures. The text is a human-readable sentence."""
 
 
+class LinkInUseError(LinkError):
+    """A device that another program uses."""
+
+
 class UnknownHostError(LinkError):
     """Failed look-up: the host name has no address."""
 
@@ -146,7 +150,7 @@ class Backoff:
 # Connecting with retries.
 
 
-#: Longest delay after a refused connection: the machine is up, its program may be starting, and a vehicle waits.
+#: Longest delay after a refused connection, or for a device in use: the other end is up, and a vehicle waits.
 LONGEST_REFUSED_DELAY_S = 1.0
 
 
@@ -189,7 +193,7 @@ class Retrying:
                 raise
             except LinkError as error:
                 delay_s = self.backoff.next_delay_s()
-                if isinstance(error.__cause__, ConnectionRefusedError):
+                if isinstance(error, LinkInUseError) or isinstance(error.__cause__, ConnectionRefusedError):
                     delay_s = min(delay_s, LONGEST_REFUSED_DELAY_S)
                 self._on_failure(error, delay_s)
                 if self._cancellation.wait(delay_s):

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SerialLine: serial link for a LinkLoop, reopened when its device has disappeared. POSIX only."""
+"""SerialLine: serial link for a LinkLoop, reopened when its device has disappeared. POSIX only.
+
+One program uses a line at a time. It holds the line's flock, as pyserial with `exclusive` does, and excludes programs
+that ask for no lock, unless they are root's (TIOCEXCL). The system ends both with the program.
+"""
 
 import contextlib
+import errno
 import fcntl
 import os
 import struct
@@ -19,11 +24,13 @@ from drone_bridge.net.connector import (
     Cancellation,
     LinkClosedError,
     LinkError,
+    LinkInUseError,
     MakeTap,
     Retrying,
     Selectable,
     Tap,
 )
+from drone_bridge.net.file_users import users_of
 from drone_bridge.net.link_loop import Connected, Disconnected, Received
 
 READ_BYTES = 65536
@@ -163,8 +170,17 @@ class SerialLine(Retrying):
         try:
             descriptor = os.open(self._path, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
+            if error.errno == errno.EBUSY:
+                raise self._in_use() from error
             raise LinkError(f"{self._path} can't be opened: {error.strerror}.") from error
         try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise self._in_use() from error
+        try:
+            if not _is_pseudo_terminal(self._path):
+                fcntl.ioctl(descriptor, termios.TIOCEXCL)
             tty.setraw(descriptor, termios.TCSANOW)
             attributes = termios.tcgetattr(descriptor)
             attributes[2] &= ~(termios.CSTOPB | termios.CRTSCTS)
@@ -172,10 +188,14 @@ class SerialLine(Retrying):
             attributes[4] = attributes[5] = self._speed
             termios.tcsetattr(descriptor, termios.TCSANOW, attributes)
             termios.tcflush(descriptor, termios.TCIFLUSH)  # earlier input is stale
-        except termios.error as error:
+        except (OSError, termios.error) as error:
             os.close(descriptor)
             raise LinkError(f"{self._path} is no serial line: {error.args[-1]}.") from error
         return _Device(descriptor)
+
+    def _in_use(self) -> LinkInUseError:
+        users = " and ".join(users_of(self._path)) or f"another program (`sudo lsof {self._path}` shows which)"
+        return LinkInUseError(f"{self._path} is in use by {users}. Only one program can use a serial line.")
 
     def _drop_stale(self) -> None:
         """Drop packets that have waited for STALE_S. The rest of one that has begun is kept, as the peer awaits it."""
@@ -201,9 +221,20 @@ class SerialLine(Retrying):
             with contextlib.suppress(OSError, termios.error):  # of a device that has disappeared
                 if self._device.backlog:  # closing would wait for a stalled line, on Linux for 30 s
                     termios.tcflush(self._device.descriptor, termios.TCOFLUSH)
+            with contextlib.suppress(OSError):  # explicitly, since copies of the descriptor would keep both
+                fcntl.flock(self._device.descriptor, fcntl.LOCK_UN)
+                fcntl.ioctl(self._device.descriptor, termios.TIOCNXCL)
             os.close(self._device.descriptor)
             if self._tap:
                 self._tap(RECEIVED, b"")
         self._device = None
         self._unsent.clear()
         self._dropped = 0
+
+
+def _is_pseudo_terminal(path: str) -> bool:
+    """Return whether a path is a pseudo-terminal on Linux or macOS.
+
+    It remains excluded by TIOCEXCL after its program was killed, for as long as its other end is open.
+    """
+    return os.path.realpath(path).startswith(("/dev/pts/", "/dev/ttys"))

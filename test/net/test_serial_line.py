@@ -2,7 +2,12 @@
 """Serial line as a link, over a pseudo-terminal."""
 
 import contextlib
+import errno
+import fcntl
 import os
+import struct
+import subprocess
+import sys
 import threading
 import tty
 
@@ -10,7 +15,7 @@ import pytest
 
 from drone_bridge.net import serial_line
 from drone_bridge.net.blocking import receive
-from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkClosedError, LinkError
+from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkClosedError, LinkError, LinkInUseError
 from drone_bridge.net.link_loop import Connected, Disconnected, Received, StreamLink
 from drone_bridge.net.serial_line import STALE_S, SerialLine
 
@@ -204,3 +209,112 @@ def test_opening_does_not_block_while_it_is_cancelled():
     thread.join()
     assert failed.is_set()
     link.close()
+
+
+# One program at a time.
+
+HOLDER = """
+import sys, time
+from drone_bridge.net.serial_line import SerialLine
+SerialLine(sys.argv[1], 9600, print).open()
+print("open", flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.fixture
+def holder(device):
+    """Another program that uses the line, until it is killed."""
+    command = [sys.executable, "-c", HOLDER, device.path]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "open\n"
+        yield process
+        process.kill()
+
+
+class Opening:
+    """Attempts to open a line. `on_failure` is called after each failed one."""
+
+    def __init__(self, path, on_failure=lambda: None):
+        self.failures, self.delays_s = [], []
+        self._on_failure = on_failure
+        self.link = SerialLine(path, 9600, self._failed)
+
+    def _failed(self, error, delay_s):
+        self.failures.append(error)
+        self.delays_s.append(delay_s)
+        self._on_failure()
+
+
+def test_a_line_in_use_is_refused_with_the_program_and_retried(holder, device):
+    opening = Opening(device.path, lambda: len(opening.failures) == 5 and (holder.kill(), holder.wait()))
+    opening.link.open()
+    assert next_of(opening.link) == Connected(device.path)
+    opening.link.close()
+    assert len(opening.failures) == 5
+    assert all(isinstance(each, LinkInUseError) for each in opening.failures)
+    assert f"(process {holder.pid})" in str(opening.failures[0])
+    assert sys.executable in str(opening.failures[0])
+    assert max(opening.delays_s) <= 1.0, "a vehicle waits"
+
+
+def test_a_line_is_free_as_soon_as_its_program_was_killed(holder, device):
+    holder.kill()
+    holder.wait()
+    opening = Opening(device.path)
+    opening.link.open()
+    opening.link.close()
+    assert not opening.failures
+
+
+def test_a_second_link_of_this_process_is_refused_until_the_first_closes(line, device):
+    opening = Opening(device.path, lambda: line.disconnect(None))
+    opening.link.open()
+    opening.link.close()
+    assert len(opening.failures) == 1
+    assert str(os.getpid()) in str(opening.failures[0])
+
+
+def test_a_closed_line_is_free_although_a_copy_of_its_descriptor_is_open(line, device):
+    copy = os.dup(line.files()[0].fileno())
+    line.disconnect(None)
+    opening = Opening(device.path)
+    opening.link.open()
+    opening.link.close()
+    os.close(copy)
+    assert not opening.failures
+
+
+def is_exclusive(line):
+    [value] = struct.unpack("i", fcntl.ioctl(line.files()[0].fileno(), 0x80045440, bytes(4)))  # TIOCGEXCL
+    return bool(value)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports it")
+def test_programs_without_a_lock_are_excluded_but_not_from_pseudo_terminals(line, device, monkeypatch):
+    assert not is_exclusive(line), "after SIGKILL it would stay so until the other end closes"
+    line.disconnect(None)
+    monkeypatch.setattr(serial_line, "_is_pseudo_terminal", lambda path: False)
+    line.open()
+    assert is_exclusive(line)
+    copy = os.dup(line.files()[0].fileno())
+    line.disconnect(None)
+    [value] = struct.unpack("i", fcntl.ioctl(copy, 0x80045440, bytes(4)))
+    os.close(copy)
+    assert not value
+
+
+def test_a_line_that_another_user_has_excluded_is_in_use(device, monkeypatch):
+    def busy(*_):
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    def cancel():
+        opening.link.cancel()
+
+    opening = Opening(device.path, cancel)
+    monkeypatch.setattr(serial_line.os, "open", busy)
+    with pytest.raises(LinkCancelledError):
+        opening.link.open()
+    opening.link.close()
+    assert isinstance(opening.failures[0], LinkInUseError)
+    assert "lsof" in str(opening.failures[0])
