@@ -12,7 +12,9 @@ over datagrams also neutral, as a robot may obey any sender |
 Telemetry and answers are signs of life. Without one for `link_timeout`, a stream is closed and reconnected, and a robot
 on datagrams is greeted again. A robot whose description has no `hear` is never silent.
 
-Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent.
+Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent. Unless
+the robot is connected and was heard within `link_timeout`, they are refused, except to land. Answers without a name
+that pass the test of a step of the greeting are those of its repeats, and no outcome, for ANSWERS_S after each repeat.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from typing import Any, NoReturn, Protocol
 
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class.connection import Connection, Told
+from drone_bridge.robot_class.connection import Connection, Packet, Told
 from drone_bridge.robot_class.robot import SENSELESS, Answer, Robot, Step, clamped
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.clients import LOST
@@ -45,8 +47,12 @@ from drone_bridge.wire.outgoing import UNENCODABLE
 
 WAITING, GREETING, CONNECTED, CLOSED = "waiting for a peer", "greeting", "connected", "closed"
 AGAIN_S = 0.5
+#: How long a repeat of a step may be answered. An earlier one has reached nobody: the robot was switched off.
+ANSWERS_S = 2.0
 #: Period of the request to land.
 LAND_S = 1.0
+#: Test of the packet that answers a step of the greeting.
+Test = Callable[[bytes], bool]
 #: Counters.
 SENT, REPORTS, UNSENT = "sent_commands", "reports", "unsent_packets"
 
@@ -82,7 +88,9 @@ class ClientSession(Session):
         self._to: Any = None
         self._greeting: Iterator[Step] = iter(())
         self._step: bytes = b""
-        self._test: Callable[[bytes], bool] | None = None
+        self._test: Test | None = None
+        self._sent_s: list[float] = []  # times at which the pending step was sent, within ANSWERS_S
+        self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
         self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: pending request, and its timeout
         self._land_s = -math.inf
         self._final_left = 0
@@ -97,6 +105,8 @@ class ClientSession(Session):
         self._greeting, self._test = self._end.robot.greet(), None
         self._arbiter.forget()
         self._land_s = -math.inf
+        if self._is_stream:  # an earlier stream's answers are lost
+            self._repeats = []
         self.state, self.is_proven = GREETING, not self._hears
         self.since_s, self.received_s = now_s, None
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
@@ -111,7 +121,7 @@ class ClientSession(Session):
         try:
             while (packet := self._end.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)  # the stream has not ended
-                if self._answers(packet.data):
+                if is_of_greeting := self._answers(packet.data):
                     self.received_s = now_s
                     actions += self._greet(now_s)
                 if isinstance(packet, Told):
@@ -121,7 +131,8 @@ class ClientSession(Session):
                         actions += [Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
                     self.received_s = now_s
-                    actions += self._answered(packet.meaning)
+                    if not is_of_greeting and not self._answers_repeat(packet, now_s):
+                        actions += self._answered(packet.meaning)
         except RemoteProtocolError as error:
             actions.append(Note("rejected_input", str(error)))
             if self._is_stream:
@@ -145,7 +156,9 @@ class ClientSession(Session):
                 return [*self._unanswered("The robot is silent."), *self.connected(None, now_s), silence]
         if self.state == GREETING:
             self.due_s = now_s + AGAIN_S
-            return [*self._neutral_of_datagrams(), *self._sent(self._step)]
+            self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
+            unanswered = self._unanswered("The robot did not answer.", now_s)
+            return [*self._neutral_of_datagrams(), *self._sent(self._step), *unanswered]
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
         decision = self._arbiter.decide(now_s)
         actions = [*self._drive(decision.command), *self._unanswered("The robot did not answer.", now_s)]
@@ -156,8 +169,10 @@ class ClientSession(Session):
 
     def ask(self, request: RequestLike, now_s: float) -> Actions:
         """Send one of the robot's `requests`."""
-        if not self.is_open:
+        if self._end is None or self.state == CLOSED:
             return [Outcome(request, False, "No robot is connected.")]
+        if not self._is_heard(now_s) and request.name != "land":
+            return [Outcome(request, False, f"{self.peer} is not connected yet, or silent.")]
         if request.asked_s < self.fresh_since_s and request.name != "land":
             return [Outcome(request, False, "The request is stale: the bridge was suspended meanwhile. Call again.")]
         if request.name in self._asked:
@@ -193,9 +208,12 @@ class ClientSession(Session):
     def _greet(self, now_s: float) -> Actions:
         """Continue the greeting to the next step with an answer, or to its end, which is neutral."""
         actions: list[Action] = []
+        if self._test is not None:
+            self._repeats += [(self._test, sent_s + ANSWERS_S) for sent_s in self._sent_s[1:]]
         try:
             for step in self._greeting:
                 self._step, self._test = (step, None) if isinstance(step, bytes) else step
+                self._sent_s = [now_s]
                 actions += self._sent(self._step)
                 if self._test is not None:
                     self.due_s = now_s + AGAIN_S
@@ -208,10 +226,21 @@ class ClientSession(Session):
 
     def _answers(self, data: bytes) -> bool:
         """Return whether a packet answers the pending step of the greeting."""
-        try:
-            return self._test is not None and self._test(data)
-        except SENSELESS:
-            return False
+        return self._test is not None and _passes(self._test, data)
+
+    def _answers_repeat(self, packet: Packet, now_s: float) -> bool:
+        """Return whether a packet answers a repeat of a step, which is answered once."""
+        self._repeats = [each for each in self._repeats if now_s <= each[1]]
+        for each in () if packet.meaning.name else self._repeats:
+            if _passes(each[0], packet.data):
+                self._repeats.remove(each)
+                return True
+        return False
+
+    def _is_heard(self, now_s: float) -> bool:
+        """Return whether the robot is connected and not silent."""
+        is_silent = self.received_s is None or self.silent_s(now_s) > self._parameter("link_timeout")
+        return self.state == CONNECTED and not (self._hears and is_silent)
 
     def _ended(self, *, is_gone: bool = False) -> Actions:
         """End the connection, with a final neutral unless the peer has disconnected."""
@@ -259,6 +288,14 @@ class ClientSession(Session):
 
     def _sent(self, data: bytes, counters: tuple[str, ...] = ()) -> Actions:
         return [Send(data, self._to, UNSENT, counters)] if data else []
+
+
+def _passes(test: Test, data: bytes) -> bool:
+    """Return whether a packet passes a description's test. One that fails is not passed."""
+    try:
+        return test(data)
+    except SENSELESS:
+        return False
 
 
 #: Source of datagrams to the state port.

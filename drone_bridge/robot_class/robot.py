@@ -135,7 +135,10 @@ class Robot:
     topics: ClassVar[Mapping[str, str]] = {}
     """Own topics of the bridge: package/Type by name. `Telemetry.extra` has their messages."""
     requests: ClassVar[Mapping[str, bytes]] = {}
-    """Packets sent by services of the bridge, by the services' names. The page supports takeoff and land."""
+    """Packets sent by services of the bridge, by the services' names. The page supports takeoff and land.
+
+    All but land are refused while the robot is not connected, or silent.
+    """
     answer_s: ClassVar[float] = 0.0
     """Timeout of the Answer of a request, returned by `hear`. 0: requests are not answered."""
 

@@ -454,6 +454,108 @@ def test_a_request_without_an_answer_or_a_link_and_a_stale_one_fail(flying):
     assert outcomes(flying.session.ask(Asked("takeoff"), flying.now_s))[0][1] is False
 
 
+@pytest.fixture
+def silent(flying):
+    """A robot that was heard, has been silent, and is greeted again."""
+    flying.run(3.1)
+    return flying
+
+
+@pytest.mark.parametrize("when", ["tello", "silent"])
+def test_requests_but_land_are_refused_until_the_robot_is_heard(when, request):
+    talk = request.getfixturevalue(when)
+    if when == "tello":
+        talk.session.opened(talk.now_s)
+    refused = talk.session.ask(Asked("takeoff"), talk.now_s)
+    assert not sent(refused)
+    assert [is_success for _, is_success, _ in outcomes(refused)] == [False]
+    assert [each.data for each in sent(talk.session.ask(Asked("land"), talk.now_s))] == [b"land"]
+    talk.hear(b"ok")
+    assert [each.data for each in sent(talk.session.ask(Asked("takeoff"), talk.now_s))] == [b"takeoff"]
+
+
+def test_a_land_during_the_greeting_times_out_and_takes_no_answer_of_it(silent):
+    silent.session.ask(Asked("land"), silent.now_s)
+    assert not outcomes(silent.hear(b"ok")), "of the greeting"
+    silent.hear(TELLO_STATE, STATE_PORT)
+    assert not outcomes(silent.run(2.9))
+    silent.run(10.0)
+    assert silent.session.state == GREETING
+    silent.session.ask(Asked("land"), silent.now_s)
+    late = silent.run(Tello.answer_s + 0.6)
+    assert silent.session.state == GREETING
+    assert [name for name, is_success, _ in outcomes(late) if not is_success] == ["land"]
+
+
+def test_a_robot_that_was_not_heard_yet_gets_no_request():
+    class Unheard(Tello):
+        name = "unheard"
+
+        def greet(self):
+            yield b"command"
+
+    talk = ClientTalk(Unheard)
+    talk.session.opened(talk.now_s)
+    assert talk.session.state == CONNECTED
+    assert not sent(talk.session.ask(Asked("takeoff"), talk.now_s))
+    talk.hear(TELLO_STATE, STATE_PORT)
+    assert sent(talk.session.ask(Asked("takeoff"), talk.now_s))
+
+
+def test_a_late_answer_of_the_greeting_answers_no_request(tello):
+    tello.session.opened(tello.now_s)
+    tello.run(0.7)  # greeted twice
+    tello.hear(b"ok")
+    tello.session.ask(Asked("takeoff"), tello.now_s)
+    assert not outcomes(tello.hear(b"ok")), "of the greeting's repeat"
+    assert outcomes(tello.hear(b"error Motor stop")) == [("takeoff", False, "error Motor stop")]
+    tello.session.ask(Asked("takeoff"), tello.now_s)
+    assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")], "only as many as were sent"
+
+
+def test_an_error_that_no_greeting_step_takes_answers_the_request(tello):
+    tello.session.opened(tello.now_s)
+    tello.run(0.7)
+    tello.hear(b"ok")
+    tello.session.ask(Asked("takeoff"), tello.now_s)
+    assert outcomes(tello.hear(b"error Motor stop")) == [("takeoff", False, "error Motor stop")]
+
+
+def test_repeats_to_a_robot_that_was_switched_off_await_no_answer(tello):
+    tello.session.opened(tello.now_s)
+    tello.run(3600.0)
+    assert len(tello.session._sent_s) < 10
+    tello.hear(b"ok")
+    tello.hear(TELLO_STATE, STATE_PORT)
+    tello.run(2.1)
+    tello.session.ask(Asked("takeoff"), tello.now_s)
+    assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")]
+
+
+def test_a_new_stream_carries_no_answer_of_an_earlier_one():
+    class Answers(Mute):
+        name, requests, answer_s = "answers", {"takeoff": b"up\n"}, 5.0
+
+        def split(self, data):
+            return data.find(b"\n") + 1
+
+        def greet(self):
+            yield b"hello\n", lambda line: line == b"ok\n"
+
+        def hear(self, packet):
+            return Answer("")
+
+    talk = ClientTalk(Answers)
+    talk.connect()
+    talk.run(0.6)
+    talk.hear(b"ok\n")
+    talk.session.disconnected("robot", "It has closed.", talk.now_s)
+    talk.connect()
+    talk.hear(b"ok\n")
+    talk.session.ask(Asked("takeoff"), talk.now_s)
+    assert outcomes(talk.hear(b"ok\n")) == [("takeoff", True, "ok")]
+
+
 def test_a_forced_landing_is_requested_each_second(flying):
     flying.arbiter.rank = Rank.LANDING
     actions = flying.run(2.5)
