@@ -11,7 +11,6 @@ import errno
 import math
 import os
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,9 +18,9 @@ from typing import TextIO
 
 from drone_bridge.net.connector import Cancellation, LinkError
 from drone_bridge.standard_files import open_closed_files
+from drone_bridge.stop_signals import handle_stop_signals, ignore_stop_signals
 from drone_bridge.wire.events import ProtocolError
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 CANNOT_START = 2  # exit code, the same as that of argparse
 WARNING_PERIOD_S = 1.0
 #: Time of failing connection attempts until advice is printed.
@@ -74,18 +73,12 @@ async def cancelled_or_after(cancellation: Cancellation, duration_s: float | Non
 
 @contextlib.contextmanager
 def cancelled_by_signals(cancellation: Cancellation) -> Iterator[None]:
-    """Cancel on SIGINT and SIGTERM. Both are ignored afterwards, while the program ends.
-
-    On exit, the interpreter restores the defaults of handled signals, but not of ignored ones. A second Ctrl-C of an
-    impatient user therefore does not change the exit code.
-    """
-    for number in STOP_SIGNALS:
-        signal.signal(number, lambda *_: cancellation.cancel())
+    """Cancel on a stop signal. These are ignored afterwards, while the program ends."""
+    handle_stop_signals(cancellation.cancel)
     try:
         yield
     finally:
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+        ignore_stop_signals()
 
 
 def print_event(text: str) -> None:

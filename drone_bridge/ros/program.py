@@ -31,6 +31,7 @@ from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.shared_memory import make_room
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.standard_files import open_closed_files
+from drone_bridge.stop_signals import handle_stop_signals, ignore_stop_signals
 
 
 class Stoppable(Protocol):
@@ -43,7 +44,6 @@ class Stoppable(Protocol):
         """Stop working: send the neutral command and close connections. Thread-safe."""
 
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 #: Earliest end of a program that can't start, s after its beginning, since a launch file respawns it at once.
 REFUSED_S = 10.0
 #: Exit statuses: a failure that may go away, and invalid settings, as in argparse. Our launch runner restarts a node
@@ -55,7 +55,7 @@ START_ERRORS = (ParameterException, NameValidationException, ValueError, rclpy_i
 
 
 def run(make_node: Callable[[], Stoppable]) -> int:
-    """Initialize ROS and run one node until SIGINT, SIGTERM or the end of the context. Return the exit status.
+    """Initialize ROS and run one node until a stop signal or the end of the context. Return the exit status.
 
     A separate thread handles signals, so that neutral commands are sent at once, while ROS still works, even if the
     executor is busy. Then ROS is shut down properly: a process that just exits leaves its shared memory behind. The
@@ -75,10 +75,7 @@ def run(make_node: Callable[[], Stoppable]) -> int:
         return 0
     finally:
         running.end()
-        # At exit the interpreter restores the deadly default of handled signals, but not of ignored ones. Ignoring them
-        # keeps the exit status after a second Ctrl-C by an impatient user or ros2 launch.
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+        ignore_stop_signals()
 
 
 class _Run:
@@ -218,6 +215,5 @@ def _signal_socket() -> socket.socket:
     receiving, sending = socket.socketpair()
     sending.setblocking(False)
     signal.set_wakeup_fd(sending.detach(), warn_on_full_buffer=False)
-    for number in STOP_SIGNALS:
-        signal.signal(number, lambda *_: None)
+    handle_stop_signals(lambda: None)
     return receiving

@@ -8,7 +8,6 @@ import argparse
 import os
 import re
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from drone_bridge.stop_signals import handle_stop_signals
 from drone_bridge.tools.columns import in_columns
 
 if TYPE_CHECKING:
@@ -40,11 +40,10 @@ class StopRequest:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Record until SIGINT or SIGTERM. Returns the exit status: 0, or 1 when the bag is not as requested."""
+    """Record until a stop signal. Returns the exit status: 0, or 1 when the bag is not as requested."""
     stop = StopRequest()
     # Before the slow imports, and instead of rclpy's handlers, which shut down before the queues are drained.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    handle_stop_signals(stop.set)
     from rclpy.utilities import remove_ros_args
 
     from drone_bridge.ros import log_pipe, watchdog

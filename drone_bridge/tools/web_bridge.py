@@ -23,7 +23,7 @@ def return_memory() -> None:
 
 
 def main() -> int:
-    """Run the node until SIGINT or SIGTERM. Returns the exit status."""
+    """Run the node until a stop signal. Returns the exit status."""
     from drone_bridge.tools.web.node import WebBridge  # whose libraries may be missing
 
     return_memory()

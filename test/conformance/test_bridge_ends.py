@@ -54,6 +54,8 @@ def test_a_bridge_deactivated_while_commanded(pair, ros):
         ("inactive", signal.SIGINT),
         ("active", signal.SIGTERM),
         ("active", signal.SIGINT),
+        ("active", signal.SIGHUP),
+        ("active", signal.SIGQUIT),
     ],
 )
 def test_a_bridge_that_receives_a_signal(pair, ros, state, number):

@@ -148,7 +148,7 @@ def test_a_deactivated_server(pair):
     pair.drive()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_a_server_that_receives_a_signal(pair, number):
     if not pair.program.is_running:
         pair.start_program()

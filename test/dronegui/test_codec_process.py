@@ -250,7 +250,7 @@ def test_the_child_of_a_killed_parent_ends_and_its_memory_has_no_name():
 def test_a_signal_that_a_terminal_sends_to_all_does_not_end_the_child(child):
     child.ask("decode", PACKET)
     reply_of(child)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         os.kill(child.pid, number)
     child.ask("decode", PACKET)
     assert reply_of(child).data

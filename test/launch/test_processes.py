@@ -101,7 +101,7 @@ def test_end_of_a_required_process_ends_everything(launch, tmp_path, script, sta
     assert "[waits-1] neutral" in runner.lines
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_signal_stops_all_in_reverse_order(launch, number):
     runner = launch(*(shell(WAIT, name=name) for name in ("emulator", "bridge", "controller")))
     for label in ("emulator-1", "bridge-2", "controller-3"):

@@ -15,8 +15,11 @@ KITS = {
     "net": {"wire", "session"},
     "motion": {"wire", "parameter_fields"},
     "vision": {"wire", "motion", "parameter_fields"},
-    "programs": {"wire", "net", "motion", "standard_files"},
-    "ros": {"wire", "net", "session", "motion", "vision", "parameter_fields", "msg", "srv", "standard_files"},
+    "programs": {"wire", "net", "motion", "standard_files", "stop_signals"},
+    "ros": {
+        *("wire", "net", "session", "motion", "vision"),
+        *("parameter_fields", "msg", "srv", "standard_files", "stop_signals"),
+    },
 }
 # What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
 PROTOCOLS = OWN

@@ -10,7 +10,7 @@ from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 
 from drone_bridge.kind import OWN
 
-ALL_KITS = {*KITS, "action", "parameter_fields", "kind", "msg", "srv", "standard_files"}
+ALL_KITS = {*KITS, "action", "parameter_fields", "kind", "msg", "srv", "standard_files", "stop_signals"}
 ALLOWED = {
     **KITS,
     "__init__": set(),
@@ -18,6 +18,7 @@ ALLOWED = {
     "kind": set(),
     "protocols": {"wire"},
     "standard_files": set(),
+    "stop_signals": set(),
     "robot_class": ALL_KITS,
     "controllers": {"session", "ros", "motion", "vision", "wire", "parameter_fields", "action", "msg", "srv"},
     "tools": ALL_KITS,
@@ -31,7 +32,7 @@ PARTS = {
     "video": ({"wire"}, ()),
     "device": ({"wire", "motion"}, ("codec",)),
     "discovery": ({"wire", "net"}, ("codec",)),
-    "pictures": ({"wire", "net", "session", "vision", "ros"}, ("cameras", "codec", "ports", "video")),
+    "pictures": ({"wire", "net", "session", "vision", "ros", "stop_signals"}, ("cameras", "codec", "ports", "video")),
     "ports": ({"wire", "net"}, ()),
     "emulator": (
         {"wire", "net", "motion", "vision", "programs"},

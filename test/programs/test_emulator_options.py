@@ -10,6 +10,7 @@ import pytest
 
 from drone_bridge.kind import kinds, load
 from drone_bridge.programs.program import CANNOT_START
+from drone_bridge.stop_signals import STOP_SIGNALS
 
 REFUSED = {
     "testbed": [
@@ -57,10 +58,9 @@ BESIDE = {
 @pytest.fixture
 def signals_afterwards():
     """A program that ends leaves signals ignored, which this process goes on to need."""
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    handlers = [signal.getsignal(number) for number in numbers]
+    handlers = [signal.getsignal(number) for number in STOP_SIGNALS]
     yield
-    for number, handler in zip(numbers, handlers, strict=True):
+    for number, handler in zip(STOP_SIGNALS, handlers, strict=True):
         signal.signal(number, handler)
 
 

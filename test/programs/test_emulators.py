@@ -79,7 +79,7 @@ def test_a_port_in_use_is_reported_with_a_remedy(name, start_child):
 def test_any_number_of_signals_ends_it_cleanly(name, start_child):
     child = start_child(executable(f"{name}_emulator"), *options(name))
     child.wait_for_line(".")
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         child.send(number)
     assert child.wait() == 0
     assert child.count_lines("Traceback|KeyboardInterrupt") == 0

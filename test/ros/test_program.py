@@ -20,6 +20,7 @@ from ros_session import wait_until
 
 from drone_bridge.ros import environment, shared_memory, watchdog
 from drone_bridge.ros.program import shut_down_ros
+from drone_bridge.stop_signals import STOP_SIGNALS
 
 NODE = """
     import os, signal, sys, time
@@ -135,7 +136,7 @@ def test_a_failure_to_start_is_reported_in_a_sentence():
     assert (done.stdout.strip(), done.stderr, done.returncode) == ("left", "-c: no such thing\n", 2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", STOP_SIGNALS)
 def test_a_signal_while_a_node_starts_lets_it_start_and_leave(number):
     done = run_node(number)
     assert done.returncode == 0

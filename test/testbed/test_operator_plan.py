@@ -17,7 +17,7 @@ PLAN = "3s forward 0.5, 2s turn 0.5, 3s up 0.4, 3s left 0.5, 1s"
 @pytest.mark.parametrize("layout", list(AttitudeLayout))
 def test_it_flies_its_plan(layout, free_port, tmp_path, capsys, monkeypatch):
     """In one process: both need one thread, and no signals."""
-    monkeypatch.setattr("drone_bridge.programs.program.signal.signal", lambda *_: None)
+    monkeypatch.setattr("drone_bridge.stop_signals.signal.signal", lambda *_: None)
     trajectory = tmp_path / "flight.csv"
     world = ["--wind", "0 0 0", "--once", "--width", "8", "--height", "8", "--trajectory", str(trajectory)]
     serving = ["--port", str(free_port), "--layout", layout.value, *world]

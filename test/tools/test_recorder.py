@@ -194,7 +194,7 @@ def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
         wait_for_subscription(node, marker)
         marker.publish(String())
         marker.wait_for_all_acked()
-        assert recording.stop(signal.SIGTERM) == 0, recording.output
+        assert recording.stop(signal.SIGHUP) == 0, recording.output
     assert recording.count_lines("offers weaker QoS") == 1
     assert recorded(tmp_path / "flight", "/text") == sent
 

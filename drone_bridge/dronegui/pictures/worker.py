@@ -12,7 +12,6 @@ when the socket is closed, so it exits with its parent in any case.
 import json
 import mmap
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ import numpy as np
 from drone_bridge.dronegui.cameras import FRONT
 from drone_bridge.dronegui.pictures.codec_process import MAX_DATA_BYTES, MEMORY_BYTES
 from drone_bridge.dronegui.video import check, decode, encode
+from drone_bridge.stop_signals import ignore_stop_signals
 from drone_bridge.vision.jpegs import Pixels, bgr_of_jpeg, jpeg_of_rgb, opencv
 from drone_bridge.vision.raw_images import rgb_of_raw
 from drone_bridge.wire import jpeg
@@ -129,8 +129,7 @@ def _line(reply: Facts) -> bytes:
 
 def main() -> int:
     """Serve until the socket is closed."""
-    for number in (signal.SIGINT, signal.SIGTERM):  # sent by a terminal or a service manager to all processes of a node
-        signal.signal(number, signal.SIG_IGN)
+    ignore_stop_signals()  # sent by a terminal or a service manager to all processes of a node
     os.nice(NICENESS)
     with (
         socket.socket(fileno=int(sys.argv[1])) as connection,

@@ -11,8 +11,8 @@ SIGKILL. The shutdown takes less than 5 s, and with more than a dozen processes 
 escalates to SIGTERM at once, a third one to SIGKILL. If the runner itself is killed, its processes get SIGTERM.
 
 The exit status is 0 if all processes succeeded, by themselves or after a required process had succeeded. It is that of
-a failed required process (128 + signal number if a signal ended it). It is 130 after Ctrl-C, 143 after SIGTERM, and 129
-after SIGHUP. Otherwise it is 1 if any process failed or had to be killed.
+a failed required process (128 + signal number if a signal ended it). It is 130 after Ctrl-C, 143 after SIGTERM,
+and likewise after the other stop signals. Otherwise it is 1 if any process failed or had to be killed.
 """
 
 import asyncio
@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from drone_bridge.ros.log_writer import Sink
+from drone_bridge.stop_signals import stop_signals
 from drone_bridge.tools.cli import REFUSED
 from drone_bridge.tools.launch.evaluate import Process
 from drone_bridge.tools.launch.process_output import ProcessOutput
@@ -129,9 +130,8 @@ class _Supervisor:
 
     def _handle_signals(self) -> None:
         self._loop.add_signal_handler(signal.SIGCHLD, self._reap)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # set by nohup
-                self._loop.add_signal_handler(number, self._stop_requested, number)
+        for number in stop_signals():
+            self._loop.add_signal_handler(number, self._stop_requested, number)
 
     def _open_screens(self) -> None:
         def is_broken(_: OSError) -> None:

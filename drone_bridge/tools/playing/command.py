@@ -10,7 +10,6 @@ back or forward, and n plays the next message while paused.
 
 import argparse
 import math
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from drone_bridge.programs.options import not_negative, positive
 from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.ros.simulated_time import CLOCK_TOPIC, clock_conflict
+from drone_bridge.stop_signals import handle_stop_signals
 
 if TYPE_CHECKING:
     from rclpy.node import Node
@@ -67,8 +67,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
             clock=_clock(node, options),
             on_gap=_print_gap,
         )
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: player.stop())
+        handle_stop_signals(player.stop)
         if not player.wait(options.delay):
             return 0
         if options.clock and (problem := clock_conflict(node)):

@@ -11,7 +11,6 @@ door's threads serve the history: it is read once, under a lock, with a separate
 import contextlib
 import functools
 import re
-import signal
 import struct
 import sys
 import threading
@@ -32,6 +31,7 @@ from std_msgs.msg import String
 
 from drone_bridge.kind import kinds
 from drone_bridge.ros.urdf import put_before_frames
+from drone_bridge.stop_signals import handle_stop_signals
 from drone_bridge.tools.bags.bag import NANOSECONDS_PER_SECOND, Bag, BagError, BagTopic
 from drone_bridge.tools.bags.events import Event, events
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, message_text
@@ -239,7 +239,7 @@ def _schema(bag: Bag, topic: BagTopic) -> Schema | None:
 
 
 def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
-    """Serve a bag until SIGINT or SIGTERM. Returns the exit status. Raises BagError."""
+    """Serve a bag until a stop signal. Returns the exit status. Raises BagError."""
     if not bag.count:
         print(f"drone-bridge view: '{bag.path}' has nothing to show.", file=sys.stderr)
         return 1
@@ -249,8 +249,7 @@ def serve(bag: Bag, host: str, port: int, *, opens_browser: bool) -> int:
     except CannotListenError as error:
         print(f"drone-bridge view: {error}", file=sys.stderr)
         return 1
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: view.player.stop())
+    handle_stop_signals(view.player.stop)
     addresses = links(access, view.port)
     if port not in (0, view.port):
         print(f"Port {port} is in use, perhaps by another page. This page is on port {view.port}.", flush=True)

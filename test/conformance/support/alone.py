@@ -35,8 +35,9 @@ name_profile_for_fast_dds_2(os.environ)
 
 shared_memory.make_room()  # as nodes do at their start
 
-# Shells let background programs ignore SIGINT, and so would all programs that tests start and interrupt.
+# Shells let background programs ignore SIGINT, and nohup SIGHUP, and so would all programs that tests start and signal.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # A stalled or slow machine must not end a node, unlike a hang. Shorter than the timeout of Process.end.
 os.environ["DRONE_BRIDGE_WATCHDOG_SECONDS"] = "15"
