@@ -42,6 +42,7 @@ from drone_bridge.dronegui.topics import (
     drone_gui_state,
     measured_motion,
     navdata_facts,
+    observed_motion,
     static_transforms,
 )
 from drone_bridge.motion.tilted_drone import TiltedDrone
@@ -249,14 +250,14 @@ class DroneGuiBridge(ProtocolNode):
                 self._pilot.stands()
             elif motion := measured_motion(block):
                 self._pilot.measured(motion, received_s)
+            if self._pilot.doubts:
+                self.observed.doubted()
+            else:
+                self.observed.measured(**observed_motion(block))
         stamp = self.now()
         self._topics.publish(received.datagram, stamp)
         self._topics.publish(block, stamp)
         if isinstance(block, Demo) and (pose := self._dead_reckoning.update(block, received_s)):
-            if self._pilot.doubts:
-                self.observed.doubted()
-            else:
-                self.observed.measured(*pose.motion, height=pose.z)
             self._topics.publish(pose, stamp)
         self.report.record_duration("navdata_read_to_published", self._steady_clock.now_s() - received_s)
 

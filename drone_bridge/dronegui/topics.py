@@ -127,6 +127,15 @@ def measured_motion(demo: Demo) -> Motion | None:
     return Motion(forward, left, None, demo.altitude / 1000, yaw, pull)
 
 
+def observed_motion(demo: Demo) -> dict[str, Any]:
+    """Return the arguments of `ObservedMotion.measured`, None for each value that the block lacks."""
+    return {
+        "yaw": None if demo.psi is None else 0.0 - math.radians(demo.psi / 1000),
+        "velocity": None if demo.vx is None or demo.vy is None else _flu_metres(demo.vx, demo.vy, demo.vz or 0.0),
+        "height": None if demo.altitude is None else demo.altitude / 1000,
+    }
+
+
 class Pose(NamedTuple):
     """Pose of the drone in odom, by dead reckoning."""
 
@@ -136,12 +145,6 @@ class Pose(NamedTuple):
     orientation: Quaternion
     velocity: tuple[float, float, float]  # m/s, along the body's axes
     variance: float  # m^2, of x and of y, by drift only
-
-    @property
-    def motion(self) -> tuple[float, tuple[float, float, float], tuple[float, float, float]]:
-        """Yaw, rad, position, m, and velocity, m/s, in odom."""
-        _, _, yaw = euler_from_quaternion(self.orientation)
-        return yaw, (self.x, self.y, self.z), rotated(self.orientation, *self.velocity)
 
 
 class DeadReckoning:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from drone_bridge.motion.observed_motion import Triple
+from drone_bridge.motion.vectors import Triple
 
 
 @dataclass(frozen=True, slots=True)

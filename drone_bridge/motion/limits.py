@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.observed_motion import ObservedMotion, Triple
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.motion.vectors import Triple, added, dot, scaled, subtracted, turned
 from drone_bridge.parameter_fields import parameter
 
 
@@ -84,23 +85,35 @@ class Limits:
         self._charge = 1.0  # last reported share of the battery's charge
         self._low_since_s: float | None = None  # time of the first report of a low battery, s
 
+    def _needed(self) -> dict[str, float]:
+        """Return the times of the reports that the active position limits need, by name."""
+        motion, needed = self._observed.newest, {}
+        if self._needs_odometry:
+            needed["position"] = motion.position_at
+        if self.parameters.fence_radius:
+            needed["heading"] = motion.yaw_at
+        if self.parameters.max_height and motion.ground is not None:
+            needed["height"] = motion.ground_at
+        return needed
+
     @property
     def missing(self) -> tuple[str, ...]:
-        """Measurements that a position limit needs and the vehicle has not reported: position, heading."""
-        if not self._needs_odometry:
-            return ()
-        motion = self._observed.newest
-        known = {"position": motion and motion.position, "heading": motion and motion.yaw}
-        return tuple(name for name, value in known.items() if value is None)
+        """Needed measurements that the vehicle has not reported so far: position, heading."""
+        return tuple(name for name, reported_at in self._needed().items() if reported_at == -math.inf)
+
+    def stale(self, now_s: float) -> tuple[str, ...]:
+        """Return the needed measurements that were not reported for `odometry_timeout`: position, heading, height."""
+        timeout_s = self.parameters.odometry_timeout
+        return tuple(name for name, reported_at in self._needed().items() if now_s - reported_at > timeout_s)
 
     def is_blind(self, now_s: float) -> bool:
         """Return whether a limit needs odometry that is missing, stale or doubted."""
-        if not self._needs_odometry:
-            return False
-        motion = self._observed.newest
-        if motion is None or motion.position is None or motion.yaw is None or motion.is_doubted:
-            return True
-        return now_s - motion.measured_s > self.parameters.odometry_timeout
+        return self._needs_odometry and (self._observed.newest.is_doubted or bool(self.stale(now_s)))
+
+    @property
+    def uncertain_s(self) -> float:
+        """Longest time without reports, s, over which the vehicle's place in the fence was estimated; 0 if certain."""
+        return self._observed.uncertain_s if self.parameters.fence_radius else 0.0
 
     @property
     def fence(self) -> list[tuple[float, float]]:
@@ -111,17 +124,21 @@ class Limits:
         angles = [math.tau * number / _FENCE_CORNERS for number in range(_FENCE_CORNERS)]
         return [(start[0] + radius * math.cos(angle), start[1] + radius * math.sin(angle)) for angle in angles]
 
-    def must_land(self, now_s: float) -> bool:
-        """Return whether a drone that can land has to land. False until it has reported its motion or its battery.
+    @property
+    def land_at(self) -> float:
+        """Time at which a landing begins without further reports, s. inf: never, or nothing to wait for.
 
         Doubted odometry is not a reason to land.
         """
-        parameters, motion = self.parameters, self._observed.newest
-        if parameters.land_on_low_battery and self.is_battery_low(now_s):
-            return True
-        if motion is None or not parameters.land_after or not self._needs_odometry:
-            return False
-        return now_s - motion.measured_s > parameters.odometry_timeout + parameters.land_after
+        parameters = self.parameters
+        if not parameters.land_after or not self._needs_odometry or self.missing:
+            return math.inf
+        reported_at = max(min(self._needed().values()), self._observed.newest.doubted_at)
+        return reported_at + parameters.odometry_timeout + parameters.land_after
+
+    def must_land(self, now_s: float) -> bool:
+        """Return whether a drone that can land has to land. False until it has reported its motion or its battery."""
+        return now_s > self.land_at or (self.parameters.land_on_low_battery and self.is_battery_low(now_s))
 
     def charged(self, charge: float, now_s: float) -> None:
         """Handle a report of the battery's charge, a share."""
@@ -161,18 +178,18 @@ class Limits:
     def _inside(self, velocity: Triple, now_s: float) -> Triple:
         """Return the velocity without the components that would leave the fence or the maximum height."""
         motion, start = self._observed.newest, self._observed.start
-        if motion is None or motion.position is None or motion.yaw is None or start is None:
+        if motion.position is None or start is None:
             return velocity  # only if the state has just changed: otherwise blind
-        position, yaw = motion.position, motion.yaw
-        ahead_s = now_s - motion.measured_s + REACTION_S
-        world = _turned(velocity, yaw)
+        position, yaw = motion.position, motion.yaw or 0.0  # a maximum height alone needs no heading
+        ahead_s = now_s - motion.position_at + REACTION_S
+        world = turned(velocity, yaw)
         # Extrapolate the position by the measured and by the commanded velocity.
-        for flown in (motion.velocity or _STILL, _turned(self._allowed, yaw)):
-            place = _sum(_difference(position, start), _scaled(flown, ahead_s))
+        for flown in (motion.velocity or _STILL, turned(self._allowed, yaw)):
+            place = added(subtracted(position, start), scaled(flown, ahead_s))
             for distance, outward in self._edges(place, 0.0 if motion.ground is None else motion.ground - start[2]):
-                if (excess := _dot(world, outward) - allowed_speed(distance)) > 0.0:
-                    world = _sum(world, _scaled(outward, -excess))
-        return self._slowed(_turned(world, -yaw))  # the return velocity was added
+                if (excess := dot(world, outward) - allowed_speed(distance)) > 0.0:
+                    world = added(world, scaled(outward, -excess))
+        return self._slowed(turned(world, -yaw))  # the return velocity was added
 
     def _slowed(self, velocity: Triple) -> Triple:
         return shortened(velocity, self.parameters.max_speed or FASTEST)
@@ -191,7 +208,7 @@ class Limits:
 def shortened(vector: Triple, longest: float) -> Triple:
     """Scale a vector down to a maximum length. Returns zeros if its length overflows."""
     length = math.hypot(*vector)
-    return vector if length <= longest else _scaled(vector, longest / length)
+    return vector if length <= longest else scaled(vector, longest / length)
 
 
 def allowed_speed(distance: float) -> float:
@@ -199,25 +216,3 @@ def allowed_speed(distance: float) -> float:
     if distance <= 0.0:
         return max(distance, -RETURN_SPEED)
     return math.sqrt(2.0 * BRAKING * distance)
-
-
-def _turned(vector: Triple, yaw: float) -> Triple:
-    cos, sin = math.cos(yaw), math.sin(yaw)
-    x, y, z = vector
-    return cos * x - sin * y, sin * x + cos * y, z
-
-
-def _sum(a: Triple, b: Triple) -> Triple:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
-
-
-def _scaled(vector: Triple, factor: float) -> Triple:
-    return vector[0] * factor, vector[1] * factor, vector[2] * factor
-
-
-def _difference(a: Triple, b: Triple) -> Triple:
-    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
-
-
-def _dot(a: Triple, b: Triple) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]

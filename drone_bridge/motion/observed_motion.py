@@ -1,74 +1,131 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ObservedMotion: a vehicle's motion according to its own reports. Positions are in world axes."""
+"""ObservedMotion: a vehicle's motion according to its own reports. Positions are in world axes.
 
+Theory of operation:
+
+- A report may lack any number. Each quantity therefore has the time of its own last report: a report without it changes
+  neither its value nor its time. A number that is not finite counts as not reported.
+- A report with a velocity but without a position is dead reckoned: from the last position, over the whole gap, by the
+  mean of the velocities before and after it. After a gap of more than FRESH_S, the position is uncertain until the
+  vehicle reports one. A gap of more than LONGEST_GAP_S counts as that: by then, the vehicle was stopped or carried.
+- A vehicle that reports no positions starts at x = y = 0. Its z is its height above the ground, if it reports that.
+- The start is the first position of a configuration. A new link or vehicle forgets the times, and keeps the positions.
+"""
+
+import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
-Triple = tuple[float, float, float]
+from drone_bridge.motion.vectors import Triple, added, scaled, subtracted, turned
 
-#: Older measurements are stale, s. Dead reckoning covers this much of a gap at most.
+#: Older measurements are stale, s.
 FRESH_S = 1.0
+#: Longest duration over which a velocity is integrated, s.
+LONGEST_GAP_S = 10.0
 
 
 class Motion(NamedTuple):
-    """Measurement in world axes (ENU, as in `odom`). Values that the vehicle does not report are None."""
+    """Last reported value of each quantity, in world axes (ENU, as in `odom`). None: not reported.
 
-    measured_s: float
-    """Arrival time, by the clock of `ObservedMotion`, s."""
+    Times are by the clock of `ObservedMotion`, s; -inf: not reported so far.
+    """
+
     yaw: float | None = None
     """Heading of the body's x axis, rad, 0 along the world's x axis."""
+    yaw_at: float = -math.inf
     position: Triple | None = None
-    """Position, m."""
+    """Position, m, reported or dead reckoned."""
+    position_at: float = -math.inf
     velocity: Triple | None = None
     """Velocity, m/s."""
     ground: float | None = None
     """Height of the ground along the world's z, m."""
+    ground_at: float = -math.inf
     is_doubted: bool = False
-    """Whether the newest reports are implausible. The other values are older then."""
+    """Whether the newest reports are implausible. They have not changed the values."""
+    doubted_at: float = -math.inf
+    """Time of the last implausible report."""
 
 
 class ObservedMotion:
-    """Newest measurement. Safe to read from any thread: it is replaced as a whole."""
+    """Last reported motion. Safe to read from any thread: it is replaced as a whole."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         """`clock` returns the time, s, of a clock that is never set. Limits use the same clock."""
         self._clock = clock
-        self.newest: Motion | None = None
-        #: First position, m.
+        self.newest = Motion()
+        #: First position of the configuration, m.
         self.start: Triple | None = None
+        #: Longest gap that dead reckoning has bridged since the last reported position, s; 0 if all were short.
+        self.uncertain_s = 0.0
+        self._moved_at = -math.inf  # time of the position, also over connections
+        self._has_positions = False
+
+    def restart(self) -> None:
+        """Forget the times, for a new link or vehicle: no quantity is reported so far."""
+        self.newest = Motion(position=self.newest.position, velocity=self.newest.velocity)
 
     def measured(
         self,
-        yaw: float | None,
+        yaw: float | None = None,
         position: Triple | None = None,
         velocity: Triple | None = None,
         height: float | None = None,
     ) -> None:
-        """Handle a report of the vehicle; see `Motion`.
+        """Handle a report of the vehicle.
 
-        Without a position, velocities are integrated. With `height` above the ground, m, z is the height as well.
+        Args:
+            yaw: see `Motion`.
+            position: see `Motion`.
+            velocity: velocity in level axes with the vehicle's heading: forward, left, up, m/s.
+            height: height above the ground, m.
         """
-        now_s = self._clock()
-        if position is None and velocity is not None:
-            position = self._dead_reckoned(velocity, 0.0 if height is None else height, now_s)
-        self.start = self.start or position
-        self.newest = Motion(now_s, yaw, position, velocity, None if height is None else 0.0)
+        now_s, motion = self._clock(), self.newest._replace(is_doubted=False)
+        if yaw is not None and math.isfinite(yaw):
+            motion = motion._replace(yaw=yaw, yaw_at=now_s)
+        heading = _fresh_yaw(motion, now_s)
+        moving = turned(velocity, heading) if _is_known(velocity) and heading is not None else None
+        height = height if height is not None and math.isfinite(height) else None
+        if _is_known(position):
+            if self.start and motion.position and not self._has_positions:
+                # Until now the origin of dead reckoning was the start.
+                self.start = added(position, subtracted(self.start, motion.position))
+            self._has_positions, self.uncertain_s = True, 0.0
+        else:
+            position = self._dead_reckoned(motion, moving, height, now_s) if moving else None
+        if position:
+            self.start, self._moved_at = self.start or position, now_s
+            motion = motion._replace(position=position, position_at=now_s)
+            if height is not None:
+                motion = motion._replace(ground=position[2] - height, ground_at=now_s)
+        self.newest = motion._replace(velocity=moving) if moving else motion
 
     def doubted(self) -> None:
         """Handle an implausible report of the vehicle."""
-        if self.newest:
-            self.newest = self.newest._replace(measured_s=self._clock(), is_doubted=True)
+        self.newest = self.newest._replace(is_doubted=True, doubted_at=self._clock())
 
     @property
     def yaw(self) -> float | None:
         """Heading, rad; None if it is unknown or stale."""
-        newest = self.newest
-        return newest.yaw if newest and self._clock() - newest.measured_s <= FRESH_S else None
+        return _fresh_yaw(self.newest, self._clock())
 
-    def _dead_reckoned(self, velocity: Triple, height: float, now_s: float) -> Triple:
-        """Return the position after moving at `velocity`, m/s, since the last measurement."""
-        before = self.newest
-        if before is None or before.position is None:
-            return 0.0, 0.0, height
-        step_s = min(now_s - before.measured_s, FRESH_S)
-        return before.position[0] + velocity[0] * step_s, before.position[1] + velocity[1] * step_s, height
+    def _dead_reckoned(self, last: Motion, velocity: Triple, height: float | None, now_s: float) -> Triple | None:
+        """Return the position after moving to `now_s`; None if the velocities are too large for a float."""
+        position = last.position or (0.0, 0.0, 0.0)
+        if last.position:
+            gap_s = now_s - self._moved_at
+            if gap_s > FRESH_S:
+                self.uncertain_s = max(self.uncertain_s, gap_s)
+            mean = scaled(added(last.velocity or velocity, velocity), 0.5)
+            position = added(position, scaled(mean, min(gap_s, LONGEST_GAP_S)))
+        if height is not None and not self._has_positions:
+            position = (*position[:2], height)
+        return position if _is_known(position) else None
+
+
+def _fresh_yaw(motion: Motion, now_s: float) -> float | None:
+    return motion.yaw if now_s - max(motion.yaw_at, motion.doubted_at) <= FRESH_S else None
+
+
+def _is_known(vector: Triple | None) -> TypeGuard[Triple]:
+    return vector is not None and all(map(math.isfinite, vector))

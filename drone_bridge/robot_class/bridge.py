@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, NoReturn
@@ -136,14 +135,7 @@ class RobotBridge(ProtocolNode):
         self._topics.publish(message, self.now())
 
     def _observe(self, telemetry: Telemetry) -> None:
-        yaw, velocity = telemetry.yaw, telemetry.velocity
         if telemetry.charge is not None:
             self._commands.arbiter.limits.charged(telemetry.charge, elapsed_s())
-        if yaw is None:
-            return
-        moving = None
-        if velocity is not None:
-            cos, sin = math.cos(yaw), math.sin(yaw)
-            x, y, z = velocity.linear
-            moving = (cos * x - sin * y, sin * x + cos * y, z)
-        self.observed.measured(yaw, telemetry.position, moving, telemetry.height)
+        velocity = telemetry.velocity.linear if telemetry.velocity else None
+        self.observed.measured(telemetry.yaw, telemetry.position, velocity, telemetry.height)

@@ -31,7 +31,7 @@ from typing import Any, ClassVar
 
 from drone_bridge.kind import ProtocolKind, load
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.observed_motion import Triple
+from drone_bridge.motion.vectors import Triple
 
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
 PARTS = "drone_bridge.robot_class.parts:Parts"

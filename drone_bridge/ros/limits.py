@@ -56,11 +56,12 @@ def read_limits(node: ProtocolNode) -> Limits:
 
 
 class LimitReports:
-    """Report, once per second, of the active limits. Publishes the fence once its position is known."""
+    """Report, once per second, of the active limits. Publishes the fence when its place is known or has changed."""
 
     def __init__(self, node: ProtocolNode, arbiter: Arbiter[Any]) -> None:
         self._node, self._arbiter = node, arbiter
-        self._fence: Any = None  # its publisher; None once the fence is published
+        self._fence: Any = None  # its publisher; None without a fence
+        self._corners: list[tuple[float, float]] = []  # published so far
         if arbiter.limits.parameters.fence_radius:
             self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
             node.cleanup.callback(node.destroy_publisher, self._fence)
@@ -86,14 +87,21 @@ class LimitReports:
             problem = f"{needs} the vehicle's {' and '.join(missing)}, not reported so far: it gets no velocities"
             advice = "set the limit to 0 for a vehicle that never reports it"
         elif limits.is_blind(now_s):
-            problem = f"{needs} odometry, and the vehicle's is stale or doubted: it gets no velocities"
+            stale = " and ".join(limits.stale(now_s))
+            reason = f"{stale} is stale" if stale else "is doubted"
+            problem = f"{needs} odometry, and the vehicle's {reason}: it gets no velocities"
         update("odometry", problem, advice)
+        uncertain = None
+        if gap_s := limits.uncertain_s:
+            uncertain = f"{_LIMITS}.fence_radius is uncertain: the vehicle's motion was unknown for {gap_s:.1f} s"
+        update("fence", uncertain, "to set it anew, clean up and configure the bridge")
 
     def _publish_fence(self) -> None:
-        if self._fence and (corners := self._arbiter.limits.fence):
+        corners = self._arbiter.limits.fence
+        if self._fence and corners != self._corners:
+            self._corners = corners
             message = PolygonStamped(polygon=Polygon(points=[Point32(x=x, y=y) for x, y in corners]))
             message.header.frame_id = frame_names(self._node.parameters, FrameNames).odom
             message.header.stamp = self._node.get_clock().now().to_msg()
             with contextlib.suppress(*PUBLISHER_ERRORS):
                 self._fence.publish(message)
-            self._fence = None

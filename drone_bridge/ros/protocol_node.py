@@ -241,6 +241,7 @@ class ProtocolNode(LifecycleNode):
             link = self.make_transport()
             opened.callback(link.close)
             session = self.make_session()
+            self.observed.restart()
             self.report.start_link()
             loop = LinkLoop(f"{self.get_name()} link", link, session, self, intake=self.intake)
             opened.callback(loop.stop)

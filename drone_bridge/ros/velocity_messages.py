@@ -9,7 +9,7 @@ from geometry_msgs.msg import Twist, TwistStamped, Vector3
 from rclpy.node import Node
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.observed_motion import Triple
+from drone_bridge.motion.vectors import Triple
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL, frame_names
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters

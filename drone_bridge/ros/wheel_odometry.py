@@ -89,9 +89,9 @@ class WheelOdometry:
 
     @property
     def motion(self) -> tuple[float, tuple[float, float, float], tuple[float, float, float]]:
-        """Yaw, rad, position, m, and velocity, m/s, in the odom frame."""
-        (x, y, yaw), (forward, _) = self.pose, self._velocity
-        return yaw, (x, y, 0.0), (forward * math.cos(yaw), forward * math.sin(yaw), 0.0)
+        """Yaw, rad, and position, m, in the odom frame, and velocity in level axes, m/s."""
+        x, y, yaw = self.pose
+        return yaw, (x, y, 0.0), (self._velocity[0], 0.0, 0.0)
 
     def message(self, stamp: Time, names: FrameNames) -> Odometry:
         """Return the odometry message, with covariances of unmeasured odometry."""

@@ -54,7 +54,6 @@ from drone_bridge.telemetry.topics import (
     Signs,
     Translation,
     command_from_shares,
-    over_ground,
     static_transforms,
 )
 
@@ -200,7 +199,8 @@ class TelemetryBridge(ProtocolNode):
         if self._pilot.doubts:
             self.observed.doubted()
         else:
-            self.observed.measured(motion.yaw, velocity=over_ground(motion), height=motion.height)
+            velocity = motion.forward, motion.left, motion.up or 0.0
+            self.observed.measured(motion.yaw, velocity=velocity, height=motion.height)
         self._topics.publish(message, stamp)
         self.report.counts["images"] += message.camera.jpeg is not None
         self.report.record_duration("document_read_to_published", elapsed_s() - received_s)

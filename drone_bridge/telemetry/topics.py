@@ -183,11 +183,6 @@ def shares_from_command(command: DroneCommand, signs: Signs) -> Shares:
 # Telemetry.
 
 
-def over_ground(motion: Motion) -> tuple[float, float, float]:
-    """Return a drone's velocity along the world's axes, m/s."""
-    return rotated(quaternion_from_euler(0.0, 0.0, motion.yaw), motion.forward, motion.left, motion.up or 0.0)
-
-
 def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
     """Return the transforms from base_link to the altimeter and to the camera, which both point down."""
     return [

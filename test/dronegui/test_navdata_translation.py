@@ -22,6 +22,7 @@ from drone_bridge.dronegui.topics import (
     Translation,
     assembled_demo,
     charge_note,
+    observed_motion,
     static_transforms,
 )
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
@@ -92,6 +93,19 @@ def test_detections_are_fractions_of_the_picture():
 @pytest.mark.parametrize("make", ["imu", "battery_state", "altitude", "height", "velocity"])
 def test_missing_data_gives_no_message(make):
     assert getattr(TRANSLATION, make)(Demo(), STAMP) is None
+
+
+@pytest.mark.parametrize("lacks", LEVEL)
+def test_limits_get_each_measurement_that_navdata_has(lacks):
+    demo = {**LEVEL, "psi": -90_000.0, "vx": 1000.0, "altitude": 2000.0, lacks: None}
+    known = {"yaw": ("psi",), "velocity": ("vx", "vy"), "height": ("altitude",)}
+    measured = observed_motion(Demo(**demo))
+    assert {name for name, value in measured.items() if value is None} == {
+        name for name, fields in known.items() if lacks in fields
+    }
+    values = {"yaw": math.pi / 2, "velocity": (1.0, 0.0, 0.0), "height": 2.0}
+    for name, value in measured.items():
+        assert value is None or value == pytest.approx(values[name])
 
 
 def test_height_is_above_the_ground_below_which_tf_knows():

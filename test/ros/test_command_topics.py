@@ -357,7 +357,7 @@ def test_a_vehicle_with_lost_odometry_stops_and_then_lands_unless_held(make, has
 @pytest.mark.parametrize(
     ("limits", "measured", "named"),
     [
-        ({"max_height": 3.0}, None, {"limits.max_height", "position", "heading"}),
+        ({"max_height": 3.0}, None, {"limits.max_height", "position"}),
         ({"max_height": 3.0, "fence_radius": 5.0}, None, {"limits.max_height", "limits.fence_radius", "position"}),
         ({"fence_radius": 5.0}, (0.0, None), {"limits.fence_radius", "position"}),
         ({"fence_radius": 5.0}, (None, (0.0, 0.0, 1.0)), {"limits.fence_radius", "heading"}),

@@ -31,6 +31,7 @@ def node(make_link, folder, **steps):
         link_begins=lambda: None,
         link_ended=lambda: None,
         report=SimpleNamespace(start_link=lambda: None),
+        observed=SimpleNamespace(restart=lambda: None),
         parameters=SimpleNamespace(publish=lambda *_: None),
         get_name=lambda: "node",
         get_logger=lambda: SimpleNamespace(error=print),

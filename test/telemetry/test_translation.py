@@ -41,7 +41,6 @@ from drone_bridge.telemetry.topics import (
     Signs,
     Translation,
     command_from_shares,
-    over_ground,
 )
 from drone_bridge.vision.jpegs import MAX_SCANS
 
@@ -205,11 +204,12 @@ def test_height_and_velocities():
 
 
 @pytest.mark.parametrize("is_levelled", [True, False])
-def test_a_drone_that_looks_north_and_goes_ahead_goes_north(is_levelled):
+def test_a_tilted_drone_that_goes_ahead_has_a_level_velocity_ahead(is_levelled):
     north = replace(TELEMETRY.imu, orientation=Orientation(0.0, 0.5, math.pi / 2))
     ahead = Vector(2.0, 0.0, 0.0) if is_levelled else Vector(2.0 * math.cos(0.5), 0.0, 2.0 * math.sin(0.5))
     motion = messages(is_levelled=is_levelled).motion(replace(TELEMETRY, imu=north, velocity=ahead))
-    assert over_ground(motion) == pytest.approx((0.0, 2.0, -0.1))
+    assert (motion.forward, motion.left, motion.up) == pytest.approx((2.0, 0.0, -0.1))
+    assert motion.yaw == pytest.approx(math.pi / 2)
 
 
 NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)

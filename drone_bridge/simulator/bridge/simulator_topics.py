@@ -13,6 +13,7 @@ from rosgraph_msgs.msg import Clock
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.quaternions import euler_from_quaternion
+from drone_bridge.motion.vectors import turned
 from drone_bridge.net.clock import time_of_day_ms
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -170,7 +171,8 @@ class SimulatorTopics:
             if entity == self._vehicle:
                 is_known = self._translation.is_attitude_known
                 yaw = euler_from_quaternion(state.orientation)[2] if is_known else None
-                self._node.observed.measured(yaw, state.position, state.velocity)
+                velocity = None if yaw is None else turned(state.velocity, -yaw)
+                self._node.observed.measured(yaw, state.position, velocity)
             made += topics.publishers.made(state, stamp)
             moved.of.append((topics, state))
         self._node.publish_all((*made, *self._tf.made(moved, stamp)))

@@ -228,6 +228,7 @@ class TestbedBridge(ProtocolNode):
 
     def _announce(self, constants: Constants) -> None:
         """Publish the constants, and prepare the outputs of each frame."""
+        self.observed.restart()
         self.report.facts["attitude_layout"] = self._layout.value if self._layout else "to be decided"
         self._topics.restart()
         self._topics.publish(constants, self.now())
