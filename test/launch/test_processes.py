@@ -176,6 +176,35 @@ def test_a_second_signal_shortens_the_shutdown(launch):
     assert runner.wait() == 130
 
 
+def test_a_third_signal_kills_no_bridge_that_is_suspended(launch, tmp_path):
+    bridge = tmp_path / "kestrel_bridge"
+    bridge.write_text(f"#!/bin/bash\n{WAIT.replace(' INT', ' INT TERM')}\n")
+    bridge.chmod(0o755)
+    runner = launch(f"<executable cmd='{bridge}' name='bridge'/>", shell(STUBBORN, name="controller"))
+    for label in ("bridge-1", "controller-2"):
+        runner.wait_for_line(rf"\[{label}\] ready")
+    suspended = pid_of(runner, "bridge-1")
+    os.kill(suspended, signal.SIGSTOP)
+    for answer in ("SIGINT received", "bridge-1 has not stopped, and gets SIGTERM", "controller-2 was ended by"):
+        runner.send(signal.SIGINT)
+        runner.wait_for_line(answer)
+    os.kill(suspended, signal.SIGCONT)
+    assert runner.wait() == 130
+    assert "[bridge-1] neutral" in runner.lines
+    assert runner.count_lines("bridge-1 has not stopped, and gets SIGKILL") == 0
+
+
+def test_a_bridge_that_never_stops_is_killed(launch, tmp_path):
+    bridge = tmp_path / "kestrel_bridge"
+    bridge.write_text(f"#!/bin/bash\n{STUBBORN}\n")
+    bridge.chmod(0o755)
+    runner = launch(f"<executable cmd='{bridge}' name='bridge'/>", runner=[COMMAND])
+    runner.wait_for_line("ready")
+    runner.send(signal.SIGINT)
+    assert runner.wait() == 130
+    runner.wait_for_line("bridge-1 has not stopped, and gets SIGKILL")
+
+
 def test_orphans_of_a_process_are_stopped(launch):
     runner = launch(shell("sleep 1003 & echo ready", name="leaves"))
     group = pid_of(runner, "leaves-1")

@@ -22,6 +22,8 @@ _NAMESPACE = "ros_namespace"
 _ENDS_LAUNCH_PART = "ends_launch.launch.py"
 # Executables that record or show how the others end.
 _OBSERVERS = ("recorder", "web_bridge")
+# Ends of the names of executables that command a vehicle: see `NodeKind.executable`.
+_DRIVERS = ("_bridge", "_server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class Process:
     environment: Mapping[str, str]
     is_required: bool  # whether its end ends the launch
     is_observer: bool  # whether it is stopped after all others, whose end it records or shows
+    is_driver: bool  # whether it is a bridge or server, which has to stop its vehicle before it ends
     respawn_delay: float | None  # s from its end to its restart; None: never
     files: Mapping[Path, str] = field(default_factory=dict)  # parameter files that the command names
 
@@ -237,13 +240,16 @@ class _Evaluation:
         environment = dict(self._scope.environment)
         if shutil.which(command[0], path=environment.get("PATH")) is None:
             raise SubstitutionError(f"there is no executable '{command[0]}'")
+        program = Path(command[0]).name
+        is_observer = program in _OBSERVERS
         self.processes.append(
             Process(
-                label=f"{name or Path(command[0]).name}-{len(self.processes) + 1}",
+                label=f"{name or program}-{len(self.processes) + 1}",
                 command=tuple(command),
                 environment=environment,
                 is_required=ENDS_LAUNCH in command,
-                is_observer=Path(command[0]).name in _OBSERVERS,
+                is_observer=is_observer,
+                is_driver=program.endswith(_DRIVERS) and not is_observer,
                 respawn_delay=self._respawn_delay(element),
                 files=files,
             )

@@ -7,8 +7,10 @@ were restarted meanwhile, and observers (the page and the recorder) after all ot
 Each gets the signal when the previous one has ended, or when the time of that one and those before it has passed. A
 vehicle or its emulator, started first, thus still runs when the bridge sends its last, neutral command, the bridge
 still runs for its controllers, and the page shows the end of both. Remaining processes get SIGTERM, and finally
-SIGKILL. The shutdown takes less than 5 s, and with more than a dozen processes 0.15 s more for each. A second Ctrl-C
-escalates to SIGTERM at once, a third one to SIGKILL. If the runner itself is killed, its processes get SIGTERM.
+SIGKILL. A second Ctrl-C escalates to SIGTERM at once, a third one to SIGKILL, except for bridges and servers: these get
+SIGKILL only _DRIVERS_LIMIT after their SIGINT, since a bridge that is suspended meanwhile stops its vehicle when it is
+continued. The shutdown takes less than 7 s, and with more than a dozen processes 0.15 s more for each. If the runner
+itself is killed, its processes get SIGTERM.
 
 The exit status is 0 if all processes succeeded, by themselves or after a required process had succeeded. It is that of
 a failed required process (128 + signal number if a signal ended it). It is 130 after Ctrl-C, 143 after SIGTERM,
@@ -35,6 +37,7 @@ _IN_TURN = 2.0  # s, time to stop all processes one after the other, unless _EAC
 _EACH = 0.15  # s per process: a node takes more on a busy core, and fifty ending at once take longer than one by one
 _AFTER_SIGINT = 1.0  # s more until SIGTERM
 _AFTER_SIGTERM = 1.0  # s more until SIGKILL
+_DRIVERS_LIMIT = 4.0  # s from SIGINT to SIGKILL of a bridge or server, also after further requests to stop
 _AFTER_SIGKILL = 0.5  # s, time of the kernel to clean up
 _TAIL = 1.0  # s, timeout of the last lines of an ended process, which its log writer may still hold
 _PATIENCE = 1.0  # s, timeout of a blocked screen at the end
@@ -61,6 +64,7 @@ class _Job:
         self.has_ended = False
         self.is_gone = False  # it has ended, with its whole group
         self.was_told = False  # whether a signal to end was sent
+        self.kill_at = 0.0  # earliest SIGKILL of a bridge or server in a shutdown
         self._outputs = outputs
 
     def send(self, number: signal.Signals) -> None:
@@ -244,12 +248,19 @@ class _Supervisor:
         in_turn = max(_IN_TURN, _EACH * count)
         for number, job in enumerate(sorted(self._jobs, key=self._turn_to_stop), 1):
             job.send(signal.SIGINT)
+            if job.process.is_driver:
+                job.kill_at = self._loop.time() + _DRIVERS_LIMIT
             turn_ends = began + in_turn * number / count  # includes the unused time of those before
             await self._wait(partial(getattr, job, "is_gone"), turn_ends - self._loop.time(), requests=1)
         await self._wait(self._all_gone, began + in_turn + _AFTER_SIGINT - self._loop.time(), requests=1)
-        self._send_to_all(signal.SIGTERM)
+        for job in self._jobs:
+            self._escalate(job, signal.SIGTERM)
         await self._wait(self._all_gone, _AFTER_SIGTERM, requests=2)
-        self._has_failed |= self._send_to_all(signal.SIGKILL)
+        for job in sorted(self._jobs, key=lambda job: job.kill_at):
+            await self._wait(partial(getattr, job, "is_gone"), job.kill_at - self._loop.time())
+            if not job.is_gone:
+                self._escalate(job, signal.SIGKILL)
+                self._has_failed = True
         await self._wait(self._all_gone, _AFTER_SIGKILL)
 
     def _turn_to_stop(self, job: _Job) -> tuple[bool, int]:
@@ -261,12 +272,9 @@ class _Supervisor:
     def _all_gone(self) -> bool:
         return not self._jobs
 
-    def _send_to_all(self, number: signal.Signals) -> bool:
-        """Send a signal to all remaining processes. Return whether there are any."""
-        for job in self._jobs:
-            self._print(f"{job.process.label} has not stopped, and gets {number.name}")
-            job.send(number)
-        return bool(self._jobs)
+    def _escalate(self, job: _Job, number: signal.Signals) -> None:
+        self._print(f"{job.process.label} has not stopped, and gets {number.name}")
+        job.send(number)
 
     async def _wait(self, done: Callable[[], bool], seconds: float | None = None, requests: int | None = None) -> None:
         """Wait until `done()`, a timeout, or more than `requests` requests to stop."""

@@ -12,7 +12,7 @@ from drone_bridge.tools.launch import processes
 WAIT_S = 45.0  # for a process to end
 
 if __name__ == "__main__":
-    limits = dict.fromkeys(("_IN_TURN", "_AFTER_SIGINT", "_AFTER_SIGTERM"), WAIT_S)
+    limits = dict.fromkeys(("_IN_TURN", "_AFTER_SIGINT", "_AFTER_SIGTERM", "_DRIVERS_LIMIT"), WAIT_S)
     assert limits.keys() <= vars(processes).keys()
     vars(processes).update(limits)
     sys.exit(main())
