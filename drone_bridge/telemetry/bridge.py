@@ -51,11 +51,10 @@ from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
     TOPICS,
     LandingFrameNames,
-    Signs,
     Translation,
-    command_from_shares,
     static_transforms,
 )
+from drone_bridge.telemetry.units import Units
 
 #: Wheel odometry of a rover without its own telemetry, and the height of its documents' position above that, m.
 WHEEL_ODOMETRY = "rover/wheel_odom"
@@ -134,12 +133,11 @@ class TelemetryBridge(ProtocolNode):
         get = self.parameters.__getitem__
         self._stamps = Stamps(self.parameters, self.now)
         names = frame_names(self.parameters, LandingFrameNames)
-        self._signs = Signs(get("opposite_signs"))
+        self._units = Units(get("opposite_signs"), is_levelled=get("is_levelled"))
         self._translation = translation = Translation(
             names,
-            self._signs,
+            self._units,
             get("default_fov"),
-            get("is_levelled"),
             refuse_image=partial(self.report.count_and_warn, BAD_IMAGES),
         )
         self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names))
@@ -169,10 +167,9 @@ class TelemetryBridge(ProtocolNode):
     def make_session(self) -> ControllerSession:
         get, link = self.parameters.__getitem__, self._link
         self._topics.restart()
-        to_command = partial(command_from_shares, signs=self._signs)
         self._session = ControllerSession(
             self._pilot,
-            to_command,
+            self._units,
             get,
             self._allowed_peers,
             by_topics=not self._is_udp,
@@ -191,16 +188,15 @@ class TelemetryBridge(ProtocolNode):
         received_s = self.decided_s
         self.report.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
-        motion = self._translation.motion(message)
-        if message.landed:
+        measured = self._units.measurement(message)
+        if measured.is_flying is False:
             self._pilot.stands()
-        else:
+        elif motion := measured.motion:
             self._pilot.measured(motion, received_s)
         if self._pilot.doubts:
             self.observed.doubted()
         else:
-            velocity = motion.forward, motion.left, motion.up or 0.0
-            self.observed.measured(motion.yaw, velocity=velocity, height=motion.height)
+            self.observed.measured(measured.yaw, velocity=measured.level_velocity, height=measured.height)
         self._topics.publish(message, stamp)
         self.report.counts["images"] += message.camera.jpeg is not None
         self.report.record_duration("document_read_to_published", elapsed_s() - received_s)

@@ -26,14 +26,13 @@ from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import print_event, print_retry, run_program
 from drone_bridge.telemetry.codec import (
     DEFAULT_PORT,
-    MAX_THRUST,
-    MAX_TILT,
     ControllerConnection,
     DroneCommand,
     DroneTelemetry,
     RoverTelemetry,
 )
 from drone_bridge.telemetry.device import call_gaps
+from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import address_name, peer_name, same_host
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -42,16 +41,7 @@ HOVER = DroneCommand()
 
 def command_for(leg: Leg, options: argparse.Namespace) -> DroneCommand:
     """Convert a leg to a command."""
-
-    def share(value: float, full: float, most: float) -> float:
-        return most * max(-1.0, min(1.0, value / full))
-
-    return DroneCommand(
-        thrust=share(leg.up, options.full_climb, MAX_THRUST),
-        pitch=share(leg.forward, options.full_speed, MAX_TILT),
-        roll=share(0.0 - leg.left, options.full_speed, MAX_TILT),
-        yaw=share(leg.turn, options.full_turn, MAX_TILT),
-    )
+    return Units().command(leg.shares(options.full_speed, options.full_climb, options.full_turn))
 
 
 def telemetry_text(telemetry: DroneTelemetry) -> str:

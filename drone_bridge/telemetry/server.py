@@ -63,10 +63,9 @@ from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
     TOPICS,
     LandingFrameNames,
-    Signs,
     Translation,
-    shares_from_command,
 )
+from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.jpeg import read_size
 
@@ -215,10 +214,10 @@ class TelemetryServer(ProtocolNode):
 
     def set_up(self) -> None:
         get = self.parameters.__getitem__
-        self._signs = Signs(get("opposite_signs"))
+        self._units = Units(get("opposite_signs"), is_levelled=get("is_levelled"))
         names = LandingFrameNames(get("frame_prefix"))
         self._velocities = VelocityPublisher(self, names.base_link if get("command_output") != CMD_VEL else None)
-        self._translation = Translation(names, self._signs, is_levelled=get("is_levelled"))
+        self._translation = Translation(names, self._units)
         self._sources = DroneSources(self, self._translation, self._send_telemetry)
         self.make_subscription(Odometry, "rover/odom", self._send_rover, qos_profile_sensor_data)
         self._allowed_peers = read_allowed_peers(self.parameters)
@@ -259,7 +258,7 @@ class TelemetryServer(ProtocolNode):
     def publish_event(self, message: DroneCommand | RoverTelemetry) -> None:
         """Publish a command, or the rover's position from the operator."""
         if isinstance(message, DroneCommand):
-            shares = shares_from_command(message, self._signs)
+            shares = self._units.shares(message)
             velocity = velocity_from_shares(shares, read_group(self.parameters, "full_scale", FullScale))
             self._velocities.publish(velocity, shares, self.decided_s)
         elif relayed := self.encode(RoverConnection().send, message):

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translation: telemetry documents to topics and back; the table of topics.
+"""Translation: telemetry documents to topics and back; the table of topics. `units` has the signs.
 
-The wire has SI units, and degrees for the field of view. Its signs are parameters, as the document defines only the
-sign of thrust. At rest the accelerometer reads +9.81 on z, so z is up. x is assumed forward and y left (REP 103).
-Velocity and landing pad are measured in level axes (`base_stabilized`) unless `is_levelled` is false.
+Velocity and landing pad are in base_stabilized, or in base_link if they are not measured in level axes.
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -18,16 +16,16 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
 from std_msgs.msg import Bool, Header
 from tf2_msgs.msg import TFMessage
 
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import (
     Quaternion,
     euler_from_quaternion,
     inverse,
     quaternion_from_euler,
     rotated,
-    rotated_back,
     unit_quaternion,
 )
-from drone_bridge.motion.tilted_drone import Motion, Shares, pull_of
 from drone_bridge.msg import LandingPad as LandingPadMessage
 from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import (
@@ -48,49 +46,17 @@ from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
-    MAX_THRUST,
-    MAX_TILT,
     MIN_FOV,
-    Altimeter,
     Camera,
-    DroneCommand,
     DroneTelemetry,
     LandingPad,
-    Orientation,
     RoverTelemetry,
     Vector,
 )
-from drone_bridge.telemetry.codec import Imu as WireImu
+from drone_bridge.telemetry.units import SIGNED, Units
 from drone_bridge.wire.jpeg import read_size
 
-# Signs. The document defines one: thrust + is up. By default the others are those of REP 103, x forward and y left:
-# roll + lowers the right side, pitch + lowers the nose, yaw + turns left. A roll command + goes right, a pitch
-# command + goes forward.
-
-
-#: Quantities that may have the opposite sign.
-SIGNED = (
-    *("command.pitch", "command.roll", "command.yaw"),
-    *("telemetry.roll", "telemetry.pitch", "telemetry.yaw", "telemetry.relative_x", "telemetry.relative_y"),
-)
 _NONE = "none"
-
-
-class Signs:
-    """Signs of a peer: those of REP 103, with named exceptions. The same conversion works in both directions."""
-
-    def __init__(self, opposite: Collection[str] = ()) -> None:
-        """`opposite` has the names of the quantities in SIGNED with the opposite sign."""
-        #: Sign, 1 or -1, by name.
-        self.of = {name: -1 if name in opposite else 1 for name in SIGNED}
-
-    def angles(self, roll: float, pitch: float, yaw: float) -> tuple[float, float, float]:
-        """Convert angles, or the rates about x, y and z."""
-        return self.of["telemetry.roll"] * roll, self.of["telemetry.pitch"] * pitch, self.of["telemetry.yaw"] * yaw
-
-    def position(self, x: float, y: float) -> tuple[float, float]:
-        """Convert a pad's position, forward and to the left."""
-        return self.of["telemetry.relative_x"] * x, self.of["telemetry.relative_y"] * y
 
 
 def _check_signs(names: Sequence[str]) -> str | None:
@@ -157,32 +123,6 @@ class LandingFrameNames(DroneFrameNames):
         return f"{self.prefix}rover/base_link"
 
 
-def command_from_shares(shares: Shares, signs: Signs) -> DroneCommand:
-    """Convert shares to a command: + pitch tilts forward, + roll to the right, + yaw turns left."""
-    of = signs.of
-    # 0.0 + x turns -0.0, the product of -1 and zero, into 0.0.
-    return DroneCommand(
-        MAX_THRUST * shares.thrust,
-        0.0 + of["command.pitch"] * MAX_TILT * shares.pitch,
-        0.0 + of["command.roll"] * MAX_TILT * shares.roll,
-        0.0 + of["command.yaw"] * MAX_TILT * shares.yaw,
-    )
-
-
-def shares_from_command(command: DroneCommand, signs: Signs) -> Shares:
-    """Convert a command to shares, the inverse of `command_from_shares`."""
-    of = signs.of
-    return Shares(
-        command.thrust / MAX_THRUST,
-        0.0 + of["command.pitch"] * command.pitch / MAX_TILT,
-        0.0 + of["command.roll"] * command.roll / MAX_TILT,
-        0.0 + of["command.yaw"] * command.yaw / MAX_TILT,
-    )
-
-
-# Telemetry.
-
-
 def static_transforms(names: LandingFrameNames) -> list[TransformStamped]:
     """Return the transforms from base_link to the altimeter and to the camera, which both point down."""
     return [
@@ -197,9 +137,8 @@ class Translation:
     def __init__(
         self,
         names: LandingFrameNames,
-        signs: Signs,
+        units: Units,
         default_fov: float = 60.0,
-        is_levelled: bool = True,
         *,
         refuse_image: Callable[[str], None] = lambda sentence: None,
     ) -> None:
@@ -207,17 +146,15 @@ class Translation:
 
         Args:
             names: names of the tf frames.
-            signs: signs of values on the wire.
+            units: signs of values on the wire.
             default_fov: horizontal field of view if the wire has none, degrees.
-            is_levelled: whether velocity and pad are measured in level axes, instead of those of the tilted body.
             refuse_image: callback with a sentence about each image that can't be decoded.
         """
-        self.names, self._signs, self._refuse_image = names, signs, refuse_image
+        self.names, self._units, self._refuse_image = names, units, refuse_image
         self._decoder = JpegDecoder(names.optical)
-        self._is_levelled = is_levelled
         self._default_fov = default_fov
         self._optical = names.optical
-        measured_in = names.stabilized if is_levelled else names.base_link
+        measured_in = names.stabilized if units.is_levelled else names.base_link
         self._imu = Imu(header=Header(frame_id=names.base_link))
         for name, variances in IMU_VARIANCES.items():
             getattr(self._imu, f"{name}_covariance")[:: len(variances) + 1] = variances
@@ -240,8 +177,8 @@ class Translation:
         """Return attitude, rates and acceleration. A covariance of -1 marks a missing acceleration."""
         imu, message = telemetry.imu, self._imu
         message.header.stamp = stamp
-        set_quaternion(message.orientation, quaternion_from_euler(*self._signs.angles(*imu.orientation)))
-        set_vector(message.angular_velocity, self._signs.angles(*imu.angular_velocity))
+        set_quaternion(message.orientation, quaternion_from_euler(*self._units.angles(*imu.orientation)))
+        set_vector(message.angular_velocity, self._units.angles(*imu.angular_velocity))
         set_vector(message.linear_acceleration, imu.linear_acceleration or (0.0, 0.0, 0.0))
         variance = IMU_VARIANCES["linear_acceleration"][0] if imu.linear_acceleration else -1.0
         message.linear_acceleration_covariance[0] = variance
@@ -261,9 +198,9 @@ class Translation:
 
     def velocity(self, telemetry: DroneTelemetry, stamp: Time) -> TwistWithCovarianceStamped:
         """Return the body's velocity and rates in the axes of the measurement, with covariance."""
-        rates = self._signs.angles(*telemetry.imu.angular_velocity)
-        if self._is_levelled:
-            rates = rotated_back(self._level_in_body(telemetry.imu), *rates)
+        rates = self._units.angles(*telemetry.imu.angular_velocity)
+        if self._units.is_levelled:
+            rates = rotated(self._units.tilt(telemetry.imu.orientation), *rates)
         message = self._velocity
         message.header.stamp = stamp
         set_vector(message.twist.twist.linear, telemetry.velocity)
@@ -275,7 +212,7 @@ class Translation:
         pad, message = telemetry.landing_pad, self._pad
         x = y = distance = confidence = math.nan
         if pad:
-            x, y = self._signs.position(pad.relative_x, pad.relative_y)
+            x, y = self._units.position(pad.relative_x, pad.relative_y)
             distance, confidence = pad.distance, pad.confidence
         message.header.stamp, message.detected = stamp, pad is not None
         message.offset_x, message.offset_y, message.distance, message.confidence = x, y, distance, confidence
@@ -283,11 +220,11 @@ class Translation:
 
     def transforms(self, telemetry: DroneTelemetry, stamp: Time) -> TFMessage:
         """Return the transforms from base_link to its level axes, to the ground, and to a visible pad."""
-        set_quaternion(self._level.transform.rotation, self._level_in_body(telemetry.imu))
+        set_quaternion(self._level.transform.rotation, inverse(self._units.tilt(telemetry.imu.orientation)))
         self._ground.transform.translation.z = -telemetry.altimeter.altitude
         moved = [self._level, self._ground]
         if pad := telemetry.landing_pad:
-            place = (*self._signs.position(pad.relative_x, pad.relative_y), -pad.distance)
+            place = (*self._units.position(pad.relative_x, pad.relative_y), -pad.distance)
             set_vector(self._way_to_pad.transform.translation, place)
             moved.append(self._way_to_pad)
         for each in moved:
@@ -341,15 +278,6 @@ class Translation:
             self._refuse_image(f"An image {error}. The rest of its document was published.")
             return None
 
-    def motion(self, telemetry: DroneTelemetry) -> Motion:
-        """Return the drone's motion."""
-        forward, left, _ = velocity = telemetry.velocity
-        if not self._is_levelled:
-            forward, left, _ = rotated_back(self._level_in_body(telemetry.imu), *velocity)
-        roll, pitch, yaw = self._signs.angles(*telemetry.imu.orientation)
-        altimeter = telemetry.altimeter
-        return Motion(forward, left, altimeter.vertical_velocity, altimeter.altitude, yaw, pull_of(roll, pitch))
-
     def rover_odometry(self, rover: RoverTelemetry, stamp: Time) -> Odometry:
         """Return the rover's pose in map. Its frame is parallel to map, as no heading is on the wire."""
         message = Odometry(child_frame_id=self.names.rover)
@@ -366,8 +294,8 @@ class Translation:
 
     # From ROS.
 
-    def wire_imu(self, message: Imu) -> WireImu | None:
-        """Return attitude, rates and, if available, acceleration; None if attitude or rates are missing.
+    def wire_imu(self, message: Imu) -> dict[str, Any] | None:
+        """Return attitude, rates and, if available, acceleration of a measurement; None without attitude or rates.
 
         A covariance of -1 in an Imu marks a missing quantity.
         """
@@ -377,11 +305,14 @@ class Translation:
             return None
         rates, acceleration = message.angular_velocity, message.linear_acceleration
         has_acceleration = message.linear_acceleration_covariance[0] >= 0
-        return WireImu(
-            Orientation(*self._signs.angles(*euler_from_quaternion(orientation))),
-            Vector(*self._signs.angles(rates.x, rates.y, rates.z)),
-            Vector(acceleration.x, acceleration.y, acceleration.z) if has_acceleration else None,
-        )
+        roll, pitch, yaw = euler_from_quaternion(orientation)
+        return {
+            "roll": roll,
+            "pitch": pitch,
+            "yaw": yaw,
+            "rates": (rates.x, rates.y, rates.z),
+            "acceleration": (acceleration.x, acceleration.y, acceleration.z) if has_acceleration else None,
+        }
 
     def wire_height(self, message: PointStamped) -> float:
         return float(message.point.z)
@@ -405,7 +336,7 @@ class Translation:
         """Return the pad, None if it is not visible."""
         if not message.detected:
             return None
-        x, y = self._signs.position(message.offset_x, message.offset_y)
+        x, y = self._units.position(message.offset_x, message.offset_y)
         return LandingPad(x, y, message.distance, max(0.0, min(1.0, message.confidence)))
 
     def wire_fov(self, message: CameraInfo) -> float | None:
@@ -416,12 +347,12 @@ class Translation:
     def wire_jpeg(self, message: CompressedImage) -> bytes:
         return bytes(message.data)
 
-    def wire_bool(self, message: Bool) -> bool:
-        return bool(message.data)
+    def wire_landed(self, message: Bool) -> bool:
+        """Return whether the drone is in the air."""
+        return not message.data
 
     def wire_flying(self, message: Bool) -> bool:
-        """Return whether the drone is on the ground."""
-        return not message.data
+        return bool(message.data)
 
     def wire_rover(self, message: Odometry, pattern: str = "unknown", height: float = 0.0) -> RoverTelemetry:
         """Return the rover's position and velocity in the odometry's frame. A twist is in the child frame's axes.
@@ -434,39 +365,36 @@ class Translation:
             Vector(place.x, place.y, place.z + height), Vector(*velocity), pattern, seconds_of(message.header.stamp)
         )
 
-    def levelled(self, velocity: Vector3, is_level: bool, imu: WireImu) -> Vector:
-        """Return a velocity in the axes of the wire."""
-        if not self._is_levelled or is_level:
-            return Vector(velocity.x, velocity.y, velocity.z)
-        return Vector(*rotated_back(self._level_in_body(imu), velocity.x, velocity.y, velocity.z))
-
-    def _level_in_body(self, imu: WireImu) -> Quaternion:
-        """Return the orientation, in the body, of level axes with the same heading."""
-        roll, pitch, _ = self._signs.angles(*imu.orientation)
-        return inverse(quaternion_from_euler(roll, pitch, 0.0))
-
     def telemetry(self, value: Callable[[str], Any], camera: Camera, timestamp: float | None) -> DroneTelemetry:
         """Assemble a document from topics; `value` returns the newest value of a topic, or None.
 
         Raises MissingTopicError, which names the topics that would provide a missing value.
         """
-        imu = value("imu/data")
-        if imu is None:
+        attitude = value("imu/data")
+        if attitude is None:
             raise MissingTopicError("the orientation or the rates of imu/data")
         odometry = value("odom")
         heights = (value("height"), value("altitude"), odometry and odometry[0])
         height = next((each for each in heights if each is not None), None)
         if height is None:
             raise MissingTopicError("height, altitude or odom")
-        measured: tuple[Vector3, bool] | None = value("velocity") or (odometry and (odometry[1], False))
-        if measured is None:
+        known: tuple[Vector3, bool] | None = value("velocity") or (odometry and (odometry[1], False))
+        if known is None:
             raise MissingTopicError("velocity or odom")
-        velocity, climb = self.levelled(measured[0], measured[1], imu), value("vertical_velocity")
-        fields = {name: value(name) for name in _SAME_NAMES}
-        fields |= {"imu": imu, "velocity": velocity, "camera": camera, "timestamp": timestamp}
-        if fields["landed"] is None:
-            fields["landed"] = value("flying")
-        return DroneTelemetry(altimeter=Altimeter(height, velocity.z if climb is None else climb), **fields)
+        linear, is_level = known
+        velocity = linear.x, linear.y, linear.z
+        if not is_level:
+            velocity = rotated(quaternion_from_euler(attitude["roll"], attitude["pitch"], 0.0), *velocity)
+        is_flying = value("landed")
+        measured = Measurement(
+            **attitude,
+            velocity=BodyVelocity(*velocity),
+            height=height,
+            climb=value("vertical_velocity"),
+            is_flying=value("flying") if is_flying is None else is_flying,
+            time_s=timestamp,
+        )
+        return self._units.telemetry(measured, camera, value("landing_pad"))
 
 
 #: In the order in which the executor handles simultaneous messages: the Imu, which starts a moment, is last.
@@ -561,7 +489,7 @@ TOPICS = (
         Bool,
         of=DroneTelemetry,
         to_ros=Translation.landed,
-        from_ros=Translation.wire_bool,
+        from_ros=Translation.wire_landed,
         qos=latched,
         requested=latched,
         only_changes=True,
@@ -589,9 +517,6 @@ TOPICS = (
     Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=Translation.rover_transforms, if_parameter="publish_tf"),
 )
 
-#: Fields of a document, each with the topic of the same name.
-_SAME_NAMES = [row.name for row in TOPICS if row.name in DroneTelemetry.__slots__]
-
 
 def _document(translation: Translation, value: Callable[[str], Any], stamp: Time) -> DroneTelemetry:
     jpeg = value("camera/image_raw/compressed")
@@ -601,7 +526,7 @@ def _document(translation: Translation, value: Callable[[str], Any], stamp: Time
 
 TABLE = TopicTable(
     TOPICS,
-    lambda: Translation(LandingFrameNames(), Signs()),
+    lambda: Translation(LandingFrameNames(), Units()),
     {
         DroneTelemetry: _document,
         RoverTelemetry: lambda translation, value, stamp: value("rover/odom"),

@@ -20,7 +20,8 @@ from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import LandingFrameNames, Signs, Translation
+from drone_bridge.telemetry.topics import LandingFrameNames, Translation
+from drone_bridge.telemetry.units import Units
 
 STILL = Twist()
 PERIOD_S = 0.02
@@ -134,7 +135,7 @@ class Bridge:
 
     def __init__(self, node, pattern="stationary", **setup):
         self.node, self.vehicle = node, LandingFlight(Setup(1, Pattern(pattern), **setup))
-        self._messages = Translation(LandingFrameNames(), Signs(), 60.0, is_levelled=True)
+        self._messages = Translation(LandingFrameNames(), Units())
         self._decoder = JpegDecoder("camera_optical_frame")
         self._said_landed = None
         self._pilot, self._velocity = BridgePilot(), BodyVelocity()

@@ -20,7 +20,8 @@ from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.transforms import set_quaternion
-from drone_bridge.telemetry.topics import LandingFrameNames, Signs, Translation
+from drone_bridge.telemetry.topics import LandingFrameNames, Translation
+from drone_bridge.telemetry.units import Units
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.vision.markers import MarkerParameters
 
@@ -130,7 +131,7 @@ def test_the_pad_has_the_signs_of_landing_pad():
     assert pad.detected
     assert (pad.offset_x, pad.offset_y, pad.distance) == pytest.approx((0.4, 0.2, 3.0), abs=0.06)
     assert (pad.header.frame_id, pad.header.stamp) == ("base_stabilized", STAMP)
-    wire = Translation(LandingFrameNames(), Signs(["telemetry.relative_y"])).wire_pad(pad)
+    wire = Translation(LandingFrameNames(), Units(["telemetry.relative_y"])).wire_pad(pad)
     assert (wire.relative_x, wire.relative_y, wire.distance) == pytest.approx((0.4, -0.2, 3.0), abs=0.06)
     assert 0.8 < wire.confidence <= 1.0
 
@@ -139,7 +140,7 @@ def test_an_image_without_the_pad_reports_it_as_not_visible():
     pad = pad_of(EMPTY, felt())
     assert not pad.detected
     assert math.isnan(pad.offset_x)
-    assert Translation(LandingFrameNames(), Signs()).wire_pad(pad) is None
+    assert Translation(LandingFrameNames(), Units()).wire_pad(pad) is None
 
 
 @pytest.mark.parametrize("is_levelled", [True, False])

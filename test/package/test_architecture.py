@@ -30,19 +30,26 @@ PARTS = {
     "sample_conversation": ({"kind", "wire"}, ("codec",)),
     "codec": ({"wire"}, ()),
     "video": ({"wire"}, ()),
-    "device": ({"wire", "motion"}, ("codec",)),
+    "units": ({"wire", "motion"}, ("codec",)),
+    "device": ({"wire", "motion"}, ("codec", "units")),
     "discovery": ({"wire", "net"}, ("codec",)),
     "pictures": ({"wire", "net", "session", "vision", "ros", "stop_signals"}, ("cameras", "codec", "ports", "video")),
     "ports": ({"wire", "net"}, ()),
     "emulator": (
         {"wire", "net", "motion", "vision", "programs"},
-        ("cameras", "codec", "device", "discovery", "ports", "video"),
+        ("cameras", "codec", "device", "discovery", "ports", "units", "video"),
     ),
-    "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "video")),
-    "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec", "pictures")),
-    "session": ({"wire", "motion", "session"}, ("codec", "device")),
-    "bridge": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "pictures", "ports", "session", "topics")),
-    "server": (ALL_KITS - {"programs"}, ("codec", "device", "discovery", "pictures", "ports", "session", "topics")),
+    "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "units", "video")),
+    "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec", "pictures", "units")),
+    "session": ({"wire", "motion", "session"}, ("codec", "device", "units")),
+    "bridge": (
+        ALL_KITS - {"programs"},
+        ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units"),
+    ),
+    "server": (
+        ALL_KITS - {"programs"},
+        ("codec", "device", "discovery", "pictures", "ports", "session", "topics", "units"),
+    ),
 }
 # Modules that may depend on protocols.
 KNOWN = {
@@ -141,7 +148,7 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     found = {
         (path.name, name)
         for path in MODULES
-        if part_of(path) in ("wire", "codec", "video", "session")
+        if part_of(path) in ("wire", "codec", "units", "video", "session")
         for name in imported_names(path)
         if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS
     }

@@ -15,12 +15,7 @@ from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.rover import Pattern
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import (
-    LandingFrameNames,
-    Signs,
-    Translation,
-    command_from_shares,
-)
+from drone_bridge.telemetry.units import Units
 
 PATTERNS = ("stationary", "linear", "circular", "square", "random")
 
@@ -32,16 +27,16 @@ class BridgePilot:
         self._velocity = BodyVelocity()
         arbiter = SimpleNamespace(decide=lambda _: Decision(Rank.COMMAND, self._velocity))
         self._pilot = TiltPilot(arbiter, LANDING_DRONE, hovers=False)
-        self._translation = Translation(LandingFrameNames(), Signs(), 60.0, is_levelled=True)
+        self._units = Units()
 
     def command(self, telemetry, velocity):
         """Return the command for a velocity, given the drone's measurements."""
         if telemetry.landed:
             self._pilot.stands()
         else:
-            self._pilot.measured(self._translation.motion(telemetry), telemetry.timestamp)
+            self._pilot.measured(self._units.measurement(telemetry).motion, telemetry.timestamp)
         self._velocity = velocity
-        return command_from_shares(self._pilot.shares(telemetry.timestamp), Signs())
+        return self._units.command(self._pilot.shares(telemetry.timestamp))
 
 
 class PadFlight:

@@ -32,7 +32,7 @@ from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import PERIOD_S
 from drone_bridge.telemetry.emulator.world import LandingFlight, Setup
-from drone_bridge.telemetry.topics import TABLE, Signs, command_from_shares
+from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.outgoing import encoded
 
 STEP_S = 0.01
@@ -115,7 +115,7 @@ class LandingDrone:
 
     def __init__(self, gusts: float, seed: int, height: float = 2.0) -> None:
         self._flight = LandingFlight(Setup(seed=seed, gusts=gusts, height=height, images=False))
-        self._translation: Any = TABLE.make_translation()
+        self._units = Units()
         self._flown = 0
         self._wire = telemetry.DroneConnection()
 
@@ -124,11 +124,10 @@ class LandingDrone:
         self._flown += 1
         if self._flown % round(PERIOD_S / STEP_S):
             return None
-        motion: Motion = self._translation.motion(self._flight.advance())
-        return motion
+        return self._units.measurement(self._flight.advance()).motion
 
     def follow(self, shares: Shares | None) -> None:
-        command = command_from_shares(shares or Shares(), Signs())
+        command = self._units.command(shares or Shares())
         self._wire.receive_data(encoded_command(telemetry.ControllerConnection().send, command))
         read = self._wire.next_event()
         assert isinstance(read, telemetry.DroneCommand)

@@ -19,6 +19,7 @@ from drone_bridge.telemetry.codec import (
     RoverTelemetry,
 )
 from drone_bridge.telemetry.session.controller import ControllerSession
+from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import AllowedPeers
 
 A, B, ELSEWHERE = ("127.0.0.1", 5000), ("127.0.0.1", 6000), ("192.0.2.1", 5000)
@@ -35,7 +36,7 @@ class Pilot:
         self.restarts = 0
 
     def shares(self, now_s):
-        return self.command
+        return self.command and Units().shares(self.command)
 
     def restart(self, now_s):
         self.restarts += 1
@@ -49,9 +50,7 @@ class Talk:
         self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
         self.pilot = Pilot()
         parameter = self.parameters.__getitem__
-        self.session = ControllerSession(
-            self.pilot, lambda command: command, parameter, AllowedPeers(allowed), **options
-        )
+        self.session = ControllerSession(self.pilot, Units(), parameter, AllowedPeers(allowed), **options)
         self.now_s = 100.0
         self.clock = Clock()
         self.actions = []

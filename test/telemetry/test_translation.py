@@ -14,7 +14,6 @@ from rclpy.serialization import serialize_message
 from rotations import matrix, turned
 from std_msgs.msg import Bool
 
-from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.jpeg_images import JpegDecoder
@@ -25,7 +24,6 @@ from drone_bridge.telemetry.codec import (
     MIN_FOV,
     Altimeter,
     Camera,
-    DroneCommand,
     DroneTelemetry,
     Imu,
     LandingPad,
@@ -35,13 +33,11 @@ from drone_bridge.telemetry.codec import (
 )
 from drone_bridge.telemetry.topics import (
     OPPOSITE_SIGNS,
-    SIGNED,
     TOPICS,
     LandingFrameNames,
-    Signs,
     Translation,
-    command_from_shares,
 )
+from drone_bridge.telemetry.units import SIGNED, Units
 from drone_bridge.vision.jpegs import MAX_SCANS
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
@@ -56,17 +52,17 @@ TELEMETRY = DroneTelemetry(
     camera=Camera(320, 240),
 )
 ROVER = RoverTelemetry(Vector(1.0, 2.0, 0.5), Vector(0.3, 0.4, 0.0), "circular", 1.0)
-REVERSED = Signs(SIGNED)
+REVERSED = Units(SIGNED)
 
 
-def messages(signs=None, is_levelled=True):
-    return Translation(NAMES, signs or Signs(), default_fov=90.0, is_levelled=is_levelled)
+def messages(units=None):
+    return Translation(NAMES, units or Units(), default_fov=90.0)
 
 
-def imu(signs=None, **orientation):
+def imu(units=None, **orientation):
     """Return the message for a drone with this attitude, otherwise level."""
     level = Orientation(0.0, 0.0, 0.0)._replace(**orientation)
-    return messages(signs).imu(replace(TELEMETRY, imu=replace(TELEMETRY.imu, orientation=level)), STAMP)
+    return messages(units).imu(replace(TELEMETRY, imu=replace(TELEMETRY.imu, orientation=level)), STAMP)
 
 
 def with_camera(**values):
@@ -131,14 +127,14 @@ def test_a_pad_that_went_out_of_sight_is_nowhere():
     assert "d1/landing_pad" not in {each.child_frame_id for each in made.transforms(out_of_sight, STAMP).transforms}
 
 
-@pytest.mark.parametrize("signs", [Signs(), REVERSED])
-def test_tf_levels_what_the_attitude_tilts(signs):
+@pytest.mark.parametrize("units", [Units(), REVERSED])
+def test_tf_levels_what_the_attitude_tilts(units):
     """Through base_stabilized, up and ahead stay the same at any tilt of the drone."""
-    made = messages(signs)
+    made = messages(units)
     level, ground, pad = made.transforms(TELEMETRY, STAMP).transforms
     assert (level.header.frame_id, level.child_frame_id) == ("d1/base_link", "d1/base_stabilized")
     in_world = matrix(made.imu(TELEMETRY, STAMP).orientation) @ matrix(level.transform.rotation)
-    _, _, yaw = signs.angles(*TELEMETRY.imu.orientation)
+    _, _, yaw = units.angles(*TELEMETRY.imu.orientation)
     assert np.allclose(in_world @ UP, UP)
     assert np.allclose(in_world @ FORWARD, (math.cos(yaw), math.sin(yaw), 0))
     assert (ground.header.frame_id, ground.child_frame_id) == ("d1/base_stabilized", "d1/base_footprint")
@@ -146,9 +142,9 @@ def test_tf_levels_what_the_attitude_tilts(signs):
     assert pad.header.frame_id == "d1/base_stabilized"
 
 
-@pytest.mark.parametrize("signs", [Signs(), REVERSED])
-def test_rates_are_along_the_axes_of_the_velocity(signs):
-    made = messages(signs)
+@pytest.mark.parametrize("units", [Units(), REVERSED])
+def test_rates_are_along_the_axes_of_the_velocity(units):
+    made = messages(units)
     angular = made.velocity(TELEMETRY, STAMP).twist.twist.angular
     level = made.transforms(TELEMETRY, STAMP).transforms[0].transform.rotation
     body = made.imu(TELEMETRY, STAMP).angular_velocity
@@ -156,7 +152,7 @@ def test_rates_are_along_the_axes_of_the_velocity(signs):
 
 
 def test_what_tilts_with_the_body_is_in_the_body_s_frame():
-    made = messages(is_levelled=False)
+    made = messages(Units(is_levelled=False))
     velocity = made.velocity(TELEMETRY, STAMP)
     assert velocity.header.frame_id == made.landing_pad(TELEMETRY, STAMP).header.frame_id == "d1/base_link"
     angular = velocity.twist.twist.angular
@@ -201,15 +197,6 @@ def test_height_and_velocities():
     assert (height.header.frame_id, height.point.z) == ("d1/base_footprint", 5.0)
     assert velocity.header.frame_id == "d1/base_stabilized"
     assert velocity.header.stamp == height.header.stamp == STAMP
-
-
-@pytest.mark.parametrize("is_levelled", [True, False])
-def test_a_tilted_drone_that_goes_ahead_has_a_level_velocity_ahead(is_levelled):
-    north = replace(TELEMETRY.imu, orientation=Orientation(0.0, 0.5, math.pi / 2))
-    ahead = Vector(2.0, 0.0, 0.0) if is_levelled else Vector(2.0 * math.cos(0.5), 0.0, 2.0 * math.sin(0.5))
-    motion = messages(is_levelled=is_levelled).motion(replace(TELEMETRY, imu=north, velocity=ahead))
-    assert (motion.forward, motion.left, motion.up) == pytest.approx((2.0, 0.0, -0.1))
-    assert motion.yaw == pytest.approx(math.pi / 2)
 
 
 NUMBERS = st.floats(-MAX_MAGNITUDE, MAX_MAGNITUDE)
@@ -312,29 +299,10 @@ def test_any_damage_is_decoded_or_a_value_error(position, value):
     assert len(image.data) == image.step * image.height
 
 
-# Commands.
+# Parameters.
 
 
-@pytest.mark.parametrize(
-    ("shares", "expected"),
-    [
-        (Shares(thrust=0.5), DroneCommand(thrust=0.5)),
-        (Shares(pitch=0.5), DroneCommand(pitch=0.25)),
-        (Shares(roll=-0.5), DroneCommand(roll=-0.25)),
-        (Shares(yaw=0.5), DroneCommand(yaw=0.25)),
-        (Shares(), DroneCommand()),
-    ],
-)
-def test_a_command_is_a_share_of_what_the_wire_allows(shares, expected):
-    assert command_from_shares(shares, Signs()) == expected
-
-
-def test_opposite_signs_are_named():
-    shares = Shares(0.5, 0.5, -0.5, 0.5)
-    assert command_from_shares(shares, REVERSED) == DroneCommand(thrust=0.5, pitch=-0.25, roll=0.25, yaw=-0.25)
-    one = Signs(["command.yaw", "telemetry.pitch"])
-    assert command_from_shares(shares, one) == DroneCommand(thrust=0.5, pitch=0.25, roll=-0.25, yaw=-0.25)
-    assert (one.angles(1.0, 2.0, 3.0), one.position(1.0, 2.0)) == ((1.0, -2.0, 3.0), (1.0, 2.0))
+def test_opposite_signs_are_names_of_signed_quantities():
     assert OPPOSITE_SIGNS.problem_with(["none"], "") is None
     assert OPPOSITE_SIGNS.problem_with([*OPPOSITE_SIGNS.default, "telemetry.relative_x"], "") is None
     assert "telemetry.thrust" in OPPOSITE_SIGNS.problem_with(["telemetry.thrust"], "")

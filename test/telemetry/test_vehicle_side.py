@@ -3,35 +3,31 @@
 
 import json
 import math
+from functools import partial
 
 import cv2
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped, Vector3
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
 from std_msgs.msg import Bool
-from telemetry_documents import DRONE, ROVER
+from telemetry_documents import ROVER
 
-from drone_bridge.motion.tilt_control import Shares
+from drone_bridge.motion.quaternions import quaternion_from_euler
 from drone_bridge.ros.jpeg_images import encoded
 from drone_bridge.ros.time import time_from_seconds
-from drone_bridge.telemetry.codec import Camera, ControllerConnection, DroneCommand
-from drone_bridge.telemetry.topics import (
-    TOPICS,
-    LandingFrameNames,
-    Signs,
-    Translation,
-    shares_from_command,
-)
+from drone_bridge.ros.transforms import set_quaternion, set_vector
+from drone_bridge.telemetry.codec import Camera, ControllerConnection
+from drone_bridge.telemetry.topics import TOPICS, LandingFrameNames, Translation
+from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.jpeg import read_size
 from drone_bridge.wire.rate_limit import RateLimit
 
 STAMP = Time(sec=12, nanosec=34)
 NAMES = LandingFrameNames("d1/")
-REP_103 = Signs()
-TRANSLATION = Translation(NAMES, REP_103)
+TRANSLATION = Translation(NAMES, Units())
 
 
 def read(document):
@@ -52,13 +48,12 @@ def test_telemetry_at_its_rate_is_all_forwarded(jitters_s):
 # Messages of ROS as telemetry.
 
 
-def through_ros(document, signs=REP_103):
-    """Return telemetry, and the messages that result from it: the Imu, the velocity and the pad."""
-    telemetry = read(document)
-    messages = Translation(NAMES, signs, 60.0, is_levelled=True)
-    imu = messages.wire_imu(messages.imu(telemetry, STAMP))
-    pad = messages.wire_pad(messages.landing_pad(telemetry, STAMP))
-    return telemetry, imu, pad
+def assembled(messages, *, is_levelled=True):
+    """Return the document of messages on topics by name, for an operator that expects level or tilted axes."""
+    rows = {row.name: row for row in TOPICS}
+    translation = Translation(NAMES, Units(is_levelled=is_levelled))
+    value = {name: rows[name].from_ros(translation, message) for name, message in messages.items()}.get
+    return translation.telemetry(value, Camera(320, 240), None)
 
 
 def test_an_imu_without_attitude_or_rates_is_ignored():
@@ -72,12 +67,17 @@ def test_an_imu_without_attitude_or_rates_is_ignored():
     assert TRANSLATION.wire_imu(empty) is None
 
 
-def test_a_body_that_rises_with_its_nose_up_goes_forward_and_up():
-    """Along its own x axis, which points up by 30 degrees, at a negative pitch."""
-    document = {**DRONE, "imu": {**DRONE["imu"], "orientation": {"roll": 0.0, "pitch": -math.pi / 6, "yaw": 1.0}}}
-    _, imu, _ = through_ros(document)
-    velocity = TRANSLATION.levelled(Vector3(x=2.0), False, imu)
-    assert velocity == pytest.approx((2 * math.cos(math.pi / 6), 0.0, 1.0))
+@pytest.mark.parametrize("is_level", [True, False])
+@pytest.mark.parametrize("is_levelled", [True, False])
+def test_a_velocity_is_converted_to_the_axes_that_the_operator_expects(is_level, is_levelled):
+    """The drone's nose points up by 30 degrees, and it flies along its nose."""
+    level, in_body = (2 * math.cos(math.pi / 6), 0.0, 1.0), (2.0, 0.0, 0.0)
+    imu, velocity = Imu(), TwistWithCovarianceStamped()
+    set_quaternion(imu.orientation, quaternion_from_euler(0.0, -math.pi / 6, 1.0))
+    velocity.header.frame_id = NAMES.stabilized if is_level else NAMES.base_link
+    set_vector(velocity.twist.twist.linear, level if is_level else in_body)
+    document = assembled({"imu/data": imu, "height": PointStamped(), "velocity": velocity}, is_levelled=is_levelled)
+    assert document.velocity == pytest.approx(level if is_levelled else in_body)
 
 
 def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
@@ -91,14 +91,10 @@ def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
 
 
 def test_the_climb_is_the_altimeter_s_own_and_a_drone_that_flies_has_not_landed():
-    rows = {row.name: row for row in TOPICS}
     messages = {"imu/data": Imu(), "height": PointStamped(), "velocity": TwistWithCovarianceStamped(), "flying": Bool()}
     messages["velocity"].twist.twist.linear.z = 0.5
 
-    def made():
-        value = {name: rows[name].from_ros(TRANSLATION, message) for name, message in messages.items()}.get
-        return TRANSLATION.telemetry(value, Camera(320, 240), None)
-
+    made = partial(assembled, messages)
     assert (made().altimeter.vertical_velocity, made().landed) == (0.5, True)
     messages["vertical_velocity"] = TwistWithCovarianceStamped()
     messages["vertical_velocity"].twist.twist.linear.z = -0.25
@@ -106,14 +102,6 @@ def test_the_climb_is_the_altimeter_s_own_and_a_drone_that_flies_has_not_landed(
     assert (made().altimeter.vertical_velocity, made().landed) == (-0.25, False)
     messages["landed"] = Bool(data=True)  # which has precedence
     assert made().landed
-
-
-# Commands.
-
-
-def test_positive_pitch_goes_forward_and_positive_roll_right():
-    shares = shares_from_command(DroneCommand(0.5, 0.25, 0.5, -0.5), Signs())
-    assert shares == Shares(thrust=0.5, pitch=0.5, roll=1.0, yaw=-1.0)
 
 
 # Raw images.

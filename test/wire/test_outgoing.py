@@ -11,7 +11,7 @@ from drone_bridge.dronegui.topics import controls_from_shares
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot import codec as robot
 from drone_bridge.telemetry import codec as telemetry
-from drone_bridge.telemetry.topics import Signs, command_from_shares
+from drone_bridge.telemetry.units import Units
 from drone_bridge.testbed.codec import FLOAT32, AngleUnit, Constants, MotionParameters
 from drone_bridge.testbed.topics import BodyRates, Command, motion_parameters
 from drone_bridge.wire import LocalProtocolError
@@ -38,7 +38,7 @@ def test_a_tilt_that_is_full_but_for_rounding_is_full_on_the_wire(sign):
     read = receiver.next_event().controls
     assert (read.roll, read.pitch, read.yaw, read.gas) == (sign, -sign, -sign, sign)
 
-    command = command_from_shares(shares, Signs())
+    command = Units().command(shares)
     drone = telemetry.DroneConnection()
     drone.receive_data(encoded(telemetry.ControllerConnection().send, command, None, refuse))
     read = drone.next_event()

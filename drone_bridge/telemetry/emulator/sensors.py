@@ -10,10 +10,12 @@ import math
 
 import numpy as np
 
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.matrices import Matrix, Vector
-from drone_bridge.telemetry.codec import Altimeter, Camera, DroneTelemetry, Imu, LandingPad, Orientation
-from drone_bridge.telemetry.codec import Vector as Vector3
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.telemetry.codec import Camera, DroneTelemetry, LandingPad
 from drone_bridge.telemetry.emulator.flight import GRAVITY, Drone
+from drone_bridge.telemetry.units import Units
 from drone_bridge.vision.drawn_camera import DrawnCamera
 
 # Standard deviations of the noise.
@@ -56,20 +58,17 @@ class Sensors:
         velocity = levelled(drone.velocity, drone.yaw) + (FLOW_NOISE + FLOW_NOISE_PER_METRE * height) * noise[3:6]
         altitude_noise, climb_noise = noise[12:].tolist()
         camera = Camera(self._camera.width, self._camera.height, self._camera.field_of_view)
-        return DroneTelemetry(
-            imu=Imu(
-                orientation=Orientation(roll, pitch, math.remainder(yaw, math.tau)),
-                angular_velocity=_vector3(drone.body_rates + RATE_NOISE * noise[6:9]),
-                linear_acceleration=_vector3(force + ACCELERATION_NOISE * noise[9:12]),
-            ),
-            altimeter=Altimeter(
-                altitude=height + ALTITUDE_NOISE * altitude_noise,
-                vertical_velocity=climb + CLIMB_NOISE * climb_noise,
-            ),
-            velocity=_vector3(velocity),
-            landing_pad=self._detect_pad(rotation, drone.yaw, towards_pad),
-            camera=camera,
+        measured = Measurement(
+            yaw=math.remainder(yaw, math.tau),
+            velocity=BodyVelocity(*velocity.tolist()),
+            height=height + ALTITUDE_NOISE * altitude_noise,
+            roll=roll,
+            pitch=pitch,
+            rates=tuple(drone.body_rates + RATE_NOISE * noise[6:9]),
+            acceleration=tuple(force + ACCELERATION_NOISE * noise[9:12]),
+            climb=climb + CLIMB_NOISE * climb_noise,
         )
+        return Units().telemetry(measured, camera, self._detect_pad(rotation, drone.yaw, towards_pad))
 
     def _detect_pad(self, rotation: Matrix, yaw: float, towards_pad: Vector) -> LandingPad | None:
         """Detect the pad, like software that processes the camera's images."""
@@ -104,7 +103,3 @@ def levelled(vector: Vector, yaw: float) -> Vector:
     sine, cosine = math.sin(yaw), math.cos(yaw)
     x, y, z = vector
     return np.array([cosine * x + sine * y, cosine * y - sine * x, z])
-
-
-def _vector3(vector: Vector) -> Vector3:
-    return Vector3(*vector.tolist())

@@ -34,7 +34,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
@@ -63,6 +62,7 @@ from drone_bridge.telemetry.codec import (
 )
 from drone_bridge.telemetry.device import call_gaps
 from drone_bridge.telemetry.session.sender_ports import SenderPorts
+from drone_bridge.telemetry.units import Units
 from drone_bridge.wire.addresses import AllowedPeers, peer_name, same_host
 from drone_bridge.wire.events import NEED_DATA, RemoteProtocolError
 
@@ -84,7 +84,7 @@ class ControllerSession(Session):
     def __init__(
         self,
         pilot: TiltPilot,
-        to_command: Callable[[Shares], DroneCommand],
+        units: Units,
         parameter: Callable[[str], Any],
         allowed_peers: AllowedPeers,
         *,
@@ -95,14 +95,14 @@ class ControllerSession(Session):
 
         Args:
             pilot: decides how the drone is steered.
-            to_command: converts shares to a command, with the signs of the wire.
+            units: signs of values on the wire.
             parameter: returns the current value of `rate`, `telemetry_timeout` and `takeover_timeout`.
             allowed_peers: permitted drones.
             by_topics: whether documents are transported on topics.
             called: returns the address of the called drone, once the link is open; None to listen.
         """
         self.state = WAITING
-        self._pilot, self._to_command = pilot, to_command
+        self._pilot, self._units = pilot, units
         self._parameter, self._allowed = parameter, allowed_peers
         self._by_topics, self._called = by_topics, called
         self._drone: Any = None  # destination of commands
@@ -188,7 +188,7 @@ class ControllerSession(Session):
         if shares is None:
             return [*self._sent(HOVER), Note("hover_commands"), *silences]
         estimates = [Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if self._pilot.is_estimating else []
-        return [*self._sent(self._to_command(shares)), *estimates, *silences]
+        return [*self._sent(self._units.command(shares)), *estimates, *silences]
 
     def lost(self, now_s: float) -> Actions:
         """Make the drone hover until it gets a new command."""
