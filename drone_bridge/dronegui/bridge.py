@@ -14,8 +14,9 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool
 
-from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, Demo, FlightState
-from drone_bridge.dronegui.pictures.camera import CAMERA_PARAMETERS, CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics
+from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, DEFAULT_VIDEO_PORT, Demo
+from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
+from drone_bridge.dronegui.pictures.video_port import VideoPort, video_log
 from drone_bridge.dronegui.ports import NavdataPeer
 from drone_bridge.dronegui.session.controller import (
     EMERGENCY,
@@ -45,9 +46,10 @@ from drone_bridge.dronegui.topics import (
     observed_motion,
     static_transforms,
 )
-from drone_bridge.motion.tilted_drone import TiltedDrone
+from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
+from drone_bridge.pictures.camera import CAMERA_PARAMETERS, CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.frames import DroneFrameNames
@@ -61,11 +63,7 @@ from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
-
-#: States in which the drone follows commands, and height and heading can be held.
-STEERED = (FlightState.FLYING, FlightState.HOVERING)
-#: Defaults are those of an AR.Drone, as in the emulator.
-AR_DRONE = TiltedDrone(max_tilt=0.2094, max_climb=0.7, max_yaw_rate=1.745)  # 12 degrees, and 100 per second
+from drone_bridge.wire.flight_state import STEERED
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "Port of the GUI.", roles=("connect",)),
@@ -116,7 +114,18 @@ PARAMETERS = (
         "publish_odometry", True, "Publish odom: integrated velocities with measured height and attitude."
     ),
     *frame_parameters(without=("publish_map_to_odom", "map_frame")),
+    ParameterDeclaration(
+        "video_port",
+        DEFAULT_VIDEO_PORT,
+        "Local port to which the GUI forwards the drone's video. 0 disables the camera's topics.",
+        range=(0, 65535),
+    ),
     *CAMERA_PARAMETERS,
+    ParameterDeclaration(
+        "wire_log_video",
+        False,
+        "Record complete video packets in the wire log, 300 kB/s, instead of their size and hash.",
+    ),
     *limit_parameters(is_drone=True, tells_battery=True),
 )
 
@@ -165,7 +174,7 @@ class DroneGuiBridge(ProtocolNode):
         self._sent_states = self.make_publisher(DroneGuiState, "dronegui/state", 10)
         names = frame_names(self.parameters, DroneFrameNames)
         self._frame_id = names.base_link
-        self._camera = CameraTopics(self, names) if get("video_port") else None
+        self._camera = CameraTopics(self, names, VIDEO_ROW) if get("video_port") else None
         if get("receive_navdata"):
             table = [row for row in TOPICS if get("publish_odometry") or row.of is not Pose]
             self._topics = TopicPublishers(self, table, Translation(names), static_transforms(names))
@@ -215,8 +224,9 @@ class DroneGuiBridge(ProtocolNode):
 
     def link_begins(self) -> None:
         if self._camera:
-            link = self._link_to_gui
-            self._camera.start(lambda: link.hosts)
+            get, link = self.parameters.__getitem__, self._link_to_gui
+            log = video_log(self.wire_log, get("wire_log_video"))
+            self._camera.start(VideoPort(get("video_port"), lambda: link.hosts, log))
 
     def link_ended(self) -> None:
         super().link_ended()

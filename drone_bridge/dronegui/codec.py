@@ -57,7 +57,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from enum import IntEnum
 from typing import Annotated, Any
 
 from drone_bridge.wire.events import (
@@ -68,6 +67,7 @@ from drone_bridge.wire.events import (
     NeedData,
     RemoteProtocolError,
 )
+from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT, FlightState, flight_state_of
 from drone_bridge.wire.json_faults import fault_in
 from drone_bridge.wire.json_fields import JsonObject, Number, RefusedValueError, shown
 from drone_bridge.wire.json_numbers import is_number, whole_number
@@ -90,7 +90,6 @@ __all__ = [
     "MAX_NESTING",
     "MAX_SEQ",
     "NEED_DATA",
-    "PICTURE_UNITS",
     "ControlPacket",
     "ControllerConnection",
     "Controls",
@@ -168,10 +167,6 @@ DEFLECTION = Range(-1.0, 1.0)
 
 #: Range of a battery's charge, percent.
 CHARGE = Range(0.0, 100.0)
-#: Width and height of an image in navdata's units, for any size in pixels.
-PICTURE_UNITS = 1000
-#: ctrl_state has the major flight state in its upper half, and the minor state in its lower half.
-MAJOR_STATE_SHIFT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,38 +207,6 @@ class LatePacket:
     newest_seq: float
 
 
-class FlightState(IntEnum):
-    """Major state of the drone."""
-
-    DEFAULT = 0  # motors off: an emergency, until reset is pressed
-    INIT = 1
-    LANDED = 2
-    FLYING = 3
-    HOVERING = 4
-    TEST = 5
-    TAKING_OFF = 6
-    GOING_TO_FIX = 7
-    LANDING = 8
-    LOOPING = 9
-
-    @property
-    def is_airborne(self) -> bool:
-        """Whether the drone flies, including take-off and landing."""
-        return self in _AIRBORNE
-
-
-_AIRBORNE = frozenset(
-    {
-        FlightState.FLYING,
-        FlightState.HOVERING,
-        FlightState.TAKING_OFF,
-        FlightState.GOING_TO_FIX,
-        FlightState.LANDING,
-        FlightState.LOOPING,
-    }
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Demo:
     """The navdata block `demo`. None stands for a value that is missing, NaN or infinite."""
@@ -269,22 +232,17 @@ class Demo:
     @property
     def flight_state(self) -> FlightState | None:
         """Major flight state, None if missing or unknown."""
-        if self.ctrl_state is None or self.ctrl_state >> MAJOR_STATE_SHIFT not in _FLIGHT_STATES:
-            return None
-        return FlightState(self.ctrl_state >> MAJOR_STATE_SHIFT)
-
-
-_FLIGHT_STATES = frozenset(FlightState)
+        return flight_state_of(self.ctrl_state)
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
     """Detection of the drone's vision."""
 
-    xc: Annotated[float, _COORDINATE]  # PICTURE_UNITS, centre, from the left edge
-    yc: Annotated[float, _COORDINATE]  # PICTURE_UNITS, centre, from the upper edge
-    width: Annotated[float, _COORDINATE]  # PICTURE_UNITS
-    height: Annotated[float, _COORDINATE]  # PICTURE_UNITS
+    xc: Annotated[float, _COORDINATE]  # thousandths of the image, centre, from the left edge
+    yc: Annotated[float, _COORDINATE]  # thousandths of the image, centre, from the upper edge
+    width: Annotated[float, _COORDINATE]  # thousandths of the image
+    height: Annotated[float, _COORDINATE]  # thousandths of the image
     dist: Annotated[float | None, _MEASURED] = None  # cm
 
 

@@ -28,7 +28,6 @@ from drone_bridge.dronegui.codec import (
     FlightState,
     VisionDetect,
 )
-from drone_bridge.dronegui.video import decode
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkRefusedError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
@@ -37,6 +36,7 @@ from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import not_negative, port, positive
 from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import LimitedReports, print_event, print_retry, run_program
+from drone_bridge.vision.uvlc import decode
 from drone_bridge.wire.events import RemoteProtocolError
 
 SEND_PERIOD_S = 0.05

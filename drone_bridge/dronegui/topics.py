@@ -27,14 +27,22 @@ from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
     MAX_FEATURES,
     MAX_MAGNITUDE,
-    PICTURE_UNITS,
     Controls,
     Demo,
     Feature,
     FlightState,
     VisionDetect,
 )
-from drone_bridge.dronegui.pictures.topics import PICTURE_ROWS, VIDEO_ROW
+from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
+from drone_bridge.motion.ar_drone import (
+    CLIMB_VARIANCE,
+    DRIFT,
+    FARTHEST_RANGE_M,
+    NEAREST_RANGE_M,
+    PICTURE_UNITS,
+    TILT_DEVIATION,
+    YAW_DEVIATION,
+)
 from drone_bridge.motion.quaternions import (
     Quaternion,
     euler_from_quaternion,
@@ -43,9 +51,11 @@ from drone_bridge.motion.quaternions import (
     unit_quaternion,
 )
 from drone_bridge.motion.tilted_drone import Motion, Shares, pull_of
-from drone_bridge.msg import Detection, DetectionArray, DroneGuiState
+from drone_bridge.msg import DetectionArray, DroneGuiState
+from drone_bridge.pictures.topics import PICTURE_ROWS
 from drone_bridge.ros import covariances, frames
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured
+from drone_bridge.ros.detections import Found, detection_array, found_in
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.qos import queued
 from drone_bridge.ros.topics import Topic, TopicTable
@@ -74,20 +84,12 @@ def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
     return message
 
 
-# Navdata. Standard deviations of measurements, which are not on the wire.
+# Navdata.
 
-#: Range of the AR.Drone's ultrasound rangefinder, by its data sheet.
-NEAREST_RANGE_M = 0.2
-FARTHEST_RANGE_M = 6.0
-DRIFT = 0.1  # share of the distance so far, as velocities come from a downward camera
-TILT_DEVIATION = math.radians(1.0)
-YAW_DEVIATION = math.radians(10.0)  # of a drifting gyroscope
 # Of odometry. Those of x and y are initial values, to which drift is added.
 POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
 TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed is on the wire, but always zero
 ODOMETRY_COVARIANCES = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
-#: Variance of a vertical speed on the wire, (m/s)^2: an AR.Drone reports zero while it climbs at up to 1 m/s.
-CLIMB_VARIANCE = 1.0
 
 #: Longest gap between two velocities that is integrated. The motion in a longer gap is unknown, s.
 LONGEST_GAP_S = 0.5
@@ -265,9 +267,7 @@ class Translation:
 
     def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
         """Return the current detections."""
-        message = DetectionArray(detections=[_detection(feature) for feature in block.features])
-        message.header.stamp, message.header.frame_id = stamp, self._names.optical
-        return message
+        return detection_array(map(_found, block.features), self._names.optical, stamp)
 
     def raw(self, datagram: bytes, _: Time) -> String:
         return String(data=datagram.decode())
@@ -300,13 +300,13 @@ class Translation:
     def wire_detections(self, message: DetectionArray) -> VisionDetect:
         """Return the current detections that have a position in the image."""
         features = []
-        for found in message.detections:
-            place = (found.center_x, found.center_y, found.width, found.height)
+        for found in found_in(message):
+            place = (found.x, found.y, found.width, found.height)
             scaled = [_scaled(value, PICTURE_UNITS) for value in place]
             known = [round(value) for value in scaled if value is not None]
             if len(known) == len(place):
                 xc, yc, width, height = known
-                distance = _scaled(found.distance, 100)
+                distance = None if found.distance is None else _scaled(found.distance, 100)
                 features.append(Feature(xc, yc, width, height, None if distance is None else round(distance)))
         return VisionDetect(tuple(features[:MAX_FEATURES]))
 
@@ -326,14 +326,9 @@ def assembled_demo(value: Callable[[str], Any], state: FlightState | None = None
     return Demo(ctrl_state=None if state is None else state << MAJOR_STATE_SHIFT, **known)
 
 
-def _detection(feature: Feature) -> Detection:
-    return Detection(
-        center_x=feature.xc / PICTURE_UNITS,
-        center_y=feature.yc / PICTURE_UNITS,
-        width=feature.width / PICTURE_UNITS,
-        height=feature.height / PICTURE_UNITS,
-        distance=math.nan if feature.dist is None else feature.dist / 100,
-    )
+def _found(feature: Feature) -> Found:
+    x, y, width, height = (v / PICTURE_UNITS for v in (feature.xc, feature.yc, feature.width, feature.height))
+    return Found(x, y, width, height, None if feature.dist is None else feature.dist / 100)
 
 
 def _orientation(demo: Demo) -> Quaternion | None:

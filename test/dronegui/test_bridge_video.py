@@ -21,13 +21,13 @@ from std_msgs.msg import UInt8MultiArray
 from tf2_msgs.msg import TFMessage
 from video_sender import VideoSender, captured
 
-from drone_bridge.dronegui.cameras import DOWN, FRONT
-from drone_bridge.dronegui.pictures.camera import NO_VIDEO, PORT_TAKEN, UNDECODED
-from drone_bridge.dronegui.pictures.codec_process import LATE, REPLY_TIMEOUT_S
-from drone_bridge.dronegui.video import decode
+from drone_bridge.pictures.camera import NO_VIDEO, PORT_TAKEN, UNDECODED
+from drone_bridge.pictures.codec_process import LATE, REPLY_TIMEOUT_S
 from drone_bridge.session.stall_detector import StallDetector
 from drone_bridge.tools.wire.log_file import LogFile
+from drone_bridge.vision.ar_drone_cameras import DOWN, FRONT
 from drone_bridge.vision.jpegs import bgr_of_jpeg
+from drone_bridge.vision.uvlc import decode
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 FRONT_PACKET, DOWN_PACKET = captured("qvga_q31"), captured("qcif_q30")

@@ -9,10 +9,10 @@ from session_talk import SessionTalk, notes
 
 from drone_bridge.dronegui.codec import Controls, FlightState
 from drone_bridge.dronegui.device import Dialect, Gui
-from drone_bridge.dronegui.emulator.flight import STEP_RATE, Flight, Phase
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.session.controller import OVERRULED, OVERRULED_S, ControllerSession
 from drone_bridge.dronegui.session.follow_watch import FollowWatch
+from drone_bridge.motion.ar_drone_flight import STEP_RATE, Flight, Phase
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import Outcome, Send

@@ -15,9 +15,9 @@ from ports import free_ports
 from rosbags.highlevel import AnyReader
 from video_sender import VideoSender, captured
 
-from drone_bridge.dronegui.cameras import FRONT
-from drone_bridge.dronegui.video import check
+from drone_bridge.vision.ar_drone_cameras import FRONT
 from drone_bridge.vision.jpegs import bgr_of_jpeg
+from drone_bridge.vision.uvlc import check
 
 #: Of the camera, in a bag.
 RECORDED = ("image_raw/compressed", "camera_info", "dronegui/video")

@@ -8,7 +8,8 @@ from patience import TIMEOUT_S
 from video_sender import VideoSender
 
 from drone_bridge.dronegui.pictures import video_port
-from drone_bridge.dronegui.pictures.video_port import MAX_DRAINED, NOTHING, VideoPort
+from drone_bridge.dronegui.pictures.video_port import MAX_DRAINED, VideoPort
+from drone_bridge.pictures.source import NOTHING
 
 RATE_HZ = 10.0
 

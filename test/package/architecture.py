@@ -20,6 +20,7 @@ KITS = {
         *("wire", "net", "session", "motion", "vision"),
         *("parameter_fields", "msg", "srv", "standard_files", "stop_signals"),
     },
+    "pictures": {"wire", "net", "session", "vision", "ros", "stop_signals"},
 }
 # What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
 PROTOCOLS = OWN

@@ -26,21 +26,19 @@ ALLOWED = {
 }
 PARTS = {
     "__init__": ({"kind"}, ()),
-    "cameras": (set(), ()),
     "sample_conversation": ({"kind", "wire"}, ("codec",)),
     "codec": ({"wire"}, ()),
-    "video": ({"wire"}, ()),
     "units": ({"wire", "motion"}, ("codec",)),
     "device": ({"wire", "motion"}, ("codec", "units")),
     "discovery": ({"wire", "net"}, ("codec",)),
-    "pictures": ({"wire", "net", "session", "vision", "ros", "stop_signals"}, ("cameras", "codec", "ports", "video")),
+    "pictures": ({"wire", "net", "session", "pictures", "ros"}, ("codec", "ports")),
     "ports": ({"wire", "net"}, ()),
     "emulator": (
         {"wire", "net", "motion", "vision", "programs"},
-        ("cameras", "codec", "device", "discovery", "ports", "units", "video"),
+        ("codec", "device", "discovery", "ports", "units"),
     ),
-    "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "units", "video")),
-    "topics": ({"wire", "motion", "ros", "msg", "srv"}, ("codec", "pictures", "units")),
+    "operator": ({"wire", "net", "motion", "vision", "programs"}, ("codec", "device", "discovery", "units")),
+    "topics": ({"wire", "motion", "pictures", "ros", "msg", "srv"}, ("codec", "pictures", "units")),
     "session": ({"wire", "motion", "session"}, ("codec", "device", "units")),
     "bridge": (
         ALL_KITS - {"programs"},
@@ -148,7 +146,7 @@ def test_codecs_and_sessions_have_no_socket_no_thread_no_clock():
     found = {
         (path.name, name)
         for path in MODULES
-        if part_of(path) in ("wire", "codec", "units", "video", "session")
+        if part_of(path) in ("wire", "codec", "units", "session") or "uvlc" in path.parts
         for name in imported_names(path)
         if name.split(".")[0] in FORBIDDEN_IN_PROTOCOLS
     }

@@ -76,7 +76,7 @@ def test_a_bridge_loads_only_its_own_protocol(loaded):
 
 def test_no_bridge_loads_the_codec_of_video_which_runs_in_a_child(loaded):
     _, modules = loaded
-    assert not [module for module in modules if module.startswith("drone_bridge.dronegui.video")]
+    assert not [module for module in modules if module.startswith("drone_bridge.vision.uvlc")]
 
 
 def test_bridges_of_datagrams_load_no_tcp(loaded):
@@ -86,10 +86,9 @@ def test_bridges_of_datagrams_load_no_tcp(loaded):
 
 # Imports on a machine without ROS.
 
-WITHOUT_ROS = {"kind", "parameter_fields", *KITS} - {"ros"}
+WITHOUT_ROS = {"kind", "parameter_fields", *KITS} - {"pictures", "ros"}
 PARTS_WITHOUT_ROS = {
-    *("__init__", "cameras", "sample_conversation", "codec", "device", "discovery", "emulator", "operator", "ports"),
-    *("session", "video"),
+    *("__init__", "sample_conversation", "codec", "device", "discovery", "emulator", "operator", "ports", "session"),
 }
 ROBOTS_WITH_ROS = {"bridge", "server", "topics", "node"}
 
@@ -146,7 +145,7 @@ def test_protocols_links_and_emulators_import_on_a_machine_without_ros():
 
 
 def test_the_child_that_decodes_pictures_imports_no_ros():
-    done = import_without_ros("drone_bridge.dronegui.pictures.worker")
+    done = import_without_ros("drone_bridge.pictures.worker")
     assert done.returncode == 0, done.stderr
 
 

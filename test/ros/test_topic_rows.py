@@ -11,18 +11,18 @@ from builtin_interfaces.msg import Time
 from own_robots import Pioneer, Tello
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
-from drone_bridge.dronegui.cameras import FRONT
 from drone_bridge.dronegui.codec import Demo
-from drone_bridge.dronegui.pictures.topics import CameraPicture, CameraTranslation, VideoPacket
 from drone_bridge.dronegui.topics import DeadReckoning
 from drone_bridge.kind import OWN, kinds, load
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.pictures.topics import CameraPicture, CameraTranslation, VideoPacket
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.robot import Picture, Robot, Telemetry
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.telemetry.codec import DroneTelemetry
 from drone_bridge.testbed.codec import SensorFrame
+from drone_bridge.vision.ar_drone_cameras import FRONT
 from drone_bridge.vision.jpegs import opencv
 
 TABLE = Path(__file__).with_name("topic_rows.md")

@@ -23,7 +23,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from drone_bridge.dronegui.cameras import CAMERAS, FRONT
 from drone_bridge.dronegui.codec import (
     AXES,
     BUTTONS,
@@ -37,9 +36,9 @@ from drone_bridge.dronegui.codec import (
     Navdata,
 )
 from drone_bridge.dronegui.device import Dialect, Gui
-from drone_bridge.dronegui.emulator.flight import COLUMNS, STEP_RATE, Flight
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.ports import PortWithOutlet, open_outlet
+from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, Flight
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.link_loop import Received
@@ -57,6 +56,7 @@ from drone_bridge.programs.options import (
     positive,
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
+from drone_bridge.vision.ar_drone_cameras import CAMERAS, FRONT
 from drone_bridge.wire.addresses import address_name, peer_name
 from drone_bridge.wire.events import RemoteProtocolError
 
@@ -85,6 +85,11 @@ class GuiProgram:
         self._sender = ""
         self._reports = LimitedReports()
         self._was_hearing = self._was_reset = False
+
+    @property
+    def controls(self) -> Controls:
+        """Controls in force."""
+        return self._gui.controls
 
     def _started(self) -> Gui:
         return Gui(self._flight, self._dialect, self._link.loopback_host)
@@ -180,7 +185,7 @@ def fly(
         phase = flight.phase
         flight.advance(step)
         if trajectory:
-            trajectory.write([*flight.row(), *(float(getattr(flight.controls, key)) for key in (*BUTTONS, *AXES))])
+            trajectory.write([*flight.row(), *(float(getattr(gui.controls, key)) for key in (*BUTTONS, *AXES))])
         gui.send_navdata()
         gui.send_video()
         due = max(due + step, time.monotonic() - LONGEST_CATCH_UP_S)

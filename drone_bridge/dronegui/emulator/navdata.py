@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import math
 
-from drone_bridge.dronegui.cameras import FRONT
 from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
-    PICTURE_UNITS,
     Demo,
     Feature,
     FlightState,
@@ -16,17 +14,15 @@ from drone_bridge.dronegui.codec import (
     OtherNavdata,
     VisionDetect,
 )
-from drone_bridge.dronegui.emulator.flight import Flight, Phase
+from drone_bridge.motion.ar_drone import PICTURE_UNITS
+from drone_bridge.motion.ar_drone_flight import Flight, Phase
 from drone_bridge.motion.quaternions import inverse, quaternion_from_euler, rotated
 from drone_bridge.programs.lies import Lies
+from drone_bridge.vision.seen_tag import seen_tag
 
 FULL_BATTERY_FLIES_S = 720.0
 #: Number of `demo` blocks per block of this type.
 DETECTION_EVERY = 5
-#: Tag ahead of the drone's start position, facing it. The forward camera sees it.
-TAG_POSITION_M = (4.0, 0.0, 1.2)
-TAG_SIZE_M = 0.2
-FARTHEST_TAG_M = 8.0
 
 _STATES = {
     Phase.LANDED: FlightState.LANDED,
@@ -68,24 +64,10 @@ def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
 
 def _detection(flight: Flight) -> VisionDetect:
     """Return the tag if it is completely in the image."""
-    x, y, z = (tag - own for tag, own in zip(TAG_POSITION_M, flight.position.tolist(), strict=True))
-    ahead, left, up = _in_body(flight, x, y, z)
-    if not TAG_SIZE_M < ahead < FARTHEST_TAG_M:
+    if (tag := seen_tag(flight.position, flight.rotation)) is None:
         return VisionDetect()
-    half_width, half_height = (ahead * pixels / 2 / FRONT.focal_length for pixels in (FRONT.width, FRONT.height))
-    across, down = -left / half_width, -up / half_height
-    width, height = (TAG_SIZE_M / (2 * half) for half in (half_width, half_height))
-    if abs(across) + width > 1 or abs(down) + height > 1:
-        return VisionDetect()
-    middle = PICTURE_UNITS / 2
-    feature = Feature(
-        xc=round(middle * (1 + across)),
-        yc=round(middle * (1 + down)),
-        width=round(PICTURE_UNITS * width),
-        height=round(PICTURE_UNITS * height),
-        dist=round(100 * math.hypot(x, y, z)),
-    )
-    return VisionDetect((feature,))
+    xc, yc, width, height = (round(PICTURE_UNITS * value) for value in (tag.x, tag.y, tag.width, tag.height))
+    return VisionDetect((Feature(xc, yc, width, height, round(100 * tag.distance)),))
 
 
 def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float, float]:

@@ -5,11 +5,11 @@ import hashlib
 import json
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, MakeTap, Tap
 from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.pictures.source import NOTHING, Hosts, ReadResult
 
 #: Retry interval for a port that another program uses, s.
 RETRY_S = 2.0
@@ -23,24 +23,13 @@ FLOOD = 2
 IN_FULL, BY_HASH = "udp video", "udp video by hash"
 
 
-#: Address of our own end and that of the peer, without ports.
-Hosts = tuple[str, str]
-
-
-class ReadResult(NamedTuple):
-    """Datagrams read at a time."""
-
-    packet: bytes | None  # newest one of the peer
-    received: int  # number of datagrams of the peer
-    refused: int  # number of datagrams of other hosts
-    refused_host: str  # last one of these
-
-
-NOTHING = ReadResult(None, 0, 0, "")
+START_VIDEO = "choose Start Video in the GUI, which does not affect the flight (reset would stop the motors)"
 
 
 class VideoPort:
     """Port at our address towards the peer, bound as soon as it is free and read at a limited rate. Single-threaded."""
+
+    peer, advice = "the GUI", START_VIDEO
 
     def __init__(self, port: int, hosts: Callable[[], Hosts | None], log: MakeTap | None) -> None:
         """Start unbound.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight dynamics of the emulated drone.
+"""Flight: dynamics of an emulated AR.Drone.
 
 World and body have the axes of REP 103: x forward (at the start), y left, z up, yaw + to the left.
 """
@@ -7,11 +7,12 @@ World and body have the axes of REP 103: x forward (at the start), y left, z up,
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
-from drone_bridge.dronegui.codec import Controls
 from drone_bridge.motion.matrices import Matrix, Triple, rotation_from_angles
 from drone_bridge.motion.wind import Wind
 
@@ -43,6 +44,41 @@ class Phase(str, Enum):
     EMERGENCY = "emergency"  # motors off until reset is pressed on the ground
 
 
+class Steering(Protocol):
+    """Command of a drone: hover, or shares of its full deflections, -1 to 1."""
+
+    @property
+    def hover(self) -> bool:
+        """Whether it brakes, and then holds its position; the shares are ignored then."""
+
+    @property
+    def roll(self) -> float:
+        """Positive goes right."""
+
+    @property
+    def pitch(self) -> float:
+        """Positive goes backward."""
+
+    @property
+    def yaw(self) -> float:
+        """Positive turns right."""
+
+    @property
+    def gas(self) -> float:
+        """Positive climbs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """The command to hover."""
+
+    hover: bool = True
+    roll: float = 0.0
+    pitch: float = 0.0
+    yaw: float = 0.0
+    gas: float = 0.0
+
+
 #: Steps of the simulation per second.
 STEP_RATE = 100.0
 # The drone's configuration: the scale and limits of controls.
@@ -66,7 +102,7 @@ class Flight:
         self.yaw_rate = 0.0  # rad/s
         self.flown_s = 0.0  # with motors on
         self._wind = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
-        self._controls = Controls()
+        self._controls: Steering = Hover()
         self._place: Triple | None = None  # position that hover holds, m
 
     @property
@@ -85,15 +121,11 @@ class Flight:
         return self.phase is Phase.FLYING and self._controls.hover
 
     @property
-    def controls(self) -> Controls:
-        return self._controls
-
-    @property
     def is_flying(self) -> bool:
         """Whether the motors carry the drone, which includes the landing."""
         return self.phase in (Phase.TAKING_OFF, Phase.FLYING, Phase.LANDING)
 
-    def steer(self, controls: Controls) -> None:
+    def steer(self, controls: Steering) -> None:
         self._controls = controls
 
     def take_off(self) -> None:

@@ -13,11 +13,11 @@ from child_processes import is_running
 from patience import TIMEOUT_S, wait_until
 from repository import CAPTURES
 
-from drone_bridge.dronegui.pictures import codec_process
-from drone_bridge.dronegui.pictures.codec_process import CodecProcess, CodecProcessError
-from drone_bridge.dronegui.video import check, decode
 from drone_bridge.net.connector import wait_readable
+from drone_bridge.pictures import codec_process
+from drone_bridge.pictures.codec_process import CodecProcess, CodecProcessError
 from drone_bridge.vision.jpegs import bgr_of_jpeg, jpeg_of_rgb
+from drone_bridge.vision.uvlc import check, decode
 
 VIDEO = CAPTURES / "dronegui_video"
 PACKET = (VIDEO / "qvga_q31.bin").read_bytes()
@@ -26,7 +26,7 @@ SMALL_PACKET = (VIDEO / "qcif_q30.bin").read_bytes()
 PARENT = """
 import sys, time
 from pathlib import Path
-from drone_bridge.dronegui.pictures.codec_process import CodecProcess
+from drone_bridge.pictures.codec_process import CodecProcess
 child = CodecProcess((1, 2))
 child.ask("decode", Path(sys.argv[1]).read_bytes())
 print(child.pid, flush=True)

@@ -10,7 +10,6 @@ from geometry_msgs.msg import TransformStamped
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from std_msgs.msg import UInt8MultiArray
 
-from drone_bridge.dronegui.cameras import CAMERAS, DOWN, FRONT, Camera
 from drone_bridge.ros.calibration_files import read_camera_info
 from drone_bridge.ros.frames import DOWNWARD_OPTICAL_IN_BODY, OPTICAL_IN_BODY, DroneFrameNames
 from drone_bridge.ros.images import Rgb8Image, pinhole_camera_info, set_data
@@ -19,6 +18,7 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import newest
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.transforms import transform
+from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT, Camera
 
 #: Parameter with the calibration file, by camera.
 CALIBRATION_PARAMETERS = {
@@ -118,17 +118,8 @@ def camera_info(camera: Camera, frame_id: str, calibration: str) -> CameraInfo:
     return info
 
 
-VIDEO_TOPIC, CAMERA_INFO, COMPRESSED, RAW = "dronegui/video", "camera_info", "image_raw/compressed", "image_raw"
+CAMERA_INFO, COMPRESSED, RAW = "camera_info", "image_raw/compressed", "image_raw"
 
-VIDEO_ROW = Topic(
-    VIDEO_TOPIC,
-    UInt8MultiArray,
-    of=VideoPacket,
-    to_ros=CameraTranslation.packet,
-    qos=newest,
-    requested=newest,
-    meaning="each packet of the camera's video as received, for `dronegui_server`",
-)
 #: In order of publication: the small message first.
 PICTURE_ROWS = (
     Topic(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drone_bridge.dronegui.codec import AXES, BUTTONS, Controls
-from drone_bridge.dronegui.emulator.flight import GRAVITY, TAKE_OFF_HEIGHT, Flight, Phase
+from drone_bridge.motion.ar_drone_flight import GRAVITY, TAKE_OFF_HEIGHT, Flight, Phase
 
 STEP_S = 0.01
 

@@ -7,14 +7,14 @@ import cv2
 import numpy as np
 import pytest
 
-from drone_bridge.dronegui.cameras import CAMERAS, DOWN, FRONT
-from drone_bridge.dronegui.codec import PICTURE_UNITS
-from drone_bridge.dronegui.emulator.flight import Flight
 from drone_bridge.dronegui.emulator.navdata import blocks
-from drone_bridge.dronegui.emulator.video import CAMERA_HEIGHT, SKY, Scenery
-from drone_bridge.dronegui.video import SIZES
+from drone_bridge.motion.ar_drone import PICTURE_UNITS
+from drone_bridge.motion.ar_drone_flight import Flight
+from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT
+from drone_bridge.vision.floor_view import CAMERA_HEIGHT, SKY, FloorView
+from drone_bridge.vision.uvlc import SIZES
 
-scenery = functools.cache(lambda camera: Scenery(camera, 0))
+view = functools.cache(lambda camera: FloorView(camera, 0))
 
 
 def flight_at(x, y, z, *, roll=0.0, pitch=0.0, yaw=0.0):
@@ -25,7 +25,7 @@ def flight_at(x, y, z, *, roll=0.0, pitch=0.0, yaw=0.0):
 
 
 def picture(camera, flight):
-    return scenery(camera).draw(flight.position, flight.rotation)
+    return view(camera).draw(flight.position, flight.rotation)
 
 
 def tag_in(image):

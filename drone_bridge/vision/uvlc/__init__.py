@@ -64,10 +64,10 @@ Samples: a coefficient is its level times 1 + (1 + row + column) * quantizer. Th
 pictures are identical with those of the maker's decoder. Colours follow BT.601, with four pixels per chroma sample.
 """
 
-from drone_bridge.dronegui.video.check import check
-from drone_bridge.dronegui.video.decoder import decode
-from drone_bridge.dronegui.video.encoder import encode
-from drone_bridge.dronegui.video.layout import MAX_PACKET_BYTES, SIZES
-from drone_bridge.dronegui.video.picture import Picture
+from drone_bridge.vision.uvlc.check import check
+from drone_bridge.vision.uvlc.decoder import decode
+from drone_bridge.vision.uvlc.encoder import encode
+from drone_bridge.vision.uvlc.layout import MAX_PACKET_BYTES, SIZES
+from drone_bridge.vision.uvlc.picture import Picture
 
 __all__ = ["MAX_PACKET_BYTES", "SIZES", "Picture", "check", "decode", "encode"]

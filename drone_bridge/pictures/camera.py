@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CameraTopics: publishes the video that the GUI forwards on image topics.
+"""CameraTopics: publishes a camera's video on image topics.
 
-While the bridge is active, a thread reads the port, passes the newest packet to a child process if a picture topic has
-subscribers, and publishes the result. The executor is not involved. The diagnostics thread reads attributes that are
-replaced as a whole.
+While the bridge is active, a thread reads the source of packets, passes the newest packet to a child process if a
+picture topic has subscribers, and publishes the result. The executor is not involved. The diagnostics thread reads
+attributes that are replaced as a whole.
 """
 
 import math
 import threading
 import traceback
 from array import array
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,49 +17,36 @@ from builtin_interfaces.msg import Time
 from rclpy.publisher import Publisher
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.dronegui.cameras import CAMERAS
-from drone_bridge.dronegui.codec import DEFAULT_VIDEO_PORT
-from drone_bridge.dronegui.pictures.codec_process import LATE, LATE_ADVICE, CodecProcess, CodecProcessError, Reply
-from drone_bridge.dronegui.pictures.topics import (
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.net.connector import Cancellation, Selectable, wait_readable
+from drone_bridge.net.link_loop import DROPPED_BY_STALL
+from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
+from drone_bridge.pictures.codec_process import LATE, LATE_ADVICE, CodecProcess, CodecProcessError, Reply
+from drone_bridge.pictures.source import PictureSource
+from drone_bridge.pictures.topics import (
     CALIBRATION_PARAMETERS,
     COMPRESSED,
     PICTURE_ROWS,
-    VIDEO_ROW,
-    VIDEO_TOPIC,
     CameraPicture,
     CameraTranslation,
     VideoPacket,
     camera_transforms,
 )
-from drone_bridge.dronegui.pictures.video_port import Hosts, VideoPort, video_log
-from drone_bridge.net.clock import elapsed_s
-from drone_bridge.net.connector import Cancellation, Selectable, wait_readable
-from drone_bridge.net.link_loop import DROPPED_BY_STALL
-from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.log_pipe import original_output
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.topics import Topic
 from drone_bridge.session.stall_detector import StallDetector
+from drone_bridge.vision.ar_drone_cameras import CAMERAS
 from drone_bridge.vision.jpegs import OPENCV_PACKAGES
 
 if TYPE_CHECKING:
     from drone_bridge.ros.protocol_node import ProtocolNode
 
 CAMERA_PARAMETERS = (
-    ParameterDeclaration(
-        "video_port",
-        DEFAULT_VIDEO_PORT,
-        "Local port to which the GUI forwards the drone's video. 0 disables the camera's topics.",
-        range=(0, 65535),
-    ),
     ParameterDeclaration("video_rate", 30.0, "Maximum rate of decoded pictures, Hz.", range=(0.1, 60.0), live=True),
     *CALIBRATION_PARAMETERS.values(),
-    ParameterDeclaration(
-        "wire_log_video",
-        False,
-        "Record complete video packets in the wire log, 300 kB/s, instead of their size and hash.",
-    ),
 )
 
 JPEG_QUALITY = 80  # of 100
@@ -78,7 +64,6 @@ REFUSED, FOREIGN, ENDS, UNCOMPRESSED = (
 CAMERA_RATES, CAMERA_PROBLEMS = (PACKETS, PICTURES), (REFUSED, FOREIGN, ENDS, UNCOMPRESSED)
 # Conditions.
 PORT_TAKEN, NO_VIDEO, UNDECODED = "video_port", "video", "video_format"
-START_VIDEO = "choose Start Video in the GUI, which does not affect the flight (reset would stop the motors)"
 PICTURE_TOPICS = frozenset(row.name for row in PICTURE_ROWS)
 
 
@@ -93,9 +78,12 @@ class _Pending(NamedTuple):
 class CameraTopics:
     """Topics of the drone's cameras."""
 
-    def __init__(self, node: "ProtocolNode", names: DroneFrameNames) -> None:
-        """Create the publishers. Raises ValueError for an invalid calibration file."""
-        self._node = node
+    def __init__(self, node: "ProtocolNode", names: DroneFrameNames, packets: Topic | None = None) -> None:
+        """Create the publishers. Raises ValueError for an invalid calibration file.
+
+        `packets` is the topic of unchanged packets, if there is one.
+        """
+        self._node, self._packets = node, packets
         parameter = node.parameters.__getitem__
         calibrations = {camera: parameter(each.name) for camera, each in CALIBRATION_PARAMETERS.items()}
         self._translation = CameraTranslation(names, calibrations)
@@ -105,13 +93,13 @@ class CameraTopics:
             node.get_logger().info(f"{COMPRESSED} is not offered without OpenCV: install {OPENCV_PACKAGES}.")
         self._publishers: dict[str, Publisher[Any]] = {
             row.name: node.make_publisher(row.message, row.name, row.qos())
-            for row in (VIDEO_ROW, *PICTURE_ROWS)
+            for row in ((packets, *PICTURE_ROWS) if packets else PICTURE_ROWS)
             if row.name != COMPRESSED or has_opencv
         }
         self._static = node.make_publisher(TFMessage, "/tf_static", latched())
         self._thread: threading.Thread | None = None
         # Written by the thread, read by the diagnostics thread.
-        self._port: VideoPort | None = None
+        self._source: PictureSource | None = None
         self._child: CodecProcess | None = None
         self._wanted: frozenset[str] = frozenset()  # topics with subscribers
         self._received_s = -math.inf  # time of the last packet
@@ -122,20 +110,19 @@ class CameraTopics:
         self._is_placed = False  # whether the transforms of this activation were published
         node.each_second(self._report)
 
-    def start(self, hosts: Callable[[], Hosts | None]) -> None:
-        """Start the thread; `hosts` as in VideoPort."""
-        log = video_log(self._node.wire_log, self._node.parameters["wire_log_video"])
-        self._port = VideoPort(self._node.parameters["video_port"], hosts, log)
+    def start(self, source: PictureSource) -> None:
+        """Start the thread, which closes the source."""
+        self._source = source
         self._received_s, self._refusal, self._pending, self._is_placed = elapsed_s(), "", None, False
         self._child = CodecProcess(original_output())
         self._cancellation = Cancellation()
         name = f"{self._node.get_name()} video"
-        self._thread = threading.Thread(target=self._run, args=(self._port, self._child), name=name, daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(source, self._child), name=name, daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Close the port, and stop thread and child."""
-        thread, self._thread, self._port, self._child = self._thread, None, None, None
+        """Close the source, and stop thread and child."""
+        thread, self._thread, self._source, self._child = self._thread, None, None, None
         if thread is None:
             return
         self._cancellation.cancel()
@@ -144,30 +131,30 @@ class CameraTopics:
 
     # On the thread.
 
-    def _run(self, port: VideoPort, child: CodecProcess) -> None:
+    def _run(self, source: PictureSource, child: CodecProcess) -> None:
         stalls = StallDetector()
         try:
             while not self._cancellation.is_set:
-                port.keep_open()
-                self._wait(port, child)
+                source.keep_open()
+                self._wait(source, child)
                 if stalls.has_stalled(elapsed_s()):
-                    self._node.report.counts[DROPPED_BY_STALL] += port.drop()
+                    self._node.report.counts[DROPPED_BY_STALL] += source.drop()
                 self._count_subscribers()
-                self._take_packet(port)
+                self._take_packet(source)
                 self._publish_reply(child)
                 self._ask(child)
         except Exception:
             self._node.report.count_and_warn("internal_errors", traceback.format_exc())
         finally:
-            port.close()
+            source.close()
             child.end()
 
-    def _wait(self, port: VideoPort, child: CodecProcess) -> None:
-        """Wait for the next packet, once the port may be read, and for the child's reply."""
+    def _wait(self, source: PictureSource, child: CodecProcess) -> None:
+        """Wait for the next packet, once the source may be read, and for the child's reply."""
         files: list[Selectable] = [self._cancellation]
-        left_s = port.left_s
-        if port.is_open and left_s <= 0:
-            files.append(port)
+        left_s = source.left_s
+        if source.is_open and left_s <= 0:
+            files.append(source)
         if child.is_busy:
             files.append(child)
         wait_readable(files, min(StallDetector.PERIOD_S, left_s) if left_s > 0 else StallDetector.PERIOD_S)
@@ -179,12 +166,12 @@ class CameraTopics:
             wanted = (name for name, publisher in self._publishers.items() if self._node.is_wanted(publisher))
             self._wanted = frozenset(wanted)
 
-    def _take_packet(self, port: VideoPort) -> None:
-        """Read the port if it is due. The newest packet is published unchanged, and decoded next."""
-        read, counts = port.take(self._node.parameters["video_rate"]), self._node.report.counts
+    def _take_packet(self, source: PictureSource) -> None:
+        """Read the source if it is due. The newest packet is published unchanged, and decoded next."""
+        read, counts = source.take(self._node.parameters["video_rate"]), self._node.report.counts
         if read.refused:
             counts[FOREIGN] += read.refused
-            sentence = f"Video from {read.refused_host} was refused: the GUI is at another address."
+            sentence = f"Video from {read.refused_host} was refused: {source.peer} is at another address."
             self._node.report.warn(sentence, FOREIGN)
         if read.packet is None:
             return
@@ -192,9 +179,9 @@ class CameraTopics:
         counts[PACKETS] += read.received
         self._node.report.facts["video_packet_bytes"] = str(len(read.packet))
         stamp = self._node.now()
-        if VIDEO_TOPIC in self._wanted:
+        if self._packets and self._packets.name in self._wanted:
             message = self._translation.packet(VideoPacket(read.packet), stamp)
-            self._node.publish(self._publishers[VIDEO_TOPIC], message)
+            self._node.publish(self._publishers[self._packets.name], message)
         if self._wanted & PICTURE_TOPICS:
             self._pending = _Pending(read.packet, stamp, self._received_s)
 
@@ -246,12 +233,13 @@ class CameraTopics:
     # On the diagnostics thread.
 
     def _report(self) -> None:
-        port, child, is_wanted = self._port, self._child, bool(self._wanted & PICTURE_TOPICS)
-        is_silent = port is not None and not port.problem and elapsed_s() > self._received_s + SILENCE_S
-        refusal = self._refusal if port and is_wanted and not is_silent else ""
+        source, child, is_wanted = self._source, self._child, bool(self._wanted & PICTURE_TOPICS)
+        is_silent = source is not None and not source.problem and elapsed_s() > self._received_s + SILENCE_S
+        refusal = self._refusal if source and is_wanted and not is_silent else ""
+        silence, advice_on_silence = (f"no video comes from {source.peer}", source.advice) if source else ("", "")
         for condition, problem, advice in (
-            (PORT_TAKEN, port.problem if port else "", "there is no video until it is free"),
-            (NO_VIDEO, "no video comes from the GUI" if is_wanted and is_silent else "", START_VIDEO),
+            (PORT_TAKEN, source.problem if source else "", "there is no video until it is free"),
+            (NO_VIDEO, silence if is_wanted and is_silent else "", advice_on_silence),
             (UNDECODED, refusal, "no picture is published"),
             (LATE, child.problem if child else "", LATE_ADVICE),
         ):

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from repository import CAPTURES
 
-from drone_bridge.dronegui.video import MAX_PACKET_BYTES, SIZES, Picture, check, decode, encode
-from drone_bridge.dronegui.video.dequantization import FACTORS, ZIGZAG
-from drone_bridge.dronegui.video.run_level import codes_of_levels, codes_of_runs, level_of, run_of
+from drone_bridge.vision.uvlc import MAX_PACKET_BYTES, SIZES, Picture, check, decode, encode
+from drone_bridge.vision.uvlc.dequantization import FACTORS, ZIGZAG
+from drone_bridge.vision.uvlc.run_level import codes_of_levels, codes_of_runs, level_of, run_of
 from drone_bridge.wire.events import LocalProtocolError, RemoteProtocolError
 
 VIDEO = CAPTURES / "dronegui_video"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Child process that decodes, checks and encodes pictures for `codec_process`.
 
-    python3 -m drone_bridge.dronegui.pictures.worker SOCKET MEMORY
+    python3 -m drone_bridge.pictures.worker SOCKET MEMORY
 
 Requests and replies are lines of JSON on a socket, data is in shared memory. A request has `work`, the name of one of
 WORK, `bytes`, the size of its data at the start of the memory, and other arguments. A reply has `facts` and `sizes` of
@@ -19,12 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from drone_bridge.dronegui.cameras import FRONT
-from drone_bridge.dronegui.pictures.codec_process import MAX_DATA_BYTES, MEMORY_BYTES
-from drone_bridge.dronegui.video import check, decode, encode
+from drone_bridge.pictures.codec_process import MAX_DATA_BYTES, MEMORY_BYTES
 from drone_bridge.stop_signals import ignore_stop_signals
+from drone_bridge.vision.ar_drone_cameras import FRONT
 from drone_bridge.vision.jpegs import Pixels, bgr_of_jpeg, jpeg_of_rgb, opencv
 from drone_bridge.vision.raw_images import rgb_of_raw
+from drone_bridge.vision.uvlc import check, decode, encode
 from drone_bridge.wire import jpeg
 from drone_bridge.wire.events import ProtocolError
 

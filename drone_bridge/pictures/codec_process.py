@@ -23,7 +23,7 @@ from drone_bridge.net.connector import Backoff
 MAX_DATA_BYTES = 8 << 20
 #: Offset of the results, after the data.
 MEMORY_BYTES = MAX_DATA_BYTES + (1 << 20)
-_WORKER = "drone_bridge.dronegui.pictures.worker"
+_WORKER = "drone_bridge.pictures.worker"
 #: One thread: others of BLAS would spin.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 #: Timeout of a reply, including start and imports on a busy machine, s.
@@ -147,7 +147,7 @@ class CodecProcess:
             child.wait()
 
     def _start(self) -> None:
-        package = str(Path(__file__).resolve().parents[3])
+        package = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
         with contextlib.ExitStack() as stack:
             try:
