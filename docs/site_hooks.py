@@ -24,7 +24,7 @@ TABS = {
     "Start": ("index", "guide", "install", "launch", "view"),
     "Protocols": ("bridges", "servers", "testbed", "dronegui", "robot", "simulator", "telemetry"),
     "Flying": ("controllers",),
-    "Operation": ("deploy", "network", "bags", "benchmark"),
+    "Operation": ("deploy", "network", "bags", "benchmark", "course"),
     "Development": ("contributing", "architecture", "new_protocol", "protocols", "api"),
     "Reference": ("reference/",),
     "More": ("",),
