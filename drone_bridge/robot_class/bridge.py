@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
-from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, ClientSession
+from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, ClientSession
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.links import client_link
 from drone_bridge.robot_class.robot import AXES, Robot, Telemetry, clamped
@@ -74,7 +74,7 @@ class RobotBridge(ProtocolNode):
 
     robot: ClassVar[type[Robot]]
     rates = (SENT, "commands", REPORTS)
-    problems = (*ProtocolNode.problems, UNSENT, "refused_commands", REFUSED_IMAGES)
+    problems = (*ProtocolNode.problems, UNSENT, WITHHELD, "refused_commands", REFUSED_IMAGES)
 
     def __init__(self, **options: Any) -> None:
         super().__init__(f"{self.robot.name}_bridge", parameters(self.robot), **options)

@@ -12,6 +12,10 @@ over datagrams also neutral, as a robot may obey any sender |
 Telemetry and answers are signs of life. Without one for `link_timeout`, a stream is closed and reconnected, and a robot
 on datagrams is greeted again. A robot whose description has no `hear` is never silent.
 
+A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Once it has been
+moved without a sign of life for `command_timeout`, and for three of its reports, it is sent neutral until it gives one.
+A landing continues. Without `hear`, nothing shows that a robot has stopped reading.
+
 Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent. Unless
 the robot is connected and was heard within `link_timeout`, they are refused, except to land. Answers without a name
 that pass the test of a step of the greeting are those of its repeats, and no outcome, for ANSWERS_S after each repeat.
@@ -20,6 +24,7 @@ that pass the test of a step of the greeting are those of its repeats, and no ou
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, Protocol
 
@@ -51,10 +56,14 @@ AGAIN_S = 0.5
 ANSWERS_S = 2.0
 #: Period of the request to land.
 LAND_S = 1.0
+#: Motion is withheld from a silent robot on a stream after this many of its reports, or `command_timeout` if longer.
+REPORTS_MISSED = 3
+#: Number of the last gaps between reports of which the longest counts.
+GAPS = 5
 #: Test of the packet that answers a step of the greeting.
 Test = Callable[[bytes], bool]
 #: Counters.
-SENT, REPORTS, UNSENT = "sent_commands", "reports", "unsent_packets"
+SENT, REPORTS, UNSENT, WITHHELD = "sent_commands", "reports", "unsent_packets", "withheld_commands"
 
 
 class Decides(Protocol):
@@ -80,7 +89,15 @@ class ClientSession(Session):
     def __init__(
         self, robot: type[Robot], arbiter: Decides, parameter: Callable[[str], float], peer: str, *, is_stream: bool
     ) -> None:
-        """`parameter` returns `rate`, Hz, and `link_timeout`, s, which may change. `peer` is its name for logs."""
+        """Start without a connection.
+
+        Args:
+            robot: the description.
+            arbiter: decides what to send.
+            parameter: returns `rate`, Hz, `link_timeout` and `command_timeout`, s, which may change.
+            peer: its name for logs.
+            is_stream: whether the link is a stream.
+        """
         self.state, self.peer = WAITING, peer
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
         self._hears = robot.hear is not Robot.hear or robot.hear_state is not Robot.hear_state
@@ -93,6 +110,10 @@ class ClientSession(Session):
         self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
         self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: pending request, and its timeout
         self._land_s = -math.inf
+        self._reported_at: float | None = None  # time of the last report on this connection
+        self._gaps_s: deque[float] = deque(maxlen=GAPS)  # between reports
+        self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
+        self._withholds = False
         self._final_left = 0
 
     def opened(self, now_s: float) -> Actions:
@@ -109,6 +130,9 @@ class ClientSession(Session):
             self._repeats = []
         self.state, self.is_proven = GREETING, not self._hears
         self.since_s, self.received_s = now_s, None
+        self._reported_at = None
+        self._gaps_s.clear()
+        self._moved_at = math.inf
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._greet(now_s), began]
 
@@ -122,15 +146,16 @@ class ClientSession(Session):
             while (packet := self._end.next_event()) is not NEED_DATA:
                 assert not isinstance(packet, ConnectionClosed)  # the stream has not ended
                 if is_of_greeting := self._answers(packet.data):
-                    self.received_s = now_s
+                    self._heard(now_s)
                     actions += self._greet(now_s)
                 if isinstance(packet, Told):
-                    self.received_s = now_s
+                    self._heard(now_s)
+                    self._reported(now_s)
                     if self.state == CONNECTED:
                         self.is_proven = True
                         actions += [Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
-                    self.received_s = now_s
+                    self._heard(now_s)
                     if not is_of_greeting and not self._answers_repeat(packet, now_s):
                         actions += self._answered(packet.meaning)
         except RemoteProtocolError as error:
@@ -161,7 +186,9 @@ class ClientSession(Session):
             return [*self._neutral_of_datagrams(), *self._sent(self._step), *unanswered]
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
         decision = self._arbiter.decide(now_s)
-        actions = [*self._drive(decision.command), *self._unanswered("The robot did not answer.", now_s)]
+        withheld = self._withheld(decision, now_s)
+        actions = [*self._drive(None if withheld else decision.command), *withheld]
+        actions += self._unanswered("The robot did not answer.", now_s)
         if decision.rank is Rank.LANDING and "land" in self._robot.requests and now_s >= self._land_s:
             self._land_s = now_s + LAND_S
             actions += self._sent(self._robot.requests["land"])
@@ -185,6 +212,7 @@ class ClientSession(Session):
 
     def resume(self, now_s: float) -> Actions:
         super().resume(now_s)
+        self._moved_at = math.inf
         return self._drive(None) if self.state == CONNECTED else []
 
     def lost(self, now_s: float) -> Actions:
@@ -241,6 +269,31 @@ class ClientSession(Session):
         """Return whether the robot is connected and not silent."""
         is_silent = self.received_s is None or self.silent_s(now_s) > self._parameter("link_timeout")
         return self.state == CONNECTED and not (self._hears and is_silent)
+
+    def _heard(self, now_s: float) -> None:
+        """Handle a sign of life."""
+        self.received_s, self._moved_at, self._withholds = now_s, math.inf, False
+
+    def _reported(self, now_s: float) -> None:
+        """Measure the gap between reports. Those of one burst count as one."""
+        if self._reported_at is not None and now_s > self._reported_at:
+            self._gaps_s.append(now_s - self._reported_at)
+        self._reported_at = now_s
+
+    def _withheld(self, decision: Decision[NoReturn], now_s: float) -> Actions:
+        """Return the notes of a motion that is not sent, as a robot on a stream has been silent too long. Else none."""
+        is_motion = decision.rank is not Rank.LANDING and decision.command not in (None, BodyVelocity())
+        if not (is_motion and self._is_stream and self._hears):
+            return []
+        self._moved_at = min(self._moved_at, now_s)
+        limit_s = self._parameter("link_timeout")
+        if self._gaps_s:
+            limit_s = max(self._parameter("command_timeout"), REPORTS_MISSED * max(self._gaps_s))
+        if now_s - self._moved_at <= limit_s:
+            return []
+        was_withheld, self._withholds = self._withholds, True
+        silence = f"{self.peer} was moved for {limit_s:.1f} s without a report: neutral until it sends one."
+        return [Note(WITHHELD, "" if was_withheld else silence)]
 
     def _ended(self, *, is_gone: bool = False) -> Actions:
         """End the connection, with a final neutral unless the peer has disconnected."""

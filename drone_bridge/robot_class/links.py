@@ -2,6 +2,7 @@
 """Links of both ends of a Robot: TCP, a serial line, and UDP, optionally with a separate port for the state."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from drone_bridge.net.connector import Cancellation, LinkError, MakeTap, Selectable
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
@@ -17,6 +18,8 @@ from drone_bridge.wire.addresses import same_host
 #: Bytes of a stream that are read at a time. Between two reads commands are sent, so that a burst of telemetry that a
 #: network has held up, or a peer that floods, delays them by a few ten milliseconds.
 STREAM = StreamOptions(chunk_bytes=4096)
+#: The stream to a robot. One that reads nothing for long is reconnected, as commands would wait for it.
+STREAM_TO_ROBOT = replace(STREAM, expects_acknowledgements=True)
 
 
 class PeerWithStatePort(DatagramPeer):
@@ -83,7 +86,7 @@ def client_link(
             raise ValueError(f"serial is {serial}, but must be empty: {robot.name} uses datagrams.")
         return SerialLine(serial, baud or robot.baud, on_failure, wire_log=wire_log, cancellation=cancellation)
     if robot.transport == "tcp":
-        return TcpPeer(host, port, on_failure, options=STREAM, wire_log=wire_log, cancellation=cancellation)
+        return TcpPeer(host, port, on_failure, options=STREAM_TO_ROBOT, wire_log=wire_log, cancellation=cancellation)
     if state_port:
         return PeerWithStatePort(host, port, state_port, on_failure, wire_log=wire_log, cancellation=cancellation)
     return DatagramPeer(host, port, on_failure, wire_log, cancellation=cancellation)

@@ -35,6 +35,8 @@ from drone_bridge.wire.addresses import address_name
 LOOK_S = 0.05
 #: Timeout of the first telemetry before the plan starts: some robots report nothing.
 TELEMETRY_S = 3.0
+#: See the bridge's parameter.
+COMMAND_TIMEOUT_S = 0.5
 
 
 @dataclass(slots=True)
@@ -73,7 +75,7 @@ class ScriptedClient(Operator):
         """Start to greet the robot."""
         super().__init__(options.plan, cancellation)
         self._wish = _Wish()
-        parameters = {"rate": robot.rate, "link_timeout": robot.silence_s}
+        parameters = {"rate": robot.rate, "link_timeout": robot.silence_s, "command_timeout": COMMAND_TIMEOUT_S}
         peer = address_name(options.host, options.port)
         is_stream = robot.transport == "tcp"
         self._session = ClientSession(robot, self._wish, parameters.__getitem__, peer, is_stream=is_stream)

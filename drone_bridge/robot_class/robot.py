@@ -173,6 +173,7 @@ class Robot:
         """Decode a packet of the robot. None: no report.
 
         Any of SENSELESS rejects the packet. A stream is then closed and reconnected.
+        Without reports, the bridge can't detect that a robot has stopped reading, and commands wait for it.
         """
         return None
 

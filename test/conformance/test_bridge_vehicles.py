@@ -8,6 +8,7 @@ import signal
 import time
 
 import pytest
+from processes import TIMEOUT_S
 from ros_session import wait_until
 from vehicle_pair import (
     COMMAND_TIMEOUT_S,
@@ -17,6 +18,9 @@ from vehicle_pair import (
     each_kind,
     shared,
 )
+
+#: Most motion commands that may wait for a vehicle: two in each period at 20 Hz, for a second.
+MOST_WAITING = 40
 
 kind, pair = each_kind(), shared(BridgePair)
 
@@ -33,6 +37,27 @@ def test_a_killed_vehicle(pair):
     pair.watch()
     assert_nothing_moved(pair.commands, started_s)
     pair.drive()
+
+
+def test_few_commands_wait_for_a_stopped_vehicle(pair):
+    """Commands continue all the time. On a stream, a vehicle would execute all that waited when it continues."""
+    if not pair.kind.is_stream or pair.commands.is_asked:
+        return
+    pair.drive()
+    pair.emulator.send(signal.SIGSTOP)
+    try:
+        wait_until(pair.emulator.is_stopped, "the vehicle to stand still")
+        stopped_s = time.monotonic()
+        neutral_s = pair.commands.wait(True, stopped_s, TIMEOUT_S)
+        assert neutral_s is not None, "no neutral command"
+        moving = [each for each in pair.commands.since(stopped_s) if not each[1]]
+        assert len(moving) <= MOST_WAITING
+        pair.watch()
+        assert_nothing_moved(pair.commands, neutral_s)
+    finally:
+        resumed_s = time.monotonic()
+        pair.emulator.send(signal.SIGCONT)
+    pair.works_after(resumed_s, TIMEOUT_S)
 
 
 @pytest.mark.parametrize("who", ["vehicle", "bridge"])

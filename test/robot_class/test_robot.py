@@ -12,7 +12,7 @@ from session_talk import SessionTalk, published, sent
 from drone_bridge.kind import Side, load
 from drone_bridge.robot_class import Answer, BodyVelocity, Picture, Request, Robot, Telemetry
 from drone_bridge.robot_class.body import HOVER_HEIGHT, Body
-from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, ClientSession
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, WAITING, WITHHELD, ClientSession
 from drone_bridge.robot_class.client_session import STATE as STATE_PORT
 from drone_bridge.robot_class.connection import Connection, Packet, Told
 from drone_bridge.robot_class.robot_session import SERVING, RobotSession
@@ -403,6 +403,104 @@ def test_a_robot_without_telemetry_is_never_silent():
 @pytest.fixture
 def tello():
     return ClientTalk(Tello)
+
+
+# A robot on a stream that has stopped reading: its system still acknowledges, and it would execute all later.
+
+MOVING, DRIVEN = BodyVelocity(forward=0.3), command(VEL, 300) + command(RVEL, 0)
+
+
+def reporting(talk, seconds, period_s=0.1):
+    """Run with reports at a steady rate. Return all actions."""
+    actions = []
+    for _ in range(round(seconds / period_s)):
+        actions += [*talk.run(period_s), *talk.hear(SIP_PACKET)]
+    return actions
+
+
+@pytest.fixture
+def driven(greeted):
+    greeted.arbiter.command = MOVING
+    reporting(greeted, 1.0)
+    return greeted
+
+
+def moved_s(talk, seconds):
+    """Return for how long motion is still sent, in steps of 10 ms, and the last data."""
+    last_s, last = 0.0, b""
+    for step in range(1, round(seconds / 0.01) + 1):
+        if data := bytes_of(talk.run(0.01)):
+            last = data
+        if DRIVEN in data:
+            last_s = step * 0.01
+    return last_s, last
+
+
+def test_a_silent_stream_gets_neutral_after_command_timeout_and_no_motion(driven):
+    last_s, last = moved_s(driven, 2.5)
+    assert PARAMETERS["command_timeout"] - 0.06 < last_s < PARAMETERS["command_timeout"] + 0.06
+    assert last == NEUTRAL
+    assert driven.session.state == CONNECTED
+    actions = [*driven.hear(SIP_PACKET), *driven.run(0.06)]
+    assert bytes_of(actions) == DRIVEN, "it reports again"
+
+
+def test_motion_withheld_from_a_silent_stream_is_counted_and_said_once(driven):
+    for _ in range(2):
+        actions = driven.run(1.0)
+        told = [each for each in actions if isinstance(each, Note) and each.counter == WITHHELD]
+        assert len(told) in (9, 10)
+        assert [bool(each.sentence) for each in told] == [True, *[False] * (len(told) - 1)]
+        reporting(driven, 1.0)
+
+
+def test_a_stream_that_reports_rarely_is_silent_after_three_reports(greeted):
+    greeted.arbiter.command = MOVING
+    assert DRIVEN in bytes_of(reporting(greeted, 8.0, 0.8)[-5:])
+    assert moved_s(greeted, 2.9)[0] == pytest.approx(3 * 0.8, abs=0.06)
+
+
+def test_reports_in_bursts_are_no_silence(greeted):
+    greeted.arbiter.command = MOVING
+    for _ in range(3):
+        greeted.run(0.9)
+        greeted.hear(3 * SIP_PACKET)
+    for _ in range(5):
+        actions = greeted.run(0.9)
+        assert NEUTRAL not in bytes_of(actions)
+        greeted.hear(3 * SIP_PACKET)
+
+
+def test_motion_begins_although_a_robot_reports_only_when_it_moves(driven, monkeypatch):
+    monkeypatch.setitem(PARAMETERS, "link_timeout", 600.0)
+    driven.arbiter.command = None
+    driven.run(60.0)
+    driven.arbiter.command = MOVING
+    assert moved_s(driven, 2.0)[0] == pytest.approx(PARAMETERS["command_timeout"], abs=0.06)
+    driven.arbiter.command = None
+    driven.run(60.0)
+    driven.arbiter.command = MOVING
+    assert moved_s(driven, 2.0)[0] == 0.0, "it did not report that it moved"
+
+
+def test_a_landing_is_not_withheld_from_a_silent_stream(driven):
+    driven.arbiter.rank = Rank.LANDING
+    assert moved_s(driven, 2.5)[0] == pytest.approx(2.5, abs=0.06)
+
+
+def test_a_stall_of_the_bridge_is_no_silence_of_a_stream(driven):
+    driven.run(0.4)
+    driven.now_s += 5.0
+    driven.session.resume(driven.now_s)
+    assert bytes_of(driven.run(0.1)).startswith(DRIVEN)
+
+
+def test_motion_is_withheld_neither_over_datagrams_nor_without_hear(flying):
+    deaf = ClientTalk(Mute)
+    deaf.connect()
+    for talk in (deaf, flying):
+        talk.arbiter.command = MOVING
+        assert len({each.data for each in sent(talk.run(2.9))}) == 1
 
 
 def test_over_datagrams_neutral_is_sent_before_and_during_the_greeting(tello):
