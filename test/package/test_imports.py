@@ -15,7 +15,7 @@ import rclpy
 import rclpy.node
 alone = set(sys.modules)
 from rclpy.parameter import Parameter
-from drone_bridge.kind import kinds, load
+from drone_bridge.kind import OWN, kinds, load
 bridge = load(kinds()[sys.argv[1]].bridge.node)
 rclpy.init()
 node = bridge(parameter_overrides=[Parameter("autostart", value=False)])
@@ -45,7 +45,7 @@ def test_every_module_can_be_imported_where_the_classes_of_rclpy_are_not_generic
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture(params=sorted(PROTOCOLS), scope="module")
+@pytest.fixture(params=sorted(OWN), scope="module")
 def loaded(request):
     """Return a protocol, and the modules that its bridge loads in addition to those of rclpy."""
     command = [sys.executable, "-c", CONFIGURE, request.param]

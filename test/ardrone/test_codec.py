@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Codec of an AR.Drone: bytes of real drones, values that another parser reads from them, and any other bytes."""
+
+import json
+import math
+import struct
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from repository import ROOT
+
+from drone_bridge.ardrone.codec import (
+    MAX_LINE,
+    NEED_DATA,
+    PROGRESSIVE,
+    ClientConnection,
+    Config,
+    ConfigIds,
+    ConfigurationReader,
+    Control,
+    Demo,
+    Detected,
+    DroneConnection,
+    FlatTrim,
+    FlightState,
+    FrameType,
+    LateCommand,
+    Navdata,
+    Option,
+    OtherCommand,
+    PaveReader,
+    Pcmd,
+    PcmdMag,
+    Ref,
+    State,
+    VideoCodec,
+    WatchdogReset,
+    setting,
+    write_frame,
+    write_settings,
+)
+from drone_bridge.ardrone.codec.navdata import MAX_NAVDATA_BYTES, demo_option, detections_option, time_option
+from drone_bridge.wire import LocalProtocolError, RemoteProtocolError
+
+CAPTURES = ROOT / "test/captures/ardrone"
+NAVDATA = sorted(path.name for path in CAPTURES.glob("*.bin") if "pave" not in path.name and "video" not in path.name)
+EXPECTED = {each["f"]: each for each in map(json.loads, (CAPTURES / "expected.json").read_text().splitlines())}
+#: The other parser's names of the bits of a state, from bit 0 on.
+BITS = {
+    "flying": State.FLYING,
+    "controlCommandAck": State.COMMAND_ACKNOWLEDGED,
+    "navdataDemo": State.DEMO_ONLY,
+    "navdataBootstrap": State.BOOTSTRAP,
+    "startButtonState": State.START_BUTTON,
+    "motorProblem": State.MOTOR_FAULT,
+    "communicationLost": State.COMMUNICATION_LOST,
+    "lowBattery": State.BATTERY_LOW,
+    "userEmergencyLanding": State.USER_EMERGENCY,
+    "timerElapsed": State.TIMER_ELAPSED,
+    "anglesOutOfRange": State.ANGLES_OUT_OF_RANGE,
+    "ultrasonicSensorDeaf": State.ULTRASOUND_DEAF,
+    "cutoutDetected": State.CUTOUT,
+    "comWatchdogProblem": State.WATCHDOG,
+    "emergencyLanding": State.EMERGENCY,
+}
+COMMANDS = (
+    Ref(is_flying=True),
+    Ref(is_emergency=True),
+    Pcmd(),
+    Pcmd(PROGRESSIVE, 0.25, -0.5, 1.0, -1.0),
+    PcmdMag(PROGRESSIVE, 0.25, -0.5, 1.0, -1.0, 0.5, 0.125),
+    FlatTrim(),
+    WatchdogReset(),
+    Control(5),
+    Config("general:navdata_demo", "TRUE"),
+    ConfigIds("0a1b2c3d", "00000001", "ffffffff"),
+    OtherCommand("LED", ("1", "1073741824", "5")),
+    OtherCommand("MISC", ("2", "20", "2000", "3000")),
+)
+
+
+def read(connection, datagram):
+    connection.receive_data(datagram)
+    return list(connection.events())
+
+
+def outcomes(connection):
+    """Return all events, and the sentences of refusals."""
+    found = []
+    while True:
+        try:
+            found.append(connection.next_event())
+        except RemoteProtocolError as error:
+            found.append(str(error))
+        if found[-1] is NEED_DATA:
+            return found[:-1]
+
+
+def navdata_of(name):
+    (navdata,) = read(ClientConnection(), (CAPTURES / name).read_bytes())
+    return navdata
+
+
+# Navdata.
+
+
+@pytest.mark.parametrize("name", NAVDATA)
+def test_real_navdata_round_trips_to_the_byte(name):
+    assert len(NAVDATA) == 3
+    assert DroneConnection().send(navdata_of(name)) == (CAPTURES / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ["node_navdata.bin", "arbdrone_bootup.bin"])
+def test_states_are_those_that_another_parser_reads(name):
+    navdata, expected = navdata_of(name), EXPECTED[name]
+    assert navdata.sequence == expected["seq"]
+    assert {key: navdata.has(bit) for key, bit in BITS.items()} == {key: bool(expected["state"][key]) for key in BITS}
+
+
+def test_values_are_those_that_another_parser_reads():
+    navdata, expected = navdata_of("node_navdata.bin"), EXPECTED["node_navdata.bin"]
+    demo, other = navdata.demo, expected["demo"]
+    assert demo.flight_state is FlightState.LANDED
+    assert demo.battery == other["batteryPercentage"]
+    angles = (demo.theta / 1000, demo.phi / 1000, demo.psi / 1000)
+    assert angles == pytest.approx([other["rotation"][key] for key in ("theta", "phi", "psi")])
+    assert (demo.vx, demo.vy, demo.vz) == pytest.approx([other["velocity"][key] for key in "xyz"])
+    assert demo.altitude == 0
+    assert navdata.time_s == pytest.approx(expected["time"] / 1000)
+    assert navdata.detections == ()
+    assert navdata.link_quality == expected["wifi"]["linkQuality"]
+    assert len(navdata.options) == len(expected["keys"]) - 3  # the others are in the head
+
+
+def test_an_accelerometer_at_rest_measures_gravity_upward():
+    acceleration = navdata_of("node_navdata.bin").physical.acceleration
+    assert acceleration[2] == pytest.approx(-1000, abs=100)  # the axis points down
+    assert acceleration[0] > 0  # the nose is raised by 3 degrees
+
+
+def test_a_barometer_measures_air():
+    pressure = navdata_of("node_navdata.bin").pressure
+    assert (pressure.pressure, pressure.temperature) == (101586, 435)
+
+
+def test_shorter_options_of_an_older_drone_are_read():
+    navdata = navdata_of("arbdrone_flying.bin")
+    assert (navdata.demo.altitude, navdata.demo.battery, navdata.ultrasound) == (261, 38, 261)
+    assert navdata.physical.acceleration[2] == pytest.approx(-988.4, abs=0.1)
+    assert navdata.detections == ()
+    assert navdata.magnetometer is None
+
+
+def test_a_drone_that_takes_off_is_airborne_before_its_flight_state_says_so():
+    navdata = navdata_of("arbdrone_flying.bin")
+    assert navdata.demo.flight_state is FlightState.LANDED
+    assert navdata.is_airborne
+
+
+def test_no_drone_in_an_emergency_is_airborne():
+    demo = demo_option(Demo(FlightState.FLYING << 16, 90, 0.0, 0.0, 0.0, 500, 0.0, 0.0, 0.0))
+    assert Navdata(State(0), 1, options=(demo,)).is_airborne
+    assert not Navdata(State.FLYING | State.EMERGENCY, 1, options=(demo,)).is_airborne
+
+
+def test_numbers_that_are_not_finite_are_not_reported():
+    sent = Demo(0, 50, None, 1.0, None, 3, math.nan, math.inf, 0.0)
+    navdata = Navdata(State(0), 7, options=(demo_option(sent),))
+    (received,) = read(ClientConnection(), DroneConnection().send(navdata))
+    assert received.demo == Demo(0, 50, None, 1.0, None, 3, None, None, 0.0)
+
+
+def test_detections_and_time_are_read_as_written():
+    found = [Detected(512, 430, 88, 61, 143), Detected(1, 2, 3, 4, 5)]
+    for size in (324, 116):
+        navdata = Navdata(State(0), 1, options=(detections_option(found, size), time_option(2049.5)))
+        (received,) = read(ClientConnection(), DroneConnection().send(navdata))
+        assert received.detections == tuple(found)
+        assert received.time_s == pytest.approx(1.5)
+
+
+def test_a_wrong_checksum_is_refused():
+    data = bytearray((CAPTURES / "node_navdata.bin").read_bytes())
+    data[20] ^= 1
+    with pytest.raises(RemoteProtocolError, match="checksum"):
+        read(ClientConnection(), data)
+
+
+STARTS = st.sampled_from([b"", struct.pack("<IIII", 0x55667788, 0, 1, 0)])
+
+
+def captured(name):
+    return (CAPTURES / name).read_bytes()
+
+
+@given(STARTS, st.binary(max_size=400))
+@example(struct.pack("<IIII", 0x55667789, 0, 1, 0), struct.pack("<HH", 0, 3))
+@example(b"", bytes(MAX_NAVDATA_BYTES + 1))
+def test_any_datagram_is_navdata_or_refused(start, rest):
+    client = ClientConnection()
+    client.receive_data(start + rest)
+    for navdata in outcomes(client):
+        assert isinstance(navdata, str) or DroneConnection().send(navdata) == start + rest
+
+
+@given(st.integers(0, 2119), st.binary(min_size=1, max_size=4))
+def test_damaged_navdata_is_refused_or_read(at, bytes_there):
+    data = bytearray(captured("node_navdata.bin"))
+    data[at : at + len(bytes_there)] = bytes_there
+    try:
+        (navdata,) = read(ClientConnection(), data)
+    except RemoteProtocolError:
+        return
+    for name in ("demo", "time_s", "physical", "magnetometer", "pressure", "ultrasound", "link_quality", "detections"):
+        getattr(navdata, name)
+
+
+OPTIONS = st.builds(Option, st.integers(0, 0xFFFE), st.binary(max_size=200))
+ALL_NAVDATA = st.builds(
+    Navdata,
+    st.integers(0, 2**32 - 1).map(State),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**32 - 1),
+    st.lists(OPTIONS, max_size=8).map(tuple),
+)
+
+
+@given(ALL_NAVDATA)
+def test_all_navdata_is_read_as_sent(navdata):
+    assert read(ClientConnection(), DroneConnection().send(navdata)) == [navdata]
+
+
+# Commands.
+
+
+def test_floats_are_sent_as_integers_and_base_bits_always():
+    client = ClientConnection()
+    assert client.send(Pcmd(PROGRESSIVE, -0.8, -0.0, 1.0)) == b"AT*PCMD=1,1,-1085485875,-2147483648,1065353216,0\r"
+    assert client.send(Ref()) == b"AT*REF=2,290717696\r"
+    assert client.send(Ref(True)) == b"AT*REF=3,290718208\r"
+    assert client.send(Ref(False, True)) == b"AT*REF=4,290717952\r"
+    assert client.send(setting("control:outdoor", False)) == b'AT*CONFIG=5,"control:outdoor","FALSE"\r'
+    assert client.send(Control(5), FlatTrim()) == b"AT*CTRL=6,5,0\rAT*FTRIM=7\r"
+
+
+def test_commands_are_read_as_sent_one_by_one_and_together():
+    drone, client = DroneConnection(), ClientConnection()
+    assert [event for each in COMMANDS for event in read(drone, client.send(each))] == list(COMMANDS)
+    assert read(drone, client.send(*COMMANDS)) == list(COMMANDS)
+
+
+def test_commands_beyond_the_limit_of_a_line_are_never_split():
+    client = ClientConnection()
+    with pytest.raises(LocalProtocolError):
+        client.send(*[Pcmd()] * 100)
+    with pytest.raises(LocalProtocolError):
+        client.send(Config("a:b", "x" * MAX_LINE))
+    assert client.next_sequence == 1
+    assert len(client.send(*COMMANDS)) <= MAX_LINE
+
+
+def test_a_line_that_is_too_long_is_dropped_alone():
+    drone = DroneConnection()
+    drone.receive_data(b"AT*LED=1," + b"1" * MAX_LINE + b"\rAT*FTRIM=2\r")
+    with pytest.raises(RemoteProtocolError, match="1024"):
+        drone.next_event()
+    assert drone.next_event() == FlatTrim()
+
+
+def test_late_commands_are_told_from_a_client_that_starts_over():
+    drone, client = DroneConnection(), ClientConnection()
+    first, second = client.send(Pcmd()), client.send(FlatTrim())
+    assert read(drone, first + second + second) == [Pcmd(), FlatTrim(), LateCommand(2, 2)]
+    client.restart()
+    assert read(drone, client.send(WatchdogReset())) == [WatchdogReset()]
+    assert read(drone, second) == [FlatTrim()]
+    drone.restart()
+    assert read(drone, second) == [FlatTrim()]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 1.001, "1", None, True])
+def test_a_share_that_is_none_is_not_sent(value):
+    client = ClientConnection()
+    with pytest.raises(LocalProtocolError):
+        client.send(Pcmd(PROGRESSIVE, value))
+    with pytest.raises(LocalProtocolError):
+        client.send(Ref(1.0))
+    assert client.next_sequence == 1
+
+
+@pytest.mark.parametrize("value", ['a"b', "a\rb", "\u00e4", 7, "\ud800"])
+def test_a_setting_that_would_be_read_as_something_else_is_not_sent(value):
+    with pytest.raises(LocalProtocolError):
+        ClientConnection().send(Config("video:codec", value))
+
+
+LINES = st.lists(st.sampled_from([*"AT*REF=1,290718208\r\n", "AT*PCMD=", '"', ",", "-", "9" * 11, "\xff"]), max_size=30)
+
+
+@given(LINES.map(lambda parts: "".join(parts).encode("latin-1")) | st.binary(max_size=200))
+@example(b"AT*PCMD=1,1,2143289344,0,0,0\r")  # NaN
+@example(b'AT*CONFIG=1,"a"\r')
+@example(b"AT*REF=1\r")
+@example(b"AT*REF=99999999999,1\r")
+@example(b"AT*PCMD=1,1,99999999999,0,0,0\r")
+def test_any_datagram_of_commands_is_commands_or_refused_ones(data):
+    drone = DroneConnection()
+    drone.receive_data(data)
+    found = outcomes(drone)
+    assert len(found) <= len(data)
+    assert all(each.endswith(".") for each in found if isinstance(each, str))
+
+
+SHARES = st.floats(-1, 1, width=32)
+
+
+@given(
+    st.builds(Pcmd, st.integers(0, 7), SHARES, SHARES, SHARES, SHARES) | st.builds(Ref, st.booleans(), st.booleans())
+)
+def test_all_steering_is_read_as_sent(command):
+    assert read(DroneConnection(), ClientConnection().send(command)) == [command]
+
+
+# Video and configuration.
+
+
+def frames_of(name, reader=None):
+    return list((reader or PaveReader()).receive((CAPTURES / name).read_bytes()))
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "whole"), [("node_pave.bin", 20, 2), ("node_pave-68.bin", 5, 1), ("uavpilot_video.bin", 24, 2)]
+)
+def test_frames_of_real_drones_are_read(name, count, whole):
+    frames = frames_of(name)
+    assert len(frames) == count
+    assert sum(frame.type == FrameType.IDR for frame in frames) == whole
+    assert {(frame.codec, frame.width, frame.height) for frame in frames} == {(VideoCodec.H264, 640, 360)}
+    assert all(frame.payload.startswith(b"\0\0\0\1") for frame in frames)
+    assert len({frame.stream for frame in frames}) == 1
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 4096])
+def test_a_stream_is_read_equally_however_it_is_split(size):
+    data, reader = (CAPTURES / "node_pave-68.bin").read_bytes(), PaveReader()
+    pieces = (data[at : at + size] for at in range(0, len(data), size))
+    assert [frame for piece in pieces for frame in reader.receive(piece)] == frames_of("node_pave-68.bin")
+    assert reader.skipped == 0
+
+
+def test_bytes_between_frames_are_skipped_and_counted():
+    data, reader = (CAPTURES / "node_pave-68.bin").read_bytes(), PaveReader()
+    assert len(list(reader.receive(data[1000:] + b"garbagePaV" + data))) == 9
+    assert reader.skipped > 9
+
+
+@pytest.mark.parametrize("head_bytes", [64, 68])
+def test_frames_are_read_as_written(head_bytes):
+    frames = frames_of("uavpilot_video.bin")
+    written = b"".join(write_frame(frame, head_bytes) for frame in frames)
+    assert list(PaveReader().receive(written)) == frames
+
+
+@given(st.lists(st.binary(max_size=80) | st.sampled_from([b"PaVE", b"PaV", bytes(64)]), max_size=20))
+def test_any_stream_of_video_ends_in_frames_or_skipped_bytes(pieces):
+    reader = PaveReader()
+    taken = sum(len(frame.payload) + 64 for piece in pieces for frame in reader.receive(piece))
+    assert taken + reader.skipped <= sum(map(len, pieces))
+
+
+def test_a_configuration_is_read_when_it_is_complete():
+    settings = {"general:num_version_soft": "2.4.8", "control:altitude_max": "3000"}
+    data, reader = write_settings(settings), ConfigurationReader()
+    assert reader.receive(data[:-1]) is None
+    assert reader.receive(data[-1:]) == settings
+    assert reader.receive(b"[sessions]\r00000000, all\r\0") == {}
+
+
+def test_a_configuration_without_an_end_is_refused():
+    reader = ConfigurationReader()
+    with pytest.raises(RemoteProtocolError, match="65536"):
+        reader.receive(b"x" * 70_000)
+    assert reader.receive(b"a:b = 1\n\0") == {"a:b": "1"}
