@@ -7,6 +7,8 @@ import sys
 import pytest
 from architecture import KITS, MODULES, PACKAGE, PROTOCOLS, ROOT, part_of
 
+from drone_bridge.kind import OWN
+
 #: Modules that are loaded on first use, as for a log or a figure.
 LATER = {"matplotlib", "PIL", "scipy", "lz4", "mcap", "plotly"}
 CONFIGURE = """
@@ -15,7 +17,7 @@ import rclpy
 import rclpy.node
 alone = set(sys.modules)
 from rclpy.parameter import Parameter
-from drone_bridge.kind import OWN, kinds, load
+from drone_bridge.kind import kinds, load
 bridge = load(kinds()[sys.argv[1]].bridge.node)
 rclpy.init()
 node = bridge(parameter_overrides=[Parameter("autostart", value=False)])
