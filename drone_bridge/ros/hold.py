@@ -7,7 +7,8 @@ message. `session.hold_state` has the rules.
 
 A wish is a state, not an event: its publisher latches it, and a node that starts later gets it from DDS. Each id is
 handled once, and acknowledged on `~/hold_status` with the id of this run and the count of releases. By these the
-publisher detects a later release. A file keeps a hold for a node that is killed and restarted (`hold_keeper`).
+publisher detects a later release. On the same machine, a node also reads wishes from files (`wish_file`), since DDS
+takes up to 3 s to deliver them. A file keeps a hold for a node that is killed and restarted (`hold_file`).
 """
 
 import contextlib
@@ -25,12 +26,13 @@ from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus, HoldWish
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.file_keeper import FileKeeper
 from drone_bridge.ros.hold_file import HoldFile
-from drone_bridge.ros.hold_keeper import HoldKeeper
 from drone_bridge.ros.link_report import LinkReport
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
+from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, WishFiles
 from drone_bridge.session.hold_state import AT_HELM, CALLED, NOT_REQUESTED, HoldState
 from drone_bridge.wire.printable import printable
 
@@ -39,6 +41,10 @@ REFUSED = "commands_refused_on_hold"
 HELD = "hold"  # name of the condition
 #: How long the service's response, and the end of the node, wait for the file, s.
 FILE_TIMEOUT_S = 0.3
+#: Period of `look`, s, until the wishes of running programs have arrived by DDS at the latest, and later.
+FIRST_LOOK_S, LOOK_S = 0.1, 1.0
+#: Duration of the first of these, s.
+FIRST_LOOKS_S = 10.0
 #: Number of stored ids of wishes: a repeated wish does not hold again.
 MAX_WISHES = 64
 #: Longest reason of a wish, characters.
@@ -54,37 +60,47 @@ class Hold:
     def __init__(
         self,
         node: Node,
-        topic: str,
+        *,
+        is_server: bool,
         report: LinkReport,
         check_age: Callable[[str], None],
         cleanup: contextlib.ExitStack,
     ) -> None:
-        """Restore the hold of the node's last run, and create services and topics.
+        """Restore the hold of the node's last run, or of a wish file, and create services and topics.
 
         Args:
             node: the vehicle's node.
-            topic: the topic that reports the hold, a Bool.
+            is_server: whether it is a server. A bridge in the same namespace has another vehicle.
             report: the node's report.
             check_age: raises ValueError with a sentence if a request may be stale.
             cleanup: callbacks for the node's cleanup.
         """
         self._node, self._report, self._check_age, self._cleanup = node, report, check_age, cleanup
-        self._keeper = HoldKeeper(HoldFile(node.context.get_domain_id(), node.get_fully_qualified_name()), self._unkept)
+        domain, name = node.context.get_domain_id(), node.get_fully_qualified_name()
+        self._file = HoldFile(domain, name)
+        self._keeper = FileKeeper(self._file.keep, self._unkept)
+        self._wish_files = WishFiles(domain)
+        self._names = {EVERY_NODE, name, node.get_namespace()}  # in wishes
+        if not is_server:
+            self._names |= {EVERY_VEHICLE, node.resolve_topic_name("cmd_vel_stamped")}
         self._lock = threading.Lock()  # for the executor and the reports; never locked by the link's thread
         self._on_hold: list[Callable[[], None]] = []
         self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
         #: State of hold and helm.
         self.state = HoldState(reason := self._read())
         self._status = HoldStatus(run=uuid.uuid4().hex, held=bool(reason), since=_now(), is_inherited=bool(reason))
-        self._publisher: Publisher[Any] = node.create_publisher(Bool, topic, latched(), event_callbacks=NO_EVENTS)
+        self._publisher: Publisher[Any] = node.create_publisher(
+            Bool, "~/held" if is_server else "held", latched(), event_callbacks=NO_EVENTS
+        )
         self._status_publisher: Publisher[Any] = node.create_publisher(
             HoldStatus, "~/hold_status", latched(), event_callbacks=NO_EVENTS
         )
         node.create_service(SetBool, "~/hold", self._serve)
-        node.create_subscription(HoldWish, "~/hold_wish", self._take_wish, latched())
+        node.create_subscription(HoldWish, "~/hold_wish", lambda wish: self._take_wish(wish.id, wish.reason), latched())
         self._publish()
         if reason:
             node.get_logger().warning(f"It was holding when it ended ({reason}), and still holds: {_ADVICE}.")
+        self.look()
 
     @property
     def is_held(self) -> bool:
@@ -112,6 +128,12 @@ class Hold:
             self._report.counts[REFUSED] += 1  # taking the helm was logged
         return False
 
+    def look(self) -> None:
+        """Handle new wishes in files. Call this periodically, in a separate thread, as it may wait for a disk."""
+        for wish in self._wish_files.read():
+            if wish.is_for(self._names) and wish.id not in self._wishes:
+                self._take_wish(wish.id, wish.reason)
+
     def finish(self) -> None:
         """Wait until the file is written, for FILE_TIMEOUT_S at most. Call this before the process ends."""
         self._keeper.wait(FILE_TIMEOUT_S)
@@ -136,17 +158,17 @@ class Hold:
                     self._publish()
             return not self.is_held
 
-    def _take_wish(self, wish: HoldWish) -> None:
-        if not wish.id:
+    def _take_wish(self, id_: str, reason: str) -> None:
+        if not id_:
             return
         with self._lock:
-            is_new = wish.id not in self._wishes
+            is_new = id_ not in self._wishes
             if is_new:
-                self._wishes[wish.id] = self._status.releases
+                self._wishes[id_] = self._status.releases
                 if len(self._wishes) > MAX_WISHES:
                     del self._wishes[next(iter(self._wishes))]
-            self._status.wish, self._status.releases_before_wish = wish.id, self._wishes[wish.id]
-            reason = printable(wish.reason)[:MAX_REASON]
+            self._status.wish, self._status.releases_before_wish = id_, self._wishes[id_]
+            reason = printable(reason)[:MAX_REASON]
             if is_new and self.state.hold(WISHED if reason in NOT_REQUESTED else reason):
                 self._held()
             else:  # also for a repeated wish: its acknowledgement may have been lost
@@ -168,9 +190,9 @@ class Hold:
                     self._keeper.keep(self.state.now[0])
             else:
                 self._release()
-        kept = "" if self._keeper.wait(FILE_TIMEOUT_S) else f"{self._keeper.file.path} is still being written."
+        kept = "" if self._keeper.wait(FILE_TIMEOUT_S) else f"{self._file.path} is still being written."
         if request.data:
-            kept = self._keeper.problem or kept or f"{self._keeper.file.path} keeps that."
+            kept = self._keeper.problem or kept or f"{self._file.path} keeps that."
             response.message = f"The vehicle is held: {_ADVICE}. {kept}"
         else:
             response.message = f"The vehicle follows commands. {self._keeper.problem or kept}".rstrip()
@@ -213,10 +235,10 @@ class Hold:
     def _read(self) -> str:
         """Return the reason of the stored hold, or an empty string."""
         try:
-            return self._keeper.file.read()
+            return self._file.read()
         except OSError as error:
             self._node.get_logger().warning(
-                f"Whether the vehicle was held can't be read from {self._keeper.file.path}: {error}."
+                f"Whether the vehicle was held can't be read from {self._file.path}: {error}."
             )
             return ""
 

@@ -22,10 +22,9 @@ class HoldFile:
 
     def __init__(self, domain: int, node: str) -> None:
         """`node` is the full name, unique among this user's nodes in this ROS domain."""
-        self._boot = boot_id()
         scope = os.environ.get(SCOPE_VARIABLE, "").replace("/", "_")
         # ROS names contain no dots.
-        name = f"{self._boot}.{domain}{node.replace('/', '.')}" + (f".{scope}" if scope else "")
+        name = f"{boot_id()}.{domain}{node.replace('/', '.')}" + (f".{scope}" if scope else "")
         self.path = ros_home() / "held" / name
 
     def read(self) -> str:
@@ -36,10 +35,23 @@ class HoldFile:
             return ""
         return reason.strip()[:_MAX_REASON] or "the reason is unknown"
 
+    def keep(self, reason: str) -> str:
+        """Write the reason, or remove the file if it is empty. Return a sentence about an error, or an empty string."""
+        try:
+            if reason:
+                self.write(reason)
+            else:
+                self.remove()
+        except OSError as error:
+            if reason:
+                return f"If this node is killed, it will not hold again: {self.path} can't be written ({error})."
+            return f"If this node is killed, it will hold again: {self.path} can't be removed ({error})."
+        return ""
+
     def write(self, reason: str) -> None:
         """Write the reason atomically. Raises OSError."""
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._remove_outdated()
+        remove_outdated(self.path.parent)
         new = self.path.with_name(f"{self.path.name}.new")
         new.write_text(f"{reason}\n{platform.node()}\n", "utf-8")
         new.replace(self.path)
@@ -48,12 +60,15 @@ class HoldFile:
         """Remove the file. Raises OSError."""
         self.path.unlink(missing_ok=True)
 
-    def _remove_outdated(self) -> None:
-        for path in self.path.parent.iterdir():
-            with contextlib.suppress(OSError):
-                _, *host = path.read_text("utf-8", errors="replace").splitlines()[:2] or [""]
-                if not path.name.startswith(f"{self._boot}.") and host == [platform.node()]:
-                    path.unlink()
+
+def remove_outdated(folder: Path) -> None:
+    """Remove the files of this host's earlier boots. Raises OSError."""
+    boot = f"{boot_id()}."
+    for path in folder.iterdir():
+        with contextlib.suppress(OSError):
+            _, *host = path.read_text("utf-8", errors="replace").splitlines()[:2] or [""]
+            if not path.name.startswith(boot) and host == [platform.node()]:
+                path.unlink()
 
 
 def ros_home() -> Path:

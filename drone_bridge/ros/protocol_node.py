@@ -13,8 +13,8 @@ Reconnecting happens in the state active. A node that can't start stays unconfig
 
 There are three threads. The executor's thread runs transitions and callbacks, and passes work to the session by `post`.
 The loop's thread, while active, alone accesses link and session, and calls `publish_event`. The thread of the reports
-runs from configure to cleanup. A fourth thread, which waits for signals, may call `leave`. A lock is therefore held
-while the link is started or ended.
+runs from configure to cleanup. Two more threads read wish files (`Hold.look`), and wait for signals: that one may call
+`leave`. A lock is therefore held while the link is started or ended.
 """
 
 import contextlib
@@ -49,7 +49,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, UnknownHostError
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
 from drone_bridge.ros.autostart import Autostart
-from drone_bridge.ros.hold import Hold
+from drone_bridge.ros.hold import FIRST_LOOK_S, FIRST_LOOKS_S, LOOK_S, Hold
 from drone_bridge.ros.link_report import SILENCES, LinkReport
 from drone_bridge.ros.namesakes import ADVICE, NAMESAKES, Namesakes
 from drone_bridge.ros.parameters import UNCONFIGURED, DeclaredParameters, ParameterDeclaration, has_value
@@ -158,8 +158,11 @@ class ProtocolNode(LifecycleNode):
         self._status = StatusPublisher(self, self.now)
         self._autostart = Autostart(self, self.parameters, self._status, self.hardware_id)
         self._namesakes = Namesakes(self)
-        # A server and a bridge with the same namespace have different vehicles.
-        self.hold = Hold(self, "~/held" if self.is_server else "held", self.report, self.check_age, self.cleanup)
+        self.hold = Hold(
+            self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=self.cleanup
+        )
+        self._wish_looks = 0
+        self._wish_ticker = Ticker(f"{name} wishes", FIRST_LOOK_S, self._look_for_wishes, self._log_error)
         #: Motion of the vehicle, by its own reports.
         self.observed = ObservedMotion(elapsed_s)
         #: Log of every connection's bytes, while active, if the parameter `wire_log` is set.
@@ -305,8 +308,15 @@ class ProtocolNode(LifecycleNode):
         self.hold.finish()
 
     def destroy_node(self) -> None:
+        self._wish_ticker.stop()
         self._clean_up()
         super().destroy_node()
+
+    def _look_for_wishes(self) -> None:
+        self.hold.look()
+        self._wish_looks += 1
+        if self._wish_looks * FIRST_LOOK_S >= FIRST_LOOKS_S:
+            self._wish_ticker.period_s = LOOK_S
 
     def _open_wire_log(self) -> "WireLog | None":
         """Create the wire log if the parameters request one. Raises LinkError."""

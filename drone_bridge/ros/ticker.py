@@ -11,7 +11,8 @@ class Ticker:
 
     def __init__(self, name: str, period_s: float, call: Callable[[], None], on_failure: Callable[[str], None]) -> None:
         """`call` must not block for long. Its exceptions are passed to `on_failure` as tracebacks."""
-        self._period_s = period_s
+        #: Period, s. May be changed from the called function.
+        self.period_s = period_s
         self._call = call
         self._on_failure = on_failure
         # Locked until `stop`. An Event would allocate a lock for each wait.
@@ -26,7 +27,7 @@ class Ticker:
         self._thread.join()
 
     def _run(self) -> None:
-        while not self._running.acquire(timeout=self._period_s):
+        while not self._running.acquire(timeout=self.period_s):
             try:
                 self._call()
             except Exception:

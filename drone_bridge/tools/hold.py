@@ -4,10 +4,13 @@
 import argparse
 import sys
 import time
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
+from drone_bridge.ros.file_keeper import FileKeeper
 from drone_bridge.ros.hold_services import HoldServices, is_of, node_of
+from drone_bridge.ros.wish_file import EVERY_NODE, FILE_TIMEOUT_S, FiledWish, WishFile
 from drone_bridge.tools.discovery import DISCOVERY_S, QUIET_S
 
 #: Timeout of the response of a vehicle's node, s.
@@ -44,9 +47,15 @@ def _set_all(argv: Sequence[str], *, is_held: bool) -> int:
 
     initialize_ros([])
     node = rclpy.create_node("drone_bridge_hold")
+    file = FileKeeper(WishFile(node.context.get_domain_id()).keep, lambda sentence: print(sentence, file=sys.stderr))
+    if is_held:  # also vehicles whose node starts meanwhile
+        names = [f"/{each.strip('/')}" for each in wanted] or [EVERY_NODE]
+        file.keep([FiledWish(name, uuid.uuid4().hex, "a person ran drone-bridge hold") for name in names])
     try:
         return _set(node, wanted, is_held=is_held)
     finally:
+        file.keep([])
+        file.wait(FILE_TIMEOUT_S)
         node.destroy_node()
         shut_down_ros()
 

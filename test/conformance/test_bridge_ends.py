@@ -8,9 +8,10 @@ import alone
 import pytest
 from processes import TIMEOUT_S
 from ros_session import wait_until
-from vehicle_pair import BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
+from vehicle_pair import DOMAIN, BridgePair, assert_neutral_after, assert_nothing_moved, each_kind, shared
 
 from drone_bridge.kind import NOT_STATED, kinds
+from drone_bridge.ros.wish_file import FiledWish, WishFile
 
 kind, pair = each_kind(), shared(BridgePair)
 
@@ -31,6 +32,32 @@ def test_a_bridge_on_hold(pair, ros):
     pair.watch()
     assert_nothing_moved(pair.commands, neutral_s)
     pair.works_after(hold(False), TIMEOUT_S)
+
+
+def test_a_bridge_wanted_held_when_it_starts(pair, ros):
+    """By a file, as DDS delivers the same wish seconds later, and commands before it."""
+    pair.drive()
+    end(pair, ros)
+    file = WishFile(DOMAIN)
+    file.write([FiledWish(f"/{pair.name}/cmd_vel_stamped", "7", "a person pressed STOP")])
+    started_s = time.monotonic()
+    try:
+        pair.start_program()
+        pair.first_word_after(started_s)
+        pair.watch()
+        assert_nothing_moved(pair.commands, started_s)
+    finally:
+        file.remove()
+    resumed_s = time.monotonic()
+    assert ros.switch(f"{pair.node}/hold", False).success
+    pair.works_after(resumed_s, TIMEOUT_S)
+
+
+def end(pair, ros):
+    """End a bridge in order, and wait until no other node sees it."""
+    assert pair.program.stop() == 0
+    pair.catch_up()
+    wait_until(lambda: pair.name not in ros.node.get_node_names(), "the end of the former node")
 
 
 def test_a_bridge_deactivated_while_commanded(pair, ros):
@@ -62,9 +89,7 @@ def test_a_bridge_that_receives_a_signal(pair, ros, state, number):
     """Last test, since each case ends a bridge."""
     pair.stop()
     if pair.program.is_running:
-        assert pair.program.stop() == 0
-        pair.catch_up()
-        wait_until(lambda: pair.name not in ros.node.get_node_names(), "the end of the former node")
+        end(pair, ros)
     pair.start_program(() if state == "active" else ("-p", "autostart:=false"))
     started_s = time.monotonic()
     if state == "inactive":

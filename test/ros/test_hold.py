@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hold: ignored commands, and who may hold and resume, over real DDS and on the wire."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from ros_session import repeating, wait_until
 from std_msgs.msg import Bool
 from twists import twist
+from vanishing import kill
 from web_viewer import Pilot, web_bridge
 
 from drone_bridge.msg import HoldStatus
@@ -183,6 +185,29 @@ def test_stop_all_reaches_a_bridge_that_was_away_and_outlives_the_page_s_server(
             server.wait()
             nothing_moves(peer)
             hold(ros, False)
+            peer.wait(is_moving)
+
+
+def test_a_bridge_stopped_during_its_restart_follows_no_command(ros, peer):
+    """Once resumed, it is free, also after another kill."""
+    with web_bridge() as server, Pilot(server.address) as pilot, contextlib.ExitStack() as stack:
+        with start(peer) as bridge:
+            stack.enter_context(stranger(ros))
+            peer.wait(is_moving)
+            pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
+            kill(bridge)
+        peer.forget()
+        pilot.send(op="stop", number=1, vehicles=["/cmd_vel_stamped"])
+        pilot.wait_for(lambda: pilot.acknowledged == 1, "that STOP is acknowledged")
+        with start(peer) as bridge:
+            pilot.wait_for(lambda: len(peer.packets) >= 100, "packets")
+            assert all(packet.is_hover for packet in peer.packets)
+            assert run_command("resume").returncode == 0
+            pilot.wait_for(lambda: not pilot.vehicles["/cmd_vel_stamped"]["held"], "that the wish has ended")
+            peer.wait(is_moving)
+            kill(bridge)
+        peer.forget()
+        with start(peer):
             peer.wait(is_moving)
 
 

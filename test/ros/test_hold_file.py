@@ -16,6 +16,7 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros import hold_file
 from drone_bridge.ros.hold import MAX_WISHES, Hold
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE, HoldFile
+from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile
 from drone_bridge.session.hold_state import AT_HELM, HELM_ENDED
 
 
@@ -96,14 +97,23 @@ class Node:
     context = SimpleNamespace(get_domain_id=lambda: 7)
     has_just_stood_still = False
 
-    def __init__(self):
+    def __init__(self, *, is_server=False):
+        self.is_server = is_server
         self.warned, self.serve, self.published, self.statuses = [], None, [], []
         do_nothing = lambda *_: None  # noqa: E731
         self.report = SimpleNamespace(update_condition=do_nothing, end_ongoing=do_nothing)
-        self.hold = Hold(self, "held", self.report, self.check_age, ExitStack())
+        self.hold = Hold(
+            self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=ExitStack()
+        )
 
     def get_fully_qualified_name(self):
         return "/d1/bridge"
+
+    def get_namespace(self):
+        return "/d1"
+
+    def resolve_topic_name(self, name):
+        return f"/d1/{name}"
 
     def get_logger(self):
         return SimpleNamespace(warning=self.warned.append)
@@ -294,3 +304,68 @@ def test_of_many_wishes_the_newest_are_remembered():
     for number in range(2 * MAX_WISHES):
         node.wish(str(number))
     assert len(node.hold._wishes) == MAX_WISHES
+
+
+# Wishes in files.
+
+
+@pytest.fixture
+def wish_file():
+    file = WishFile(7)
+    yield file
+    file.remove()
+
+
+NAMES = ["/d1/bridge", "/d1", "/d1/cmd_vel_stamped", EVERY_NODE, EVERY_VEHICLE]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wish_in_a_file_holds_from_the_first_moment(wish_file, name):
+    wish_file.write([FiledWish(name, "7", "Anne pressed STOP")])
+    node = Node()
+    assert node.hold.is_held
+    status = node.statuses[-1]
+    assert (status.held, status.wish, status.reason, status.is_inherited) == (True, "7", "Anne pressed STOP", False)
+    node.hold._keeper.wait(10.0)
+    assert kept() == "Anne pressed STOP"
+
+
+@pytest.mark.parametrize("name", ["/d2", "/d1/other", "/d1/bridge/other", "/d2/cmd_vel_stamped"])
+def test_wishes_for_others_hold_nothing(wish_file, name):
+    wish_file.write([FiledWish(name, "7", ""), FiledWish(EVERY_VEHICLE, "8", "", ("/d1/cmd_vel_stamped",))])
+    assert not Node().hold.is_held
+
+
+def test_a_server_is_none_of_the_vehicles_that_follow_velocities(wish_file):
+    wish_file.write([FiledWish(EVERY_VEHICLE, "7", ""), FiledWish("/d1/cmd_vel_stamped", "8", "")])
+    assert not Node(is_server=True).hold.is_held
+    wish_file.write([FiledWish(EVERY_NODE, "9", "")])
+    assert Node(is_server=True).hold.is_held
+
+
+def test_a_wish_that_is_written_later_holds_at_the_next_look(wish_file):
+    node = Node()
+    dropped = []
+    node.hold.when_set(lambda: dropped.append(1))
+    wish_file.write([FiledWish("/d1/bridge", "7", "")])
+    node.hold.look()
+    assert node.hold.is_held
+    assert dropped
+    count = len(node.statuses)
+    node.hold.look()
+    node.wish("7")  # the same one, by DDS
+    assert len(node.statuses) == count + 1
+    assert len(dropped) == 1
+
+
+def test_a_wish_in_a_file_does_not_outlive_a_release_in_that_run(wish_file):
+    wish_file.write([FiledWish("/d1/bridge", "7", "")])
+    node = Node()
+    node.call(False)
+    node.hold.look()
+    assert not node.hold.is_held
+    status = node.statuses[-1]
+    assert (status.wish, status.releases_before_wish, status.releases) == ("7", 0, 1)  # which ends the wish
+    wish_file.write([FiledWish("/d1/bridge", "8", "")])
+    node.hold.look()
+    assert node.hold.is_held

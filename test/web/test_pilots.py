@@ -64,6 +64,19 @@ class Page:
         yield request
 
 
+class Keeper:
+    """Keeper of the wish file, whose disk may be slow."""
+
+    def __init__(self):
+        self.kept, self.is_written, self.problem = [], True, ""
+
+    def keep(self, wishes):
+        self.kept.append([(wish.name, wish.id) for wish in wishes])
+
+    def wait(self, timeout_s):
+        return self.is_written
+
+
 class Server:
     """Conversation with one page, and its requests to vehicles."""
 
@@ -72,7 +85,8 @@ class Server:
         self.asked, self.commands = [], []
         self.done = []  # of both, in order
         self.wishes, self.faults, self._ticks = [], [], 0
-        self.pilots = pilots.Pilots(self._send, self._ask, self._wish, Time, self.faults.append)
+        self.keeper = Keeper()
+        self.pilots = pilots.Pilots(self._send, self._ask, self._wish, Time, self.faults.append, keeper=self.keeper)
         self.pilots.set_vehicles([DRONE])
 
     def _send(self, topic, motion, stamp):
@@ -242,6 +256,59 @@ def test_a_wish_is_published_until_it_is_reported_and_ends_with_a_resume_here(cl
         assert server.page.told["vehicles"][0]["held"]["is_sure"]
         await server.ask(op="resume", vehicle=TOPIC)
         assert server.done[2:] == ["no wish", "resume"]
+
+    conversation(run)
+
+
+def test_the_wish_file_has_a_wish_until_it_is_resumed_here_or_elsewhere(clock):
+    async def run(server):
+        await server.see(REPORTING)
+        for releases, resume in ((1, False), (0, True)):
+            await server.ask(op="stop", vehicle=TOPIC, number=3)
+            (_, id_) = server.wishes[-1]
+            assert server.keeper.kept[-1] == [(TOPIC, id_)]
+            await server.report(wish=id_, held=True)
+            if resume:
+                await server.ask(op="resume", vehicle=TOPIC)
+            await server.report(wish=id_, held=False, releases=releases)
+            assert server.keeper.kept[-1] == []
+        assert len(server.keeper.kept) == 4  # only on changes
+
+    conversation(run)
+
+
+def test_a_stop_is_acknowledged_once_the_wish_file_is_written_or_after_a_while(clock, monkeypatch):
+    async def run(server):
+        await server.see(REPORTING)
+        server.keeper.is_written = False
+        await server.ask(op="stop", vehicle=TOPIC, number=3)
+        assert server.wishes  # DDS does not wait
+        assert server.page.stopped == []
+        server.keeper.is_written = True
+        await asyncio.sleep(2 * pilots.FILE_PERIOD_S)
+        await server.settle()
+        assert server.page.stopped == [3]
+        server.keeper.is_written = False
+        await server.ask(op="stop", vehicle=TOPIC, number=4)
+        assert server.page.stopped == [3]
+        clock[0] += pilots.FILE_TIMEOUT_S
+        await asyncio.sleep(2 * pilots.FILE_PERIOD_S)
+        await server.settle()
+        assert server.page.stopped == [3, 4]
+
+    conversation(run)
+
+
+def test_a_wish_file_that_can_t_be_written_is_reported_on_the_page(clock):
+    async def run(server):
+        await server.see(REPORTING)
+        await server.ask(op="stop", number=3)
+        assert server.page.told["vehicles"][0]["held"]["unkept"] == ""
+        server.keeper.problem = "the disk is full"
+        server.pilots.show_problem()
+        await server.settle()
+        assert server.page.told["vehicles"][0]["held"]["unkept"] == "the disk is full"
+        assert "the disk is full" in server.page.told["all_stopped"]
 
     conversation(run)
 

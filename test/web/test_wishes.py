@@ -5,6 +5,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from drone_bridge.ros.wish_file import EVERY_VEHICLE, FiledWish
 from drone_bridge.tools.web.wishes import Report, Wish, Wishes
 
 DRONE, NODE = "/d1/cmd_vel_stamped", "/d1/bridge"
@@ -147,6 +148,45 @@ def test_a_wish_for_all_has_ids_and_reports_apart_for_each_vehicle(talk):
     talk.insist()
     talk.report()
     assert [wish.is_reached for wish in talk.wishes.all().values()] == [True, False]
+
+
+# The wish file.
+
+
+def held_by(wishes, topic):
+    """Ids of the wishes in the file that hold a vehicle of this topic."""
+    return [wish.id for wish in wishes.filed() if wish.is_for({EVERY_VEHICLE, topic})]
+
+
+def test_a_wish_is_in_the_file_from_its_beginning_until_its_end(talk):
+    assert talk.wishes.filed() == []
+    talk.want()
+    assert talk.wishes.filed() == [FiledWish(DRONE, "1", "Anne pressed STOP")]
+    talk.insist()
+    talk.report()  # reached: a bridge that restarts still needs it
+    assert held_by(talk.wishes, DRONE) == ["1"]
+    talk.wishes.end(DRONE)
+    assert talk.wishes.filed() == []
+
+
+def test_a_release_by_other_means_takes_a_wish_out_of_the_file(talk):
+    talk.want()
+    talk.insist()
+    talk.node.release()
+    talk.report()
+    assert talk.wishes.filed() == []
+
+
+def test_a_wish_for_all_is_in_the_file_for_vehicles_that_were_never_there(talk):
+    talk.wishes.want_all(talk.make_wish())
+    talk.want()
+    assert held_by(talk.wishes, "/d2/cmd_vel_stamped") == ["1"]
+    assert held_by(talk.wishes, DRONE) == ["2"]  # one wish per vehicle
+    talk.wishes.end(DRONE)
+    assert held_by(talk.wishes, DRONE) == []
+    assert held_by(talk.wishes, "/d2/cmd_vel_stamped") == ["1"]
+    talk.wishes.end_all()
+    assert talk.wishes.filed() == []
 
 
 STEPS = ["want", "insist", "report", "restart", "release", "end", "go"]

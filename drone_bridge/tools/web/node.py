@@ -16,9 +16,11 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 
 from drone_bridge.msg import HoldStatus
+from drone_bridge.ros.file_keeper import FileKeeper
 from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.qos import latched
+from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, WishFile
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
@@ -100,7 +102,10 @@ class WebBridge(Node):
         self._was_viewed: bool | None = None
         self._relay = Relay(host, self._foxglove.port, self._subscribed, self._inbox.done)
         self._graph = Graph(self, context, self._relay.publish, self._relay.withdraw)
-        self._pilots = Pilots(self._command, self._ask_to_hold, self._fleet.wish, self._now, self._on_fault)
+        self._wish_file = FileKeeper(WishFile(self.context.get_domain_id()).keep, self._on_wish_file)
+        self._pilots = Pilots(
+            self._command, self._ask_to_hold, self._fleet.wish, self._now, self._on_fault, keeper=self._wish_file
+        )
         self._faults = LogLimiter()
         self._goals = Goals(self, self._on_goal)
         self._pilots.set_goal = self._set_goal
@@ -144,6 +149,8 @@ class WebBridge(Node):
             self._recording.close()
             self._recordings.close()
             self._foxglove.stop()
+            self._wish_file.keep([])
+            self._wish_file.wait(FILE_TIMEOUT_S)
 
     def _poll_graph(self) -> None:
         if not self._is_open:
@@ -214,6 +221,12 @@ class WebBridge(Node):
     def _on_status(self, name: str, status: HoldStatus) -> None:
         if self._is_open:
             self._door.loop.call_soon_threadsafe(self._pilots.set_status, name, status)
+
+    def _on_wish_file(self, problem: str) -> None:
+        if problem:
+            self.get_logger().warning(problem)
+        with contextlib.suppress(RuntimeError):  # the event loop has ended
+            self._door.loop.call_soon_threadsafe(self._pilots.show_problem)
 
     def _on_fault(self, trace: str) -> None:
         if line := self._faults.admit(trace):

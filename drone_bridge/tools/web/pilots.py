@@ -12,7 +12,8 @@ repeats that on each new connection until it receives that number in "stopped". 
 "watching", "recording": "bag_...", "link": "http://..."}.
 
 STOP is a state: `Wishes` stores wanted holds until a person resumes them, and `watch` publishes each wish every
-STOP_PERIOD_S until its nodes report it. Other vehicles, without such reports, get neutral and calls of ~/hold.
+STOP_PERIOD_S until its nodes report it. A bridge that restarts reads it earlier, from a file (`wish_file`) that is
+written before "stopped" is sent. Other vehicles, without such reports, get neutral and calls of ~/hold.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ import math
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -35,6 +36,8 @@ from websockets.frames import CloseCode
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.file_keeper import FileKeeper
+from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, FiledWish
 from drone_bridge.session.hold_state import HELM_ENDS_AFTER_S
 from drone_bridge.tools.web.access import VIEW_ONLY
 from drone_bridge.tools.web.goals import Place
@@ -62,6 +65,8 @@ STOP_TIMEOUT_S = 1.0
 """Time after which the page shows that a vehicle has not stopped, s."""
 HELM_ENDS_WITHIN_S = HELM_ENDS_AFTER_S + 0.5
 """Maximum time that the last command from here is in force, even at a slow bridge, s."""
+FILE_PERIOD_S = 0.005
+"""Period of checking whether the wish file is written, s."""
 HELM_TAKEN_S = 1.0
 """Time in which a vehicle that was held after a helm ended follows a new one, s."""
 
@@ -106,9 +111,22 @@ class Pilots:
         send_wish: SendWish,
         now: Callable[[], Time],
         on_fault: Callable[[str], None],
+        *,
+        keeper: FileKeeper[Sequence[FiledWish]] | None = None,
     ) -> None:
-        """Prepare; `now` returns the ROS time for stamps, and `on_fault` gets the traceback of an internal error."""
+        """Prepare.
+
+        Args:
+            send_command: see `SendCommand`.
+            ask_to_hold: see `AskToHold`.
+            send_wish: see `SendWish`.
+            now: returns the ROS time for stamps.
+            on_fault: gets the traceback of an internal error.
+            keeper: writer of the wish file; None for no file.
+        """
         self._send_command, self._ask_to_hold, self._send_wish = send_command, ask_to_hold, send_wish
+        self._keeper = keeper or FileKeeper(lambda _: "", lambda _: None)
+        self._filed: list[FiledWish] = []  # newest content of the wish file
         self._now, self._on_fault = now, on_fault
         self._helm = Helm()
         self._pilots: dict[int, Pilot] = {}
@@ -143,6 +161,7 @@ class Pilots:
             if topic in self._wishes:
                 self._wanted[topic] = vehicle
                 self._wakeup.set()  # for a wish for all: `watch` sleeps without pages and wishes
+        self._file_wishes()
         self._insist(elapsed_s())
         self._announce()
 
@@ -156,6 +175,7 @@ class Pilots:
         """Record the hold of a vehicle without reports; `is_kept`: it is older than the bridge."""
         if since_ns is None:
             self._wishes.released(topic)
+            self._file_wishes()
         self._note_held(topic, None if since_ns is None else since_ns / 1e9, is_kept=is_kept)
 
     def set_status(self, node: str, status: HoldStatus) -> None:
@@ -165,6 +185,7 @@ class Pilots:
         self._wishes.reported(node, Report(status.run, status.wish, status.releases_before_wish, status.releases))
         for topic in before.keys() - self._wishes.all().keys():
             self._end_wish(before[topic])  # a person has resumed it elsewhere
+        self._file_wishes()
         for topic, vehicle in self._vehicles.items():
             if node in vehicle.reporters:
                 held = [each for name in vehicle.reporters if (each := self._statuses.get(name)) and each.held]
@@ -402,11 +423,29 @@ class Pilots:
             self._wishes.want(topic, nodes, self._wish_of(pilot, now_s))
         self._wakeup.set()
         self._insist(now_s)
+        self._file_wishes()
         if (number := whole_number(request.get("number"))) is not None:
-            _send_soon(pilot.connection, json.dumps({"op": "stopped", "number": number}))
+            _run_soon(self._acknowledge(pilot, number))
         self._announce()
         if not any(map(self._may_be_vehicle, topics)) and named:
             raise RefusedError("The vehicle does not exist.")
+
+    def _file_wishes(self) -> None:
+        """Write the wish file, if the wishes have changed."""
+        if (filed := self._wishes.filed()) != self._filed:
+            self._filed = filed
+            self._keeper.keep(filed)
+
+    async def _acknowledge(self, pilot: Pilot, number: int) -> None:
+        """Acknowledge a STOP once the wish file is written, but after FILE_TIMEOUT_S at the latest."""
+        limit_s = elapsed_s() + FILE_TIMEOUT_S
+        while not self._keeper.wait(0.0) and elapsed_s() < limit_s:
+            await asyncio.sleep(FILE_PERIOD_S)
+        await _send(pilot.connection, json.dumps({"op": "stopped", "number": number}))
+
+    def show_problem(self) -> None:
+        """Show a problem of the wish file, or its end, on all pages."""
+        self._announce()
 
     def _may_be_vehicle(self, topic: str) -> bool:
         """Return whether a topic is that of a known or possible vehicle, as this server may have just started."""
@@ -427,7 +466,7 @@ class Pilots:
                 continue
             if vehicle.reporters:
                 for node in wish.nodes - wish.reached.keys():
-                    self._send_wish(node, wish.id, f"{wish.by} pressed STOP")
+                    self._send_wish(node, wish.id, wish.reason)
             else:
                 self._command(topic, NEUTRAL)
                 if vehicle.holds:
@@ -455,6 +494,7 @@ class Pilots:
             meant = [topic if isinstance(topic, str) and topic in self._wishes else self._known(topic)]
         for each in meant:
             self._resume(pilot, each)
+        self._file_wishes()
 
     def _resume(self, pilot: Pilot, topic: str) -> None:
         self._helm.halt(topic)
@@ -562,12 +602,13 @@ class Pilots:
             and ((vehicle := self._wanted.get(topic)) is None or vehicle.holds)
         ]
         by = self._wishes.all_by
+        problem = f"; {self._keeper.problem}" if self._keeper.problem else ""
         description = {
             "may_steer": pilot.may_steer,
             "you": pilot.name,
             "limit": pilot.limit,
             "max_speed": self._max_speed_m_s,
-            "all_stopped": None if by is None else f"{'you' if by == pilot.name else by} pressed STOP all",
+            "all_stopped": None if by is None else f"{'you' if by == pilot.name else by} pressed STOP all{problem}",
             "vehicles": vehicles,
             "unanswered": unanswered,
         }
@@ -601,6 +642,7 @@ class Pilots:
         # A restarted bridge reports that it is held since its start.
         since = min(each for each in (since, wish.since_s if wish else None) if each is not None)
         unkept = next((each.problem for each in statuses if each.held and each.problem), "")
+        unkept = unkept or (self._keeper.problem if wish else "")
         return {"since": since, "why": why, "is_sure": is_sure, "problem": problem, "unkept": unkept}
 
     def _name_of(self, number: int | None) -> str:
@@ -623,7 +665,11 @@ def _is_busy(connection: ServerConnection) -> bool:
 
 
 def _send_soon(connection: ServerConnection, text: str) -> None:
-    task = asyncio.ensure_future(_send(connection, text))
+    _run_soon(_send(connection, text))
+
+
+def _run_soon(sending: Coroutine[Any, Any, None]) -> None:
+    task = asyncio.ensure_future(sending)
     _sending.add(task)  # keeps the task from being garbage-collected
     task.add_done_callback(_sending.discard)
 

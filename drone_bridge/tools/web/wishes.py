@@ -22,6 +22,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from drone_bridge.ros.wish_file import EVERY_VEHICLE, FiledWish
+
 
 class Report(NamedTuple):
     """Report of a node about its hold."""
@@ -53,6 +55,11 @@ class Wish:
     """Problem of a node that can't be held."""
 
     @property
+    def reason(self) -> str:
+        """Reason of the hold."""
+        return f"{self.by} pressed STOP"
+
+    @property
     def is_reached(self) -> bool:
         """Whether all nodes have accepted it. False without nodes, as nothing can hold the vehicle."""
         return bool(self.nodes) and self.nodes <= self.reached.keys()
@@ -82,6 +89,14 @@ class Wishes:
     def all_by(self) -> str | None:
         """Name of the person who wants all vehicles held, including later ones; None without such a wish."""
         return self._all.by if self._all else None
+
+    def filed(self) -> list[FiledWish]:
+        """Return all wishes for the wish file."""
+        filed = [FiledWish(vehicle, wish.id, wish.reason) for vehicle, wish in self._wishes.items()]
+        if self._all:
+            excepted = tuple(sorted(self._resumed | self._wishes.keys()))
+            filed.append(FiledWish(EVERY_VEHICLE, self._all.id, self._all.reason, excepted))
+        return filed
 
     def want(self, vehicle: str, nodes: Collection[str], wish: Wish) -> None:
         """Want a vehicle held, by a new id, so that a release in transit does not end it."""
