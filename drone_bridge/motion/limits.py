@@ -56,6 +56,8 @@ class LimitParameters:
 
 #: Debounce time of a low battery, s: under load the voltage drops briefly.
 LOW_BATTERY_S = 2.0
+#: Duration of a landing without reports, s. By then the drone is on the ground, or is not there any more.
+LONGEST_LANDING_S = 60.0
 #: Minimum deceleration of a vehicle, m/s², and its reaction time, s.
 BRAKING = 1.0
 REACTION_S = 0.8
@@ -84,6 +86,7 @@ class Limits:
         self._allowed: Triple = _STILL  # m/s
         self._charge = 1.0  # last reported share of the battery's charge
         self._low_since_s: float | None = None  # time of the first report of a low battery, s
+        self._charged_at = -math.inf  # time of the last report of the charge, s
 
     def _needed(self) -> dict[str, float]:
         """Return the times of the reports that the active position limits need, by name."""
@@ -137,12 +140,19 @@ class Limits:
         return reported_at + parameters.odometry_timeout + parameters.land_after
 
     def must_land(self, now_s: float) -> bool:
-        """Return whether a drone that can land has to land. False until it has reported its motion or its battery."""
-        return now_s > self.land_at or (self.parameters.land_on_low_battery and self.is_battery_low(now_s))
+        """Return whether a drone has to land. False until it has reported its motion or its battery."""
+        return now_s >= self.land_at or (self.parameters.land_on_low_battery and self.is_battery_low(now_s))
+
+    def start(self, now_s: float) -> None:
+        """Begin a connection. After LONGEST_LANDING_S, the reports that required a landing are forgotten."""
+        if now_s >= self.land_at + LONGEST_LANDING_S:
+            self._observed.restart()
+        if now_s >= self._charged_at + LONGEST_LANDING_S:
+            self._low_since_s = None
 
     def charged(self, charge: float, now_s: float) -> None:
         """Handle a report of the battery's charge, a share."""
-        self._charge = charge
+        self._charge, self._charged_at = charge, now_s
         if charge >= self.parameters.low_battery:
             self._low_since_s = None
         elif self._low_since_s is None:

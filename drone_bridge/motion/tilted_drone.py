@@ -50,6 +50,10 @@ class TiltedDrone:
         up, turn = _clamped(command.up, self.max_climb), _clamped(command.turn, self.max_yaw_rate)
         return command if (up, turn) == (command.up, command.turn) else replace(command, up=up, turn=turn)
 
+    def climbing(self, speed: float) -> Shares:
+        """Return the level command to climb at a speed, m/s, without feedback. A negative one sinks."""
+        return Shares(thrust=_clamped(speed / self.max_climb, 1.0))
+
 
 def _clamped(value: float, most: float) -> float:
     return min(max(value, -most), most)  # NaN is kept, so that neutral is sent instead

@@ -5,7 +5,7 @@
 |---|---|---|
 | waiting for a peer | at the start; after the loss of the connection or the robot | nothing |
 | greeting | on a connection, or when a datagram link opens | the greeting; an unanswered step again after AGAIN_S; \
-over datagrams also neutral, as a robot may obey any sender |
+over datagrams also neutral, as a robot may obey any sender; if the limits require it, a landing |
 | connected | with the last answer | neutral, then at `rate` the arbiter's command, or neutral |
 | closed | at the end | neutral and `leave`; datagrams FINAL_REPEATS times, as they may be lost |
 
@@ -40,6 +40,7 @@ from drone_bridge.session.session import (
     Action,
     Actions,
     Close,
+    Landing,
     Note,
     Outcome,
     Publish,
@@ -72,8 +73,8 @@ class Decides(Protocol):
     def decide(self, now_s: float) -> Decision[NoReturn]:
         """Return the command to send now."""
 
-    def forget(self) -> None:
-        """Forget the newest command."""
+    def start(self, now_s: float) -> None:
+        """Begin a connection: forget the newest command, and the reports before a landing that must be over."""
 
 
 class RequestLike(Protocol):
@@ -110,6 +111,7 @@ class ClientSession(Session):
         self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
         self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: pending request, and its timeout
         self._land_s = -math.inf
+        self._is_landing = False  # while the robot is greeted
         self._reported_at: float | None = None  # time of the last report on this connection
         self._gaps_s: deque[float] = deque(maxlen=GAPS)  # between reports
         self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
@@ -124,8 +126,8 @@ class ClientSession(Session):
         if peer is not None:
             self.peer = str(peer)
         self._greeting, self._test = self._end.robot.greet(), None
-        self._arbiter.forget()
-        self._land_s = -math.inf
+        self._arbiter.start(now_s)
+        self._land_s, self._is_landing = -math.inf, False
         if self._is_stream:  # an earlier stream's answers are lost
             self._repeats = []
         self.state, self.is_proven = GREETING, not self._hears
@@ -179,20 +181,16 @@ class ClientSession(Session):
                 return [*self._ended(), silence]
             if self.state == CONNECTED:
                 return [*self._unanswered("The robot is silent."), *self.connected(None, now_s), silence]
+        unanswered = self._unanswered("The robot did not answer.", now_s)
         if self.state == GREETING:
-            self.due_s = now_s + AGAIN_S
-            self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
-            unanswered = self._unanswered("The robot did not answer.", now_s)
-            return [*self._neutral_of_datagrams(), *self._sent(self._step), *unanswered]
+            return [*self._greet_again(now_s), *unanswered]
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
-        decision = self._arbiter.decide(now_s)
-        withheld = self._withheld(decision, now_s)
-        actions = [*self._drive(None if withheld else decision.command), *withheld]
-        actions += self._unanswered("The robot did not answer.", now_s)
-        if decision.rank is Rank.LANDING and "land" in self._robot.requests and now_s >= self._land_s:
-            self._land_s = now_s + LAND_S
-            actions += self._sent(self._robot.requests["land"])
-        return actions
+        return [*self._follow(self._arbiter.decide(now_s), now_s), *unanswered]
+
+    def landing(self, now_s: float) -> Landing:
+        if "land" not in self._robot.requests and "z" not in self._robot.axes:
+            return Landing.UNSUPPORTED
+        return Landing.LANDS if self._end and self.state != CLOSED else Landing.DISCONNECTED
 
     def ask(self, request: RequestLike, now_s: float) -> Actions:
         """Send one of the robot's `requests`."""
@@ -251,6 +249,30 @@ class ClientSession(Session):
         self._test, self.state, self.is_open = None, CONNECTED, True
         self.due_s = now_s + 1 / self._parameter("rate")
         return [*actions, *self._drive(None)]
+
+    def _greet_again(self, now_s: float) -> Actions:
+        """Repeat the pending step, after a landing that the limits require, or else neutral."""
+        self._arbiter.start(now_s)  # a landing ends, as nothing is reported
+        decision = self._arbiter.decide(now_s)
+        was_landing, self._is_landing = self._is_landing, decision.rank is Rank.LANDING
+        self.due_s = now_s + (1 / self._parameter("rate") if self._is_landing else AGAIN_S)
+        if self._is_landing:
+            commands = self._follow(decision, now_s)
+        else:
+            commands = self._drive(None) if was_landing else self._neutral_of_datagrams()
+        if now_s < self._sent_s[-1] + AGAIN_S:
+            return commands
+        self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
+        return [*commands, *self._sent(self._step)]
+
+    def _follow(self, decision: Decision[NoReturn], now_s: float) -> Actions:
+        """Send the command of a decision, and the request to land once per LAND_S."""
+        withheld = self._withheld(decision, now_s)
+        actions = [*self._drive(None if withheld else decision.command), *withheld]
+        if decision.rank is Rank.LANDING and "land" in self._robot.requests and now_s >= self._land_s:
+            self._land_s = now_s + LAND_S
+            actions += self._sent(self._robot.requests["land"])
+        return actions
 
     def _answers(self, data: bytes) -> bool:
         """Return whether a packet answers the pending step of the greeting."""

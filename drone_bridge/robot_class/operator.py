@@ -58,7 +58,7 @@ class _Wish(SessionOutput):
     def decide(self, now_s: float) -> Decision[NoReturn]:
         return Decision(Rank.COMMAND, self.velocity)
 
-    def forget(self) -> None:
+    def start(self, now_s: float) -> None:
         """Do nothing: the plan continues."""
 
     def publish_event(self, message: Told) -> None:

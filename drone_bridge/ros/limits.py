@@ -15,9 +15,17 @@ from drone_bridge.ros.parameters import ParameterDeclaration, declarations, read
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
-from drone_bridge.session.arbiter import Arbiter
+from drone_bridge.session.arbiter import Arbiter, Rank
+from drone_bridge.session.session import Landing
 
 _LIMITS = "limits"
+#: Reasons why a vehicle does not land, as clauses.
+_OBSTACLES = {
+    Landing.DISCONNECTED: "since it is not connected",
+    Landing.SILENT: "since it does not report",
+    Landing.UNKNOWN_FLIGHT: "since it is unknown whether it flies",
+    Landing.UNSUPPORTED: "since it has no command to land or sink",
+}
 #: Topic of the fence, a convex polygon in the odometry frame.
 FENCE = "fence"
 #: Default for drones, m/s. The defaults of teleop and Nav2 are lower.
@@ -74,8 +82,18 @@ class LimitReports:
         charge = f"the battery has less than {limits.parameters.low_battery:.0%} left (limits.low_battery)"
         update("battery", charge if limits.is_battery_low(now_s) else None, "land")
         self._report_blindness(now_s)
-        must_land = limits.must_land(now_s)
-        update("landing", "it lands by itself" if must_land else None, "hold it, or take the helm, to prevent that")
+        self._report_landing(now_s)
+
+    def _report_landing(self, now_s: float) -> None:
+        """Report what the session does about a landing that the limits require."""
+        problem, advice = None, "land it by hand"
+        if self._arbiter.rank(now_s) is Rank.LANDING:
+            landing = self._node.landing(now_s)
+            if landing is Landing.LANDS:
+                problem, advice = "it lands by itself", "hold it, or take the helm, to prevent that"
+            elif landing is not Landing.GROUNDED:
+                problem = f"it has to land and can't be commanded to, {_OBSTACLES[landing]}"
+        self._node.report.update_condition("landing", problem, advice)
 
     def _report_blindness(self, now_s: float) -> None:
         """Report limits with missing measurements: the vehicle then ignores velocities."""

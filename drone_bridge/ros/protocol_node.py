@@ -66,6 +66,7 @@ from drone_bridge.session.session import (
     MAY_HAVE_WAITED,
     REFUSED_DATAGRAMS,
     Actions,
+    Landing,
     Note,
     Outcome,
     Session,
@@ -459,6 +460,11 @@ class ProtocolNode(LifecycleNode):
         if self.report.is_silent:
             return f"{self.report.peer} has been silent for {self.report.silence_s:.0f} s."
         return None
+
+    def landing(self, now_s: float) -> Landing:
+        """Return what happens about a landing that the limits require. Thread-safe."""
+        loop = self._loop
+        return loop.session.landing(now_s) if loop else Landing.DISCONNECTED
 
     # Reports.
 

@@ -135,6 +135,11 @@ class Arbiter(Generic[RawT]):
         """Forget the newest command."""
         self.newest = None
 
+    def start(self, now_s: float) -> None:
+        """Begin a connection: forget the newest command, and the reports before a landing that must be over."""
+        self.forget()
+        self.limits.start(now_s)
+
     # For the link's thread.
 
     def decide(self, now_s: float, answer: Arrival[RawT] | None = None) -> Decision[RawT]:

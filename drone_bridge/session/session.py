@@ -36,6 +36,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from drone_bridge.session.stall_detector import StallDetector
@@ -139,6 +140,23 @@ class Close:
     """Peer, as the link identifies it."""
 
 
+class Landing(Enum):
+    """What a session does about a landing that the limits require."""
+
+    LANDS = auto()
+    """It sends what lands the vehicle."""
+    GROUNDED = auto()
+    """The vehicle is on the ground, as far as is known."""
+    DISCONNECTED = auto()
+    """No vehicle is connected, so that nothing can be sent."""
+    SILENT = auto()
+    """The vehicle does not report, and may not be the receiver of what would be sent."""
+    UNKNOWN_FLIGHT = auto()
+    """It is unknown whether the vehicle flies, and the same command would make it take off."""
+    UNSUPPORTED = auto()
+    """The vehicle neither sinks by a velocity nor has a request to land."""
+
+
 Action = Send | Publish | Note | Call | Outcome | Close
 Actions = Sequence[Action]
 
@@ -228,6 +246,13 @@ class Session(ABC):
     def outdated(self, action: Send) -> Send:
         """Return what to send on a stream instead of a message, after a stall of this process since its decision."""
         return action
+
+    def landing(self, now_s: float) -> Landing:
+        """Return what happens about a landing that the limits require now. Thread-safe.
+
+        Called only while that landing ranks above all else: see `session.arbiter`.
+        """
+        return Landing.LANDS if self.is_open else Landing.DISCONNECTED
 
     def silent_s(self, now_s: float) -> float:
         """Return how long the peer has been silent, s; 0 without a peer."""

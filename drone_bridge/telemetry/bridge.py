@@ -34,6 +34,7 @@ from drone_bridge.ros.text_link import TextLink
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.session.arbiter import LANDING_SPEED
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
@@ -92,7 +93,7 @@ PARAMETERS = (
         "telemetry_timeout",
         1.0,
         "Timeout of telemetry, s. Over UDP, the bridge then commands a silent drone to hover, and sends nothing more "
-        "until telemetry arrives again.",
+        "until telemetry arrives again, except for a landing by `limits.land_after`.",
         range=(0.05, 3600.0),
         live=True,
     ),
@@ -141,7 +142,7 @@ class TelemetryBridge(ProtocolNode):
             refuse_image=partial(self.report.count_and_warn, BAD_IMAGES),
         )
         self._topics = TopicPublishers(self, TOPICS, translation, static_transforms(names))
-        drone = read_drone(self.parameters, LANDING_DRONE)
+        self._drone = drone = read_drone(self.parameters, LANDING_DRONE)
         commands = TiltCommands(self, drone, now=self._stamps.command_clock)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=False)
         DoubtReports(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
@@ -172,6 +173,7 @@ class TelemetryBridge(ProtocolNode):
             self._units,
             get,
             self._allowed_peers,
+            sinking=self._drone.climbing(-LANDING_SPEED),
             by_topics=not self._is_udp,
             called=(lambda: link.address) if isinstance(link, DatagramCaller) else None,
         )

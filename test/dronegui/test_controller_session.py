@@ -29,7 +29,7 @@ from drone_bridge.dronegui.session.controller import (
 from drone_bridge.dronegui.session.flight_watch import Source
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
-from drone_bridge.session.session import FINAL_REPEATS, Outcome, Send
+from drone_bridge.session.session import FINAL_REPEATS, Landing, Outcome, Send
 from drone_bridge.session.tilt_pilot import ESTIMATED
 
 GUI, STRANGER = ("127.0.0.1", 3456), ("127.0.0.2", 3456)
@@ -1060,6 +1060,33 @@ def test_a_refused_landing_is_retried(talk):
     assert "must land" in said[0]
     talk.pilot.rank = Rank.NEUTRAL
     assert notes(talk.run(3 * LAND_PERIOD_S), "") == []
+
+
+def test_a_landing_without_navdata_is_impossible_and_is_not_said(talk):
+    assert talk.session.landing(talk.now_s) is Landing.UNKNOWN_FLIGHT
+    talk.show(FlightState.FLYING)
+    talk.pilot.rank = Rank.LANDING
+    assert talk.session.landing(talk.now_s) is Landing.LANDS
+    talk.run(1.1)  # the press that began with navdata is over
+    silent = talk.run(60.0)
+    assert presses(silent) == []
+    assert talk.session.landing(talk.now_s) is Landing.UNKNOWN_FLIGHT
+    talk.show(FlightState.LANDED)
+    assert talk.session.landing(talk.now_s) is Landing.GROUNDED
+    talk.show(FlightState.FLYING)
+    talk.lose()
+    assert talk.session.landing(talk.now_s) is Landing.DISCONNECTED
+
+
+def test_a_landing_without_navdata_presses_once_after_assume_flying(talk):
+    talk.show(FlightState.FLYING)
+    talk.run(5.0)
+    talk.pilot.rank = Rank.LANDING
+    assert presses(talk.run(2.0)) == []
+    talk.say(is_flying=True)
+    assert talk.session.landing(talk.now_s) is Landing.LANDS
+    assert presses(talk.run(60.0)) == ["take_off"]
+    assert talk.session.landing(talk.now_s) is Landing.UNKNOWN_FLIGHT
 
 
 def test_of_requests_pending_at_a_hold_only_a_landing_presses():

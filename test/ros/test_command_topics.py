@@ -18,6 +18,7 @@ from drone_bridge.ros.command_ages import CLOCK_TOLERANCE_S
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.arbiter import SINKING, Rank
+from drone_bridge.session.session import Landing
 
 TIMEOUT_S = 0.5
 HELM, CMD_VEL, STAMPED = "~/helm", "cmd_vel", "cmd_vel_stamped"
@@ -326,6 +327,17 @@ def test_a_fast_command_is_followed_within_the_limits_with_its_turn_rate(make):
     assert node.counts == {"commands": 1, "limited_commands": 1}
 
 
+#: What is said about a landing, None for nothing.
+LANDING_WORDS = {
+    Landing.LANDS: "it lands by itself",
+    Landing.GROUNDED: None,
+    Landing.DISCONNECTED: "not connected",
+    Landing.SILENT: "does not report",
+    Landing.UNKNOWN_FLIGHT: "unknown whether it flies",
+    Landing.UNSUPPORTED: "no command to land",
+}
+
+
 @pytest.mark.parametrize("has_landing_button", [True, False])
 def test_a_vehicle_with_lost_odometry_stops_and_then_lands_unless_held(make, has_landing_button):
     limits = {"max_speed": 2.0, "fence_radius": 5.0, "odometry_timeout": 0.5, "land_after": 1.0}
@@ -342,10 +354,14 @@ def test_a_vehicle_with_lost_odometry_stops_and_then_lands_unless_held(make, has
     node.now_s += 1.0
     sinking = None if has_landing_button else SINKING
     assert node.decided() == (Rank.LANDING, sinking)
-    node.pass_second()
-    assert node.conditions["landing"] == "it lands by itself"
+    for landing, words in LANDING_WORDS.items():
+        node.landing = lambda now_s, landing=landing: landing
+        node.pass_second()
+        assert (words in node.conditions["landing"]) if words else node.conditions["landing"] is None
     node.call_hold(True)
     assert node.decided() == (Rank.HOLD, None)
+    node.pass_second()
+    assert node.conditions["landing"] is None
     node.call_hold(False)
     assert node.decided() == (Rank.LANDING, sinking)
     node.observed.measured(0.0, (0.0, 0.0, 1.0))

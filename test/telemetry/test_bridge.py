@@ -2,6 +2,7 @@
 """telemetry_bridge as a process: images over UDP, and documents as text on topics."""
 
 import json
+import time
 
 from diagnostic_msgs.msg import DiagnosticArray
 from diagnostics import values_of
@@ -13,6 +14,7 @@ from telemetry_documents import HOVER, Clock, drone
 from telemetry_peer import jpeg, send_until, start_with_peer
 
 from drone_bridge.msg import CommandAxes
+from drone_bridge.telemetry.session.controller import PROVEN_S
 
 PICTURE = jpeg()
 
@@ -72,3 +74,21 @@ def test_documents_come_and_go_by_topics_and_a_signal_leaves_a_hover_there(ros):
     last = None
     while last != HOVER or len(commands):
         last = json.loads(commands.wait().data)
+
+
+def test_a_flying_drone_whose_telemetry_has_ceased_is_landed_over_udp(ros):
+    limits = {"max_height": 50.0, "odometry_timeout": 0.2, "land_after": 0.3}
+    process, peer = start_with_peer(telemetry_timeout=0.2, **{f"limits.{name}": limits[name] for name in limits})
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    clock, started_s = Clock(), time.monotonic()
+
+    def send():
+        peer.send(drone(timestamp=clock.next()))
+
+    with process:
+        send_until(send, lambda: time.monotonic() - started_s > PROVEN_S + 0.5, "telemetry for long enough")
+        wait_until(lambda: any(command["thrust"] < 0.0 for command in peer.commands), "a command to sink")
+        reports.wait(lambda report: any("it lands by itself" in status.message for status in report.status))
+        send_until(send, lambda: peer.commands[-1]["pitch"] != 0.0, "a command by its feedback")
+        assert process.stop() == 0
+    peer.close()

@@ -6,6 +6,7 @@ import math
 
 import pytest
 import session_talk
+from controller_talk import PERIOD_S, A, Talk
 from session_talk import documents, notes
 from telemetry_documents import DRONE, HOVER, ROVER, Clock, changed, drone
 
@@ -18,68 +19,9 @@ from drone_bridge.telemetry.codec import (
     DroneTelemetry,
     RoverTelemetry,
 )
-from drone_bridge.telemetry.session.controller import ControllerSession
-from drone_bridge.telemetry.units import Units
-from drone_bridge.wire.addresses import AllowedPeers
 
-A, B, ELSEWHERE = ("127.0.0.1", 5000), ("127.0.0.1", 6000), ("192.0.2.1", 5000)
+B, ELSEWHERE = ("127.0.0.1", 6000), ("192.0.2.1", 5000)
 FORWARD = DroneCommand(pitch=0.25)
-PERIOD_S = 0.04
-
-
-class Pilot:
-    """Commands for the drone, with a count of restarts."""
-
-    def __init__(self):
-        self.command = None
-        self.is_estimating = False
-        self.restarts = 0
-
-    def shares(self, now_s):
-        return self.command and Units().shares(self.command)
-
-    def restart(self, now_s):
-        self.restarts += 1
-        self.command = None
-
-
-class Talk:
-    """Session with a fake clock, and its actions."""
-
-    def __init__(self, allowed=("any",), **options):
-        self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
-        self.pilot = Pilot()
-        parameter = self.parameters.__getitem__
-        self.session = ControllerSession(self.pilot, Units(), parameter, AllowedPeers(allowed), **options)
-        self.now_s = 100.0
-        self.clock = Clock()
-        self.actions = []
-
-    def do(self, actions):
-        self.actions += actions
-        return list(actions)
-
-    def hear(self, source=A, document=None, **values):
-        if document is None:
-            document = drone(timestamp=self.clock.next(), **values)
-        data = document if isinstance(document, (bytes, str)) else json.dumps(document).encode()
-        return self.do(self.session.receive(data, source, self.now_s))
-
-    def run(self, seconds, *, telemetry=None):
-        """Advance the clock, with ticks when they are due, and telemetry from a source if given."""
-        actions, end_s = [], self.now_s + seconds
-        received_s = self.now_s
-        while True:
-            due_s = min(self.session.due_s, received_s + PERIOD_S if telemetry else math.inf)
-            if due_s > end_s:
-                break
-            self.now_s = max(self.now_s, due_s)
-            if telemetry and self.now_s >= received_s + PERIOD_S:
-                received_s = self.now_s
-                actions += self.hear(telemetry)
-            actions += self.do(self.session.tick(self.now_s))
-        self.now_s = end_s
-        return actions
 
 
 def sent(actions, to=A):

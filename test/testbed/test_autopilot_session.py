@@ -10,7 +10,7 @@ from session_talk import SessionTalk, notes, published
 
 from drone_bridge.session.arbiter import Arrival, Decision, Rank
 from drone_bridge.session.clients import LOST
-from drone_bridge.session.session import Close, Publish, Send
+from drone_bridge.session.session import Close, Landing, Publish, Send
 from drone_bridge.testbed.codec import (
     AttitudeLayout,
     AutopilotConnection,
@@ -517,6 +517,19 @@ def test_a_stall_of_ours_gives_a_testbed_its_time_anew():
 
 
 # A second testbed.
+
+
+def test_a_landing_needs_frames():
+    talk = Talk()
+    assert talk.session.landing(talk.now_s) is Landing.DISCONNECTED
+    talk = talking()
+    talk.show()
+    talk.run(0.3)
+    assert talk.session.landing(talk.now_s) is Landing.LANDS
+    talk.run(0.3)
+    assert talk.session.landing(talk.now_s) is Landing.SILENT
+    talk.show()
+    assert talk.session.landing(talk.now_s) is Landing.LANDS
 
 
 def test_one_that_was_silent_for_too_long_is_left_neutral_and_replaced():

@@ -48,7 +48,8 @@ refused if it is stale, or the drone may fly |
 | PRESSING | take_off | take_off | reset |
 | CONFIRMING: waits for the requested state, for `confirm_timeout` | with navdata | with navdata | |
 
-If a limit requires a landing, land is requested every LAND_PERIOD_S until it succeeds.
+If a limit requires a landing, land is requested every LAND_PERIOD_S until it succeeds. Without navdata that is only if
+a person has stated that the drone flies (assume_flying), as the button would start a drone on the ground.
 
 - A request is stale if this process was stalled, or the link was lost or opened, since it was made. A press that had
 not begun by then is cancelled, as is that of a takeoff on hold. One that had begun is completed and released.
@@ -90,6 +91,7 @@ from drone_bridge.session.session import (
     FINAL_REPEATS,
     Action,
     Actions,
+    Landing,
     Note,
     Outcome,
     Publish,
@@ -327,6 +329,12 @@ class ControllerSession(Session):
             # Else a GUI that has seen higher numbers would ignore the following packets.
             self._connection = ControllerConnection()
         return [*self._taken(now_s), Note(action.if_lost, sentence)]
+
+    def landing(self, now_s: float) -> Landing:
+        is_flying = self._watch.is_flying(now_s)
+        if is_flying is None and self.is_open:
+            return Landing.UNKNOWN_FLIGHT
+        return Landing.GROUNDED if is_flying is False else super().landing(now_s)
 
     def lost(self, now_s: float) -> Actions:
         """Leave the drone hovering with all buttons released, and reply to pending requests."""

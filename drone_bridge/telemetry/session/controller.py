@@ -15,14 +15,18 @@ is sent last, FINAL_REPEATS times.
 |---|---|---|---|
 | WAITING | nothing | a call, immediately, after 0.5 s, 1 s and then every 2 s | CONNECTED, by telemetry |
 | CONNECTED | a command, at `rate` | the same | SILENT, after `telemetry_timeout` without telemetry |
-| SILENT | the neutral command FINAL_REPEATS times, then nothing | the same, then calls | CONNECTED, by the drone's \
-telemetry; when listening, by another drone's only after `takeover_timeout` |
+| SILENT | the neutral command FINAL_REPEATS times, then nothing, but see below | the same, then calls | CONNECTED, by \
+the drone's telemetry; when listening, by another drone's only after `takeover_timeout` |
 | CLOSED, by `end` | the neutral command FINAL_REPEATS times | the same | |
 
-The source of a datagram may be forged: so nothing is sent without recent telemetry, and another sender can't replace a
-drone that sends telemetry. A called drone is the only one: documents of other hosts are refused. It may send from any
-port of its host, and is commanded at the port that was called. For a drone that was not called, `sender_ports` decides
-whether documents from another port are its own. It is commanded at the port of its last document.
+The source of a datagram may be forged: so nothing else is sent without recent telemetry, and another sender can't
+replace a drone that sends telemetry. A called drone is the only one: documents of other hosts are refused. It may send
+from any port of its host, and is commanded at the port that was called. For a drone that was not called, `sender_ports`
+decides whether documents from another port are its own. It is commanded at the port of its last document.
+
+If the limits require a SILENT drone to land, it is commanded to sink, level, at `rate`, if it was flying, and was
+called or has sent telemetry for PROVEN_S. This ends once the drone must be on the ground by its last height, or when it
+is held or steered manually. The neutral command follows, FINAL_REPEATS times.
 
 Documents on topics have no source: CONNECTED begins with the link, and commands continue while the drone is SILENT.
 
@@ -34,12 +38,16 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from drone_bridge.motion.limits import LONGEST_LANDING_S
+from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.session.arbiter import LANDING_SPEED, Rank
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
     REFUSED_DATAGRAMS,
     Action,
     Actions,
+    Landing,
     Note,
     Publish,
     Send,
@@ -74,6 +82,10 @@ BAD_IMAGES, UNANSWERED = "undecodable_images", "unanswered_calls"
 ROVER_FRESH_S = 2.0
 #: Time without any document after which the other role is suggested, s.
 HINT_S = 5.0
+#: Time for which a drone must have sent telemetry to be landed without it, s: a forged datagram has not.
+PROVEN_S = 2.0
+#: Duration of a landing without telemetry beyond that by the last height, s.
+_LANDING_MARGIN_S = 10.0
 #: Senders of the documents on topics.
 _SENDERS: dict[Any, Sender] = {DRONE_TOPIC: "drone", ROVER_TOPIC: "rover"}
 
@@ -88,6 +100,7 @@ class ControllerSession(Session):
         parameter: Callable[[str], Any],
         allowed_peers: AllowedPeers,
         *,
+        sinking: Shares,
         by_topics: bool = False,
         called: Callable[[], Any] | None = None,
     ) -> None:
@@ -98,6 +111,7 @@ class ControllerSession(Session):
             units: signs of values on the wire.
             parameter: returns the current value of `rate`, `telemetry_timeout` and `takeover_timeout`.
             allowed_peers: permitted drones.
+            sinking: lands the drone without telemetry, at LANDING_SPEED.
             by_topics: whether documents are transported on topics.
             called: returns the address of the called drone, once the link is open; None to listen.
         """
@@ -105,6 +119,11 @@ class ControllerSession(Session):
         self._pilot, self._units = pilot, units
         self._parameter, self._allowed = parameter, allowed_peers
         self._by_topics, self._called = by_topics, called
+        self._sinking = sinking
+        self._height: float | None = None  # last reported height of the drone in flight, m; None on the ground
+        self._is_trusted = False  # whether it may be landed without telemetry
+        self._is_landing = False  # without telemetry
+        self._call_at = math.inf  # time of the next call, or of the hint
         self._drone: Any = None  # destination of commands
         self._ports = SenderPorts()
         self._gaps = call_gaps()
@@ -127,7 +146,7 @@ class ControllerSession(Session):
                 self._gaps = call_gaps()
                 return self._call(now_s)
         elif self.state == WAITING:
-            self.due_s = now_s + HINT_S
+            self.due_s = self._call_at = now_s + HINT_S
         return []
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -160,7 +179,7 @@ class ControllerSession(Session):
                 noted.append(Note("", f"{self.peer} now sends from {name}. Commands are sent there.", is_expected=True))
         if source != DRONE_TOPIC:
             noted += self._noted_port(source, name, event.timestamp)
-        return [Publish(event), *self._heard(now_s), *noted]
+        return [Publish(event), *self._heard(event, now_s), *noted]
 
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Handle a closed port at the called drone. It is logged once, until telemetry arrives."""
@@ -177,7 +196,7 @@ class ControllerSession(Session):
         if self._final_left:
             return self._final(now_s)
         if self.state != CONNECTED and not self._by_topics:
-            return self._call(now_s) if self._called else self._hinted()
+            return self._unheard(now_s)
         silences: Actions = []
         if self.state == CONNECTED and self.silent_s(now_s) > self._parameter("telemetry_timeout"):
             silences = self._lose_telemetry()
@@ -189,6 +208,13 @@ class ControllerSession(Session):
             return [*self._sent(HOVER), Note("hover_commands"), *silences]
         estimates = [Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if self._pilot.is_estimating else []
         return [*self._sent(self._units.command(shares)), *estimates, *silences]
+
+    def landing(self, now_s: float) -> Landing:
+        if self._by_topics or self.state != SILENT:
+            return super().landing(now_s)
+        if self._height is None:
+            return Landing.GROUNDED
+        return Landing.LANDS if self._is_trusted and now_s < self._landed_at else Landing.SILENT
 
     def lost(self, now_s: float) -> Actions:
         """Make the drone hover until it gets a new command."""
@@ -235,6 +261,36 @@ class ControllerSession(Session):
         sentence = f"No telemetry was received for {self._parameter('telemetry_timeout'):g} s. {after}"
         return [Note("silences", sentence if self.received_s is not None else "")]
 
+    @property
+    def _landed_at(self) -> float:
+        """Time at which a landing without telemetry ends, s."""
+        limits, height = self._pilot.arbiter.limits, self._height or 0.0
+        return limits.land_at + min(height / LANDING_SPEED + _LANDING_MARGIN_S, LONGEST_LANDING_S)
+
+    def _unheard(self, now_s: float) -> Actions:
+        """Land a silent drone if that is required, or call the drone."""
+        is_required = self.state == SILENT and self._pilot.arbiter.rank(now_s) is Rank.LANDING
+        if is_required and self.landing(now_s) is Landing.LANDS:
+            sentence = "" if self._is_landing else f"{self.peer} is silent: it is commanded to land."
+            self._is_landing = True
+            self.due_s = now_s + 1 / self._parameter("rate")
+            return [*self._sent(self._units.command(self._sinking)), Note("landing_commands", sentence)]
+        if self._is_landing:
+            self._is_landing, self._final_left = False, FINAL_REPEATS
+            return self._final(now_s)
+        actions: Actions = []
+        if now_s >= self._call_at:
+            actions = self._call(now_s) if self._called else self._hinted()
+        self._set_due(now_s)
+        return actions
+
+    def _set_due(self, now_s: float) -> None:
+        """Set the time of the next call, or of a landing, which hold and helm may delay."""
+        self.due_s = self._call_at
+        if self.state == SILENT and now_s < self._landed_at:
+            landing_at = max(self._pilot.arbiter.limits.land_at, now_s + 1 / self._parameter("rate"))
+            self.due_s = min(self.due_s, landing_at)
+
     def _has_moved(self, telemetry: DroneTelemetry, source: Any, now_s: float) -> bool:
         """Return whether telemetry from another port of the drone's host is the drone's."""
         if self._drone is None or not same_host(source, self._drone):
@@ -275,7 +331,7 @@ class ControllerSession(Session):
         self._from_drone, self._from_others = self._from_others, ControllerConnection()
         begun = self._begin(source, name, now_s)
         self._ports.record(source[1], telemetry.timestamp)
-        return [*begun, Publish(telemetry), *self._heard(now_s), *takeovers]
+        return [*begun, Publish(telemetry), *self._heard(telemetry, now_s), *takeovers]
 
     def _begin(self, drone: Any, name: str, now_s: float) -> Actions:
         """Start commanding a drone, with the neutral command first."""
@@ -288,9 +344,12 @@ class ControllerSession(Session):
         self.due_s = now_s + 1 / self._parameter("rate")
         return [Note("connections", f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
 
-    def _heard(self, now_s: float) -> Actions:
+    def _heard(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
         """Record that telemetry was received, and end a silence."""
         self.received_s, self._was_refused = now_s, False
+        self._height = None if telemetry.landed else telemetry.altimeter.altitude
+        self._is_trusted = self._called is not None or now_s - (self.since_s or now_s) >= PROVEN_S
+        self._is_landing = False
         if self.state != SILENT:
             return []
         self.state, self._final_left = CONNECTED, 0
@@ -301,7 +360,7 @@ class ControllerSession(Session):
 
     def _call(self, now_s: float) -> Actions:
         """Call the drone with the rover's newest document, else with the neutral command."""
-        self.due_s = now_s + next(self._gaps)
+        self.due_s = self._call_at = now_s + next(self._gaps)
         rover, came_s = self._rover or (b"", -math.inf)
         is_fresh = now_s - came_s <= ROVER_FRESH_S
         called: Actions = [Send(rover, self._drone, LOST_ROVERS)] if is_fresh else self._sent(HOVER)
@@ -315,7 +374,7 @@ class ControllerSession(Session):
 
     def _hinted(self) -> Actions:
         """Log, once, that no telemetry arrives."""
-        self.due_s = math.inf
+        self._call_at = math.inf
         if self._was_hinted:
             return []
         self._was_hinted = True
@@ -327,8 +386,11 @@ class ControllerSession(Session):
         self._final_left -= 1
         if self._final_left:
             self.due_s = now_s + FINAL_GAP_S
+        elif self.state == SILENT:
+            self._call_at = now_s + next(self._gaps) if self._called else math.inf
+            self._set_due(now_s)
         else:
-            self.due_s = now_s + next(self._gaps) if self._called and self.state == SILENT else math.inf
+            self.due_s = math.inf
         self.is_over = self.state == CLOSED and not self._final_left
         return self._sent(HOVER)
 

@@ -34,7 +34,7 @@ from typing import Any, Protocol
 
 from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
 from drone_bridge.session.clients import LOST, Client, Clients
-from drone_bridge.session.session import Action, Actions, Close, Note, Publish, Send, Session, encode
+from drone_bridge.session.session import Action, Actions, Close, Landing, Note, Publish, Send, Session, encode
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
@@ -188,6 +188,11 @@ class AutopilotSession(Session):
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         return self._ended(Note(LOST, sentence))
+
+    def landing(self, now_s: float) -> Landing:
+        """A command is sent only as the reply to a frame."""
+        is_silent = self.is_open and self.silent_s(now_s) > self._parameter("command_timeout")
+        return Landing.SILENT if is_silent else super().landing(now_s)
 
     def commanded(self, arrival: Arrival[Any] | None, now_s: float) -> Actions:
         """Handle a new command, or its timeout. A frame may be waiting for it."""

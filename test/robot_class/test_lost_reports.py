@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Landing of a robot in one class whose reports have ceased, by the client's session, with a fake clock."""
+
+import pytest
+from limited_vehicle import LANDS_AFTER_S, LimitedVehicle
+from own_robots import Tello
+from session_talk import SessionTalk, sent
+
+from drone_bridge.motion.limits import LONGEST_LANDING_S
+from drone_bridge.robot_class import Robot, Telemetry
+from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, STATE, ClientSession
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import Landing
+
+PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
+NEUTRAL, SINKS, LAND = b"0\n", b"-0.5\n", b"land\n"
+
+
+class Kite(Robot):
+    """Drone on a stream without a request to land."""
+
+    name, port, model, axes = "kite", 1, "drone", ("z",)
+
+    def split(self, data):
+        return data.find(b"\n") + 1
+
+    def greet(self):
+        yield b"hello\n", lambda packet: packet == b"hi\n"
+
+    def drive(self, velocity):
+        return b"%g\n" % velocity.up
+
+    def hear(self, packet):
+        return Telemetry(height=float(packet)) if packet != b"hi\n" else None
+
+
+class Owl(Kite):
+    """The same with such a request."""
+
+    name, requests = "owl", {"land": LAND}
+
+
+class Balloon(Kite):
+    """Drone that can't be commanded to descend."""
+
+    name, axes = "balloon", ("yaw",)
+
+
+class LandingTalk(SessionTalk):
+    """Session with limits, and a robot that answers only if the test does."""
+
+    def __init__(self, robot):
+        self.is_stream = robot.transport == "tcp"
+        self.vehicle = LimitedVehicle(lambda: self.now_s, sinks="z" in robot.axes and "land" not in robot.requests)
+        get = PARAMETERS.__getitem__
+        super().__init__(ClientSession(robot, self.vehicle.arbiter, get, "robot", is_stream=self.is_stream))
+
+    def connect(self):
+        return self.session.connected("robot", self.now_s) if self.is_stream else self.session.opened(self.now_s)
+
+    def hear(self, data, source="robot"):
+        return list(self.session.receive(data, source, self.now_s))
+
+    def fly(self, answer, report, source="robot"):
+        """Connect and report once."""
+        self.connect()
+        self.hear(answer)
+        self.hear(report, source)
+        self.vehicle.report()
+        assert self.session.state == CONNECTED
+
+    def state(self):
+        """Return what the limits require, and what the session does about it."""
+        return self.vehicle.arbiter.rank(self.now_s) is Rank.LANDING, self.session.landing(self.now_s)
+
+
+def data_of(actions):
+    return [each.data for each in sent(actions)]
+
+
+@pytest.fixture
+def tello():
+    talk = LandingTalk(Tello)
+    talk.lands_at = talk.fly(
+        b"ok", b"pitch:0;roll:0;yaw:0;vgx:0;vgy:0;vgz:0;templ:60;temph:62;h:200;bat:87;\r\n", STATE
+    )
+    return talk
+
+
+def test_a_silent_robot_on_datagrams_lands_while_it_is_greeted_again(tello):
+    before = data_of(tello.run(LANDS_AFTER_S - 0.1))
+    assert b"land" not in before
+    assert tello.session.state == GREETING
+    landing = data_of(tello.run(20.0))
+    assert landing.count(b"land") == pytest.approx(20.0 / LAND_S, abs=1)
+    assert landing.count(b"command") == pytest.approx(20.0 / 0.5, abs=3), "it is still greeted"
+    assert tello.state() == (True, Landing.LANDS)
+
+
+def test_a_landing_ends_with_reports_or_after_a_minute(tello):
+    assert data_of(tello.run(1000.0)).count(b"land") == pytest.approx(LONGEST_LANDING_S / LAND_S, abs=2)
+    tello.hear(b"ok")
+    tello.vehicle.report()
+    assert not tello.state()[0]
+    assert b"land" not in data_of(tello.run(LANDS_AFTER_S - 0.1))
+
+
+def test_a_held_silent_robot_is_not_landed(tello):
+    tello.vehicle.hold.hold("STOP")
+    assert b"land" not in data_of(tello.run(20.0))
+
+
+@pytest.mark.parametrize(("robot", "command"), [(Kite, SINKS), (Owl, LAND)])
+def test_a_silent_robot_lands_on_a_reopened_stream(robot, command):
+    talk = LandingTalk(robot)
+    talk.fly(b"hi\n", b"2\n")
+    lost = data_of(talk.run(LANDS_AFTER_S - 1.0))
+    assert lost[-1] == NEUTRAL
+    assert talk.session.landing(talk.now_s) is Landing.DISCONNECTED
+    assert data_of(talk.connect()) == [b"hello\n"], "no landing before it is due"
+    landing = data_of(talk.run(3.5))
+    assert command in landing
+    assert b"hello\n" in landing
+    assert talk.state() == (True, Landing.DISCONNECTED), "the stream was closed again"
+    talk.connect()
+    assert command in data_of(talk.run(2.0))
+    assert talk.state() == (True, Landing.LANDS)
+    talk.hear(b"hi\n")
+    talk.vehicle.report()
+    assert command not in data_of(talk.run(1.0))
+
+
+@pytest.mark.parametrize("robot", [Kite, Owl])
+def test_a_hold_during_the_landing_of_a_greeted_robot_is_neutral(robot):
+    talk = LandingTalk(robot)
+    talk.fly(b"hi\n", b"2\n")
+    talk.run(LANDS_AFTER_S)
+    talk.connect()
+    talk.run(1.0)
+    talk.vehicle.hold.hold("STOP")
+    assert [each for each in data_of(talk.run(1.0)) if each != b"hello\n"] == [NEUTRAL]
+
+
+def test_an_hour_later_a_new_connection_starts_without_a_landing():
+    talk = LandingTalk(Kite)
+    talk.fly(b"hi\n", b"2\n")
+    talk.session.disconnected("robot", "It has gone.", talk.now_s)
+    talk.now_s += 3600.0
+    talk.connect()
+    talk.hear(b"hi\n")
+    assert set(data_of(talk.run(2.0))) == {NEUTRAL}
+
+
+def test_a_robot_without_a_way_down_says_so():
+    talk = LandingTalk(Balloon)
+    talk.fly(b"hi\n", b"2\n")
+    assert talk.session.landing(talk.now_s) is Landing.UNSUPPORTED
+
+
+def test_sinking_is_repeated_at_the_rate_of_commands():
+    talk = LandingTalk(Kite)
+    talk.fly(b"hi\n", b"2\n")
+    talk.run(LANDS_AFTER_S)
+    talk.connect()
+    talk.run(0.6)
+    sinking = data_of(talk.run(2.0))
+    assert sinking.count(SINKS) == pytest.approx(40, abs=2)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Talk: the session of telemetry_bridge with a fake clock, and drones played by the test."""
+
+import json
+import math
+from types import SimpleNamespace
+
+from telemetry_documents import Clock, drone
+
+from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.telemetry.session.controller import ControllerSession
+from drone_bridge.telemetry.units import Units
+from drone_bridge.wire.addresses import AllowedPeers
+
+A = ("127.0.0.1", 5000)
+PERIOD_S = 0.04
+SINKING = Shares(thrust=-0.2)
+
+
+class Pilot:
+    """Commands for the drone, with a count of restarts."""
+
+    arbiter = SimpleNamespace(rank=lambda now_s: Rank.NEUTRAL, limits=SimpleNamespace(land_at=math.inf))
+
+    def __init__(self):
+        self.command = None
+        self.is_estimating = False
+        self.restarts = 0
+
+    def shares(self, now_s):
+        return self.command and Units().shares(self.command)
+
+    def restart(self, now_s):
+        self.restarts += 1
+        self.command = None
+
+
+class Talk:
+    """Session with a fake clock, and its actions."""
+
+    def __init__(self, allowed=("any",), **options):
+        self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
+        self.pilot = Pilot()
+        parameter = self.parameters.__getitem__
+        self.session = ControllerSession(
+            self.pilot, Units(), parameter, AllowedPeers(allowed), sinking=SINKING, **options
+        )
+        self.now_s = 100.0
+        self.clock = Clock()
+        self.actions = []
+
+    def do(self, actions):
+        self.actions += actions
+        return list(actions)
+
+    def hear(self, source=A, document=None, **values):
+        if document is None:
+            document = drone(timestamp=self.clock.next(), **values)
+        data = document if isinstance(document, (bytes, str)) else json.dumps(document).encode()
+        return self.do(self.session.receive(data, source, self.now_s))
+
+    def run(self, seconds, *, telemetry=None):
+        """Advance the clock, with ticks when they are due, and telemetry from a source if given."""
+        actions, end_s = [], self.now_s + seconds
+        received_s = self.now_s
+        while True:
+            due_s = min(self.session.due_s, received_s + PERIOD_S if telemetry else math.inf)
+            if due_s > end_s:
+                break
+            self.now_s = max(self.now_s, due_s)
+            if telemetry and self.now_s >= received_s + PERIOD_S:
+                received_s = self.now_s
+                actions += self.hear(telemetry)
+            actions += self.do(self.session.tick(self.now_s))
+        self.now_s = end_s
+        return actions
