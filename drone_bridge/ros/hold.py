@@ -87,7 +87,9 @@ class Hold:
         self._on_hold: list[Callable[[], None]] = []
         self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
         #: State of hold and helm.
-        self.state = HoldState(reason := self._read())
+        stored, unread = self._read()
+        self.state = HoldState(reason := stored or unread)
+        self.state.unread = unread
         self._status = HoldStatus(run=uuid.uuid4().hex, held=bool(reason), since=_now(), is_inherited=bool(reason))
         self._publisher: Publisher[Any] = node.create_publisher(
             Bool, "~/held" if is_server else "held", latched(), event_callbacks=NO_EVENTS
@@ -98,7 +100,7 @@ class Hold:
         node.create_service(SetBool, "~/hold", self._serve)
         node.create_subscription(HoldWish, "~/hold_wish", lambda wish: self._take_wish(wish.id, wish.reason), latched())
         self._publish()
-        if reason:
+        if stored:
             node.get_logger().warning(f"It was holding when it ended ({reason}), and still holds: {_ADVICE}.")
         self.look()
 
@@ -129,7 +131,12 @@ class Hold:
         return False
 
     def look(self) -> None:
-        """Handle new wishes in files. Call this periodically, in a separate thread, as it may wait for a disk."""
+        """Handle new wishes in files, and read a stored hold again that could not be read.
+
+        Call this periodically, in a separate thread, as it may wait for a disk.
+        """
+        if self.state.is_unread:
+            self._settle()
         for wish in self._wish_files.read():
             if wish.is_for(self._names) and wish.id not in self._wishes:
                 self._take_wish(wish.id, wish.reason)
@@ -232,15 +239,24 @@ class Hold:
 
     # The file.
 
-    def _read(self) -> str:
-        """Return the reason of the stored hold, or an empty string."""
+    def _read(self) -> tuple[str, str]:
+        """Return the reason of the stored hold, and that of a hold because it can't be read."""
         try:
-            return self._file.read()
+            return self._file.read(), ""
         except OSError as error:
-            self._node.get_logger().warning(
-                f"Whether the vehicle was held can't be read from {self._file.path}: {error}."
-            )
-            return ""
+            return "", self._file.unread(error)
+
+    def _settle(self) -> None:
+        """Replace a hold because of an unreadable file by the stored one, or release it if there is none."""
+        stored, unread = self._read()
+        if unread:
+            return
+        with self._lock:
+            if self.state.is_unread:  # otherwise a person has held or released the vehicle meanwhile
+                self._forget_commands()
+                self.state.settle(stored, elapsed_s())
+                self._publish()
+        self.report()
 
     def _unkept(self, problem: str) -> None:
         """Report a new problem with the file, or its end. Called in the keeper's thread."""

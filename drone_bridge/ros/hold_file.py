@@ -6,8 +6,10 @@ and its content the host name: a writer removes the files of this host's earlier
 """
 
 import contextlib
+import errno
 import os
 import platform
+import shlex
 from pathlib import Path
 
 #: Environment variable that separates files: nodes with another value ignore them. Launch files set it for an emulated
@@ -15,6 +17,7 @@ from pathlib import Path
 SCOPE_VARIABLE = "DRONE_BRIDGE_HOLD_SCOPE"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MAX_REASON = 200  # characters
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)  # errors of a file that was never written
 
 
 class HoldFile:
@@ -28,11 +31,13 @@ class HoldFile:
         self.path = ros_home() / "held" / name
 
     def read(self) -> str:
-        """Return the reason of the hold, or an empty string. Raises OSError."""
+        """Return the reason of the hold, or an empty string. Raises OSError if it is unknown whether there is one."""
         try:
             reason, *_ = self.path.read_text("utf-8", errors="replace").splitlines() or [""]
-        except FileNotFoundError:
-            return ""
+        except OSError as error:
+            if error.errno in _ABSENT:
+                return ""
+            raise
         return reason.strip()[:_MAX_REASON] or "the reason is unknown"
 
     def keep(self, reason: str) -> str:
@@ -47,6 +52,14 @@ class HoldFile:
                 return f"If this node is killed, it will not hold again: {self.path} can't be written ({error})."
             return f"If this node is killed, it will hold again: {self.path} can't be removed ({error})."
         return ""
+
+    def unread(self, error: OSError) -> str:
+        """Return the reason of a hold because `read` failed, with the command that mends it."""
+        folder = shlex.quote(str(self.path.parent))
+        command = f"rm -r {shlex.quote(str(self.path))}"
+        if isinstance(error, PermissionError):
+            command = f'sudo chown -R "$USER" {folder} && chmod -R u+rwX {folder}'
+        return f"it may have been held: {self.path} can't be read ({error.strerror}); to mend that: {command}"
 
     def write(self, reason: str) -> None:
         """Write the reason atomically. Raises OSError."""

@@ -7,6 +7,7 @@
 | at the helm | a command from the helm, while the vehicle is free, or held because a helm ended | the helm's | \
 HELM_ENDS_AFTER_S without one: held, because the helm ended |
 | held, because the helm ended | see above | none | `release`, or a new command from the helm |
+| held, as it may have been before | `HoldState(reason)`, with `unread` | none | `release`, `settle`, or a request |
 | held, on request | `hold` | none | only `release` |
 
 A person may be at the helm of a held vehicle. The commands are not followed until the vehicle is released; from then on
@@ -28,6 +29,8 @@ class HoldState:
         """`reason` is that of an initial hold; empty for none."""
         #: Snapshot: reason of the hold, empty for none; time of the helm's last command, s, None for no helm.
         self.now: tuple[str, float | None] = reason, None
+        #: Reason of a hold until it is known whether the vehicle was held before; empty if that is known.
+        self.unread = ""
 
     # For any thread.
 
@@ -63,13 +66,25 @@ class HoldState:
     def hold(self, reason: str) -> bool:
         """Hold the vehicle and end the helm. Return False for a repeated request, which keeps the first reason."""
         before = self.now[0]
-        is_requested = before not in NOT_REQUESTED
-        self.now = before if is_requested else reason, None
-        return not is_requested
+        is_new = before in NOT_REQUESTED or (before == self.unread and reason not in NOT_REQUESTED)
+        self.now = reason if is_new else before, None
+        return is_new
 
     def end_helm(self, now_s: float) -> bool:
         """Hold the vehicle if the helm has timed out. Return whether the state has changed."""
         return _has_ended(self.now[1], now_s) and self.hold(HELM_ENDED)
+
+    def settle(self, reason: str, now_s: float) -> None:
+        """Replace a hold of `unread` by what was stored. An empty reason releases it."""
+        if reason:
+            self.now = reason, self.now[1]
+        else:
+            self.release(now_s)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the only reason of the hold is that the stored one is unknown."""
+        return bool(self.unread) and self.now[0] == self.unread
 
     def release(self, now_s: float) -> None:
         """Release the hold. The helm keeps control unless it has timed out."""

@@ -2,6 +2,7 @@
 """Hold files without ROS: storage, recovery, reports of a failure, and stale files."""
 
 import copy
+import errno
 import platform
 import threading
 from contextlib import ExitStack
@@ -157,7 +158,7 @@ def test_it_is_written_only_on_changes(home):
 def test_if_the_file_can_t_be_written_the_response_reports_it_and_the_vehicle_is_held(home):
     (home / "held").write_text("no folder")
     node = Node()
-    assert len(node.warned) == 1  # that it is unreadable
+    assert not node.hold.is_held  # a path without a folder never had a file
     answer = node.call(True)
     assert "will not hold again" in answer
     assert str(home / "held") in answer
@@ -304,6 +305,79 @@ def test_of_many_wishes_the_newest_are_remembered():
     for number in range(2 * MAX_WISHES):
         node.wish(str(number))
     assert len(node.hold._wishes) == MAX_WISHES
+
+
+# Files that can't be read.
+
+
+@pytest.fixture
+def unreadable(home):
+    """Path of a node's file that can't be read, and can be removed by rmdir."""
+    path = HoldFile(7, "/d1/bridge").path
+    path.mkdir(parents=True)
+    return path
+
+
+def test_a_file_that_can_t_be_read_holds_until_it_turns_out_to_be_absent(unreadable):
+    node = Node()
+    assert node.hold.is_held
+    status = node.statuses[-1]
+    assert str(unreadable) in status.reason
+    assert "rm -r" in status.reason
+    node.hold.look()
+    assert node.hold.is_held
+    unreadable.rmdir()
+    node.hold.look()
+    assert not node.hold.is_held
+    assert node.published[-1] is False
+    assert node.statuses[-1].releases == 0  # no person has released it
+
+
+def test_a_file_that_can_be_read_again_holds_for_its_own_reason(unreadable):
+    node = Node()
+    unreadable.rmdir()
+    HoldFile(7, "/d1/bridge").write("STOP was pressed")
+    node.hold.look()
+    assert node.hold.state.reason(elapsed_s()) == "STOP was pressed"
+
+
+@pytest.mark.parametrize("way", ["wish", "service"])
+def test_an_absent_file_releases_no_hold_that_a_person_has_requested(unreadable, way):
+    node = Node()
+    if way == "wish":
+        node.wish("7")
+    else:
+        node.call(True)
+    node.hold._keeper.wait(10.0)
+    unreadable.rmdir()
+    node.hold.look()
+    assert node.hold.is_held
+
+
+def test_a_person_may_release_a_vehicle_whose_file_can_t_be_read(unreadable):
+    node = Node()
+    assert "it will hold again" in node.call(False)
+    node.hold.look()
+    assert not node.hold.is_held
+
+
+def test_a_file_without_permission_names_the_command_that_grants_it(monkeypatch):
+    def refuse(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_text", refuse)
+    reason = Node().statuses[-1].reason
+    assert "Permission denied" in reason
+    assert "chmod" in reason
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG])
+def test_a_file_that_can_not_exist_holds_nothing(monkeypatch, number):
+    def fail(path, *_, **__):
+        raise OSError(number, "", str(path))
+
+    monkeypatch.setattr(Path, "read_text", fail)
+    assert not Node().hold.is_held
 
 
 # Wishes in files.

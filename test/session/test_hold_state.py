@@ -112,3 +112,38 @@ def test_a_resumed_machine_has_no_helm():
     state = HoldState()
     state.steer(10.0)
     assert seen(state, 10.0 + 8 * 3600.0) == HELD_BY_THE_HELM
+
+
+# A vehicle that may have been held before, as that can't be read.
+
+
+@pytest.fixture
+def unread():
+    state = HoldState("unreadable")
+    state.unread = "unreadable"
+    return state
+
+
+@pytest.mark.parametrize(("stored", "is_held"), [("", False), (CALLED, True), (AT_HELM, True)])
+def test_an_unread_hold_is_replaced_by_the_stored_one(unread, stored, is_held):
+    assert unread.is_unread
+    unread.settle(stored, 1.0)
+    assert not unread.is_unread
+    assert unread.look(1.0)[0] == is_held
+    assert unread.reason(1.0) == stored
+
+
+def test_no_helm_begins_or_replaces_an_unread_hold(unread):
+    assert not unread.steer(10.0)
+    assert seen(unread, 10.0) == (True, True, "unreadable", False)
+    assert not unread.end_helm(10.0 + LATER_S)
+    assert unread.is_unread
+
+
+def test_a_request_replaces_an_unread_hold(unread):
+    assert unread.hold(CALLED)
+    assert not unread.is_unread
+    assert seen(unread, 1e6) == HELD
+    unread.release(1e6)
+    assert not unread.is_unread
+    assert seen(unread, 1e6) == FREE
