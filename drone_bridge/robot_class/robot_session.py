@@ -4,10 +4,11 @@
 There is a place for one client. Over TCP, another one is refused, unless the first has been silent for
 `silence_warning`. Over datagrams, any sender is the client. A velocity is published at once, and repeated for
 `command_timeout`. After that, or when its client disconnects, neutral is published. A request is called as a service,
-and its answer is sent to the client that requested it. Telemetry is sent every TELL_S once the description provides it.
+and its answer is sent to the client that requested it. Telemetry is sent every TELL_S once the description provides it,
+over datagrams until its client has been silent for `silence_warning`: the sender may be forged.
 
 The emulator uses it, too. A simulated robot does not detect that a connection has ended: with `is_body`, only the
-timeout, its watchdog, ends a command.
+timeout, its watchdog, ends a command, and telemetry does not end.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import Connection
 from drone_bridge.robot_class.robot import SENSELESS, Answer, Request, Robot, Telemetry, clamped
 from drone_bridge.session import session
-from drone_bridge.session.clients import REFUSED, Clients
+from drone_bridge.session.clients import REFUSED, Client, Clients
 from drone_bridge.session.operator_command import OperatorCommand
 from drone_bridge.session.session import (
     AFTER_STALLS,
@@ -70,6 +71,7 @@ class RobotSession(Session):
         """
         self.state = WAITING
         self._robot, self._telemetry, self._state_port = robot, telemetry, state_port
+        self._parameter = parameter
         self._allowed, self._is_body = allowed_peers, is_body
         self._is_stream = robot.transport == "tcp"
         self._clients: Clients[Connection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
@@ -132,7 +134,7 @@ class RobotSession(Session):
         if now_s >= self._tell_s:
             self._tell_s = next_due(self._tell_s, TELL_S, now_s)
             for client in self._clients.all():
-                if telemetry := self._telemetry():
+                if self._is_awaited(client, now_s) and (telemetry := self._telemetry()):
                     to = (client.peer[0], self._state_port, *client.peer[2:]) if self._state_port else client.peer
                     actions += self._packed(partial(client.handler.robot.tell, telemetry), to, (REPORTS,))
         self._set_due()
@@ -165,6 +167,11 @@ class RobotSession(Session):
                 return [Note(AFTER_STALLS)]
             return self._command.command(clamped(self._robot, meaning), now_s)
         return []
+
+    def _is_awaited(self, client: Client[Connection], now_s: float) -> bool:
+        """Return whether a client may still be waiting for telemetry."""
+        is_silent = now_s - client.received_s >= self._parameter("silence_warning")
+        return self._is_stream or self._is_body or not is_silent
 
     def _packed(self, pack: Callable[[], bytes | None], to: Any, counters: tuple[str, ...] = ()) -> Actions:
         """Send the bytes that a description encodes, if any."""

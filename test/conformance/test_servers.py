@@ -25,6 +25,9 @@ from vehicle_pair import (
     shared,
 )
 
+from drone_bridge.kind import Side, load
+from drone_bridge.net.connector import wait_readable
+
 GARBAGE = random.Random(1).randbytes(1000)
 #: Number of chunks before the operator is killed.
 FLOODED_COUNT = 1000
@@ -32,6 +35,10 @@ FLOODED_COUNT = 1000
 OPERATOR_LOST_REPORTS = 4
 #: Time for which an operator continues without a reader.
 OPERATED_S = 1.5
+#: Another host than the server's, to which a GUI sends navdata in any case.
+OTHER_HOST = "127.0.0.2"
+#: Time without a report after which reports have ended. They are sent each second or more often.
+QUIET_S = 3.0
 
 kind, pair = each_kind(), shared(ServerPair)
 
@@ -120,6 +127,30 @@ def test_a_flood_of_garbage_delays_no_neutral_command(pair):
             wait_until(lambda: len(sent) > FLOODED_COUNT, "the flood")
         assert_neutral_after(pair.commands, pair.stop())
         assert_neutral_is_repeated(pair)
+    pair.drive()
+
+
+def test_reports_to_a_peer_end_when_it_falls_silent(pair):
+    """The address of a datagram may be forged: its owner would get reports for ever."""
+    if pair.kind.is_stream or not pair.port:
+        return
+    connection = pair.kind.connect(Side.OPERATOR)
+    said = [connection.send(each.message) for each in load(pair.kind.conversation)() if each.side is Side.OPERATOR]
+    pair.drive()
+    pair.stop()
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in pair.kind.ports]
+        for peer, port in zip(peers, pair.kind.ports, strict=True):
+            peer.bind((OTHER_HOST, pair.parameters[port.parameter] if port.side is Side.OPERATOR else 0))
+        with repeating(lambda number: peers[0].sendto(said[number % len(said)], ("127.0.0.1", pair.port)), 0.05):
+            assert wait_readable(peers, TIMEOUT_S) != [False] * len(peers), "no reports at first"
+        until_s = time.monotonic() + TIMEOUT_S
+        while any(wait_readable(peers, QUIET_S)):
+            assert time.monotonic() < until_s, "the reports go on"
+            for peer in peers:
+                with contextlib.suppress(BlockingIOError):
+                    while peer.recv(65536, socket.MSG_DONTWAIT):
+                        pass
     pair.drive()
 
 

@@ -708,6 +708,35 @@ def test_a_simulated_robot_keeps_moving_until_its_watchdog_stops_it():
     assert published(talk.run(1.0))[-1] == BodyVelocity()
 
 
+def test_reports_over_datagrams_end_when_the_client_falls_silent():
+    talk = RobotTalk(Tello)
+    talk.hear(b"command")
+    reports = sent(talk.run(600.0))
+    assert len(reports) in range(48, 52), "ten per second, for silence_warning"
+    assert talk.session.state == SERVING
+    talk.hear(b"rc 0 0 0 0")
+    assert len(sent(talk.run(1.0))) in range(9, 12), "without another greeting"
+
+
+def test_a_stall_of_the_server_is_no_silence_of_its_client():
+    talk = RobotTalk(Tello)
+    talk.hear(b"command")
+    talk.run(4.0)
+    talk.now_s += 10.0
+    talk.session.resume(talk.now_s)
+    assert sent(talk.run(1.0))
+
+
+def test_reports_continue_to_a_silent_client_of_a_stream_and_of_a_simulated_robot():
+    stream, body = RobotTalk(Pioneer), RobotTalk(Tello, is_body=True)
+    stream.session.connected(ONE, stream.now_s)
+    stream.hear(packet(0) + packet(1) + packet(2) + packet(OPEN))
+    body.hear(b"command")
+    for talk in (stream, body):
+        talk.run(60.0)
+        assert len(sent(talk.run(1.0))) in range(9, 12)
+
+
 def test_the_greeting_is_answered_and_telemetry_follows_it(server):
     assert bytes_of(server.run(0.5)) == b""
     assert bytes_of(server.hear(packet(0), "one")) == packet(0)
