@@ -69,8 +69,8 @@ class Steering(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Hover:
-    """The command to hover."""
+class Sticks:
+    """Command by its values; without any, hover."""
 
     hover: bool = True
     roll: float = 0.0
@@ -101,8 +101,13 @@ class Flight:
         self.roll = self.pitch = self.yaw = 0.0  # rad: + banks right, + lowers the nose, + turns left
         self.yaw_rate = 0.0  # rad/s
         self.flown_s = 0.0  # with motors on
+        # Settings of the drone.
+        self.max_tilt, self.max_yaw_rate, self.max_climb = MAX_TILT, MAX_YAW_RATE, MAX_CLIMB  # rad, rad/s, m/s
+        self.ceiling = CEILING  # m
+        #: Error of what counts as level, rad: roll and pitch. It makes the drone drift unless it hovers.
+        self.level_error = (0.0, 0.0)
         self._wind = Wind((0.0, 0.0, 0.0), gusts, seed=seed)
-        self._controls: Steering = Hover()
+        self._controls: Steering = Sticks()
         self._place: Triple | None = None  # position that hover holds, m
 
     @property
@@ -136,6 +141,10 @@ class Flight:
     def land(self) -> None:
         if self.is_flying:
             self.phase, self._place = Phase.LANDING, None
+
+    def stop(self) -> None:
+        """Stop the motors, also on the ground: an emergency."""
+        self.phase = Phase.EMERGENCY
 
     def reset(self) -> None:
         """Stop the motors in the air. On the ground, end an emergency."""
@@ -177,11 +186,12 @@ class Flight:
             roll, pitch = self._tilt_of_hover()
         else:
             self._place = None
-            roll, pitch = controls.roll * MAX_TILT, -controls.pitch * MAX_TILT
-            yaw_rate = -controls.yaw * MAX_YAW_RATE
-            climb = controls.gas * MAX_CLIMB
+            roll, pitch = controls.roll * self.max_tilt, -controls.pitch * self.max_tilt
+            roll, pitch = roll + self.level_error[0], pitch + self.level_error[1]
+            yaw_rate = -controls.yaw * self.max_yaw_rate
+            climb = controls.gas * self.max_climb
         if self.phase is Phase.FLYING:
-            lowest, highest = (APPROACH * (limit - self.height) for limit in (LOWEST_FLIGHT, CEILING))
+            lowest, highest = (APPROACH * (limit - self.height) for limit in (LOWEST_FLIGHT, self.ceiling))
             climb = max(lowest, min(highest, climb))
         elif self.phase is Phase.TAKING_OFF:
             climb = min(climb, APPROACH * (TAKE_OFF_HEIGHT - self.height) + 0.1)
@@ -201,7 +211,8 @@ class Flight:
         forward = math.cos(self.yaw) * pull[0] + math.sin(self.yaw) * pull[1]
         left = math.cos(self.yaw) * pull[1] - math.sin(self.yaw) * pull[0]
         roll, pitch = math.atan2(-left, GRAVITY), math.atan2(forward, GRAVITY)
-        return max(-MAX_TILT, min(MAX_TILT, roll)), max(-MAX_TILT, min(MAX_TILT, pitch))
+        most = self.max_tilt
+        return max(-most, min(most, roll)), max(-most, min(most, pitch))
 
     def _move(self, step: float) -> None:
         if self.phase is Phase.LANDED:

@@ -15,6 +15,7 @@ over. Others are late. `REF` has take-off and landing as a level, which is repea
 later ones.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 from drone_bridge.ardrone.codec.commands import (
@@ -174,10 +175,10 @@ class DroneConnection(EventSource[Command | LateCommand]):
 
     def __init__(self) -> None:
         self._newest = 0
-        self._queue: EventQueue[Command | LateCommand] = EventQueue()
+        self._lines: deque[str] = deque()
 
     def restart(self) -> None:
-        """Accept any number next, as after the loss of a client."""
+        """Accept any number next, as after the loss of a client or a WatchdogReset."""
         self._newest = 0
 
     def send(self, navdata: Navdata) -> bytes:
@@ -188,18 +189,13 @@ class DroneConnection(EventSource[Command | LateCommand]):
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Receive a whole datagram of commands, for `next_event`."""
-        for line in lines_of(bytes(datagram)):
-            try:
-                self._queue.put(self._read(line))
-            except RemoteProtocolError as error:
-                self._queue.put(error)
+        self._lines.extend(lines_of(bytes(datagram)))
 
     def next_event(self) -> Command | LateCommand | NeedData:
         """Return the next command, or NEED_DATA. Raises RemoteProtocolError, once per refused command."""
-        return self._queue.next_event()
-
-    def _read(self, line: str) -> Command | LateCommand:
-        sequence, command = read_line(line)
+        if not self._lines:
+            return NEED_DATA
+        sequence, command = read_line(self._lines.popleft())
         if sequence != FIRST_SEQUENCE and sequence <= self._newest:
             return LateCommand(sequence, self._newest)
         self._newest = sequence

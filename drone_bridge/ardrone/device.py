@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drone: how an AR.Drone answers its clients, and flies. Pure, with the time as an input.
+
+By Parrot's guides and SDK, by captures, and by the programs of others. What no source settles is an attribute of
+`Behaviour`, and each is tested both ways.
+
+- **Commands** of any client count: there is no owner. Their numbers have to grow, see the codec.
+- **Watchdog**: without a command for `watchdog_s`, the drone hovers and sets WATCHDOG. Any command steers again; only
+WatchdogReset clears the bit, and permits lower numbers.
+- **Loss**: without a command for LOST_S, the client is lost: the drone sets COMMUNICATION_LOST, sends no more navdata
+until it is asked again, and hovers or lands.
+- **Settings** are acknowledged by COMMAND_ACKNOWLEDGED until a client clears it. Unknown ones, and those that need ids
+of the client's own, are refused without a word.
+- **Emergency**: the bit toggles it when it is pressed. The motors stop at any height.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from drone_bridge.ardrone import units
+from drone_bridge.ardrone.codec import (
+    NEED_DATA,
+    PROGRESSIVE,
+    Command,
+    Config,
+    ConfigIds,
+    Control,
+    ControlMode,
+    DroneConnection,
+    FlatTrim,
+    FlightState,
+    LateCommand,
+    Navdata,
+    Option,
+    OtherCommand,
+    Pcmd,
+    PcmdMag,
+    Ref,
+    State,
+    Tag,
+    WatchdogReset,
+    write_settings,
+)
+from drone_bridge.ardrone.codec.commands import SHARE
+from drone_bridge.ardrone.codec.navdata import (
+    Magnetometer,
+    Pressure,
+    demo_option,
+    detections_option,
+    magnetometer_option,
+    physical_option,
+    pressure_option,
+    time_option,
+    ultrasound_option,
+    wifi_option,
+)
+from drone_bridge.motion.ar_drone_flight import Flight, Phase, Sticks
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
+
+LOST_S = 2.0
+DEMO_RATE, FULL_RATE = 15.0, 200.0
+FLIES_S = 720.0
+STEP_S = 0.01
+NO_FAULT = State(0)
+#: After a longer stall of this process, the flight continues from there instead of catching up, s.
+LONGEST_STEP_S = 0.25
+LOWEST_CHARGE = 0.2
+#: Minor states of a hovering drone.
+LOST_COMMUNICATION = 8
+#: Time for which a drone that takes off still reports to be on the ground, s.
+TAKE_OFF_DELAY_S = 0.15
+#: Most clients that get navdata at a time.
+MAX_CLIENTS = 8
+_STATES = {
+    Phase.LANDED: FlightState.LANDED,
+    Phase.TAKING_OFF: FlightState.TAKING_OFF,
+    Phase.FLYING: FlightState.FLYING,
+    Phase.LANDING: FlightState.LANDING,
+    Phase.EMERGENCY: FlightState.DEFAULT,
+}
+_ALWAYS = (
+    State.ALTITUDE_CONTROL
+    | State.PIC_VERSION_OK
+    | State.COMMAND_THREAD
+    | State.NAVDATA_THREAD
+    | State.VIDEO_THREAD
+    | State.ACQUISITION_THREAD
+)
+_DEFAULTS = {
+    "general:num_version_config": "1",
+    "general:drone_serial": "AR0000000000",
+    "general:navdata_demo": "FALSE",
+    "general:navdata_options": "0",
+    "general:com_watchdog": "2",
+    "general:vbat_min": "9000",
+    "control:euler_angle_max": "0.2094",
+    "control:control_vz_max": "700",
+    "control:control_yaw": "1.745",
+    "control:altitude_max": "3000",
+    "control:altitude_min": "50",
+    "control:outdoor": "FALSE",
+    "control:flight_without_shell": "FALSE",
+    "control:flying_mode": "0",
+    "pic:ultrasound_freq": "8",
+    "video:video_channel": "0",
+    "video:bitrate": "1000",
+    "video:max_bitrate": "1000",
+    "video:bitrate_ctrl_mode": "0",
+    "custom:application_id": "00000000",
+    "custom:profile_id": "00000000",
+    "custom:session_id": "00000000",
+}
+_READ_ONLY = frozenset(
+    {"general:num_version_config", "general:num_version_soft", "general:drone_serial", "general:vbat_min"}
+)
+#: Keys that firmware 2.x only takes with ids of the client's own.
+_OF_SESSIONS = frozenset({"video:video_codec", "video:bitrate", "video:max_bitrate", "video:bitrate_ctrl_mode"})
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What firmwares do differently, or no source settles."""
+
+    version: int = 2  # of the hardware, 1 or 2
+    watchdog_s: float = 0.25
+    lands_when_lost: bool = False  # else it hovers until it is commanded again
+    any_number_after_loss: bool = True
+    takes_off_again: bool = True  # after a landing of its own, while it is told to fly
+    emergency_on_ground: bool = True  # the bit enters an emergency there, too
+    fly_ignored_while_pressed: bool = True  # the bit to fly, while that of the emergency is set
+    serves_newest_only: bool = True  # navdata goes to the client that has asked last
+    acknowledges_refused: bool = True  # settings
+
+
+@dataclass(slots=True)
+class Drone:
+    """Drone and its firmware. Single-threaded."""
+
+    flight: Flight = field(default_factory=Flight)
+    behaviour: Behaviour = Behaviour()
+    charge: float = 1.0
+    is_bootstrapped: bool = False
+    is_acknowledging: bool = False
+    settings: dict[str, str] = field(default_factory=lambda: dict(_DEFAULTS))
+    ref: Ref = field(default_factory=Ref)
+    #: Commands that counted, by their class or name.
+    counts: dict[str, int] = field(default_factory=dict)
+    #: Lines about what happened, for a log.
+    events: list[str] = field(default_factory=list)
+    #: Number of configuration texts that a client has asked for over the control port.
+    texts_due: int = 0
+    #: State bits of the faults that have caused an emergency.
+    faults: State = NO_FAULT
+    _connection: DroneConnection = field(default_factory=DroneConnection)
+    _clients: dict[Any, float] = field(default_factory=dict)
+    _commanded_at: float = -math.inf
+    _is_watchdog_set: bool = False
+    _is_lost: bool = True
+    _is_emergency: bool = False
+    _is_user_emergency: bool = False
+    _has_landed_itself: bool = False
+    _ids: ConfigIds | None = None
+    _sequence: int = 0
+    _next_navdata_at: float = -math.inf
+    _ticked_at: float | None = None
+    _took_off_at: float = -math.inf
+
+    def __post_init__(self) -> None:
+        version = self.behaviour.version
+        self.settings["general:num_version_soft"] = "2.4.8" if version == 2 else "1.11.5"
+        self.settings["video:video_codec"] = str(0x81 if version == 2 else 0x20)
+
+    # The clients.
+
+    def ask(self, client: Any, now_s: float) -> None:
+        """Handle a datagram to the port of navdata: its sender gets navdata from now on."""
+        if self.behaviour.serves_newest_only:
+            self._clients.clear()
+        self._clients[client] = now_s
+        while len(self._clients) > MAX_CLIENTS:
+            del self._clients[next(iter(self._clients))]
+
+    def receive(self, datagram: bytes, now_s: float) -> None:
+        """Handle a datagram of commands."""
+        if self._is_lost and self.behaviour.any_number_after_loss:
+            self._connection.restart()
+        self._connection.receive_data(datagram)
+        while True:
+            try:
+                event = self._connection.next_event()
+            except RemoteProtocolError as error:
+                self.events.append(f"refused a command: {error}")
+                continue
+            if event is NEED_DATA:
+                return
+            if isinstance(event, LateCommand):
+                self.counts["late"] = self.counts.get("late", 0) + 1
+                continue
+            self._commanded_at, self._is_lost = now_s, False
+            name = event.name if isinstance(event, OtherCommand) else type(event).__name__
+            self.counts[name] = self.counts.get(name, 0) + 1
+            self._execute(event, now_s)
+
+    def configuration(self) -> bytes:
+        """Return the text of all settings."""
+        return write_settings(dict(sorted(self.settings.items())))
+
+    def navdata(self, now_s: float) -> tuple[bytes, tuple[Any, ...]] | None:
+        """Return a datagram that is due, and its receivers; None otherwise."""
+        if not self._clients or now_s < self._next_navdata_at:
+            return None
+        rate = FULL_RATE if self._is_full else DEMO_RATE
+        self._next_navdata_at = max(self._next_navdata_at + 1 / rate, now_s)
+        self._sequence += 1
+        options = self._options() if self.is_bootstrapped else ()
+        packet = Navdata(self.state, self._sequence, 1, options)
+        return self._connection.send(packet), tuple(self._clients)
+
+    @property
+    def clients(self) -> tuple[Any, ...]:
+        """Clients that get navdata."""
+        return tuple(self._clients)
+
+    @property
+    def state(self) -> State:
+        """State bits of navdata."""
+        flight, state = self.flight, _ALWAYS | self.faults
+        for bit, is_set in (
+            (State.FLYING, flight.is_flying),
+            (State.START_BUTTON, self.ref.is_flying),
+            (State.COMMAND_ACKNOWLEDGED, self.is_acknowledging),
+            (State.DEMO_ONLY, self.is_bootstrapped and not self._is_full),
+            (State.BOOTSTRAP, not self.is_bootstrapped),
+            (State.COMMUNICATION_LOST, self._is_lost),
+            (State.BATTERY_LOW, self.charge <= LOWEST_CHARGE),
+            (State.USER_EMERGENCY, self._is_user_emergency),
+            (State.WATCHDOG, self._is_watchdog_set),
+            (State.EMERGENCY, self._is_emergency),
+        ):
+            state |= bit if is_set else State(0)
+        return state
+
+    @property
+    def _is_full(self) -> bool:
+        return self.is_bootstrapped and self.settings["general:navdata_demo"] != "TRUE"
+
+    # Time.
+
+    def tick(self, now_s: float) -> None:
+        """Fly until this time, and watch the clients."""
+        left_s = min(now_s - (now_s if self._ticked_at is None else self._ticked_at), LONGEST_STEP_S)
+        self._ticked_at = now_s
+        silence_s, flight = now_s - self._commanded_at, self.flight
+        if silence_s > self.behaviour.watchdog_s:
+            self._is_watchdog_set = True
+            flight.steer(Sticks())
+        if silence_s > LOST_S and not self._is_lost:
+            self._lose_client()
+        if self.charge <= 0.0 and flight.phase in (Phase.TAKING_OFF, Phase.FLYING):
+            self._land_itself("the battery is empty")
+        if flight.is_flying:
+            self.charge = max(0.0, self.charge - left_s / FLIES_S)
+        while left_s > 1e-9:
+            flight.advance(min(left_s, STEP_S))
+            left_s -= STEP_S
+        if flight.phase is Phase.EMERGENCY and not self._is_emergency:
+            flight.reset()
+
+    def land_itself(self) -> None:
+        """Land without a command, as with an empty battery."""
+        self._land_itself("by itself")
+
+    def enter_emergency(self, cause: State) -> None:
+        """Stop the motors because of a fault, such as a blocked propeller."""
+        self._is_emergency, self.faults = True, self.faults | cause
+        self.flight.stop()
+
+    def _lose_client(self) -> None:
+        self._is_lost, self._sequence = True, 0
+        self._clients.clear()
+        self.events.append("the client is lost")
+        if self.behaviour.lands_when_lost and self.flight.is_flying:
+            self._land_itself("the client is lost")
+
+    def _land_itself(self, reason: str) -> None:
+        self.events.append(f"lands: {reason}")
+        self._has_landed_itself = True
+        self.flight.land()
+
+    # Commands.
+
+    def _execute(self, command: Command, now_s: float) -> None:
+        ids, self._ids = self._ids, None
+        if isinstance(command, Ref):
+            self._take_ref(command, now_s)
+        elif isinstance(command, Pcmd | PcmdMag):
+            self.flight.steer(_steering(command))
+        elif isinstance(command, Config):
+            self._set(command, ids)
+        elif isinstance(command, ConfigIds):
+            self._ids = command
+        elif isinstance(command, Control):
+            self._control(command.mode)
+        elif isinstance(command, WatchdogReset):
+            self._is_watchdog_set = False
+            self._connection.restart()
+        elif isinstance(command, FlatTrim) and not self.flight.is_flying:
+            self.flight.level_error = (0.0, 0.0)
+
+    def _take_ref(self, ref: Ref, now_s: float) -> None:
+        before, self.ref = self.ref, ref
+        if ref.is_emergency and not before.is_emergency:
+            self._toggle_emergency()
+        if ref.is_emergency and self.behaviour.fly_ignored_while_pressed:
+            return
+        flight = self.flight
+        if not ref.is_flying:
+            self._has_landed_itself = False
+            if flight.phase in (Phase.TAKING_OFF, Phase.FLYING):
+                flight.land()
+        elif flight.phase is Phase.LANDED and self._may_take_off(before):
+            self._took_off_at = flight.time
+            flight.take_off()
+            self.events.append("takes off")
+
+    def _may_take_off(self, before: Ref) -> bool:
+        if self._is_emergency or self.charge <= LOWEST_CHARGE:
+            return False
+        is_again = self._has_landed_itself and before.is_flying
+        return self.behaviour.takes_off_again or not is_again
+
+    def _toggle_emergency(self) -> None:
+        flight = self.flight
+        if self._is_emergency:
+            self._is_emergency = self._is_user_emergency = False
+            self.faults = NO_FAULT
+            flight.reset()
+        elif flight.is_flying or self.behaviour.emergency_on_ground:
+            self._is_emergency = self._is_user_emergency = True
+            flight.stop()
+        self.events.append(f"emergency: {'on' if self._is_emergency else 'off'}")
+
+    def _control(self, mode: int) -> None:
+        if mode in (ControlMode.NONE, ControlMode.CLEAR_ACKNOWLEDGEMENT):
+            self.is_acknowledging = False
+        elif mode in (ControlMode.GET_CONFIGURATION, ControlMode.GET_IDS):
+            self.texts_due, self.is_acknowledging = self.texts_due + 1, True
+
+    def _set(self, config: Config, ids: ConfigIds | None) -> None:
+        key = config.key.lower()
+        is_taken = self._is_writable(key, ids)
+        self.is_acknowledging |= is_taken or self.behaviour.acknowledges_refused
+        if not is_taken:
+            self.events.append(f"refused {key}")
+            return
+        self.settings[key] = config.value
+        self.events.append(f"{key} = {config.value}")
+        if key == "general:navdata_demo":
+            self.is_bootstrapped = True
+        self._apply()
+
+    def _is_writable(self, key: str, ids: ConfigIds | None) -> bool:
+        if key not in self.settings or key in _READ_ONLY:
+            return False
+        if self.behaviour.version == 1 or key not in _OF_SESSIONS:
+            return True
+        names = ("custom:session_id", "custom:profile_id", "custom:application_id")
+        own = tuple(self.settings[name] for name in names)
+        return ids is not None and (ids.session, ids.user, ids.application) == own != ("00000000",) * 3
+
+    def _apply(self) -> None:
+        flight = self.flight
+        flight.max_tilt = self._number("control:euler_angle_max", 0.0, 0.52, flight.max_tilt)
+        flight.max_climb = self._number("control:control_vz_max", 0.0, 2000.0, 1000 * flight.max_climb) / 1000
+        flight.max_yaw_rate = self._number("control:control_yaw", 0.0, 6.11, flight.max_yaw_rate)
+        flight.ceiling = self._number("control:altitude_max", 500.0, 100_000.0, 1000 * flight.ceiling) / 1000
+
+    def _number(self, key: str, least: float, most: float, default: float) -> float:
+        """Return a setting within its range, which the drone keeps. An unreadable one has no effect."""
+        try:
+            value = float(self.settings[key])
+        except ValueError:
+            value = default
+        if not math.isfinite(value):
+            value = default
+        bounded = min(max(value, least), most)
+        if bounded != value:
+            self.settings[key] = f"{bounded:g}"
+        return bounded
+
+    # Navdata.
+
+    def measured(self) -> Measurement:
+        """Return what the drone's sensors measure."""
+        flight = self.flight
+        x, y, _ = flight.velocity.tolist()
+        cos, sin = math.cos(flight.yaw), math.sin(flight.yaw)
+        gravity = (flight.rotation.T @ (0.0, 0.0, units.STANDARD_GRAVITY)).tolist()
+        return Measurement(
+            yaw=flight.yaw,
+            velocity=BodyVelocity(cos * x + sin * y, cos * y - sin * x),
+            charge=self.charge,
+            height=flight.height,
+            roll=flight.roll,
+            pitch=flight.pitch,
+            rates=(0.0, 0.0, flight.yaw_rate),
+            acceleration=(gravity[0], gravity[1], gravity[2]),
+            is_flying=flight.is_flying,
+            time_s=flight.time,
+        )
+
+    def _ctrl_state(self) -> int:
+        flight = self.flight
+        state, minor = _STATES[flight.phase], 0
+        if state is FlightState.TAKING_OFF and flight.time < self._took_off_at + TAKE_OFF_DELAY_S:
+            state = FlightState.LANDED  # the bit FLYING comes first
+        if state is FlightState.FLYING and flight.is_hovering:
+            state, minor = FlightState.HOVERING, LOST_COMMUNICATION if self._is_lost else 0
+        return state << MAJOR_STATE_SHIFT | minor
+
+    def _options(self) -> tuple[Option, ...]:
+        """Return the options of the mode."""
+        measured = self.measured()
+        first = demo_option(units.demo(measured, self._ctrl_state()))
+        size = 324 if self.behaviour.version == 2 else 116
+        detections = detections_option((), size)
+        if not self._is_full:
+            return first, detections
+        made = {
+            Tag.TIME: time_option(self.flight.time),
+            Tag.PHYSICAL: physical_option(units.physical(measured)),
+            Tag.ALTITUDE: ultrasound_option(round(1000 * self.flight.height)),
+            Tag.VISION_DETECT: detections,
+            Tag.WIFI: wifi_option(1.0),
+        }
+        if self.behaviour.version == 2:
+            made[Tag.MAGNETOMETER] = magnetometer_option(Magnetometer((200.0, 0.0, 430.0), True))
+            made[Tag.PRESSURE] = pressure_option(Pressure(250, round(101_325 - 12 * self.flight.height)))
+        mask = int(self.settings["general:navdata_options"] or 0) if self._has_mask else 0
+        return (first, *(option for tag, option in sorted(made.items()) if mask & 1 << tag))
+
+    @property
+    def _has_mask(self) -> bool:
+        return self.settings["general:navdata_options"].isdecimal()
+
+
+def _steering(command: Pcmd | PcmdMag) -> Sticks:
+    """Return a command as the drone flies it: beyond a share of 1 it is clamped."""
+    if not command.flags & PROGRESSIVE:
+        return Sticks()
+    shares = (command.roll, command.pitch, command.yaw, command.gaz)
+    return Sticks(False, *(SHARE.clamped(each) for each in shares))

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ardrone emulator: a simulated AR.Drone, which listens on the ports of a real one.
+
+    python3 -m drone_bridge.ardrone.emulator --trajectory flight.csv
+
+Like the original, it accepts commands of any client, sends navdata to the client that has asked last, and starts
+without the settings of any client. What firmwares do differently is an option. It prints one line per change, and the
+drone's position once per second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import math
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, State
+from drone_bridge.ardrone.device import LONGEST_STEP_S, Behaviour, Drone
+from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, Flight, Phase
+from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
+from drone_bridge.net.datagram_link import DatagramPort
+from drone_bridge.net.tcp import listening_socket
+from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.options import (
+    ProgramParser,
+    add_address,
+    add_bad_network,
+    add_number,
+    add_run,
+    not_negative,
+    port,
+    positive,
+    probability,
+)
+from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
+from drone_bridge.wire.addresses import address_name, peer_name
+
+REPORT_PERIOD_S = 1.0
+#: Most datagrams that are read at a time.
+MAX_READ = 64
+#: Most clients of the control port at a time.
+MAX_READERS = 4
+
+
+class ControlPort:
+    """TCP port that sends the drone's settings to its clients, who ask for them by a command."""
+
+    def __init__(self, host: str, number: int) -> None:
+        """Listen. Raises LinkError."""
+        self._listening = listening_socket(host, number, backlog=MAX_READERS)
+        self._listening.setblocking(False)
+        self._readers: list[socket.socket] = []
+
+    def accept(self) -> None:
+        """Accept a client that waits. The oldest one has to go for it."""
+        with contextlib.suppress(OSError):
+            self._readers.append(self._listening.accept()[0])
+            self._readers[-1].setblocking(False)
+        while len(self._readers) > MAX_READERS:
+            self._readers.pop(0).close()
+
+    def send(self, text: bytes) -> None:
+        """Send a text to all clients. One that does not read is left."""
+        for reader in tuple(self._readers):
+            try:
+                if reader.send(text) == len(text):
+                    continue
+            except OSError:
+                pass
+            self._readers.remove(reader)
+            reader.close()
+
+    def fileno(self) -> int:
+        """Return the listening socket's descriptor."""
+        return self._listening.fileno()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for each in (*self._readers, self._listening):
+            each.close()
+
+
+class DroneProgram:
+    """Drone on the network: its ports, and a log of its events."""
+
+    def __init__(self, drone: Drone, options: argparse.Namespace, stack: contextlib.ExitStack) -> None:
+        """Open the ports, which the stack closes. Raises LinkError."""
+        self.drone = drone
+        self.datagrams = 0
+        self.commands, self._navdata = (
+            DatagramPort(options.host, each) for each in (options.port, options.navdata_port)
+        )
+        stack.callback(self.commands.close)
+        stack.callback(self._navdata.close)
+        self._control = ControlPort(options.host, options.control_port) if options.control_port else None
+        if self._control:
+            stack.callback(self._control.close)
+        self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
+        self._navdata_network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
+        self._reports, self._client = LimitedReports(), ""
+
+    def exchange(self, cancellation: Cancellation, until_s: float) -> None:
+        """Receive and send until this time of the monotonic clock, or until cancelled."""
+        while not cancellation.is_set:
+            self._receive(time.monotonic())
+            self._send(time.monotonic())
+            if (left_s := until_s - time.monotonic()) <= 0:
+                return
+            control = [self._control] if self._control else []
+            wait_readable([*self.commands.files(), *self._navdata.files(), *control, cancellation], left_s)
+
+    def _receive(self, now_s: float) -> None:
+        drone = self.drone
+        for _ in range(MAX_READ):
+            if not (received := _next(self._navdata)):
+                break
+            drone.ask(received[1], now_s)
+            if (name := peer_name(received[1])) != self._client:
+                self._client = name
+                print_event(f"navdata goes to {name}")
+        for _ in range(MAX_READ):
+            if not (received := _next(self.commands)):
+                break
+            for data in self._network.carry(received[0]):
+                self.datagrams += 1
+                drone.receive(data, now_s)
+        if self._control:
+            self._control.accept()
+
+    def _send(self, now_s: float) -> None:
+        drone = self.drone
+        if due := drone.navdata(now_s):
+            for data in self._navdata_network.carry(due[0]):
+                for client in due[1]:
+                    with contextlib.suppress(LinkError):
+                        self._navdata.send(data, client)
+        if drone.texts_due and self._control:
+            self._control.send(drone.configuration())
+        drone.texts_due = 0
+        while drone.events:
+            self._reports.print(drone.events.pop(0))
+
+
+def _next(port: DatagramPort) -> tuple[bytes, object] | None:
+    with contextlib.suppress(LinkError):
+        if received := port.receive():
+            assert isinstance(received.data, bytes)
+            return received.data, received.source
+    return None
+
+
+def fly(
+    program: DroneProgram, options: argparse.Namespace, cancellation: Cancellation, trajectory: TrajectoryFile | None
+) -> None:
+    """Fly in real time until the duration ends."""
+    drone = program.drone
+    flight, duration = drone.flight, math.inf if options.duration is None else options.duration
+    step = 1 / (2 * STEP_RATE)
+    due = time.monotonic()
+    report_due = REPORT_PERIOD_S
+    while flight.time < duration and not cancellation.is_set:
+        phase = flight.phase
+        drone.tick(time.monotonic())
+        if trajectory:
+            trajectory.write(flight.row())
+        if flight.phase is not phase:
+            print_event(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
+        if flight.time >= report_due:
+            report_due += REPORT_PERIOD_S
+            print_status(flight.describe())
+        due = max(due + step, time.monotonic() - LONGEST_STEP_S)
+        program.exchange(cancellation, due)
+
+
+def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:
+    """Listen and fly until the end. Raises LinkError and OSError."""
+    flight = Flight(options.gusts, options.seed)
+    flight.level_error = (math.radians(options.level_error), 0.0)
+    behaviour = Behaviour(
+        version=options.drone,
+        watchdog_s=options.watchdog,
+        lands_when_lost=options.lands_when_lost,
+        any_number_after_loss=not options.keep_numbers,
+        takes_off_again=not options.no_takeoff_again,
+        emergency_on_ground=not options.no_emergency_on_ground,
+        fly_ignored_while_pressed=not options.fly_while_pressed,
+        serves_newest_only=not options.serve_all,
+        acknowledges_refused=not options.no_acknowledgement_of_refused,
+    )
+    drone = Drone(flight, behaviour, charge=options.charge, is_bootstrapped=options.bootstrapped)
+    if options.in_the_air:
+        flight.phase, flight.position[2] = Phase.FLYING, 1.0
+    trajectory = TrajectoryFile.wanted(options.trajectory, COLUMNS, stack)
+    program = DroneProgram(drone, options, stack)
+    signal.signal(signal.SIGUSR1, lambda *_: drone.enter_emergency(State.CUTOUT))
+    signal.signal(signal.SIGUSR2, lambda *_: drone.land_itself())
+    print_event(f"listening on {address_name(options.host, program.commands.port)}")
+    fly(program, options, cancellation, trajectory)
+    print_event(f"ended: {flight.describe()}; {program.datagrams} datagrams of commands")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program; return its exit code."""
+    return run_program("ardrone", serve, parse(arguments))
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line. Exits with a message when it is wrong."""
+    parser = ProgramParser("emulate", "ardrone", "A simulated AR.Drone 1 or 2.", "after --duration")
+    link = parser.add_argument_group("link")
+    add_address(link, DEFAULT_PORT)
+    numbers = (("navdata", NAVDATA_PORT, "navdata"), ("control", CONTROL_PORT, "settings; 0 for none"))
+    for name, number, purpose in numbers:
+        link.add_argument(f"--{name}-port", type=port, default=number, help=f"port for {purpose} (%(default)s)")
+    add_bad_network(link)
+    drone = parser.add_argument_group("drone")
+    drone.add_argument("--drone", type=int, choices=(1, 2), default=2, help="its version (%(default)s)")
+    drone.add_argument("--bootstrapped", action="store_true", help="it was used since it was switched on")
+    drone.add_argument("--in-the-air", action="store_true", help="it flies at the start")
+    add_number(drone, "--charge", 1.0, "charge of its battery at the start, 0 to 1", probability)
+    add_number(drone, "--level-error", 0.0, "tilt that counts as level until a flat trim, degrees", not_negative)
+    add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
+    firmware = parser.add_argument_group("firmware: differences, and what no source settles")
+    add_number(firmware, "--watchdog", 0.25, "time without commands after which it hovers, s", positive)
+    flag: Callable[..., object] = firmware.add_argument
+    flag("--lands-when-lost", action="store_true", help="land 2 s after the last command, instead of hovering")
+    flag("--keep-numbers", action="store_true", help="numbers of commands have to grow after a loss, too")
+    flag("--no-takeoff-again", action="store_true", help="do not take off again after a landing of its own")
+    flag("--no-emergency-on-ground", action="store_true", help="ignore the emergency bit on the ground")
+    flag("--fly-while-pressed", action="store_true", help="follow the bit to fly while the emergency bit is set")
+    flag("--serve-all", action="store_true", help="send navdata to all clients, not only to the last one")
+    flag("--no-acknowledgement-of-refused", action="store_true", help="do not acknowledge settings that are refused")
+    add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The emulated AR.Drone in virtual time: start, settings, silence, emergency, and the differences of firmwares."""
+
+import math
+
+import pytest
+
+from drone_bridge.ardrone import units
+from drone_bridge.ardrone.codec import (
+    PROGRESSIVE,
+    ClientConnection,
+    Config,
+    ConfigIds,
+    Control,
+    ControlMode,
+    FlatTrim,
+    FlightState,
+    Pcmd,
+    Ref,
+    State,
+    WatchdogReset,
+    read_settings,
+    setting,
+)
+from drone_bridge.ardrone.codec.navdata import full_options
+from drone_bridge.ardrone.device import LOST_S, Behaviour, Drone
+from drone_bridge.motion.ar_drone_flight import Flight, Phase
+
+STEP_S = 0.02
+CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
+
+
+class Client:
+    """A client that repeats its commands, and reads navdata."""
+
+    def __init__(self, drone=None, **behaviour):
+        self.drone = drone or Drone(behaviour=Behaviour(**behaviour))
+        self.connection, self.now_s, self.navdata = ClientConnection(), 10.0, None
+        self.received = 0
+
+    def ask(self):
+        self.drone.ask(self, self.now_s)
+        return self
+
+    def send(self, *commands):
+        self.drone.receive(self.connection.send(*commands), self.now_s)
+        return self
+
+    def run(self, seconds, *commands):
+        """Repeat commands, or be silent without any."""
+        for _ in range(round(seconds / STEP_S)):
+            self.now_s += STEP_S
+            if commands:
+                self.send(*commands)
+            self.drone.tick(self.now_s)
+            self.poll()
+        return self.navdata
+
+    def poll(self):
+        due = self.drone.navdata(self.now_s)
+        if due and self in due[1]:
+            self.connection.receive_data(due[0])
+            self.navdata, self.received = self.connection.next_event(), self.received + 1
+
+    def flying(self):
+        self.ask().send(setting("general:navdata_demo", True))
+        self.run(0.2, CLEAR)
+        self.run(6.0, WatchdogReset(), Pcmd(), Ref(True))
+        assert self.navdata.demo.flight_state is FlightState.HOVERING
+        return self
+
+
+def test_a_fresh_drone_sends_only_its_state_until_it_is_told_the_mode():
+    client = Client()
+    assert client.run(0.5) is None  # nobody has asked
+    client.ask()
+    navdata = client.run(0.5, WatchdogReset())
+    assert navdata.has(State.BOOTSTRAP)
+    assert navdata.options == ()
+    client.send(setting("general:navdata_demo", True))
+    navdata = client.run(0.2, Pcmd())
+    assert navdata.has(State.COMMAND_ACKNOWLEDGED)
+    assert not navdata.has(State.BOOTSTRAP)
+    assert navdata.has(State.DEMO_ONLY)
+    assert navdata.demo.flight_state is FlightState.LANDED
+    assert not client.run(0.2, CLEAR).has(State.COMMAND_ACKNOWLEDGED)
+
+
+def test_full_navdata_has_the_options_of_the_mask_and_its_rate():
+    client = (
+        Client().ask().send(setting("general:navdata_options", full_options()), setting("general:navdata_demo", False))
+    )
+    before = client.received
+    navdata = client.run(1.0, Pcmd())
+    assert client.received - before == pytest.approx(50, abs=2)  # one per step; the drone sends 200
+    assert navdata.physical.acceleration[2] == pytest.approx(-1000)
+    assert navdata.magnetometer
+    assert navdata.pressure
+    assert navdata.link_quality == 1.0
+    older = Client(version=1).ask()
+    older.send(setting("general:navdata_options", full_options()), setting("general:navdata_demo", False))
+    assert older.run(0.5, Pcmd()).magnetometer is None
+
+
+def test_takeoff_is_a_level_and_flying_comes_before_the_flight_state():
+    client = Client().ask().send(setting("general:navdata_demo", True))
+    client.run(0.1, CLEAR)
+    states = [client.run(STEP_S, Ref(True)) for _ in range(300)]
+    first = next(each for each in states if each.has(State.FLYING))
+    assert first.demo.flight_state is FlightState.LANDED
+    assert states[-1].has(State.START_BUTTON)
+    assert states[-1].demo.altitude > 900
+    assert client.run(5.0, Ref(False)).demo.flight_state is FlightState.LANDED
+
+
+@pytest.mark.parametrize("charge", [0.2, 0.1])
+def test_no_takeoff_with_a_low_battery(charge):
+    client = Client(Drone(charge=charge)).ask().send(setting("general:navdata_demo", True))
+    navdata = client.run(3.0, Ref(True))
+    assert navdata.has(State.BATTERY_LOW)
+    assert not navdata.is_airborne
+
+
+@pytest.mark.parametrize(("command", "sign"), [(Pcmd(PROGRESSIVE, pitch=-0.5), 1), (Pcmd(PROGRESSIVE, pitch=0.5), -1)])
+def test_pitch_goes_backward_and_lowers_the_nose_forward(command, sign):
+    client = Client().flying()
+    navdata = client.run(1.5, command)
+    assert math.copysign(1, navdata.demo.vx) == sign
+    assert math.copysign(1, navdata.demo.theta) == -sign
+    measured = units.measurement(navdata)
+    assert math.copysign(1, measured.velocity.forward) == sign
+    assert math.copysign(1, measured.pitch) == sign
+
+
+def test_roll_goes_right_yaw_turns_right_and_gaz_climbs():
+    client = Client().flying()
+    navdata = client.run(1.0, Pcmd(PROGRESSIVE, 0.5, 0.0, 0.3, 0.5))
+    assert navdata.demo.vy > 100
+    assert navdata.demo.phi > 1000
+    assert navdata.demo.psi > 10_000
+    measured = units.measurement(navdata)
+    assert measured.velocity.left < 0 < measured.roll
+    assert measured.yaw < 0
+
+
+# Silence.
+
+
+@pytest.mark.parametrize("watchdog_s", [0.05, 0.25])
+def test_without_commands_it_hovers_and_says_so(watchdog_s):
+    client = Client(watchdog_s=watchdog_s).flying()
+    client.run(1.0, Pcmd(PROGRESSIVE, pitch=-0.5), Ref(True))
+    assert not client.drone.flight.is_hovering
+    client.run(watchdog_s + 2 * STEP_S)
+    assert client.drone.flight.is_hovering
+    navdata = client.run(0.3, Pcmd(PROGRESSIVE, pitch=-0.5), Ref(True))
+    assert navdata.has(State.WATCHDOG)  # until it is acknowledged
+    assert not client.drone.flight.is_hovering
+    assert not client.run(0.3, WatchdogReset()).has(State.WATCHDOG)
+
+
+@pytest.mark.parametrize("lands", [True, False])
+def test_a_lost_client_gets_no_navdata_and_the_drone_stays_or_lands(lands):
+    client = Client(lands_when_lost=lands).flying()
+    client.run(LOST_S + 0.1)
+    received = client.received
+    client.run(6.0)
+    assert client.received == received
+    assert (client.drone.flight.phase is Phase.LANDED) == lands
+    client.ask()
+    client.run(0.2)
+    assert client.navdata.has(State.COMMUNICATION_LOST)
+    assert client.navdata.sequence < 10
+
+
+@pytest.mark.parametrize("any_number", [True, False])
+def test_after_a_loss_a_number_may_be_low_or_not(any_number):
+    first = Client(any_number_after_loss=any_number).flying()
+    second = Client(first.drone)
+    second.now_s = first.now_s
+    second.connection.send(Pcmd())  # so that its number is not 1
+    second.run(LOST_S + 0.1)
+    second.run(0.1, Pcmd(PROGRESSIVE, 1.0), Ref(True))
+    assert first.drone.flight.is_hovering != any_number
+
+
+@pytest.mark.parametrize("newest_only", [True, False])
+def test_a_second_asker_silences_the_first_or_not(newest_only):
+    first = Client(serves_newest_only=newest_only).flying()
+    second = Client(first.drone)
+    second.now_s = first.now_s
+    second.ask()
+    received = first.received
+    first.run(0.5, Pcmd(), Ref(True))
+    assert (first.received == received) == newest_only
+
+
+# Emergency.
+
+
+def test_the_emergency_toggles_at_each_press():
+    client = Client().flying()
+    navdata = client.run(0.1, Ref(False, True))
+    assert navdata.has(State.EMERGENCY)
+    assert navdata.has(State.USER_EMERGENCY)
+    assert not navdata.is_airborne
+    assert client.run(2.0, Ref(False, True)).has(State.EMERGENCY)  # one press, however long
+    client.run(0.1, Ref())
+    navdata = client.run(0.1, Ref(False, True))
+    assert not navdata.has(State.EMERGENCY | State.USER_EMERGENCY)
+    assert navdata.demo.flight_state is FlightState.LANDED
+
+
+@pytest.mark.parametrize("on_ground", [True, False])
+def test_a_press_on_the_ground_enters_an_emergency_or_not(on_ground):
+    client = Client(emergency_on_ground=on_ground).ask()
+    assert client.run(0.2, Ref(False, True)).has(State.EMERGENCY) == on_ground
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_the_level_may_be_ignored_while_the_emergency_is_pressed(ignored):
+    client = Client(emergency_on_ground=False, fly_ignored_while_pressed=ignored).ask()
+    assert client.run(0.5, Ref(True, True)).is_airborne != ignored
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_after_a_landing_of_its_own_it_takes_off_again_or_not(again):
+    client = Client(takes_off_again=again).flying()
+    client.drone.land_itself()
+    client.run(10.0, Pcmd(), Ref(True))
+    assert client.drone.flight.is_flying == again
+
+
+def test_a_fault_stops_the_motors_and_is_named():
+    client = Client().flying()
+    client.drone.enter_emergency(State.CUTOUT)
+    navdata = client.run(0.2, Pcmd(), Ref(True))
+    assert navdata.has(State.CUTOUT)
+    assert navdata.has(State.EMERGENCY)
+    assert client.run(3.0, Pcmd(), Ref(True)).demo.altitude == 0
+
+
+# Settings.
+
+
+@pytest.mark.parametrize("acknowledged", [True, False])
+def test_refused_settings_are_acknowledged_or_not(acknowledged):
+    client = Client(acknowledges_refused=acknowledged).ask()
+    client.send(Config("no:such_key", "1"))
+    assert client.run(0.2, Pcmd()).has(State.COMMAND_ACKNOWLEDGED) == acknowledged
+    assert "no:such_key" not in read_settings(client.drone.configuration())
+
+
+def test_a_codec_needs_ids_of_the_client_directly_before_it():
+    client = Client().ask()
+    settings = client.drone.settings
+    before = settings["video:video_codec"]
+    client.send(setting("video:video_codec", 0x83))
+    assert settings["video:video_codec"] == before
+    ids = ConfigIds("0000000a", "0000000b", "0000000c")
+    own = zip(("session", "profile", "application"), ("0000000a", "0000000b", "0000000c"), strict=True)
+    for name, value in own:
+        client.send(Config(f"custom:{name}_id", value))
+    client.send(ids, Pcmd(), setting("video:video_codec", 0x83))
+    assert settings["video:video_codec"] == before
+    client.send(ids, setting("video:video_codec", 0x83))
+    assert settings["video:video_codec"] == str(0x83)
+    older = Client(version=1).ask().send(setting("video:video_codec", 0x40))
+    assert older.drone.settings["video:video_codec"] == str(0x40)
+
+
+def test_maxima_are_kept_within_the_drones_own_range_and_flown():
+    client = Client().flying()
+    client.send(setting("control:euler_angle_max", 0.9), setting("control:altitude_max", 2000))
+    assert read_settings(client.drone.configuration())["control:euler_angle_max"] == "0.52"
+    client.run(10.0, Pcmd(PROGRESSIVE, gaz=1.0), Ref(True))
+    assert client.drone.flight.height == pytest.approx(2.0, abs=0.05)
+
+
+def test_a_flat_trim_on_the_ground_ends_the_drift():
+    def drift(trim):
+        flight = Flight()
+        flight.level_error = (math.radians(3), 0.0)
+        client = Client(Drone(flight)).ask()
+        if trim:
+            client.send(FlatTrim())
+        client.flying()
+        before = flight.position.copy()
+        client.run(2.0, Pcmd(PROGRESSIVE), Ref(True))
+        return math.hypot(*(flight.position - before)[:2])
+
+    assert drift(trim=True) < 0.1 < drift(trim=False)
+
+
+def test_a_flat_trim_in_the_air_is_ignored():
+    client = Client().flying()
+    client.drone.flight.level_error = (0.05, 0.0)
+    client.send(FlatTrim())
+    assert client.drone.flight.level_error == (0.05, 0.0)
+
+
+def test_the_configuration_is_sent_on_request_with_an_acknowledgement():
+    client = Client().ask().send(Control(ControlMode.GET_CONFIGURATION))
+    assert client.drone.texts_due == 1
+    assert client.run(0.2, Pcmd()).has(State.COMMAND_ACKNOWLEDGED)
+    assert read_settings(client.drone.configuration())["general:num_version_soft"] == "2.4.8"
+    assert read_settings(Client(version=1).drone.configuration())["general:num_version_soft"] == "1.11.5"
+
+
+@pytest.mark.parametrize("share", [1.0, -1.0])
+def test_units_are_their_own_inverse(share):
+    client = Client().flying()
+    measured = client.drone.measured()
+    back = units.demo(measured, 0)
+    assert back.theta == pytest.approx(-1000 * math.degrees(measured.pitch))
+    shares = units.shares(Pcmd(PROGRESSIVE, share, share, share, share))
+    assert units.command(shares) == Pcmd(PROGRESSIVE, share, share, share, share)
+    assert units.shares(Pcmd()) is None
+    assert units.command(None) == Pcmd()

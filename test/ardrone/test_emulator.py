@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ardrone emulator as a process, with a client on plain sockets."""
+
+import socket
+
+from ports import free_port
+from processes import Process
+
+from drone_bridge.ardrone.codec import (
+    WAKE_UP,
+    ClientConnection,
+    Control,
+    ControlMode,
+    Pcmd,
+    Ref,
+    State,
+    read_settings,
+    setting,
+)
+
+
+class PlainClient:
+    def __init__(self, *options):
+        self.ports = [free_port() for _ in range(3)]
+        names = ("--port", "--navdata-port", "--control-port")
+        pairs = [word for pair in zip(names, map(str, self.ports), strict=True) for word in pair]
+        self.process = Process.module("drone_bridge.ardrone.emulator", *pairs, *options)
+        self.connection = ClientConnection()
+
+    def __enter__(self):
+        self.process.__enter__()
+        self.process.wait_for_line("listening")
+        self.commands, self.navdata = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        self.navdata.settimeout(0.05)
+        return self
+
+    def __exit__(self, *args):
+        self.commands.close()
+        self.navdata.close()
+        return self.process.__exit__(*args)
+
+    def send(self, *commands):
+        self.commands.sendto(self.connection.send(*commands), ("127.0.0.1", self.ports[0]))
+
+    def until(self, is_reached, *commands):
+        """Repeat commands until navdata shows something."""
+        while True:
+            self.send(*commands)
+            self.navdata.sendto(WAKE_UP, ("127.0.0.1", self.ports[1]))
+            try:
+                self.connection.receive_data(self.navdata.recv(8192))
+            except TimeoutError:
+                continue
+            navdata = self.connection.next_event()
+            if is_reached(navdata):
+                return navdata
+
+
+def test_a_client_takes_off_and_lands():
+    with PlainClient() as client:
+        client.until(lambda navdata: navdata.has(State.BOOTSTRAP), Pcmd())
+        client.until(lambda navdata: navdata.demo is not None, setting("general:navdata_demo", True))
+        clear = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
+        client.until(lambda navdata: not navdata.has(State.COMMAND_ACKNOWLEDGED), clear)
+        navdata = client.until(lambda navdata: navdata.demo.altitude > 900, Ref(True), Pcmd())
+        assert navdata.is_airborne
+        client.until(lambda navdata: not navdata.is_airborne, Ref(), Pcmd())
+
+
+def test_a_client_reads_the_settings():
+    with PlainClient("--drone", "1") as client, socket.create_connection(("127.0.0.1", client.ports[2])) as control:
+        client.until(lambda navdata: navdata.has(State.COMMAND_ACKNOWLEDGED), Control(ControlMode.GET_CONFIGURATION))
+        text = b""
+        while not text.endswith(b"\0"):
+            text += control.recv(4096)
+        assert read_settings(text)["general:num_version_soft"] == "1.11.5"
+
+
+def test_an_emulated_drone_in_the_air_needs_no_bootstrap():
+    with PlainClient("--in-the-air", "--bootstrapped") as client:
+        assert client.until(lambda navdata: navdata.demo is not None, Pcmd(), Ref(True)).is_airborne
