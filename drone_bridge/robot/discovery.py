@@ -63,6 +63,13 @@ class DiscoveryRoute:
         """Whether all traffic stays on this machine."""
         return ipaddress.IPv4Address(self.interface).is_loopback
 
+    @property
+    def limitation(self) -> str:
+        """Sentence without a full stop about robots that can't answer, naming the bridge's parameter; or ""."""
+        if not self.is_on_loopback:
+            return ""
+        return f"Only this machine was searched (discovery_interface: {self.interface})"
+
 
 class DiscoverySearch:
     """Non-blocking search: sends requests periodically, and collects the robots that reply."""
@@ -170,7 +177,8 @@ class DiscoveredPeer(TcpPeer):
         if not addresses:
             names = ", ".join(repr(robot.name) for robot in itertools.islice(search.found, 8))
             others = f"but these did: {names}" if names else "nor any other"
-            raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}")
+            limitation = f". {route.limitation}" if route.limitation else ""
+            raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}{limitation}")
         return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
 
     def _wait_for(self, name: str, search: DiscoverySearch) -> None:

@@ -176,6 +176,7 @@ def test_other_robots_that_reply_are_named_and_the_search_continues(connect, can
     with pytest.raises(LinkCancelledError):
         connect("rapier", 1, fail).open()
     assert "no robot of this name answered at 127.0.0.1" in failures[0]
+    assert "discovery_interface: 127.0.0.1" in failures[0], "the usual reason"
     assert ["'saber'" in each for each in failures] == [False, True]
 
 

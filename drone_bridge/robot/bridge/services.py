@@ -112,8 +112,8 @@ class RobotServices:
                     return
                 response.robots = [Robot(address=robot.address, name=printable(robot.name)) for robot in search.found]
                 response.success, response.message = True, f"{len(search.found)} answered."
-                if not search.found and route.is_on_loopback:
-                    response.message += f" Only this machine was searched (discovery_interface: {route.interface})."
+                if not search.found and route.limitation:
+                    response.message += f" {route.limitation}."
             except LinkError as error:
                 response.message = str(error)
             search.close()
