@@ -131,12 +131,13 @@ class Limits:
     def land_at(self) -> float:
         """Time at which a landing begins without further reports, s. inf: never, or nothing to wait for.
 
-        Doubted odometry is not a reason to land.
+        Neither doubted odometry nor a stall of this process is a reason to land.
         """
         parameters = self.parameters
         if not parameters.land_after or not self._needs_odometry or self.missing:
             return math.inf
-        reported_at = max(min(self._needed().values()), self._observed.newest.doubted_at)
+        observed = self._observed
+        reported_at = max(min(self._needed().values()), observed.newest.doubted_at, observed.settled_at())
         return reported_at + parameters.odometry_timeout + parameters.land_after
 
     def must_land(self, now_s: float) -> bool:

@@ -50,9 +50,15 @@ class Motion(NamedTuple):
 class ObservedMotion:
     """Last reported motion. Safe to read from any thread: it is replaced as a whole."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        """`clock` returns the time, s, of a clock that is never set. Limits use the same clock."""
+    def __init__(self, clock: Callable[[], float], settled_at: Callable[[], float] = lambda: -math.inf) -> None:
+        """Start without a report.
+
+        Args:
+            clock: returns the time, s, of a clock that is never set. Limits use the same clock.
+            settled_at: returns the time, s, until which a silence was that of this process, which was stalled.
+        """
         self._clock = clock
+        self.settled_at = settled_at
         self.newest = Motion()
         #: First position of the configuration, m.
         self.start: Triple | None = None

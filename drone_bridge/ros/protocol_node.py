@@ -165,7 +165,7 @@ class ProtocolNode(LifecycleNode):
         self._wish_looks = 0
         self._wish_ticker = Ticker(f"{name} wishes", FIRST_LOOK_S, self._look_for_wishes, self._log_error)
         #: Motion of the vehicle, by its own reports.
-        self.observed = ObservedMotion(elapsed_s)
+        self.observed = ObservedMotion(elapsed_s, self._settled_at)
         #: Log of every connection's bytes, while active, if the parameter `wire_log` is set.
         self.wire_log: WireLog | None = None
         self._loop: LinkLoop | None = None
@@ -219,7 +219,7 @@ class ProtocolNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the parameters, create publishers and subscriptions, and start reporting."""
         self._is_time_simulated = is_time_simulated(self)
-        self.observed = ObservedMotion(elapsed_s)
+        self.observed = ObservedMotion(elapsed_s, self._settled_at)
         self.report.start_over(self.parameters[self.silence_parameter])
         if self.parameters.refused:
             raise ValueError("; ".join(why.rstrip(".") for why in self.parameters.refused.values()) + ".")
@@ -460,6 +460,10 @@ class ProtocolNode(LifecycleNode):
         if self.report.is_silent:
             return f"{self.report.peer} has been silent for {self.report.silence_s:.0f} s."
         return None
+
+    def _settled_at(self) -> float:
+        loop = self._loop
+        return loop.session.settled_s if loop else -math.inf
 
     def landing(self, now_s: float) -> Landing:
         """Return what happens about a landing that the limits require. Thread-safe."""

@@ -186,3 +186,15 @@ def test_an_enormous_velocity_is_no_position():
     observed = reckoned((0.0, 1.7e308), (9.0, 1.7e308), (9.1, 1.7e308))
     assert observed.newest.position == (0.0, 0.0, 0.0)
     assert Limits(LimitParameters(fence_radius=3.0), observed).is_blind(9.1)
+
+
+def test_a_stall_of_this_process_delays_a_landing():
+    now_s, settled_at = 0.0, -math.inf
+    observed = ObservedMotion(lambda: now_s, lambda: settled_at)
+    limits = Limits(LimitParameters(fence_radius=3.0, odometry_timeout=0.5, land_after=5.0), observed)
+    observed.measured(0.0, (1.0, 0.0, 0.0))
+    assert limits.must_land(20.0)
+    settled_at = 20.0
+    assert not limits.must_land(25.0)
+    assert limits.must_land(25.6)
+    assert limits.is_blind(20.0)

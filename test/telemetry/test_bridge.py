@@ -2,6 +2,7 @@
 """telemetry_bridge as a process: images over UDP, and documents as text on topics."""
 
 import json
+import signal
 import time
 
 from diagnostic_msgs.msg import DiagnosticArray
@@ -90,5 +91,28 @@ def test_a_flying_drone_whose_telemetry_has_ceased_is_landed_over_udp(ros):
         wait_until(lambda: any(command["thrust"] < 0.0 for command in peer.commands), "a command to sink")
         reports.wait(lambda report: any("it lands by itself" in status.message for status in report.status))
         send_until(send, lambda: peer.commands[-1]["pitch"] != 0.0, "a command by its feedback")
+        assert process.stop() == 0
+    peer.close()
+
+
+def test_a_stall_of_the_bridge_is_no_reason_to_land(ros):
+    limits = {"max_height": 50.0, "odometry_timeout": 0.2, "land_after": 0.2}
+    process, peer = start_with_peer(**{f"limits.{name}": limits[name] for name in limits})
+    clock = Clock()
+    still = {"velocity": {"x": 0.0, "y": 0.0, "z": 0.0}, "altimeter__vertical_velocity": 0.0}
+
+    def send():
+        peer.send(drone(timestamp=clock.next(), **still))
+
+    with process, repeating(lambda _: send(), 0.04):
+        wait_until(lambda: len(peer.commands) > 50, "commands")
+        for _ in range(3):
+            process.send(signal.SIGSTOP)
+            wait_until(process.is_stopped, "the process to stand still")
+            time.sleep(1.0)
+            before = len(peer.commands)
+            process.send(signal.SIGCONT)
+            wait_until(lambda before=before: len(peer.commands) > before + 20, "commands after the stall")
+        assert [command for command in peer.commands if command["thrust"] < -0.01] == []
         assert process.stop() == 0
     peer.close()
