@@ -185,7 +185,7 @@ class Hold:
     def _serve(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
         if not request.data:
             try:
-                self._check_age("the release")
+                self._check_age("resume")
             except ValueError as error:
                 response.message = str(error)
                 return response

@@ -5,6 +5,7 @@ import contextlib
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from dronegui_peer import DroneGuiPeer
@@ -21,6 +22,7 @@ from drone_bridge.msg import HoldStatus
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
+STALL_S = 0.7  # after which requests are refused as stale, and far below the time in which they are repeated
 FORWARD = twist(forward=1.0)
 
 
@@ -209,6 +211,21 @@ def test_a_bridge_stopped_during_its_restart_follows_no_command(ros, peer):
         peer.forget()
         with start(peer):
             peer.wait(is_moving)
+
+
+def test_a_resume_during_a_stall_of_the_bridge_is_repeated(ros, peer, bridge):
+    with web_bridge() as server, Pilot(server.address) as pilot, stranger(ros):
+        pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle")
+        pilot.send(op="stop", vehicles=["/cmd_vel_stamped"])
+        pilot.wait_for(lambda: is_held(pilot), "that it is held")
+        bridge.send(signal.SIGSTOP)
+        wait_until(bridge.is_stopped, "that it is stopped")
+        pilot.send(op="resume", vehicle="/cmd_vel_stamped")
+        time.sleep(STALL_S)
+        bridge.send(signal.SIGCONT)
+        pilot.wait_for(lambda: not pilot.vehicles["/cmd_vel_stamped"]["held"], "that it is resumed")
+        peer.wait(is_moving)
+        assert pilot.refusals == []
 
 
 def test_a_shell_holds_and_resumes(ros, peer, bridge):

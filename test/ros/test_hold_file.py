@@ -186,7 +186,7 @@ def test_stale_requests_may_hold_but_not_release():
     node.has_just_stood_still = True
     node.call(True)
     assert node.hold.is_held
-    assert node.call(False, is_followed=False) == "the release is too old"
+    assert node.call(False, is_followed=False) == "resume is too old"
     assert node.hold.is_held
     node.has_just_stood_still = False
     node.call(False)

@@ -125,8 +125,8 @@ class Server:
         self.pilots.set_vehicles(vehicles)
         await self.settle()
 
-    async def answer(self, problem):
-        self.asked[-1][2](problem)
+    async def answer(self, problem, is_refused=False):
+        self.asked[-1][2](problem, is_refused)
         await self.settle()
 
     @property
@@ -381,6 +381,78 @@ def test_a_resume_waits_until_a_helm_that_was_left_just_now_has_ended_at_the_bri
         assert server.done == ["no wish"]
         while "resume" not in server.done:
             await asyncio.sleep(0.01)
+
+    conversation(run)
+
+
+REFUSAL = "The request resume may be stale: the process was just stalled. Please call again."
+
+
+@pytest.fixture
+def repeating(monkeypatch):
+    """Requests to resume that are refused are repeated at once."""
+    monkeypatch.setattr(pilots, "RESUME_PERIOD_S", 0.0)
+
+
+async def resume_refused(server):
+    """Resume a vehicle that is held, which is refused as stale."""
+    await server.see(REPORTING)
+    await server.report(wish="7", held=True, reason="Anne pressed STOP")
+    await server.ask(op="resume", vehicle=TOPIC)
+    assert server.done == ["resume"]
+    await server.answer(REFUSAL, is_refused=True)
+
+
+def test_a_resume_that_is_refused_as_stale_is_repeated(clock, repeating):
+    async def run(server):
+        await resume_refused(server)
+        assert server.done == ["resume", "resume"]
+        await server.answer("")
+        assert server.done == ["resume", "resume"]
+        assert server.page.refusals == []
+
+    conversation(run)
+
+
+def test_a_resume_is_repeated_for_a_few_seconds_only(clock, repeating):
+    async def run(server):
+        await resume_refused(server)
+        clock[0] += 3.0
+        await server.answer(REFUSAL, is_refused=True)
+        assert server.done == ["resume", "resume"]
+        assert server.page.refusals == [f"The vehicle is still on hold: {REFUSAL}"]
+
+    conversation(run)
+
+
+CHANGES = [{"wish": "8"}, {"reason": "Ben pressed STOP"}, {"releases": 1}, {"since": Time(sec=1)}, {"run": "2"}]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: next(iter(change)))
+def test_a_resume_that_is_repeated_cancels_no_other_hold(clock, monkeypatch, change):
+    monkeypatch.setattr(pilots, "RESUME_PERIOD_S", 0.02)
+
+    async def run(server):
+        await resume_refused(server)
+        await server.report(**{"wish": "7", "held": True, "reason": "Anne pressed STOP", **change})
+        await asyncio.sleep(0.05)
+        await server.settle()
+        assert server.done == ["resume"]
+        assert len(server.page.refusals) == 1
+
+    conversation(run)
+
+
+def test_a_resume_without_a_report_or_a_service_is_not_repeated(clock, repeating):
+    async def run(server):
+        await server.ask(op="resume", vehicle=TOPIC)
+        await server.answer(REFUSAL, is_refused=True)
+        assert server.done == ["resume"]
+        await server.see(REPORTING)
+        await server.report(wish="7", held=True)
+        await server.ask(op="resume", vehicle=TOPIC)
+        await server.answer("the service does not exist")
+        assert server.done == ["resume", "resume"]
 
     conversation(run)
 

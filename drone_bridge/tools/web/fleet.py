@@ -146,10 +146,11 @@ class Fleet:
             with contextlib.suppress(*PUBLISHER_ERRORS):  # the executor may be destroying it
                 publisher.publish(HoldWish(id=id_, reason=reason))
 
-    def hold(self, topic: str, is_held: bool, answer: Callable[[str], None]) -> None:
+    def hold(self, topic: str, is_held: bool, answer: Callable[[str, bool], None]) -> None:
         """Hold or release a vehicle, on the executor's thread.
 
-        `answer` is called on that thread after all responses, with a problem or an empty string.
+        `answer` is called on that thread after all responses, with a problem or an empty string, and whether a node has
+        refused.
         """
         services = next((each.holds for each in self.vehicles if each.topic == topic), ())
         left = set(services)
@@ -158,16 +159,16 @@ class Fleet:
             left.discard(service)
             error = future.exception()
             if error or not future.result().success:
-                answer(f"{service}: {error or future.result().message}")
+                answer(f"{service}: {error or future.result().message}", not error)
             elif not left:
-                answer("")
+                answer("", False)
 
         if not services:
-            answer("the vehicle has disappeared")
+            answer("the vehicle has disappeared", False)
         for service in services:
             client = self._clients[service]
             if not client.service_is_ready():
-                answer(f"the service {service} does not exist")
+                answer(f"the service {service} does not exist", False)
                 continue
             calls = self._asked.setdefault(service, deque())
             calls.append(client.call_async(SetBool.Request(data=is_held)))
