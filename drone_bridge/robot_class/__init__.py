@@ -2,6 +2,7 @@
 """Your own robot in one class: see Robot, and docs/new_protocol.md. Importing this does not need ROS."""
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class.robot import Answer, Picture, Request, Robot, Step, Telemetry
+from drone_bridge.motion.measurement import Picture
+from drone_bridge.robot_class.robot import Answer, Request, Robot, Step, Telemetry
 
 __all__ = ["Answer", "BodyVelocity", "Picture", "Request", "Robot", "Step", "Telemetry"]

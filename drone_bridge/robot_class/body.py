@@ -67,4 +67,12 @@ class Body:
         """Return the measurements of its sensors."""
         charge = max(0.0, 1.0 - self.time_s / BATTERY_S)
         voltage = EMPTY_V + charge * (FULL_V - EMPTY_V)
-        return Telemetry((self.x, self.y, self.z), self.heading, self.velocity, voltage, charge, self.z)
+        place, rates = (self.x, self.y, self.z), (0.0, 0.0, self.velocity.turn)
+        is_flying = self.phase != STANDS if self._takes_off else None
+        return Telemetry(
+            *(place, self.heading, self.velocity, voltage, charge, self.z),
+            roll=0.0,
+            pitch=0.0,
+            rates=rates,
+            is_flying=is_flying,
+        )

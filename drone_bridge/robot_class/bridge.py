@@ -28,6 +28,11 @@ from drone_bridge.session.session import Actions, Session
 from drone_bridge.wire.addresses import address_name
 
 
+def tells_velocity(robot: type[Robot]) -> bool:
+    """Return whether a topic of the robot has its velocity."""
+    return not {"odom", "velocity"}.isdisjoint(robot.tells)
+
+
 def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
     """Return the parameter declarations of a robot's bridge."""
     state_port: tuple[ParameterDeclaration, ...] = ()
@@ -46,7 +51,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             ),
             ParameterDeclaration("baud", robot.baud, "Baud rate of the serial line.", range=(50, 4_000_000)),
         )
-    if "odom" in robot.tells:
+    if tells_velocity(robot):
         x, y, z, *about = TWIST_VARIANCES
         covariance = (twist_covariance_parameter((x, y, x if "z" in robot.axes else z, *about)),)
     return (
@@ -85,7 +90,7 @@ class RobotBridge(ProtocolNode):
         translation = Translation(
             names,
             robot.image,
-            twist_variances=self.parameters["twist_covariance_diagonal"] if "odom" in robot.tells else TWIST_VARIANCES,
+            twist_variances=self.parameters["twist_covariance_diagonal"] if tells_velocity(robot) else TWIST_VARIANCES,
             refuse_image=partial(self.report.count_and_warn, REFUSED_IMAGES),
         )
         self._topics = TopicPublishers(self, make_rows(robot), translation)

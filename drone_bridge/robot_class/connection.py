@@ -215,4 +215,11 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
 
 
 #: Meanings of a robot's packet.
-SAMPLE = Telemetry((1.0, -2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.5, 0.5, 1.0)
+SAMPLE = Telemetry(
+    *((1.0, -2.0, 0.0), 0.5, BodyVelocity(0.3, turn=0.1), 12.5, 0.5, 1.0),
+    roll=0.125,
+    pitch=-0.25,
+    rates=(0.25, 0.5, 0.75),
+    acceleration=(0.5, 1.0, 9.75),
+    is_flying=True,
+)

@@ -26,12 +26,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from drone_bridge.kind import ProtocolKind, load
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.vectors import Triple
+from drone_bridge.motion.measurement import Measurement
 
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
 PARTS = "drone_bridge.robot_class.parts:Parts"
@@ -39,40 +39,11 @@ PARTS = "drone_bridge.robot_class.parts:Parts"
 SENSELESS = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, struct.error)
 #: Field of BodyVelocity for each axis.
 AXES = {"x": "forward", "y": "left", "z": "up", "yaw": "turn"}
-STANDARD_TOPICS = ("odom", "battery_state", "height")
+STANDARD_TOPICS = ("odom", "battery_state", "height", "velocity", "imu/data", "flying")
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """Image as pixels: red, green and blue, a byte each, row by row."""
-
-    width: int
-    height: int
-    rgb8: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Telemetry:
-    """Report of a robot. Fields that it does not report are None. An empty report is a sign of life.
-
-    A number that is not finite counts as not reported.
-    """
-
-    position: Triple | None = None
-    """Position in the frame odom, m."""
-    yaw: float | None = None
-    """Heading of the body in odom, rad."""
-    velocity: BodyVelocity | None = None
-    voltage: float | None = None
-    """Voltage of the battery, V."""
-    charge: float | None = None
-    """Charge of the battery, 0 to 1."""
-    height: float | None = None
-    """Height above the ground, m."""
-    image: bytes | Picture | None = None
-    """Image: a JPEG, or pixels."""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """Messages of the robot's own `topics`, by name. Stamps are set, and so are empty frames."""
+#: Report of a robot. A number that is not finite counts as not reported.
+Telemetry = Measurement
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,17 +196,22 @@ def finite_velocity(velocity: BodyVelocity) -> BodyVelocity:
 
 def finite_telemetry(telemetry: Telemetry) -> Telemetry:
     """Return telemetry with float numbers, and None for those that are not finite. Raises SENSELESS for others."""
-    numbers = {name: getattr(telemetry, name) for name in ("yaw", "voltage", "charge", "height")}
-    known: dict[str, Any] = {name: _finite(value) for name, value in numbers.items() if value is not None}
-    if telemetry.position is not None:
-        x, y, z = map(_finite, telemetry.position)
-        known["position"] = None if x is None or y is None or z is None else (x, y, z)
+    numbers = {name: value for name in _NUMBERS if (value := getattr(telemetry, name)) is not None}
+    known: dict[str, Any] = {name: _finite(value) for name, value in numbers.items()}
+    for name in _VECTORS:
+        if (vector := getattr(telemetry, name)) is not None:
+            x, y, z = map(_finite, vector)
+            known[name] = None if x is None or y is None or z is None else (x, y, z)
     if telemetry.velocity is not None:
         try:
             known["velocity"] = finite_velocity(telemetry.velocity)
         except ValueError:
             known["velocity"] = None
     return replace(telemetry, **known)
+
+
+_NUMBERS = ("yaw", "voltage", "charge", "height", "roll", "pitch", "climb", "time_s")
+_VECTORS = ("position", "rates", "acceleration")
 
 
 def _finite(number: float) -> float | None:

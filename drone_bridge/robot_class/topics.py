@@ -10,20 +10,30 @@ from functools import partial
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import PointStamped, Twist, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
-from sensor_msgs.msg import BatteryState, CompressedImage, Image
+from sensor_msgs.msg import BatteryState, CompressedImage, Image, Imu
+from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, quaternion_from_euler
+from drone_bridge.motion.measurement import Picture
+from drone_bridge.motion.quaternions import (
+    Quaternion,
+    euler_from_quaternion,
+    quaternion_from_euler,
+    rotated,
+    rotated_back,
+    unit_quaternion,
+)
+from drone_bridge.motion.vectors import Triple
 from drone_bridge.robot_class.connection import Told
-from drone_bridge.robot_class.robot import Picture, Robot, Telemetry, finite_telemetry
-from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances
+from drone_bridge.robot_class.robot import Robot, Telemetry, finite_telemetry
+from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, Rgb8Image, rgb8_pixels, set_data
 from drone_bridge.ros.jpeg_images import JpegDecoder
-from drone_bridge.ros.qos import newest
+from drone_bridge.ros.qos import latched, newest
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
@@ -33,6 +43,10 @@ from drone_bridge.wire import jpeg
 RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
 #: Limit of the width and height of a JPEG that is decoded, pixels.
 MAX_SIDE = 4096
+#: Field of a velocity along and about the body's axes, until `assemble` knows its attitude.
+IN_BODY = "in_body"
+#: Covariance of a quantity that an Imu lacks.
+_MISSING = -1.0
 #: Counter of images that can't be converted.
 REFUSED_IMAGES = "refused_images"
 
@@ -58,33 +72,36 @@ class Translation:
         """
         self.names, self._refuse_image = names, refuse_image
         self._covariances = OdometryCovariances(POSE_VARIANCES, twist_variances)
+        self._twist_covariance = covariance_from_diagonal(twist_variances)
         self._without_velocity = OdometryCovariances(POSE_VARIANCES, [UNKNOWN_VARIANCE] * 6)
         self._decoder = JpegDecoder(names.optical) if image == "jpeg" else None
         self._pixels: Rgb8Image | None = None
         self._size = (0, 0)
 
     def odometry(self, told: Told, stamp: Time) -> Odometry | None:
+        """Return pose and velocity, the latter along and about the body's axes."""
         telemetry: Telemetry = told.meaning
         if telemetry.position is None or telemetry.yaw is None:
             return None
         message = Odometry(child_frame_id=self.names.base_link)
         message.header.stamp, message.header.frame_id = stamp, self.names.odom
         set_vector(message.pose.pose.position, telemetry.position)
-        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(0.0, 0.0, telemetry.yaw))
+        roll, pitch = telemetry.roll or 0.0, telemetry.pitch or 0.0
+        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(roll, pitch, telemetry.yaw))
         if telemetry.velocity is None:
             self._without_velocity.fill(message)
             return message
         self._covariances.fill(message)
-        set_vector(message.twist.twist.linear, telemetry.velocity.linear)
-        set_vector(message.twist.twist.angular, telemetry.velocity.angular)
+        tilt = quaternion_from_euler(roll, pitch, 0.0)
+        set_vector(message.twist.twist.linear, rotated_back(tilt, *telemetry.velocity.linear))
+        set_vector(message.twist.twist.angular, rotated_back(tilt, *telemetry.velocity.angular))
         return message
 
     def wire_odometry(self, message: Odometry) -> dict[str, Any]:
         q, p = message.pose.pose.orientation, message.pose.pose.position
-        linear, angular = message.twist.twist.linear, message.twist.twist.angular
-        velocity = BodyVelocity(linear.x, linear.y, linear.z, angular.x, angular.y, angular.z)
-        yaw = euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))[2]
-        return {"position": (p.x, p.y, p.z), "yaw": yaw, "velocity": velocity}
+        roll, pitch, yaw = euler_from_quaternion(Quaternion(q.x, q.y, q.z, q.w))
+        attitude = {"roll": roll, "pitch": pitch, "yaw": yaw}
+        return {"position": (p.x, p.y, p.z), **attitude, IN_BODY: _velocity(message.twist.twist)}
 
     def transform(self, told: Told, stamp: Time) -> TFMessage | None:
         odometry = self.odometry(told, stamp)
@@ -116,6 +133,54 @@ class Translation:
 
     def wire_height(self, message: PointStamped) -> dict[str, Any]:
         return {"height": message.point.z}
+
+    def velocity(self, told: Told, stamp: Time) -> TwistWithCovarianceStamped | None:
+        """Return the velocity along and about level axes."""
+        velocity = told.meaning.velocity
+        if velocity is None:
+            return None
+        message = TwistWithCovarianceStamped()
+        message.header.stamp, message.header.frame_id = stamp, self.names.footprint
+        set_vector(message.twist.twist.linear, velocity.linear)
+        set_vector(message.twist.twist.angular, velocity.angular)
+        message.twist.covariance = self._twist_covariance
+        return message
+
+    def wire_velocity(self, message: TwistWithCovarianceStamped) -> dict[str, Any]:
+        """Return a velocity in level axes, or in the body's to be levelled; nothing if it is unknown over ground."""
+        if not (is_measured(message, 0) and is_measured(message, 1)):
+            return {}
+        is_level = message.header.frame_id == self.names.footprint
+        return {"velocity" if is_level else IN_BODY: _velocity(message.twist.twist)}
+
+    def imu(self, told: Told, stamp: Time) -> Imu | None:
+        """Return attitude, rates and acceleration; a covariance of -1 marks missing ones. None without attitude."""
+        telemetry: Telemetry = told.meaning
+        if telemetry.roll is None or telemetry.pitch is None or telemetry.yaw is None:
+            return None
+        message = Imu()
+        message.header.stamp, message.header.frame_id = stamp, self.names.base_link
+        attitude = quaternion_from_euler(telemetry.roll, telemetry.pitch, telemetry.yaw)
+        set_quaternion(message.orientation, attitude)
+        for name, vector in (("angular_velocity", telemetry.rates), ("linear_acceleration", telemetry.acceleration)):
+            set_vector(getattr(message, name), vector or (0.0, 0.0, 0.0))
+            getattr(message, f"{name}_covariance")[0] = 0.0 if vector else _MISSING
+        return message
+
+    def wire_imu(self, message: Imu) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        if message.orientation_covariance[0] != _MISSING and (q := unit_quaternion(message.orientation, 0.5)):
+            values["roll"], values["pitch"], values["yaw"] = euler_from_quaternion(q)
+        for name, source in (("rates", "angular_velocity"), ("acceleration", "linear_acceleration")):
+            if getattr(message, f"{source}_covariance")[0] != _MISSING:
+                values[name] = _components(getattr(message, source))
+        return values
+
+    def flying(self, told: Told, _: Time) -> Bool | None:
+        return None if told.meaning.is_flying is None else Bool(data=told.meaning.is_flying)
+
+    def wire_flying(self, message: Bool) -> dict[str, Any]:
+        return {"is_flying": message.data}
 
     def compressed(self, told: Told, stamp: Time) -> CompressedImage | None:
         if not isinstance(told.meaning.image, bytes):
@@ -156,6 +221,23 @@ class Translation:
             return {}
 
 
+def _components(vector: Any) -> Triple:
+    return vector.x, vector.y, vector.z
+
+
+def _velocity(twist: Twist) -> BodyVelocity:
+    return BodyVelocity(*_components(twist.linear), *_components(twist.angular))
+
+
+def _levelled(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a measurement, whose velocity is in level axes."""
+    in_body: BodyVelocity | None = fields.pop(IN_BODY, None)
+    if in_body and "velocity" not in fields:
+        tilt = quaternion_from_euler(fields.get("roll", 0.0), fields.get("pitch", 0.0), 0.0)
+        fields["velocity"] = BodyVelocity(*rotated(tilt, *in_body.linear), *rotated(tilt, *in_body.angular))
+    return fields
+
+
 def _own(name: str, type_name: str) -> Topic:
     """Return the row of an own topic. Raises ImportError and AttributeError if its type is not installed."""
     package, _, message_type = type_name.partition("/")
@@ -184,6 +266,34 @@ _STANDARD = {
     ),
     "height": Topic(
         "height", PointStamped, Told, Translation.height, Translation.wire_height, meaning="its height above the ground"
+    ),
+    "velocity": Topic(
+        "velocity",
+        TwistWithCovarianceStamped,
+        Told,
+        Translation.velocity,
+        Translation.wire_velocity,
+        meaning="its velocity along and about level axes",
+    ),
+    "imu/data": Topic(
+        "imu/data",
+        Imu,
+        Told,
+        Translation.imu,
+        Translation.wire_imu,
+        meaning="its attitude, rates and acceleration; unknown covariances",
+    ),
+    "flying": Topic(
+        "flying",
+        Bool,
+        Told,
+        Translation.flying,
+        Translation.wire_flying,
+        latched,
+        latched,
+        only_changes=True,
+        lasts=True,
+        meaning="whether it is in the air; latched",
     ),
 }
 _TF = Topic("/tf", TFMessage, Told, Translation.transform, if_parameter="publish_tf")
@@ -221,7 +331,7 @@ def assemble(robot: type[Robot], translation: Translation, value: Callable[[str]
         extra |= value(name) or {}
     if not (fields or extra) and (robot.tells or robot.topics):
         raise MissingTopicError(" or ".join((*robot.tells, *robot.topics)))
-    return Told(b"", finite_telemetry(Telemetry(**fields, extra=extra)))
+    return Told(b"", finite_telemetry(Telemetry(**_levelled(fields), extra=extra)))
 
 
 def make_table(robot: type[Robot]) -> TopicTable:

@@ -2,12 +2,14 @@
 """Topics of a robot in one class: images, own topics, and missing values."""
 
 import math
+from dataclasses import astuple
 
 import pytest
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from own_robots import Pioneer, Tello
 
+from drone_bridge.motion.quaternions import quaternion_from_euler, rotated_back
 from drone_bridge.robot_class import BodyVelocity, Picture, Robot, Telemetry
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.topics import RAW, Translation, assemble, make_rows
@@ -33,6 +35,18 @@ class JpegCamera(Camera):
     name, image = "jpeg_camera", "jpeg"
 
 
+class Drone(Robot):
+    """Drone that reports its attitude."""
+
+    name, port, tells = "drone", 1, ("odom", "velocity", "imu/data", "flying")
+
+
+class Climber(Drone):
+    """Such a drone without a position."""
+
+    name, tells = "climber", ("velocity", "imu/data")
+
+
 def made(robot, telemetry, refuse_image=pytest.fail):
     """Return the messages of telemetry by topic."""
     translation = Translation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
@@ -42,7 +56,7 @@ def made(robot, telemetry, refuse_image=pytest.fail):
 
 def hop(robot, messages, refuse_image=pytest.fail):
     """Return the telemetry that a server assembles from messages."""
-    translation = Translation(DroneFrameNames(), robot.image, refuse_image=refuse_image)
+    translation = Translation(DroneFrameNames("own/"), robot.image, refuse_image=refuse_image)
     rows = {row.name: row for row in make_rows(robot) if row.from_ros}
 
     def value(name):
@@ -139,6 +153,59 @@ def test_a_missing_velocity_has_a_large_covariance():
         odometry = made(Pioneer, Telemetry((1.0, 2.0, 0.0), 0.0, velocity))["odom"]
         assert tuple(odometry.twist.covariance[::7]) == variances
         assert set(odometry.pose.covariance[::7]) == {UNKNOWN_VARIANCE}, "its errors accumulate"
+
+
+TILTED = Telemetry(
+    (1.0, 2.0, 3.0),
+    0.3,
+    BodyVelocity(1.0, -0.5, 0.25, 0.1, 0.2, 0.3),
+    roll=0.1,
+    pitch=-0.2,
+    rates=(0.01, 0.02, 0.03),
+    acceleration=(0.0, 0.0, 9.81),
+    is_flying=True,
+)
+
+
+def test_a_tilted_drone_s_reports_survive_a_hop():
+    back = hop(Drone, made(Drone, TILTED))
+    for name in ("position", "yaw", "roll", "pitch", "rates", "acceleration", "is_flying"):
+        assert getattr(back, name) == pytest.approx(getattr(TILTED, name)), name
+    assert astuple(back.velocity) == pytest.approx(astuple(TILTED.velocity))
+
+
+def test_odometry_of_a_tilted_drone_has_a_twist_in_body_axes():
+    messages = made(Drone, TILTED)
+    body = rotated_back(quaternion_from_euler(0.1, -0.2, 0.0), 1.0, -0.5, 0.25)
+    twist = messages["odom"].twist.twist.linear
+    assert (twist.x, twist.y, twist.z) == pytest.approx(body)
+    assert messages["odom"].pose.pose.orientation == messages["imu/data"].orientation
+    linear = messages["velocity"].twist.twist.linear
+    assert (messages["velocity"].header.frame_id, linear.x, linear.y) == ("own/base_footprint", 1.0, -0.5)
+    del messages["velocity"]
+    assert astuple(hop(Drone, messages).velocity) == pytest.approx(astuple(TILTED.velocity)), "level again"
+
+
+def test_a_velocity_in_body_axes_is_levelled_by_the_attitude():
+    body = made(Drone, TILTED)["odom"].twist.twist
+    messages = {"velocity": TwistWithCovarianceStamped(), "imu/data": made(Drone, TILTED)["imu/data"]}
+    messages["velocity"].header.frame_id = "own/base_link"
+    messages["velocity"].twist.twist = body
+    assert astuple(hop(Climber, messages).velocity) == pytest.approx(astuple(TILTED.velocity))
+    messages["velocity"].twist.covariance[0] = UNKNOWN_VARIANCE
+    assert hop(Climber, messages).velocity is None
+
+
+def test_an_imu_without_rates_or_acceleration_marks_them_as_missing():
+    message = made(Drone, Telemetry(yaw=0.3, roll=0.1, pitch=0.2))["imu/data"]
+    assert message.angular_velocity_covariance[0] == message.linear_acceleration_covariance[0] == -1.0
+    assert message.orientation_covariance[0] == 0.0, "unknown"
+    assert "imu/data" not in made(Drone, Telemetry(yaw=0.3))
+
+
+def test_a_drone_that_has_landed_is_not_flying():
+    assert made(Drone, Telemetry(is_flying=False))["flying"].data is False
+    assert "flying" not in made(Drone, Telemetry())
 
 
 def test_a_server_without_values_reports_nothing():

@@ -16,8 +16,9 @@ from drone_bridge.dronegui.topics import DeadReckoning
 from drone_bridge.kind import OWN, kinds, load
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.pictures.topics import CameraPicture, CameraTranslation, VideoPacket
+from drone_bridge.robot_class import Picture, Robot, Telemetry
 from drone_bridge.robot_class.connection import Told
-from drone_bridge.robot_class.robot import Picture, Robot, Telemetry
+from drone_bridge.robot_class.robot import STANDARD_TOPICS
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.telemetry.codec import DroneTelemetry
@@ -33,7 +34,7 @@ class WithJpegs(Robot):
     """Robot whose telemetry fills every standard topic."""
 
     name, port = "robot_with_jpegs", 1
-    model, tells, image = "drone", ("odom", "battery_state", "height"), "jpeg"
+    model, tells, image = "drone", STANDARD_TOPICS, "jpeg"
 
 
 class WithPixels(Robot):
@@ -51,7 +52,7 @@ def jpeg():
 
 def further(name):
     """Return wire messages that the sample conversation of a protocol lacks."""
-    told = Telemetry((1.0, 2.0, 3.0), 0.5, BodyVelocity(1.0), 12.0, 0.5, 3.0, jpeg())
+    told = Telemetry((1.0, 2.0, 3.0), 0.5, BodyVelocity(1.0), 12.0, 0.5, 3.0, jpeg(), roll=0.1, pitch=0.1)
     if name == "testbed":
         return [SensorFrame(bytes(6), bytes(6), 0.0, 0.0, yaw=0.0, position=(1.0, 2.0, 3.0))]
     if name == "dronegui":
