@@ -14,6 +14,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty
 from std_srvs.srv import SetBool
 
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import DEFAULT_NAVDATA_PORT, DEFAULT_PORT, DEFAULT_VIDEO_PORT, Demo
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
 from drone_bridge.dronegui.pictures.video_port import VideoPort, video_log
@@ -35,18 +36,14 @@ from drone_bridge.dronegui.session.controller import (
 )
 from drone_bridge.dronegui.topics import (
     TOPICS,
-    DeadReckoning,
-    Pose,
     Translation,
     charge_note,
-    controls_from_shares,
     drone_gui_state,
-    measured_motion,
     navdata_facts,
-    observed_motion,
     static_transforms,
 )
 from drone_bridge.motion.ar_drone import AR_DRONE
+from drone_bridge.motion.dead_reckoning import DeadReckoning, Pose
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.pictures.camera import CAMERA_PARAMETERS, CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics
@@ -63,7 +60,6 @@ from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
-from drone_bridge.wire.flight_state import STEERED
 
 PARAMETERS = (
     *common_parameters(DEFAULT_PORT, "Port of the GUI.", roles=("connect",)),
@@ -210,7 +206,6 @@ class DroneGuiBridge(ProtocolNode):
             address_name(get("host"), get("port")),
             get,
             self._pilot,
-            to_controls=controls_from_shares,
             is_hover_held=lambda: self._is_hover_held,
             gui_host=lambda: link.peer_host,
             port_problem=(lambda: link.problem) if get("receive_navdata") else None,
@@ -248,26 +243,28 @@ class DroneGuiBridge(ProtocolNode):
             self.publish(self._sent_states, state)
 
     def _publish_navdata(self, received: Received) -> None:
-        received_s, block = self.decided_s, received.block
+        received_s, block, pose = self.decided_s, received.block, None
         if isinstance(block, Demo):
+            measured = units.measurement(block)
             self.report.facts |= navdata_facts(block) | {"navdata_source": received.source}
             if block.charge is not None:
                 self._pilot.arbiter.limits.charged(block.charge, received_s)
                 if (note := charge_note(block)) and not self._has_noted_charge:
                     self._has_noted_charge = True
                     self.report.inform(note)
-            if block.flight_state not in (None, *STEERED):
+            if measured.is_flying is False:
                 self._pilot.stands()
-            elif motion := measured_motion(block):
+            elif motion := measured.motion:
                 self._pilot.measured(motion, received_s)
             if self._pilot.doubts:
                 self.observed.doubted()
             else:
-                self.observed.measured(**observed_motion(block))
+                self.observed.measured(measured.yaw, velocity=measured.level_velocity, height=measured.height)
+            pose = self._dead_reckoning.update(measured, received_s)
         stamp = self.now()
         self._topics.publish(received.datagram, stamp)
         self._topics.publish(block, stamp)
-        if isinstance(block, Demo) and (pose := self._dead_reckoning.update(block, received_s)):
+        if pose:
             self._topics.publish(pose, stamp)
         self.report.record_duration("navdata_read_to_published", self._steady_clock.now_s() - received_s)
 

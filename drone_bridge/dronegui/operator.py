@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     AXES,
     DEFAULT_NAVDATA_PORT,
@@ -198,14 +199,7 @@ def controls_for(leg: Leg, options: argparse.Namespace) -> Controls:
     """Convert a leg to controls; hover at rest."""
     if not (leg.forward or leg.left or leg.up or leg.turn):
         return HOVER
-    shares = (
-        -leg.left / options.full_speed,
-        -leg.forward / options.full_speed,
-        -leg.turn / options.full_turn,
-        leg.up / options.full_climb,
-    )
-    roll, pitch, yaw, gas = (max(-1.0, min(1.0, share)) for share in shares)
-    return Controls(hover=False, roll=roll, pitch=pitch, yaw=yaw, gas=gas)
+    return units.controls(leg.shares(options.full_speed, options.full_climb, options.full_turn))
 
 
 def open_video(host: str, port: int, stack: contextlib.ExitStack) -> DatagramPort | None:

@@ -12,6 +12,7 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import Bool, Empty, String
 from std_srvs.srv import SetBool, Trigger
 
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     AXES,
     DEFAULT_NAVDATA_PORT,
@@ -54,7 +55,6 @@ from drone_bridge.dronegui.topics import (
     TOPICS,
     assembled_demo,
     navdata_facts,
-    shares_from_controls,
 )
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros.bridge_watch import BridgeWatch
@@ -237,7 +237,7 @@ class DroneGuiServer(ProtocolNode):
         if isinstance(message, Demo):
             self.report.facts |= navdata_facts(message)
             return
-        shares = shares_from_controls(message)
+        shares = units.shares(message)
         full_scale = FullScale(*(self.parameters[f"full_scale.{axis}"] for axis in ("gas", "pitch", "roll", "yaw")))
         self._velocities.publish(velocity_from_shares(shares, full_scale), shares, self.decided_s)
 

@@ -85,7 +85,6 @@ class Talk(SessionTalk):
                 "127.0.0.1:5560",
                 self.parameters.__getitem__,
                 self.pilot,
-                to_controls=lambda shares: Controls(hover=False, pitch=-shares.pitch),
                 is_hover_held=lambda: self.is_hover_held,
                 gui_host=lambda: GUI[0],
                 port_problem=(lambda: self.port_problem) if receives_navdata else None,

@@ -9,6 +9,7 @@ from geometry_msgs.msg import Point, PointStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import BatteryState, Range
 
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     Demo,
     Feature,
@@ -18,13 +19,12 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.dronegui.topics import (
     TABLE,
-    DeadReckoning,
     Translation,
     assembled_demo,
     charge_note,
-    observed_motion,
     static_transforms,
 )
+from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
 from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.frames import DroneFrameNames
@@ -95,19 +95,6 @@ def test_missing_data_gives_no_message(make):
     assert getattr(TRANSLATION, make)(Demo(), STAMP) is None
 
 
-@pytest.mark.parametrize("lacks", LEVEL)
-def test_limits_get_each_measurement_that_navdata_has(lacks):
-    demo = {**LEVEL, "psi": -90_000.0, "vx": 1000.0, "altitude": 2000.0, lacks: None}
-    known = {"yaw": ("psi",), "velocity": ("vx", "vy"), "height": ("altitude",)}
-    measured = observed_motion(Demo(**demo))
-    assert {name for name, value in measured.items() if value is None} == {
-        name for name, fields in known.items() if lacks in fields
-    }
-    values = {"yaw": math.pi / 2, "velocity": (1.0, 0.0, 0.0), "height": 2.0}
-    for name, value in measured.items():
-        assert value is None or value == pytest.approx(values[name])
-
-
 def test_height_is_above_the_ground_below_which_tf_knows():
     height = TRANSLATION.height(Demo(altitude=730.0), STAMP)
     flown, below = TRANSLATION.transforms(
@@ -122,30 +109,10 @@ def test_height_is_above_the_ground_below_which_tf_knows():
     assert (below.transform.rotation.x, below.transform.rotation.y) == (0, 0), "it stays level"
 
 
-# Dead reckoning.
-
-
 def walk(*steps, **demo):
     """Return the last pose after blocks at these times, s."""
-    dead_reckoning = DeadReckoning()
-    return [dead_reckoning.update(Demo(**{**LEVEL, **demo}), now_s) for now_s in steps][-1]
-
-
-def test_the_path_follows_the_heading():
-    pose = walk(0.0, 0.4, 0.8, vx=1000.0)
-    assert (pose.x, pose.y, pose.z) == pytest.approx((0.8, 0, 1))
-    pose = walk(0.0, 0.4, 0.8, vx=1000.0, psi=90_000.0)  # facing right
-    assert (pose.x, pose.y) == pytest.approx((0, -0.8))
-    pose = walk(0.0, 0.4, 0.8, vy=1000.0)  # to the right
-    assert (pose.x, pose.y) == pytest.approx((0, -0.8))
-
-
-def test_variances_grow_with_distance_and_with_each_gap():
-    near, far = walk(0.0, 0.1, vx=1000.0), walk(0.0, 0.4, 0.8, vx=1000.0)
-    assert 0 < near.variance < far.variance
-    pose = walk(0.0, 3.0, vx=1000.0)
-    assert pose.x == 0, "nobody knows how the drone moved meanwhile"
-    assert pose.variance > 100
+    dead_reckoning, measured = DeadReckoning(), units.measurement(Demo(**{**LEVEL, **demo}))
+    return [dead_reckoning.update(measured, now_s) for now_s in steps][-1]
 
 
 # From ROS messages.
@@ -167,6 +134,19 @@ def test_numbers_that_do_not_fit_the_wire_are_left_out(nonsense):
     known = {"phi": 0.0, "theta": 0.0, "psi": 0.0}  # by odom, as imu/data has no valid rotation
     assert block == Demo(ctrl_state=FlightState.LANDED << 16, **known)
     ReceiverConnection().send(block)
+
+
+@pytest.mark.parametrize("topic", ["velocity", "odom"])
+def test_velocities_of_a_tilted_drone_are_level_on_the_wire_and_along_its_body_on_topics(topic):
+    """It flies ahead with its nose 12 degrees down: its body's axes point below its way."""
+    tilted = {**LEVEL, "theta": -12_000.0, "vx": 3000.0}
+    velocity, odometry = TRANSLATION.velocity(Demo(**tilted), STAMP), TRANSLATION.odometry(walk(0.0, **tilted), STAMP)
+    linear = {"velocity": velocity, "odom": odometry}[topic].twist.twist.linear
+    tilt = math.radians(12.0)
+    assert (linear.x, linear.y, linear.z) == pytest.approx((3.0 * math.cos(tilt), 0.0, 3.0 * math.sin(tilt)))
+    imu = TRANSLATION.imu(Demo(**tilted), STAMP)
+    back = from_topics(**({"odom": odometry} if topic == "odom" else {"velocity": velocity, "imu_data": imu}))
+    assert (back.vx, back.vy, back.vz) == pytest.approx((3000.0, 0.0, 0.0), abs=1e-6)
 
 
 def test_odometry_is_used_for_values_without_another_topic():

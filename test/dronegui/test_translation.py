@@ -3,40 +3,17 @@
 
 from types import SimpleNamespace
 
-import pytest
-
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import Controls
 from drone_bridge.dronegui.server import DroneGuiServer
-from drone_bridge.dronegui.topics import controls_from_shares, shares_from_controls
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.tilt_control import Shares
 from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
 
 
-@pytest.mark.parametrize(
-    ("shares", "controls"),
-    [
-        (Shares(pitch=0.5), Controls(hover=False, pitch=-0.5)),  # forward: the wire counts nose down negative
-        (Shares(roll=-0.5), Controls(hover=False, roll=-0.5)),  # left
-        (Shares(thrust=0.5), Controls(hover=False, gas=0.5)),  # up
-        (Shares(yaw=0.5), Controls(hover=False, yaw=-0.5)),  # a left turn
-        (Shares(), Controls(hover=False)),
-    ],
-)
-def test_each_share_has_its_sign_on_the_wire(shares, controls):
-    assert controls_from_shares(shares) == controls
-
-
-# The inverse.
-
-
-def test_hover_is_zero_whatever_the_axes_say():
-    assert shares_from_controls(Controls(hover=True, roll=1.0, pitch=1.0, yaw=1.0, gas=1.0)) == Shares()
-
-
 def test_velocities_for_other_drones_have_the_signs_of_ros():
     forward_left_up_turn = Controls(hover=False, pitch=-0.5, roll=-0.25, gas=0.125, yaw=-1.0)
-    shares = shares_from_controls(forward_left_up_turn)
+    shares = units.shares(forward_left_up_turn)
     assert velocity_from_shares(shares, FullScale(8.0, 4.0, 2.0, 1.0)) == BodyVelocity(2.0, 0.5, 1.0, turn=1.0)
     assert velocity_from_shares(Shares(), FullScale()) == STILL
 

@@ -47,7 +47,6 @@ class Scene(SessionTalk):
                 "127.0.0.1:5560",
                 PARAMETERS.__getitem__,
                 pilot,
-                to_controls=lambda shares: Controls(hover=False, pitch=-shares.pitch),
                 is_hover_held=lambda: False,
                 gui_host=lambda: GUI[0],
                 port_problem=lambda: "",

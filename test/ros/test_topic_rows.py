@@ -11,10 +11,11 @@ from builtin_interfaces.msg import Time
 from own_robots import Pioneer, Tello
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import Demo
-from drone_bridge.dronegui.topics import DeadReckoning
 from drone_bridge.kind import OWN, kinds, load
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.pictures.topics import CameraPicture, CameraTranslation, VideoPacket
 from drone_bridge.robot_class import Picture, Robot, Telemetry
 from drone_bridge.robot_class.connection import Told
@@ -58,7 +59,7 @@ def further(name):
     if name == "dronegui":
         demo = Demo(phi=0.0, theta=0.0, psi=0.0, altitude=1000, vx=0.0, vy=0.0)
         picture = CameraPicture(FRONT, bytes(3 * FRONT.width * FRONT.height), jpeg())
-        return [b"{}", DeadReckoning().update(demo, 0.0), VideoPacket(b""), picture]
+        return [b"{}", DeadReckoning().update(units.measurement(demo), 0.0), VideoPacket(b""), picture]
     if name == "robot":
         return [WheelOdometry()]
     if name == "telemetry":

@@ -17,10 +17,10 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import ControllerConnection, ControlPacket, Controls, Demo, ReceiverConnection
 from drone_bridge.dronegui.emulator.navdata import blocks
 from drone_bridge.dronegui.session.controller import HOVER
-from drone_bridge.dronegui.topics import controls_from_shares, measured_motion
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.ar_drone_flight import Flight, Phase
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -95,10 +95,10 @@ class GuiDrone:
         self._number += 1
         demo = blocks(self._flight, self._number)[0]
         assert isinstance(demo, Demo)
-        return measured_motion(demo)
+        return units.measurement(demo).motion
 
     def follow(self, shares: Shares | None) -> None:
-        controls: Controls = HOVER if shares is None else controls_from_shares(shares)
+        controls: Controls = HOVER if shares is None else units.controls(shares)
         self._gui.receive_data(encoded_command(self._bridge.send, controls))
         packet = self._gui.next_event()
         assert isinstance(packet, ControlPacket)

@@ -6,8 +6,8 @@ import math
 import pytest
 
 from drone_bridge.dronegui import codec as dronegui
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.session.controller import HOVER
-from drone_bridge.dronegui.topics import controls_from_shares
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot import codec as robot
 from drone_bridge.telemetry import codec as telemetry
@@ -30,7 +30,7 @@ def refuse(sentence):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_tilt_that_is_full_but_for_rounding_is_full_on_the_wire(sign):
     shares = Shares(*(sign * FULL_TILT for _ in Shares._fields))
-    controls = controls_from_shares(shares)
+    controls = units.controls(shares)
     with pytest.raises(LocalProtocolError, match=r"roll is -?1\.0000000000000002"):
         dronegui.ControllerConnection().send(controls)
     receiver = dronegui.ReceiverConnection()

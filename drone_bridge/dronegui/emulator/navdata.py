@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     MAJOR_STATE_SHIFT,
     Demo,
@@ -16,7 +17,7 @@ from drone_bridge.dronegui.codec import (
 )
 from drone_bridge.motion.ar_drone import PICTURE_UNITS
 from drone_bridge.motion.ar_drone_flight import Flight, Phase
-from drone_bridge.motion.quaternions import inverse, quaternion_from_euler, rotated
+from drone_bridge.motion.vectors import turned
 from drone_bridge.programs.lies import Lies
 from drone_bridge.vision.seen_tag import seen_tag
 
@@ -47,17 +48,14 @@ def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
     state = _STATES[flight.phase]
     if state is FlightState.FLYING and flight.is_hovering:
         state = FlightState.HOVERING
-    forward, left, _ = _in_body(flight, *flight.velocity.tolist())
+    vx, vy, vz = (lies.of_velocity * flight.velocity).tolist()
+    forward, left, _ = turned((vx, vy, vz), -flight.yaw)
     return Demo(
         ctrl_state=state << MAJOR_STATE_SHIFT,
         vbat_flying_percentage=math.floor(100 * lies.charge(max(0.0, 1 - flight.flown_s / FULL_BATTERY_FLIES_S))),
-        theta=-1000 * math.degrees(flight.pitch),
-        phi=1000 * math.degrees(flight.roll),
-        psi=-1000 * (math.degrees(flight.yaw) + lies.heading_degrees),
-        altitude=round(1000 * lies.height(flight.height)),
-        vx=1000 * lies.of_velocity * forward,
-        vy=-1000 * lies.of_velocity * left,
-        vz=0.0,  # the drone does not measure it
+        **units.angles(flight.roll, flight.pitch, flight.yaw + math.radians(lies.heading_degrees)),
+        **units.altitude(lies.height(flight.height)),
+        **units.velocity(forward, left, 0.0),  # the drone does not measure its vertical speed
         num_frames=number,
     )
 
@@ -68,8 +66,3 @@ def _detection(flight: Flight) -> VisionDetect:
         return VisionDetect()
     xc, yc, width, height = (round(PICTURE_UNITS * value) for value in (tag.x, tag.y, tag.width, tag.height))
     return VisionDetect((Feature(xc, yc, width, height, round(100 * tag.distance)),))
-
-
-def _in_body(flight: Flight, x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Rotate a vector from the world to the body's axes: forward, left, up."""
-    return rotated(inverse(quaternion_from_euler(flight.roll, flight.pitch, flight.yaw)), x, y, z)

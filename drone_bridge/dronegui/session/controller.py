@@ -71,6 +71,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, NamedTuple, Protocol
 
+from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import (
     FIRST_SEQ,
     NEED_DATA,
@@ -84,7 +85,6 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.dronegui.session.buttons import Buttons, Press
 from drone_bridge.dronegui.session.flight_watch import FlightWatch, Source
 from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
-from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import Rank
 from drone_bridge.session.session import (
     FINAL_GAP_S,
@@ -219,7 +219,6 @@ class ControllerSession(Session):
         parameter: Callable[[str], Any],
         pilot: TiltPilot,
         *,
-        to_controls: Callable[[Shares], Controls],
         is_hover_held: Callable[[], bool],
         gui_host: Callable[[], str],
         port_problem: Callable[[], str] | None,
@@ -232,7 +231,6 @@ class ControllerSession(Session):
             `navdata_port`,
                 `navdata_timeout`, `bootstrap_timeout` and `confirm_timeout`.
             pilot: decides how the drone is steered.
-            to_controls: converts shares to controls, with the signs of the wire.
             is_hover_held: returns whether the drone hovers and ignores commands.
             gui_host: returns the only permitted source address of navdata.
             port_problem: returns why there is no port for navdata, or an empty text; None if navdata is disabled.
@@ -243,7 +241,7 @@ class ControllerSession(Session):
         self._following = FollowWatch()
         self._is_overruled = self._was_held = False
         self._refused: tuple[str, float] | None = None  # last refusal, and its time
-        self._to_controls, self._is_hover_held = to_controls, is_hover_held
+        self._is_hover_held = is_hover_held
         self._gui_host, self._port_problem = gui_host, port_problem
         self._connection = ControllerConnection()
         self._buttons = Buttons()
@@ -411,7 +409,7 @@ class ControllerSession(Session):
         if shares is None:
             self._effects.append(Note("hover_packets"))
             return HOVER
-        return self._to_controls(shares)
+        return units.controls(shares)
 
     def _note_unencodable(self, sentence: str) -> None:
         self._effects.append(Note(UNENCODABLE, sentence))

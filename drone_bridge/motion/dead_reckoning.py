@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DeadReckoning: poses of a drone that reports its level velocity, height and attitude, but no position. Pure."""
+
+import math
+from typing import NamedTuple
+
+from drone_bridge.motion.ar_drone import DRIFT
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.vectors import Triple, turned
+
+#: Longest gap between two velocities that is integrated. The motion in a longer gap is unknown, s.
+LONGEST_GAP_S = 0.5
+#: Assumed maximum speed in such a gap, m/s.
+GREATEST_SPEED = 5.0
+
+
+class Pose(NamedTuple):
+    """Pose of the drone in odom, by dead reckoning."""
+
+    x: float  # m
+    y: float  # m
+    z: float  # m, above the ground below
+    roll: float  # rad
+    pitch: float  # rad
+    yaw: float  # rad
+    velocity: Triple  # m/s, along level axes
+    variance: float  # m^2, of x and of y, by drift only
+
+
+class DeadReckoning:
+    """Integrates velocities from x = y = 0. Height and attitude are measured."""
+
+    def __init__(self) -> None:
+        self._x = self._y = 0.0  # m
+        self._distance = 0.0  # m
+        self._gap_variance = 0.0  # m^2
+        self._before_s: float | None = None
+
+    def update(self, measured: Measurement, now_s: float) -> Pose | None:
+        """Return the pose at a time, s of any one clock, None if the report lacks a required value."""
+        roll, pitch, yaw, height, velocity = (
+            measured.roll,
+            measured.pitch,
+            measured.yaw,
+            measured.height,
+            measured.level_velocity,
+        )
+        if roll is None or pitch is None or yaw is None or height is None or velocity is None:
+            return None
+        velocity_x, velocity_y, _ = turned(velocity, yaw)
+        step_s = 0.0 if self._before_s is None else now_s - self._before_s
+        self._before_s = now_s
+        if step_s > LONGEST_GAP_S:
+            self._gap_variance += (GREATEST_SPEED * step_s) ** 2
+        else:
+            self._x += velocity_x * step_s
+            self._y += velocity_y * step_s
+            self._distance += math.hypot(velocity_x, velocity_y) * step_s
+        variance = (DRIFT * self._distance) ** 2 + self._gap_variance
+        return Pose(self._x, self._y, height, roll, pitch, yaw, velocity, variance)

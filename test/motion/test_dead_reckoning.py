@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dead reckoning of drones that report level velocities, but no position."""
+
+import math
+
+import pytest
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.dead_reckoning import DeadReckoning
+from drone_bridge.motion.measurement import Measurement
+
+
+def walk(*steps, roll=0.0, pitch=0.0, yaw=0.0, **velocity):
+    """Return the last pose after reports at these times, s."""
+    dead_reckoning = DeadReckoning()
+    measured = Measurement(yaw=yaw, velocity=BodyVelocity(**velocity), height=1.0, roll=roll, pitch=pitch)
+    return [dead_reckoning.update(measured, now_s) for now_s in steps][-1]
+
+
+def test_the_path_follows_the_heading():
+    pose = walk(0.0, 0.4, 0.8, forward=1.0)
+    assert (pose.x, pose.y, pose.z) == pytest.approx((0.8, 0, 1))
+    pose = walk(0.0, 0.4, 0.8, forward=1.0, yaw=-math.pi / 2)  # facing right
+    assert (pose.x, pose.y) == pytest.approx((0, -0.8))
+    pose = walk(0.0, 0.4, 0.8, left=-1.0)
+    assert (pose.x, pose.y) == pytest.approx((0, -0.8))
+
+
+def test_a_tilt_does_not_shorten_the_path():
+    pose = walk(0.0, 0.4, 0.8, forward=1.0, pitch=0.5)
+    assert (pose.x, pose.y, pose.z) == pytest.approx((0.8, 0, 1))
+
+
+def test_variances_grow_with_distance_and_with_each_gap():
+    near, far = walk(0.0, 0.1, forward=1.0), walk(0.0, 0.4, 0.8, forward=1.0)
+    assert 0 < near.variance < far.variance
+    pose = walk(0.0, 3.0, forward=1.0)
+    assert pose.x == 0, "the motion in the gap is unknown"
+    assert pose.variance > 100
+
+
+@pytest.mark.parametrize("lacks", ["yaw", "velocity", "height", "roll", "pitch"])
+def test_a_report_without_a_required_value_gives_no_pose(lacks):
+    values = {"yaw": 0.0, "velocity": BodyVelocity(), "height": 1.0, "roll": 0.0, "pitch": 0.0}
+    assert DeadReckoning().update(Measurement(**{**values, lacks: None}), 0.0) is None
