@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """NeutralRepeater: forwards an operator's commands to the vehicle in ROS, and repeats a neutral command.
 
-There are two states. Either an operator commands, and nothing is repeated. Or a neutral command is the newest, and is
+There are three states. Either an operator commands, and nothing is repeated. Or a neutral command is the newest, and is
 published every PERIOD_S, in case it was lost, until `neutral_time` has passed or another publisher sends a non-neutral
-command. Commands come from any thread, repeats from the executor. A lock is held while either is published, so that no
-repeat follows a newer command.
+command. After activation, the newest command is unknown: a killed server may have left the vehicle moving. Neutral
+becomes the newest one once a vehicle follows, and other publishers have had PERIOD_S to send a non-neutral command.
+Commands come from any thread, repeats from the executor. A lock is held while either is published, so that no repeat
+follows a newer command.
 """
 
 import threading
@@ -40,9 +42,10 @@ UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
 
 
 def has_followers(node: ProtocolNode, topic: str) -> bool:
-    """Return whether a topic has subscribers other than observers."""
+    """Return whether a topic has subscribers other than observers and the node itself."""
+    own = node.get_name(), node.get_namespace()
     subscriptions = node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic))
-    names = {subscription.node_name for subscription in subscriptions} - OBSERVERS
+    names = {each.node_name for each in subscriptions if (each.node_name, each.node_namespace) != own} - OBSERVERS
     return any(not name.startswith("_") or name == UNKNOWN_NODE for name in names)
 
 
@@ -77,8 +80,10 @@ class NeutralRepeater:
         self._node = node
         self._neutral = neutral
         self._lock = threading.Lock()  # so that no repeat follows a newer command
-        # Time since which the neutral command is the newest, or None. A restored hold begins with it.
-        self._since_s = time.monotonic() if node.hold.is_held else None
+        # Time since which the neutral command is the newest, or None.
+        self._since_s: float | None = None
+        # Time since which the newest command is unknown, with the present subscriptions, or None.
+        self._unknown_since_s: float | None = None
         self._published_s = 0.0
         self._published: deque[Any] = deque(maxlen=100)  # neutral commands, to recognize our own echo
         folder = publishers[0].topic_name.rpartition("/")[0]
@@ -89,6 +94,7 @@ class NeutralRepeater:
         for publisher in publishers:
             node.each_second(OtherTypes(node, publisher.topic_name, publisher.msg_type).warn_of_subscriptions)
         node.hold.when_set(self.publish_neutral)
+        node.when_activated(self._begin)
         node.make_timer(PERIOD_S, self._tick)
 
     @property
@@ -109,12 +115,13 @@ class NeutralRepeater:
             with self._lock:
                 if self._node.hold.is_held:
                     return  # held meanwhile: neutral is sent before or after this lock
-                self._since_s = None
+                self._since_s = self._unknown_since_s = None
                 self._publish(publisher, message, decided_s)
 
     def publish_neutral(self, publisher: "Publisher[Any] | None" = None, message: Any = None) -> None:
         """Publish the neutral command, by default the server's own, and repeat it from now on."""
         with self._lock:
+            self._unknown_since_s = None
             if self._since_s is None:
                 self._since_s = time.monotonic()
             self._publish_neutral((publisher, message) if publisher else self._neutral())
@@ -134,13 +141,19 @@ class NeutralRepeater:
     def _publish(self, publisher: "Publisher[Any]", message: Any, decided_s: float | None = None) -> None:
         self._node.publish(publisher, as_published(message, publisher, self._node), decided_s)
 
+    def _begin(self) -> None:
+        """Begin after the activation: with the neutral command on hold, else without any. In the executor."""
+        with self._lock:
+            now_s = time.monotonic()
+            self._since_s, self._unknown_since_s = (now_s, None) if self._node.hold.is_held else (None, now_s)
+
     def _tick(self) -> None:
-        """Repeat the neutral command if due. In the executor."""
+        """Publish the neutral command if due. In the executor."""
         with self._lock:  # a concurrent neutral command must not be dropped
             age_s = self.age_s
             if age_s is not None and age_s > self._node.parameters["neutral_time"] and not self._node.hold.is_held:
                 age_s = self._since_s = None
-        if age_s is None:
+        if age_s is None and self._unknown_since_s is None:
             self._end_listening()
             return
         count = self._node.count_publishers
@@ -151,14 +164,28 @@ class NeutralRepeater:
                 self._node.create_subscription(self._topics[topic], topic, self._take, qos_profile_sensor_data)
             )
         self._heard |= new
+        if self._unknown_since_s is not None:
+            self._decide(has_new=bool(new))
         if not new or not self._published:
             self.repeat(PERIOD_S / 2)
+
+    def _decide(self, *, has_new: bool) -> None:
+        """Make neutral the newest command if no other one is, see above. `has_new`: topics were just subscribed to."""
+        is_followed = any(has_followers(self._node, topic) for topic in self._own)
+        with self._lock:
+            now_s, since_s = time.monotonic(), self._unknown_since_s
+            if since_s is None:
+                return  # a command came meanwhile
+            if has_new:
+                self._unknown_since_s = now_s
+            elif is_followed and now_s - since_s >= PERIOD_S:
+                self._since_s, self._unknown_since_s = now_s, None
 
     def _take(self, message: Any) -> None:
         """Stop repeating when another publisher sends a non-neutral command; a neutral one may be our own echo."""
         with self._lock:
             if not is_neutral(message) and message not in self._published:
-                self._since_s = None
+                self._since_s = self._unknown_since_s = None
 
     def _end_listening(self) -> None:
         for topic in self._heard:

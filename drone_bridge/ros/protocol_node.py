@@ -173,6 +173,7 @@ class ProtocolNode(LifecycleNode):
         self._is_time_simulated = False
         self._is_publishing = False
         self._each_second: list[Callable[[], None]] = []
+        self._on_activated: list[Callable[[], None]] = []
 
     # Interface of subclasses.
 
@@ -255,6 +256,8 @@ class ProtocolNode(LifecycleNode):
             result = super().on_activate(state)
             opened.pop_all()
         self._is_publishing = True  # before the thread publishes
+        for call in self._on_activated:
+            call()
         with self._leaving:  # `leave` can't join a thread that has not started
             self._loop = loop
             loop.start()
@@ -481,6 +484,11 @@ class ProtocolNode(LifecycleNode):
         """Register a callback, once per second until cleanup, in the thread of the reports. It must not block."""
         self._each_second.append(call)
         self.cleanup.callback(self._each_second.remove, call)
+
+    def when_activated(self, call: Callable[[], None]) -> None:
+        """Register a callback, until cleanup, for each activation, before the link opens. Called in the executor."""
+        self._on_activated.append(call)
+        self.cleanup.callback(self._on_activated.remove, call)
 
     def _report(self) -> None:
         self._is_time_simulated = is_time_simulated(self)

@@ -37,7 +37,7 @@ class VelocityPublisher:
         self._publishers: tuple[Publisher[Any], ...] = (self._publisher,)
         if axes_frame_id is not None:
             self._publishers += (node.make_publisher(CommandAxes, "cmd_axes", _DEPTH),)
-        self._repeater = NeutralRepeater(node, self._publishers, lambda: self._message(STILL, Shares()))
+        self._repeater = NeutralRepeater(node, self._publishers, self._neutral)
         self._moves = False  # whether the last command is not neutral
         self._looked_s = -math.inf
         self._are_shares_taken = False
@@ -66,14 +66,23 @@ class VelocityPublisher:
         if self._moves and now_s - self._looked_s < _LOOK_PERIOD_S:
             return
         self._looked_s = now_s
-        are_taken = has_followers(self._node, "cmd_axes")
+        are_taken = self._has_takers()
         if are_taken != self._are_shares_taken:
             if self._moves:
                 self._repeater.publish(*self._message(STILL, Shares()), elapsed_s())
             self._are_shares_taken = are_taken
 
-    def _message(self, velocity: BodyVelocity, shares: Shares) -> "tuple[Publisher[Any], Any]":
-        if not self._are_shares_taken or self._axes_frame_id is None:
+    def _has_takers(self) -> bool:
+        return self._axes_frame_id is not None and has_followers(self._node, "cmd_axes")
+
+    def _neutral(self) -> "tuple[Publisher[Any], Any]":
+        """Return the neutral command, with its publisher. In the executor, also before the first `publish`."""
+        return self._message(STILL, Shares(), are_taken=self._has_takers())
+
+    def _message(
+        self, velocity: BodyVelocity, shares: Shares, *, are_taken: bool | None = None
+    ) -> "tuple[Publisher[Any], Any]":
+        if not (self._are_shares_taken if are_taken is None else are_taken) or self._axes_frame_id is None:
             return self._publisher, twist_from_velocity(velocity)
         stamp = self._node.get_clock().now().to_msg()
         return self._publishers[-1], axes_from_shares(shares, stamp, self._axes_frame_id)

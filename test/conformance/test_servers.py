@@ -12,6 +12,7 @@ import time
 
 import pytest
 from flooder import flooding
+from geometry_msgs.msg import Twist
 from processes import TIMEOUT_S
 from ros_session import repeating, wait_until
 from vanishing import kill
@@ -33,6 +34,8 @@ GARBAGE = random.Random(1).randbytes(1000)
 FLOODED_COUNT = 1000
 #: One per second, for longer than the timeout of a robot's driver.
 OPERATOR_LOST_REPORTS = 4
+#: One per second, for longer than the time in which a restarted server begins with neutral.
+ATTENDED_REPORTS = 5
 #: Time for which an operator continues without a reader.
 OPERATED_S = 1.5
 #: Another host than the server's, to which a GUI sends navdata in any case.
@@ -160,8 +163,26 @@ def test_a_killed_server(pair):
     pair.stop()
     started_s = time.monotonic()
     pair.start_program()
-    pair.watch()
+    # As its predecessor may have left the vehicle moving.
+    assert_neutral_after(pair.commands, started_s)
+    assert_neutral_is_repeated(pair)
     assert_nothing_moved(pair.commands, started_s)
+    pair.drive()
+
+
+def test_a_killed_server_beside_another_commander(pair):
+    """The server that is started next does not interrupt the other commander."""
+    pair.drive()
+    kill(pair.program)
+    pair.stop()
+    publisher, twist = pair.session.publisher(Twist, f"/{pair.name}/cmd_vel"), Twist()
+    twist.linear.x = 0.2
+    with repeating(lambda _: publisher.publish(twist)):
+        started_s = time.monotonic()
+        pair.start_program()
+        pair.watch(ATTENDED_REPORTS)
+    zeros_s = [when - started_s for when, is_neutral in pair.commands.since(started_s) if is_neutral]
+    assert len(zeros_s) <= 1, zeros_s
     pair.drive()
 
 

@@ -28,9 +28,23 @@ class Node(PlainNode):
         super().__init__(**parameters)
         self._now_s = now_s
         self.rivals, self.heard = 0, {}  # of its own topic, and callbacks for their messages by topic
+        self.followers = []  # names of nodes that subscribe to its own topic
 
     def make_timer(self, period_s, call):
         self._period_s, self._tick = period_s, call
+
+    def when_activated(self, call):
+        self.activate = call
+
+    def get_name(self):
+        return "tello_server"
+
+    def get_namespace(self):
+        return "/"
+
+    def get_subscriptions_info_by_topic(self, topic):
+        names = [*self.followers, *([self.get_name()] if topic in self.heard else [])]
+        return [SimpleNamespace(node_name=name, node_namespace="/") for name in names if topic == "/cmd_vel"]
 
     def count_publishers(self, topic):
         return (1 + self.rivals) * (topic == "/cmd_vel")
@@ -59,12 +73,49 @@ def node(clock):
 
 
 @pytest.fixture
-def word(node):
-    """Command of an operator that steers."""
+def unknown(node):
+    """Server that was just activated."""
     publisher = node.make_publisher(Twist, "cmd_vel", 1)
     word = NeutralRepeater(node, (publisher,), lambda: (publisher, Twist()))
-    word.publish(publisher, FORWARD, 0.0)
+    node.activate()
     return word
+
+
+@pytest.fixture
+def word(node, unknown):
+    """Command of an operator that steers."""
+    unknown.publish(node.make_publisher(Twist, "cmd_vel", 1), FORWARD, 0.0)
+    return unknown
+
+
+def test_a_server_begins_with_neutral_as_soon_as_a_vehicle_follows(node, unknown):
+    node.followers = ["recorder"]
+    assert node.wait(3) == []
+    assert unknown.age_s is None
+    node.followers = ["recorder", "tello_bridge"]
+    assert node.wait(3) == [ZERO] * 3
+    node.activate()  # again
+    assert node.wait(1) == [ZERO]
+
+
+def test_a_server_does_not_begin_with_neutral_beside_a_live_commander(node, unknown):
+    node.followers, node.rivals = ["tello_bridge"], 1
+    assert node.wait(1) == []  # it listens first
+    node.heard["/cmd_vel"](RIVAL)
+    assert node.wait(5) == []
+    assert not node.heard
+
+
+def test_a_server_begins_with_neutral_beside_a_silent_commander(node, unknown):
+    node.followers, node.rivals = ["tello_bridge"], 1
+    assert node.wait(3) == [ZERO] * 2
+    node.heard["/cmd_vel"](RIVAL)
+    assert node.wait(2) == []
+
+
+def test_an_operator_that_commands_at_once_replaces_the_first_neutral_command(node, word):
+    node.followers = ["tello_bridge"]
+    assert node.wait(3) == []
 
 
 def test_only_the_neutral_command_is_repeated(node, word):
@@ -126,6 +177,7 @@ def test_a_server_that_comes_back_held_says_neutral_although_nobody_has_commande
     node.rivals = 1
     publisher = node.make_publisher(Twist, "cmd_vel", 1)
     NeutralRepeater(node, (publisher,), lambda: (publisher, Twist()))
+    node.activate()
     assert node.wait(3) == [ZERO] * 3
 
 

@@ -77,7 +77,7 @@ class PlainNode:
     def _do_nothing(self, *_, **__):
         return None
 
-    keep_subscription = make_timer = each_second = _do_nothing
+    keep_subscription = make_timer = each_second = when_activated = _do_nothing
 
     def _count_and_warn(self, count, sentence):
         self.report.counts[count] += 1

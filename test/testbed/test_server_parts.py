@@ -382,11 +382,14 @@ def test_the_first_neutral_command_turns_a_drone_that_is_much_tilted():
         (["recorder", "_ros2cli_7"], False),
         (["recorder", "robot_bridge"], True),
         (["_NODE_NAME_UNKNOWN_"], True),
+        (["testbed_server"], False),
     ],
 )
-def test_observers_do_not_count_as_subscribers(names, are_followers):
-    endpoints = [SimpleNamespace(node_name=name) for name in names]
+def test_observers_and_the_server_do_not_count_as_subscribers(names, are_followers):
+    endpoints = [SimpleNamespace(node_name=name, node_namespace="/ns") for name in names]
     node = SimpleNamespace(
+        get_name=lambda: "testbed_server",
+        get_namespace=lambda: "/ns",
         resolve_topic_name="/ns/{}".format,
         get_subscriptions_info_by_topic=lambda topic: endpoints if topic == "/ns/cmd_vel" else [],
     )

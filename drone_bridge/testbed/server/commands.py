@@ -112,7 +112,7 @@ class CommandPublisher:
     def _present_neutral(self) -> "tuple[Publisher[Any], Any] | None":
         if self._node.hold.is_held:
             self._neutral_frame = self._drone.frame
-        return self._neutral(self.choice.chosen)
+        return self._neutral(self.choice.wanted)  # which the session may not have switched to, without an autopilot
 
     def _neutral(self, topic: str) -> "tuple[Publisher[Any], Any] | None":
         """Return the neutral command: zero velocity, else rates that level the drone out, else hover thrust.
@@ -149,7 +149,7 @@ class CommandPublisher:
 
     def _level_out(self) -> None:
         """Repeat the neutral command while the drone is tilted, updated for its current attitude."""
-        neutral_s = None if self.choice.is_velocity else self._repeater.age_s
+        neutral_s = None if self.choice.wanted == VELOCITY else self._repeater.age_s
         if neutral_s is None and not self._levelling.is_on:
             return
         attitude = self._fresh_attitude()
