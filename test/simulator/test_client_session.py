@@ -839,6 +839,32 @@ def test_a_known_rotation_is_dropped_if_the_vehicle_has_moved(moved):
     assert come_back(talk, vehicle=moved) is None
 
 
+def test_a_known_rotation_is_kept_if_a_restart_has_put_the_vehicle_back():
+    """Others have unpaused the simulator at once, so that it can't be learned."""
+    talk = learning()
+    start = dict(talk.world.entities[VEHICLE])
+    talk.run(LEARNED_S)
+    talk.step({Attribute.POSITION: (200.0, 0.0, 0.0), Attribute.ORIENTATION: (0.0, 1.0, 0.0, 0.0)})
+    talk.run(600.0)
+    falls = {Attribute.POSITION: (0.0, 0.0, -0.5), Attribute.VELOCITY: (0.0, 0.0, -1.0)}
+    assert come_back(talk, vehicle=start | falls) == pytest.approx(TURNED)
+    talk.command(NORTH)
+    assert talk.velocities()[-1] == SET[NORTH]
+    assert not turns(talk)
+
+
+def test_a_known_rotation_is_dropped_if_the_vehicle_is_only_seen_elsewhere():
+    talk = learning()
+    talk.run(LEARNED_S)
+    talk.step({Attribute.POSITION: (200.0, 0.0, 0.0)})
+    talk.run(600.0)
+    assert come_back(talk, vehicle={Attribute.POSITION: (100.0, 0.0, 0.0)}) is None
+    talk.ask(procedures.pause)
+    talk.run(LEARNED_S)
+    talk.step({Attribute.POSITION: (200.0, 0.0, 0.0)})
+    assert come_back(talk, vehicle={Attribute.POSITION: (0.0, 0.0, 0.0)}) is None, "the first place of an earlier one"
+
+
 def test_learning_is_retried_if_others_turn_the_vehicle():
     talk = learning()
     turned = iter([TURNED, UPRIGHT, UPRIGHT])

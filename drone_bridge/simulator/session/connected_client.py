@@ -307,7 +307,7 @@ class ConnectedClient:
         configured, mark, rotation, *state = yield from exchange.wait_for(*pending)
         self._apply_configuration(configured)
         is_new = self._recognize(mark)
-        self._apply_vehicle_state(rotation, state)
+        self._apply_vehicle_state(rotation, state, is_new=is_new)
         exchange.publish(ConnectionStarted(is_new))
         sent = keeper.send_missing()
         has_vehicle = isinstance(state[0], sim.EntityGot)
@@ -354,7 +354,7 @@ class ConnectedClient:
         self.exchange.publish(simulation.scene)
         return True
 
-    def _apply_vehicle_state(self, rotation: sim.Response, state: list[sim.Response]) -> None:
+    def _apply_vehicle_state(self, rotation: sim.Response, state: list[sim.Response], *, is_new: bool) -> None:
         stored = None
         if isinstance(rotation, sim.ExtendedGot):
             try:
@@ -366,8 +366,13 @@ class ConnectedClient:
         values = {got.attribute: got.value for got in state if isinstance(got, sim.EntityGot)}
         try:
             seen = VehicleState(self.exchange.now_s, [values[attribute] for attribute in STREAMED])
-            before = simulation.seen
-            kept = self.entities.body_to_model.get(self.vehicle) if before and seen.continues(before) else None
+            before, first = simulation.seen, simulation.first
+            # A simulator that others restart may run at once, too early for the rotation to be learned.
+            is_at_start = before and first and seen.continues(first._replace(at_s=before.at_s))
+            is_same = is_at_start or (before and seen.continues(before))
+            kept = self.entities.body_to_model.get(self.vehicle) if is_same else None
+            if first is None or (is_new and not is_same):
+                simulation.first = seen
             heading.set_rotation(known or kept)
             if kept and not known:
                 heading.store(kept)

@@ -10,7 +10,7 @@ since the connection. The bridge never pauses it by itself.
 | the rotation is | then |
 |---|---|
 | given by a parameter, or stored in the world | it is known |
-| known from the last connection, and the vehicle is where it was | it is known, and stored |
+| known from the last connection, and the vehicle is where it was, or at its first place | it is known, and stored |
 | unknown, and the simulation is paused | it is learned, and stored; retried _RETRY_S after a refusal |
 | unknown, and the simulation runs | a warning asks people to pause it |
 """

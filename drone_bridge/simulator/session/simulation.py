@@ -25,6 +25,8 @@ class Simulation:
         self.items = DesiredItems()
         #: Last reported state of the vehicle. None before the first one.
         self.seen: VehicleState | None = None
+        #: First reported state of the vehicle, to which a restart of the same simulation returns it.
+        self.first: VehicleState | None = None
         #: Mark that identifies it after a reconnect. None before the first connection.
         self.mark: bytes | None = None
         self._begin_items()
