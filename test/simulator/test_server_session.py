@@ -668,6 +668,26 @@ def test_a_restarted_bridge_is_set_to_the_state_reported_to_clients(world):
     assert [name for name, _ in world.bridge.asked] == ["pause"]  # once
 
 
+def test_a_pause_without_the_bridge_reaches_it_although_it_seemed_paused(world):
+    """Others may have unpaused the simulator while the bridge was stalled."""
+    world.bridge.responses = {"run": DONE, "pause": DONE}
+    assert world.ask(sim.Pause()) == sim.Ok()
+    world.bridge.responses = {}
+    assert isinstance(world.ask(sim.Pause()), sim.Error)
+    world.bridge.responses = {"run": DONE, "pause": DONE}
+    world.bridge.asked.clear()
+    world.run(2 * WATCH_PERIOD_S)
+    assert [name for name, _ in world.bridge.asked] == ["pause"]
+
+
+def test_a_run_that_is_refused_without_the_bridge_is_not_passed_on(world):
+    world.bridge.responses = {}
+    assert isinstance(world.ask(sim.Run()), sim.Error), "it runs"
+    world.bridge.responses = {"run": DONE, "pause": DONE}
+    world.run(2 * WATCH_PERIOD_S)
+    assert not world.bridge.asked
+
+
 def test_a_client_may_continue_before_the_restarted_bridge_is_set(world):
     """The simulator keeps running meanwhile."""
     assert world.ask(sim.Pause()) == sim.Ok()

@@ -182,7 +182,8 @@ class Forwarder:
                 return error.answer
             return sim.Ok()
         response = answer(self._device, client, request)
-        if isinstance(request, sim.Run | sim.Pause) and isinstance(response, sim.Ok):
+        is_run = isinstance(request, sim.Run) and isinstance(response, sim.Ok)
+        if is_run or isinstance(request, sim.Pause):  # one that seems paused may run, unpaused by others
             self.is_run_pending = True
             self.commands.note_pause(is_paused=self.is_paused)  # it may run again before a velocity is published
         return response
