@@ -1,0 +1,595 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ClientSession: the session of a client with one AR.Drone, with take-off, landing and emergency. Pure.
+
+| state | begins | sends |
+|---|---|---|
+| WAITING | at the start, and when the link is lost | hover, when it is lost |
+| ASKING | when the link opens, and after `navdata_timeout` without navdata | hover and WatchdogReset at `rate`, the \
+wake-up each WAKE_S. No REF: its level could land a drone in the air, or make one on the ground fly | |
+| CONNECTED | with navdata | the pilot's command and REF at `rate`, one setting or its acknowledgement, WatchdogReset \
+while the drone asks for it |
+| CLOSED | at the end | hover FINAL_REPEATS times |
+
+Nothing that the drone receives is acknowledged but settings, so what it reports decides:
+
+- **Level** (the bit to fly of REF): adopted from the first navdata of a connection, and after each silence or stall, so
+that a new bridge does not land a flying drone. A requested take-off sets it; it is withdrawn if the drone refuses, or
+does not fly within `confirm_timeout`. It is withdrawn as well if the drone lands or stops by itself, as it would take
+off again. A landing clears it at any time, without navdata, too.
+- **Emergency** (a bit that toggles when it is pressed): if navdata that is younger than FRESH_S shows an emergency,
+nothing is pressed. Else the bit is set until the state changes, or for PRESS_S, once per request, and never again by
+itself. Without navdata, the outcome is "sent, unconfirmed".
+- **Numbers** begin with 1, which a drone always accepts, for the first FIRST_PACKETS; and again while navdata shows
+that nothing is obeyed: WATCHDOG stays set, the level is not echoed, or a setting is not acknowledged.
+- **Navdata** goes to the client that has asked last, so it is asked for again after WAKE_S of silence. Older numbers
+are dropped, unless the drone has started over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from drone_bridge.ardrone import units
+from drone_bridge.ardrone.codec import (
+    WAKE_UP,
+    ClientConnection,
+    Command,
+    ConfigurationReader,
+    FlatTrim,
+    FlightState,
+    Navdata,
+    Pcmd,
+    Ref,
+    State,
+    WatchdogReset,
+)
+from drone_bridge.ardrone.session.settings import Settings, Wish
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import (
+    FINAL_GAP_S,
+    FINAL_REPEATS,
+    Action,
+    Actions,
+    Landing,
+    Note,
+    Outcome,
+    Publish,
+    Request,
+    Send,
+    Session,
+    next_due,
+)
+from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
+from drone_bridge.wire.events import NEED_DATA, LocalProtocolError, RemoteProtocolError
+from drone_bridge.wire.outgoing import UNENCODABLE, fitted
+
+WAITING, ASKING, CONNECTED, CLOSED = "waiting for a peer", "asking for navdata", "connected", "closed"
+#: Ports of the drone, as the link identifies them.
+COMMANDS, NAVDATA, CONTROL = "commands", "navdata", "control"
+TAKE_OFF, LAND, EMERGENCY, RESET, FLAT_TRIM = "takeoff", "land", "emergency", "reset", "flat_trim"
+WAKE_S = 0.2
+#: Navdata that is older does not show an emergency, s.
+FRESH_S = 0.5
+PRESS_S = 0.5
+#: Time after a press within which its effect has to show, s.
+SHOWN_S = 0.5
+FIRST_PACKETS = 3
+TRIMS = 10
+#: Time for which the drone shows that it does not obey, until numbers start over, s.
+UNHEARD_S = 1.0
+LAND_TIMEOUT_S = 5.0
+#: Age of a request for an emergency after which it is not carried out, s.
+EMERGENCY_AGE_S = 3.0
+#: Periods between datagrams of navdata that are counted as gaps.
+GAP = 5
+# Counters.
+PACKETS, REPORTS, GAPS, LATE, UNHEARD, SILENCES, RESTARTS = (
+    "packets",
+    "navdata",
+    "navdata_gaps",
+    "late_navdata",
+    "undelivered_packets",
+    "lost_navdata",
+    "restarted_numbers",
+)
+STALE = "The request is stale: the bridge was stalled meanwhile. Please call again."
+#: Causes of an emergency, in the order in which they are named.
+CAUSES = {
+    State.CUTOUT: "a propeller was blocked",
+    State.ANGLES_OUT_OF_RANGE: "it was tilted too far",
+    State.MOTOR_FAULT: "a motor has a fault",
+    State.ULTRASOUND_DEAF: "its ultrasound sensor receives nothing",
+    State.SOFTWARE_FAULT: "its software has a fault",
+    State.USER_EMERGENCY: "a client has stopped the motors",
+    State.BATTERY_LOW: "its battery is low",
+    State.TIMER_ELAPSED: "its timer has elapsed",
+}
+
+
+class Received(NamedTuple):
+    """Navdata, and its measurement."""
+
+    navdata: Navdata
+    measured: Measurement
+
+
+class Flying(NamedTuple):
+    """Whether the drone is in the air."""
+
+    is_flying: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    """Request whose outcome is shown by navdata."""
+
+    request: Any
+    until_s: float
+
+
+@dataclass(slots=True)
+class _Press:
+    """The emergency bit is set."""
+
+    name: str
+    until_s: float
+    was_emergency: bool | None  # None: unknown
+
+
+class ClientSession(Session):
+    """Client's conversation with one drone."""
+
+    def __init__(
+        self,
+        drone: str,
+        parameter: Callable[[str], Any],
+        pilot: TiltPilot,
+        observed: ObservedMotion,
+        *,
+        wishes: Callable[[], Sequence[Wish]],
+        is_hover_held: Callable[[], bool] = lambda: False,
+        use_settings: Callable[[Settings], None] = lambda settings: None,
+    ) -> None:
+        """Start without a link.
+
+        Args:
+            drone: name of the drone for logs.
+            parameter: returns current values of `rate`, `navdata_timeout` and `confirm_timeout`.
+            pilot: decides how the drone is steered.
+            observed: gets what the drone reports of its motion.
+            wishes: returns the settings to write, the required one first.
+            is_hover_held: returns whether the drone hovers and ignores commands.
+            use_settings: gets the settings that the drone has answered.
+        """
+        self.state, self.peer, self.is_proven = WAITING, drone, False
+        self._parameter, self._pilot, self._observed = parameter, pilot, observed
+        self._wishes, self._is_hover_held, self._use_settings = wishes, is_hover_held, use_settings
+        self._connection, self._reader = ClientConnection(), ConfigurationReader()
+        self.settings = Settings()
+        #: The newest navdata of this connection.
+        self.navdata: Navdata | None = None
+        #: Level of the bit to fly, None while nothing is known.
+        self.level: bool | None = None
+        self._has_flown = False  # since the level was set
+        self._press: _Press | None = None
+        self._presses_again = False  # after the release
+        self._pending: list[_Pending] = []
+        self._trims_left = self._first_left = self._final_left = 0
+        self._packet_at = self._wake_at = math.inf
+        self._unheard_since_s = math.inf
+        self._published: bool | None = None
+        self._effects: list[Action] = []
+        #: Problems with navdata, and with the drone, as clauses; empty if there is none.
+        self.problems = "", ""
+
+    # The link.
+
+    def opened(self, now_s: float) -> Actions:
+        self.state, self.is_open, self.is_proven = ASKING, True, False
+        self._connection.restart()
+        self._forget(now_s)
+        self._first_left = FIRST_PACKETS
+        self._packet_at = self._wake_at = self.since_s = now_s
+        self.received_s = None
+        self.settings.start(self._wishes())
+        self._effects.append(Note("connections", f"Asking {self.peer} for navdata.", is_expected=True))
+        return self.tick(now_s)
+
+    def tick(self, now_s: float) -> Actions:
+        if self._final_left:
+            return self._final(now_s) if now_s >= self.due_s else []
+        silence_s = self.silent_s(now_s)
+        if self.state == CONNECTED and silence_s > self._parameter("navdata_timeout"):
+            self.state = ASKING
+            self._forget(now_s)
+            self._effects.append(Note(SILENCES, f"{self.peer} has sent no navdata for {silence_s:.1f} s."))
+        if now_s >= self._packet_at:
+            self._send_packet(now_s)
+        if now_s >= self._wake_at:
+            self._wake_at = now_s + WAKE_S
+            if self.received_s is None or silence_s > WAKE_S:
+                self._effects.append(Send(WAKE_UP, NAVDATA))
+            if self.settings.wants_control_port and self.state == CONNECTED:
+                self._effects.append(Send(b"", CONTROL))
+        return self._taken(now_s)
+
+    def resume(self, now_s: float) -> Actions:
+        """After a stall nothing is known: hover, and no REF until the drone has reported."""
+        super().resume(now_s)
+        self._forget(now_s)
+        for each in tuple(self._pending):
+            if each.request.name != LAND:
+                self._answer(each, False, STALE)
+        if self.is_open:
+            self._packet_at = now_s
+            self._send_packet(now_s)
+        return self._taken(now_s)
+
+    def refused(self, sentence: str, now_s: float) -> Actions:
+        sentence = f"{sentence} Still asking for navdata."
+        return [Note(UNHEARD, sentence, is_ongoing=True, is_usual_at_start=True)]
+
+    def lost(self, now_s: float) -> Actions:
+        self.state, self.is_open, self._packet_at, self._wake_at = WAITING, False, math.inf, math.inf
+        self._forget(now_s)
+        self._send(now_s, Pcmd())
+        for each in tuple(self._pending):
+            self._answer(each, False, "The link was lost before the drone has shown it.")
+        return self._taken(now_s)
+
+    def end(self, now_s: float) -> Actions:
+        self.state, self.is_open, self._final_left = CLOSED, False, FINAL_REPEATS
+        self._packet_at = self._wake_at = math.inf
+        for each in tuple(self._pending):
+            self._answer(each, False, "The link was closed before the drone has shown it.")
+        return self._final(now_s)
+
+    def _final(self, now_s: float) -> Actions:
+        """Hover. The level stays as the drone has it, but a button is released."""
+        self._final_left -= 1
+        releases = (Ref(),) if self._press else ()
+        self._send(now_s, Pcmd(), *releases)
+        self.is_over = not self._final_left
+        self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
+        actions, self._effects = self._effects, []
+        return actions
+
+    def _forget(self, now_s: float) -> None:
+        """Nothing is known of the drone from now on, until it reports."""
+        is_ending = self._press or any(each.request.name in (LAND, EMERGENCY) for each in self._pending)
+        if not (self.level is False and is_ending):
+            self.level = None
+        self._has_flown = False
+        self._pilot.restart(now_s)
+        self._unheard_since_s = math.inf
+
+    # Packets.
+
+    def _send_packet(self, now_s: float) -> None:
+        self._packet_at = next_due(self._packet_at, 1 / self._parameter("rate"), now_s)
+        navdata = self.navdata if self.state == CONNECTED else None
+        shares = self._pilot.shares(now_s, is_overruled=self._is_hover_held() or navdata is None)
+        if self._pilot.is_estimating:
+            self._effects.append(Note(ESTIMATED, ESTIMATES, is_ongoing=True))
+        if self._first_left:
+            self._first_left -= 1
+            self._connection.restart()
+        elif self._is_unheard(now_s):
+            self._connection.restart()
+            self._unheard_since_s = now_s
+            self._effects.append(Note(RESTARTS, f"{self.peer} does not obey: numbering commands from 1 again."))
+        self._land_if_it_must(now_s)
+        commands: list[Command] = []
+        if navdata is None or navdata.has(State.WATCHDOG):
+            commands.append(WatchdogReset())
+        commands.append(units.command(shares))
+        if self.level is not None:
+            commands.append(Ref(self.level, self._is_pressed(now_s)))
+        if self._trims_left:
+            self._trims_left -= 1
+            commands.append(FlatTrim())
+        if navdata:
+            commands += self.settings.commands(navdata, now_s)
+        self._send(now_s, *commands)
+
+    def _send(self, now_s: float, *commands: Command) -> None:
+        try:
+            data = self._connection.send(*map(fitted, commands))
+        except LocalProtocolError as error:
+            self._effects.append(Note(UNENCODABLE, f"Commands can't be sent: {error} The drone hovers instead."))
+            data = self._connection.send(Pcmd(), *(each for each in commands if isinstance(each, Ref)))
+        self._effects.append(Send(data, COMMANDS, if_sent=(PACKETS,)))
+
+    def _is_pressed(self, now_s: float) -> bool:
+        """Return whether the emergency bit is set in this packet."""
+        if self._press and now_s < self._press.until_s:
+            return True
+        self._press = None
+        if self._presses_again:  # from the next packet on
+            self._presses_again, self._press = False, _Press(EMERGENCY, now_s + PRESS_S, None)
+        return False
+
+    def _is_unheard(self, now_s: float) -> bool:
+        """Return whether the drone has shown for UNHEARD_S that it does not obey."""
+        navdata = self.navdata
+        if self.state != CONNECTED or navdata is None:
+            return False
+        is_echoed = self.level is None or self._press is not None or navdata.has(State.START_BUTTON) is self.level
+        is_obeyed = is_echoed and not navdata.has(State.WATCHDOG) and not self.settings.is_unheard
+        if is_obeyed:
+            self._unheard_since_s = math.inf
+        self._unheard_since_s = min(self._unheard_since_s, now_s if not is_obeyed else math.inf)
+        return now_s - self._unheard_since_s > UNHEARD_S
+
+    def _land_if_it_must(self, now_s: float) -> None:
+        if self.level and self._pilot.arbiter.rank(now_s) is Rank.LANDING:
+            self.level = False
+            self._effects.append(Note("", "Landing: a limit requires it."))
+
+    # What the drone reports.
+
+    def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
+        assert isinstance(data, bytes)
+        if source == CONTROL:
+            return self._read_settings(data, now_s)
+        self._connection.receive_data(data)
+        try:
+            navdata = self._connection.next_event()
+        except RemoteProtocolError as error:
+            return [Note("rejected_input", f"Navdata of {self.peer} was refused: {error}")]
+        assert navdata is not NEED_DATA
+        before = self.navdata if self.state == CONNECTED else None
+        if before and navdata.sequence <= before.sequence and not _starts_over(navdata):
+            return [Note(LATE)]
+        if before and navdata.sequence > before.sequence + 1 and not _starts_over(navdata):
+            self._effects.append(Note(GAPS))
+        self._take_navdata(navdata, before, now_s)
+        return self._taken(now_s)
+
+    def _take_navdata(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
+        self.navdata, self.received_s, self.is_proven = navdata, now_s, True
+        if self.state == ASKING:
+            self.state = CONNECTED
+            self._effects.append(Note("", f"{self.peer} sends navdata.", is_expected=True))
+        was_restarted = before is not None and not before.has(State.BOOTSTRAP)
+        if navdata.has(State.BOOTSTRAP) and (was_restarted or self.settings.is_idle):
+            self.settings.start(self._wishes())
+        self._follow(navdata, before, now_s)
+        measured = units.measurement(navdata)
+        self._feed(navdata, measured, now_s)
+        self._effects += [Publish(Received(navdata, measured)), Note(REPORTS)]
+
+    def _follow(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
+        """Adopt or withdraw the level, release the button, and answer requests."""
+        is_airborne, is_emergency = navdata.is_airborne, navdata.has(State.EMERGENCY)
+        is_landing = navdata.demo is not None and navdata.demo.flight_state is FlightState.LANDING
+        is_asked = any(each.request.name == TAKE_OFF for each in self._pending)
+        if self.level is None:
+            self.level, self._has_flown = is_airborne and not is_landing, is_airborne
+        self._has_flown |= is_airborne and not is_landing
+        has_landed = is_landing if is_airborne else not is_asked or self._has_flown
+        if self.level and (is_emergency or has_landed):
+            self.level = False
+            if not is_emergency:
+                self._effects.append(Note("", f"{self.peer} lands by itself."))
+        if self._press and self._press.was_emergency not in (None, is_emergency):
+            self._press = None
+        if is_airborne is not self._published:
+            self._published = is_airborne
+            self._effects.append(Publish(Flying(is_airborne)))
+        shown = {
+            TAKE_OFF: "The drone takes off." if is_airborne and not is_landing else "",
+            LAND: "The drone lands." if is_landing or not is_airborne else "",
+            EMERGENCY: "The motors are off." if is_emergency else "",
+            RESET: "" if is_emergency else "The emergency has ended.",
+        }
+        for each in tuple(self._pending):
+            if sentence := shown[each.request.name]:
+                self._answer(each, True, sentence)
+            elif each.request.name == TAKE_OFF and is_emergency:
+                self._answer(each, False, f"The drone has an emergency: {self.causes}.")
+
+    def _feed(self, navdata: Navdata, measured: Measurement, now_s: float) -> None:
+        """Pass what is measured to pilot, limits and observer."""
+        if navdata.demo is None:
+            return
+        if measured.charge is not None:
+            self._pilot.arbiter.limits.charged(measured.charge, now_s)
+        if not measured.is_flying:
+            self._pilot.stands()
+        elif motion := measured.motion:
+            self._pilot.measured(motion, now_s)
+        if self._pilot.doubts:
+            self._observed.doubted()
+        else:
+            self._observed.measured(measured.yaw, None, measured.level_velocity, measured.height)
+
+    def _read_settings(self, data: bytes, now_s: float) -> Actions:
+        try:
+            settings = self._reader.receive(data)
+        except RemoteProtocolError as error:
+            return [Note("rejected_input", f"Settings of {self.peer} were refused: {error}")]
+        if settings:
+            self.settings.read(settings, self._wishes())
+            self._use_settings(self.settings)
+        return self._taken(now_s)
+
+    # Requests.
+
+    def ask(self, request: Any, now_s: float) -> Actions:
+        """Handle a request of a waiting caller; its name is one of TAKE_OFF, LAND, EMERGENCY, RESET, FLAT_TRIM."""
+        handle = {
+            TAKE_OFF: self._ask_to_take_off,
+            LAND: self._ask_to_land,
+            EMERGENCY: self._ask_for_emergency,
+            RESET: self._ask_to_reset,
+            FLAT_TRIM: self._ask_to_trim,
+        }[request.name]
+        try:
+            handle(request, now_s)
+        except ValueError as error:
+            return [*self._taken(now_s), Outcome(request, False, str(error))]
+        return self._taken(now_s)
+
+    def _ask_to_take_off(self, request: Request, now_s: float) -> None:
+        navdata = self._known_navdata(request)
+        if navdata.has(State.EMERGENCY):
+            raise ValueError(f"The drone is in an emergency ({self.causes}): call reset on the ground first.")
+        if navdata.has(State.BOOTSTRAP) or navdata.demo is None:
+            raise ValueError("The drone has no settings yet. Please call again.")
+        if navdata.is_airborne:
+            raise ValueError("The drone is flying.")
+        if navdata.has(State.BATTERY_LOW):
+            raise ValueError("The drone's battery is low, and it would not take off.")
+        if any(each.request.name == TAKE_OFF for each in self._pending):
+            raise ValueError("A takeoff is in progress.")
+        if refusal := self._pilot.arbiter.limits.takeoff_refusal:
+            raise ValueError(refusal)
+        self.level, self._has_flown = True, False
+        self._wait_for(request, self._parameter("confirm_timeout"), now_s)
+
+    def _ask_to_land(self, request: Request, now_s: float) -> None:
+        if not self.is_open:
+            raise ValueError("There is no link to the drone.")
+        for each in tuple(self._pending):
+            if each.request.name == TAKE_OFF:
+                self._answer(each, False, "land was called meanwhile.")
+        self.level = False
+        navdata = self.navdata
+        if self.state == CONNECTED and navdata and not navdata.is_airborne and self.silent_s(now_s) < FRESH_S:
+            self._effects.append(Outcome(request, True, "The drone is on the ground."))
+        else:
+            self._wait_for(request, LAND_TIMEOUT_S, now_s)
+
+    def _ask_for_emergency(self, request: Request, now_s: float) -> None:
+        if now_s > request.asked_s + EMERGENCY_AGE_S:
+            age_s = now_s - request.asked_s
+            raise ValueError(f"The motors were not cut: the request is {age_s:.1f} s old. Call emergency again.")
+        if not self.is_open:
+            raise ValueError("There is no link to the drone.")
+        for each in tuple(self._pending):
+            if each.request.name in (TAKE_OFF, RESET):
+                self._answer(each, False, "emergency was called meanwhile.")
+        is_ending = self._press is not None and self._press.name == RESET
+        is_emergency = self._fresh_emergency(now_s)
+        self.level = False
+        if is_emergency and not is_ending:
+            self._effects.append(Outcome(request, True, "The motors are off already."))
+            return
+        if self._press is None:
+            self._effects.append(Note("", "Cutting the motors: emergency was called."))
+            self._press = _Press(EMERGENCY, now_s + PRESS_S, is_emergency)
+        elif is_ending:  # that of a reset, which is released first, so that this one has its own edge
+            self._press.until_s, self._presses_again = now_s, True
+        self._wait_for(request, PRESS_S + SHOWN_S, now_s)
+
+    def _ask_to_reset(self, request: Request, now_s: float) -> None:
+        navdata = self._known_navdata(request)
+        if navdata.has(State.EMERGENCY):
+            self.level = False
+            if self._press is None:
+                self._press = _Press(RESET, now_s + PRESS_S, True)
+            self._wait_for(request, PRESS_S + SHOWN_S, now_s)
+            return
+        if navdata.is_airborne:
+            raise ValueError("The drone is flying. To stop the motors of a drone in the air, call emergency.")
+        self._connection.restart()
+        self.settings.start(self._wishes())
+        self._effects.append(Outcome(request, True, "There is no emergency. The drone's settings are written again."))
+
+    def _ask_to_trim(self, request: Request, now_s: float) -> None:
+        navdata = self._known_navdata(request)
+        if navdata.is_airborne:
+            raise ValueError("The drone is flying: a flat trim needs it on level ground.")
+        self._trims_left = TRIMS
+        self._effects.append(Outcome(request, True, "The drone's present attitude counts as level."))
+
+    def _known_navdata(self, request: Request) -> Navdata:
+        """Return the current navdata. Raises ValueError with a sentence."""
+        if self.state != CONNECTED or self.navdata is None:
+            raise ValueError(f"{self.peer} sends no navdata, so it is unknown whether the drone flies.")
+        if request.asked_s <= self.fresh_since_s:
+            raise ValueError(STALE)
+        return self.navdata
+
+    def _fresh_emergency(self, now_s: float) -> bool | None:
+        """Return whether navdata shows an emergency; None without fresh navdata."""
+        if self.navdata is None or self.received_s is None or now_s - self.received_s > FRESH_S:
+            return None
+        return self.navdata.has(State.EMERGENCY)
+
+    def _wait_for(self, request: Request, seconds: float, now_s: float) -> None:
+        self._pending.append(_Pending(request, now_s + seconds))
+        self._packet_at = min(self._packet_at, now_s)
+        self._send_packet(now_s)
+
+    def _answer(self, pending: _Pending, is_success: bool, sentence: str) -> None:
+        self._pending.remove(pending)
+        self._effects.append(Outcome(pending.request, is_success, sentence))
+
+    def _end_overdue(self, now_s: float) -> None:
+        for each in tuple(self._pending):
+            if now_s <= each.until_s:
+                continue
+            is_seen, name = self.state == CONNECTED, each.request.name
+            if name == TAKE_OFF:
+                self.level = False if is_seen else None  # else it would take off at any later time
+            if not is_seen:
+                self._answer(each, False, f"{name} was sent, unconfirmed: {self.peer} sends no navdata.")
+            else:
+                self._answer(each, False, f"{name} was sent, but the drone reports {self.flight_state}.")
+
+    # For other threads, and for people.
+
+    def add_setting(self, wish: Wish, now_s: float) -> Actions:
+        """Write one more setting."""
+        self.settings.add(wish)
+        return self._taken(now_s)
+
+    def undeliverable(self, now_s: float) -> str | None:
+        """Return why no command reaches the drone, as a sentence, or None. Thread-safe."""
+        return None if self.state == CONNECTED else f"{self.peer} sends no navdata."
+
+    def landing(self, now_s: float) -> Landing:
+        navdata = self.navdata
+        if self.state == CONNECTED and navdata and not navdata.is_airborne:
+            return Landing.GROUNDED
+        return super().landing(now_s)
+
+    @property
+    def flight_state(self) -> str:
+        """The drone's flight state in words."""
+        demo = self.navdata.demo if self.navdata else None
+        state = demo.flight_state if demo else None
+        return "nothing" if state is None else state.name.lower().replace("_", " ")
+
+    @property
+    def causes(self) -> str:
+        """Causes of an emergency, as a clause."""
+        navdata = self.navdata
+        found = [text for bit, text in CAUSES.items() if navdata and navdata.has(bit)]
+        return ", ".join(found) or "for an unknown reason"
+
+    def _taken(self, now_s: float) -> Actions:
+        self._end_overdue(now_s)
+        self._effects += [Note("refused_settings", sentence) for sentence in self.settings.problems]
+        self.settings.problems.clear()
+        silence = f"{self.peer} sends no navdata" if self.state == ASKING else ""
+        emergency = ""
+        if self.state == CONNECTED and self.navdata and self.navdata.has(State.EMERGENCY):
+            emergency = f"the drone is in an emergency: {self.causes}. Call reset when it is on the ground"
+        self.problems = silence, emergency
+        if not self._final_left:
+            self.due_s = min(self._packet_at, self._wake_at)
+        actions, self._effects = self._effects, []
+        return actions
+
+
+def _starts_over(navdata: Navdata) -> bool:
+    """Return whether the drone may have started its numbers again."""
+    return navdata.sequence <= 1 or navdata.has(State.WATCHDOG | State.BOOTSTRAP | State.COMMUNICATION_LOST)

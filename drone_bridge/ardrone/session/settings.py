@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings: writes settings one by one until the drone acknowledges them, and reads them back. Pure.
+
+| the drone acknowledges | sends | ends |
+|---|---|---|
+| a command of before | CLEAR | the bit is cleared |
+| nothing | the next setting, each REPEAT_S | the bit is set: CLEAR, then the next one |
+| nothing, with all settings written | the request for all settings, each READ_S | they come over the control port |
+
+Settings that move limits of the flight are written on the ground only. The setting without which there is no navdata is
+repeated for ever, as one lost datagram would mean silence. Others are given up after MOST_TRIES.
+"""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from drone_bridge.ardrone.codec import Command, Config, Control, ControlMode, Navdata, State
+
+REPEAT_S = 0.5
+READ_S = 1.0
+MOST_TRIES = 10
+MOST_READS = 5
+#: Part by which a number that is read back may differ.
+TOLERANCE = 0.01
+CLEAR = Control(ControlMode.CLEAR_ACKNOWLEDGEMENT)
+READ = Control(ControlMode.GET_CONFIGURATION)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Setting to write."""
+
+    config: Config
+    is_required: bool = False
+    """Whether there is no navdata without it."""
+    needs_ground: bool = False
+    """Whether it is written on the ground only."""
+
+
+class Settings:
+    """Settings of one drone. Times are seconds of the session's clock."""
+
+    def __init__(self) -> None:
+        #: Settings as the drone has answered, by `section:key`; empty until then.
+        self.answered: Mapping[str, str] = {}
+        #: Sentences about settings that were not taken, for a log. The session empties it.
+        self.problems: list[str] = []
+        self._wishes: deque[Wish] = deque()
+        self._current: Wish | None = None
+        self._due_at, self._tries = -math.inf, 0
+        self._reads_left = 0
+
+    def start(self, wishes: Sequence[Wish]) -> None:
+        """Write these settings, and read all of them then."""
+        self._wishes, self._current, self._reads_left = deque(wishes), None, MOST_READS
+        self._due_at = -math.inf
+
+    def add(self, wish: Wish) -> None:
+        """Write one more setting, in place of an earlier one of the same key."""
+        self._wishes = deque(each for each in self._wishes if each.config.key != wish.config.key)
+        self._wishes.append(wish)
+
+    @property
+    def wants_control_port(self) -> bool:
+        """Whether settings are to be read."""
+        return self._reads_left > 0 and self.is_idle
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all settings are written or given up."""
+        return not self._wishes and self._current is None
+
+    @property
+    def is_unheard(self) -> bool:
+        """Whether the drone has not acknowledged a setting for several tries."""
+        return self._tries >= 3
+
+    def commands(self, navdata: Navdata, now_s: float) -> tuple[Command, ...]:
+        """Return what to send with the next commands."""
+        if navdata.has(State.COMMAND_ACKNOWLEDGED):
+            self._current, self._tries, self._due_at = None, 0, -math.inf
+            return (CLEAR,)
+        if now_s < self._due_at:
+            return ()
+        if self._current and self._tries >= MOST_TRIES and not self._current.is_required:
+            self.problems.append(f"The drone does not acknowledge {self._current.config.key}: it is given up.")
+            self._current, self._tries = None, 0
+        if self._current is None:
+            self._current = self._next(navdata.is_airborne)
+        if self._current:
+            self._tries, self._due_at = self._tries + 1, now_s + REPEAT_S
+            return (self._current.config,)
+        if self.wants_control_port:
+            self._reads_left, self._due_at = self._reads_left - 1, now_s + READ_S
+            if not self._reads_left:
+                self.problems.append("The drone's settings can't be read back: those of its last user may be in force.")
+            return (READ,)
+        return ()
+
+    def read(self, settings: Mapping[str, str], wishes: Sequence[Wish]) -> None:
+        """Handle the drone's answer, and compare it with the wishes."""
+        if not settings:
+            return  # a list of ids
+        self.answered, self._reads_left = dict(settings), 0
+        for wish in wishes:
+            key, value = wish.config.key, wish.config.value
+            if (given := settings.get(key)) is None or not _is_same(value, given):
+                self.problems.append(f"The drone has {key} = {given}, not {value}: its value is used.")
+
+    def number(self, key: str) -> float | None:
+        """Return a number that the drone has answered, None without a valid one."""
+        try:
+            value = float(self.answered.get(key, "nan"))
+        except ValueError:
+            return None
+        return value if math.isfinite(value) else None
+
+    def _next(self, is_airborne: bool) -> Wish | None:
+        for wish in self._wishes:
+            if not (wish.needs_ground and is_airborne):
+                self._wishes.remove(wish)
+                return wish
+        return None
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return math.isclose(float(one), float(other), rel_tol=TOLERANCE)
+    except ValueError:
+        return one.casefold() == other.casefold()

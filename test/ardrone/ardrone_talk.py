@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Talk: a ClientSession and an emulated AR.Drone in virtual time, with losses and other clients."""
+
+from types import SimpleNamespace
+
+from session_talk import SessionTalk
+
+from drone_bridge.ardrone.codec import ClientConnection, setting
+from drone_bridge.ardrone.device import Behaviour, Drone
+from drone_bridge.ardrone.session.client import COMMANDS, CONTROL, NAVDATA, ClientSession, Flying
+from drone_bridge.ardrone.session.settings import Wish
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import Outcome, Publish, Send
+
+STEP_S = 0.01
+DEMO = Wish(setting("general:navdata_demo", True), is_required=True)
+
+
+class Pilot:
+    """Commands for the drone."""
+
+    def __init__(self):
+        self.wanted, self.is_estimating, self.restarts, self.doubts = None, False, 0, []
+        self.measurements, self.charges, self.rank = [], [], Rank.NEUTRAL
+        limits = SimpleNamespace(takeoff_refusal="", charged=lambda charge, now_s: self.charges.append(charge))
+        self.arbiter = SimpleNamespace(rank=lambda now_s: self.rank, limits=limits)
+
+    def shares(self, now_s, *, is_overruled):
+        return None if is_overruled else self.wanted
+
+    def restart(self, now_s):
+        self.restarts += 1
+
+    def measured(self, motion, now_s):
+        self.measurements.append(motion)
+
+    def stands(self):
+        pass
+
+
+class Request:
+    """Waiting caller."""
+
+    def __init__(self, name, asked_s):
+        self.name, self.asked_s, self.outcome = name, asked_s, None
+
+
+class Talk(SessionTalk):
+    """Session and drone. `loses(data)` returns whether a datagram to the drone is lost."""
+
+    def __init__(self, *wishes, drone=None, **behaviour):
+        self.drone = drone or Drone(behaviour=Behaviour(**behaviour))
+        self.parameters = {"rate": 30.0, "navdata_timeout": 1.0, "confirm_timeout": 5.0}
+        self.pilot, self.used, self.is_linked, self.has_control_port = Pilot(), [], True, True
+        self.wishes = [DEMO, *wishes]
+        self.loses = lambda data: False
+        self.actions, self.requests = [], []
+        session = ClientSession(
+            "192.168.1.1",
+            self.parameters.__getitem__,
+            self.pilot,
+            ObservedMotion(lambda: self.now_s),
+            wishes=lambda: self.wishes,
+            use_settings=self.used.append,
+        )
+        super().__init__(session)
+
+    def open(self):
+        self.take(self.session.opened(self.now_s))
+        return self
+
+    def take(self, actions):
+        for each in actions:
+            self.actions.append(each)
+            if isinstance(each, Outcome):
+                each.request.outcome = each
+            if isinstance(each, Send) and self.is_linked and not self.loses(each.data):
+                if each.to == COMMANDS:
+                    self.drone.receive(each.data, self.now_s)
+                elif each.to == NAVDATA:
+                    self.drone.ask(self, self.now_s)
+        return actions
+
+    def run(self, seconds, *, until=None):
+        """Advance both; until a condition, which has to be met then. Return the session's actions."""
+        begin = len(self.actions)
+        for _ in range(round(seconds / STEP_S)):
+            self.now_s += STEP_S
+            self.drone.tick(self.now_s)
+            self._deliver()
+            if self.now_s >= self.session.due_s:
+                self.take(self.session.tick(self.now_s))
+            if until and until():
+                return self.actions[begin:]
+        assert until is None, "not reached"
+        return self.actions[begin:]
+
+    def stall(self, seconds):
+        """The bridge's process stands still; what waits meanwhile is dropped."""
+        for _ in range(round(seconds / STEP_S)):
+            self.now_s += STEP_S
+            self.drone.tick(self.now_s)
+            self.drone.navdata(self.now_s)
+        self.session.fresh_since_s = self.now_s
+        self.take(self.session.resume(self.now_s))
+
+    def ask(self, name):
+        request = Request(name, self.now_s)
+        self.requests.append(request)
+        self.take(self.session.ask(request, self.now_s))
+        return request
+
+    def connected(self):
+        """Connect, with all settings written."""
+        self.open()
+        self.run(10.0, until=lambda: self.session.settings.is_idle)
+        self.run(0.5)
+        return self
+
+    def flying(self):
+        """Connect and take off."""
+        self.connected()
+        request = self.ask("takeoff")
+        self.run(8.0, until=lambda: self.drone.flight.is_hovering)
+        assert request.outcome.is_success
+        return self
+
+    def sent(self, actions=None):
+        """Return the commands of all sent datagrams, in order."""
+        return [each for action in actions or self.actions if isinstance(action, Send) for each in commands_in(action)]
+
+    def flights(self):
+        return [
+            each.message.is_flying
+            for each in self.actions
+            if isinstance(each, Publish) and isinstance(each.message, Flying)
+        ]
+
+    def _deliver(self):
+        due = self.drone.navdata(self.now_s)
+        if due and self in due[1] and self.is_linked:
+            self.take(self.session.receive(due[0], NAVDATA, self.now_s))
+        if self.drone.texts_due and self.has_control_port and self.is_linked:
+            self.take(self.session.receive(self.drone.configuration(), CONTROL, self.now_s))
+        self.drone.texts_due = 0
+
+
+class OtherClient:
+    """Another client of the drone, which sends to it as it likes."""
+
+    def __init__(self, talk):
+        self.talk, self.connection = talk, ClientConnection()
+
+    def ask(self):
+        self.talk.drone.ask(self, self.talk.now_s)
+
+    def send(self, *commands):
+        self.talk.drone.receive(self.connection.send(*commands), self.talk.now_s)
+
+
+def commands_in(action):
+    """Return the commands of a datagram to the drone."""
+    from drone_bridge.ardrone.codec.commands import lines_of, read_line
+
+    return [read_line(line)[1] for line in lines_of(action.data)] if action.to == COMMANDS else []

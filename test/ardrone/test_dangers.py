@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes an AR.Drone fly away, and what the session does: the rows of docs/ardrone.md, with options both ways."""
+
+import random
+
+import pytest
+from ardrone_talk import OtherClient, Talk
+from session_talk import notes
+
+from drone_bridge.ardrone.codec import PROGRESSIVE, Pcmd, Ref, State
+from drone_bridge.ardrone.session.client import EMERGENCY_AGE_S, PRESS_S, RESTARTS
+from drone_bridge.motion.ar_drone_flight import Phase
+from drone_bridge.motion.tilted_drone import Shares
+
+FORWARD = Shares(pitch=0.5)
+
+
+def in_the_air(talk, *, bootstrapped=True):
+    talk.drone.is_bootstrapped = bootstrapped
+    flight = talk.drone.flight
+    flight.phase, flight.position[2] = Phase.FLYING, 1.0
+    return talk
+
+
+def presses(talk, begin=0):
+    """Return the number of edges of the emergency bit."""
+    bits = [each.is_emergency for each in talk.sent(talk.actions[begin:]) if isinstance(each, Ref)]
+    return sum(now and not before for before, now in zip([False, *bits], bits, strict=False))
+
+
+# A new client sends the level 0, and lands a flying drone.
+
+
+@pytest.mark.parametrize("bootstrapped", [True, False])
+def test_a_new_bridge_does_not_land_a_flying_drone(bootstrapped):
+    talk = in_the_air(Talk(), bootstrapped=bootstrapped)
+    talk.connected()
+    talk.run(3.0)
+    assert talk.drone.flight.phase is Phase.FLYING
+    assert talk.session.level is True
+    assert all(each.is_flying for each in talk.sent() if isinstance(each, Ref))
+
+
+def test_a_new_bridge_stops_a_drone_that_its_predecessor_left_moving():
+    talk = in_the_air(Talk())
+    OtherClient(talk).send(Pcmd(PROGRESSIVE, pitch=-1.0), Ref(True))
+    talk.open()
+    talk.run(1.0)
+    assert talk.drone.flight.is_hovering
+
+
+# The drone takes off again while the level is repeated.
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_after_a_landing_of_its_own_the_drone_stays_on_the_ground(again):
+    talk = Talk(takes_off_again=again).flying()
+    talk.drone.land_itself()
+    talk.run(15.0)
+    assert talk.drone.flight.phase is Phase.LANDED
+    assert talk.session.level is False
+    assert talk.flights() == [False, True, False]
+
+
+def test_a_landing_by_another_client_is_not_countermanded():
+    talk = Talk().flying()
+    talk.run(0.3)
+    other = OtherClient(talk)
+    other.send(Ref())
+    talk.run(10.0)
+    assert talk.drone.flight.phase is Phase.LANDED
+
+
+def test_a_takeoff_that_the_drone_refuses_is_withdrawn():
+    talk = Talk().connected()
+    talk.drone.flight.take_off = lambda: None  # as while it initialises
+    request = talk.ask("takeoff")
+    talk.run(6.0)
+    assert not request.outcome.is_success
+    del talk.drone.flight.take_off
+    talk.run(3.0)
+    assert talk.drone.flight.phase is Phase.LANDED
+
+
+def test_a_takeoff_whose_answer_is_lost_is_not_repeated_later():
+    talk = Talk().connected()
+    talk.is_linked = False
+    request = talk.ask("takeoff")
+    talk.run(6.0)
+    assert not request.outcome.is_success
+    talk.is_linked = True
+    talk.run(3.0)
+    assert talk.drone.flight.phase is Phase.LANDED
+
+
+# The emergency bit toggles.
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_emergency_cuts_the_motors_by_one_press(ignored):
+    talk = Talk(fly_ignored_while_pressed=ignored).flying()
+    begin = len(talk.actions)
+    request = talk.ask("emergency")
+    talk.run(3.0)
+    assert request.outcome.is_success
+    assert talk.drone.flight.phase is Phase.EMERGENCY
+    assert presses(talk, begin) == 1
+    assert talk.session.level is False
+
+
+def test_a_second_emergency_presses_nothing_and_keeps_the_motors_off():
+    talk = Talk().flying()
+    for _ in range(2):
+        assert talk.ask("emergency") is not None
+    talk.run(1.0)
+    third = talk.ask("emergency")
+    assert third.outcome.is_success
+    talk.run(2.0)
+    assert talk.drone.flight.phase is Phase.EMERGENCY
+    assert presses(talk) == 1
+
+
+def test_emergency_in_a_fault_of_the_drones_own_presses_nothing():
+    talk = Talk().flying()
+    talk.drone.enter_emergency(State.CUTOUT)
+    talk.run(0.2)
+    assert talk.ask("emergency").outcome.is_success
+    talk.run(1.0)
+    assert presses(talk) == 0
+    assert talk.drone.state & State.EMERGENCY
+    assert "propeller" in talk.session.problems[1]
+
+
+def test_emergency_without_navdata_is_sent_once_and_unconfirmed():
+    talk = Talk().flying()
+    talk.drone._clients.clear()
+    talk.loses = lambda data: data == b"\x01\x00\x00\x00"
+    talk.run(2.0)
+    request = talk.ask("emergency")
+    talk.run(PRESS_S + 3.0)
+    assert "unconfirmed" in request.outcome.sentence
+    assert not request.outcome.is_success
+    assert talk.drone.flight.phase is Phase.EMERGENCY
+    assert presses(talk) == 1
+    assert not talk.drone.ref.is_emergency  # released
+
+
+def test_emergency_before_any_navdata_is_sent():
+    talk = in_the_air(Talk())
+    talk.loses = lambda data: data == b"\x01\x00\x00\x00"
+    talk.open()
+    talk.run(0.5)
+    talk.ask("emergency")
+    talk.run(2.0)
+    assert talk.drone.flight.phase is Phase.EMERGENCY
+
+
+def test_an_old_emergency_is_not_carried_out():
+    talk = Talk().flying()
+    talk.now_s += EMERGENCY_AGE_S + 0.1
+    request = talk.ask("emergency")
+    request.asked_s = talk.now_s - EMERGENCY_AGE_S - 0.1
+    actions = talk.session.ask(request, talk.now_s)
+    assert not any(each.is_success for each in actions if hasattr(each, "is_success"))
+
+
+def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight():
+    talk = Talk().flying()
+    begin = len(talk.actions)
+    assert "emergency" in talk.ask("reset").outcome.sentence
+    talk.run(0.5)
+    assert presses(talk, begin) == 0
+    assert talk.drone.flight.phase is Phase.FLYING
+    talk.ask("emergency")
+    talk.run(3.0)
+    reset = talk.ask("reset")
+    talk.run(2.0)
+    assert reset.outcome.is_success
+    assert talk.drone.flight.phase is Phase.LANDED
+    assert presses(talk, begin) == 2
+
+
+@pytest.mark.parametrize("on_ground", [True, False])
+def test_reset_without_an_emergency_presses_nothing(on_ground):
+    talk = Talk(emergency_on_ground=on_ground).connected()
+    assert talk.ask("reset").outcome.is_success
+    talk.run(2.0)
+    assert presses(talk) == 0
+    assert not talk.drone.state & State.EMERGENCY
+
+
+def test_an_emergency_during_a_reset_has_its_own_edge():
+    talk = Talk().flying()
+    talk.ask("emergency")
+    talk.run(3.0)
+    begin = len(talk.actions)
+    talk.ask("reset")
+    emergency = talk.ask("emergency")
+    talk.run(3.0)
+    assert presses(talk, begin) == 2
+    assert emergency.outcome.is_success
+    assert talk.drone.state & State.EMERGENCY
+
+
+# Silence.
+
+
+@pytest.mark.parametrize("lands", [True, False])
+@pytest.mark.parametrize("any_number", [True, False])
+def test_a_bridge_that_was_killed_and_started_again_finds_its_drone(lands, any_number):
+    talk = Talk(lands_when_lost=lands, any_number_after_loss=any_number).flying()
+    talk.is_linked = False
+    talk.run(3.0)
+    drone, again = talk.drone, Talk()
+    again.drone, again.now_s = drone, talk.now_s
+    again.connected()
+    again.run(8.0)
+    assert (drone.flight.phase is Phase.LANDED) == lands
+    assert not drone.state & State.WATCHDOG
+    land = again.ask("land")
+    again.run(8.0, until=lambda: drone.flight.phase is Phase.LANDED)
+    assert land.outcome.is_success
+
+
+@pytest.mark.parametrize("lands", [True, False])
+@pytest.mark.parametrize("watchdog_s", [0.05, 0.25])
+def test_after_a_stall_nothing_is_asserted_until_the_drone_reports(lands, watchdog_s):
+    talk = Talk(lands_when_lost=lands, watchdog_s=watchdog_s).flying()
+    talk.pilot.wanted = FORWARD
+    talk.run(1.0)
+    talk.stall(9.0)
+    begin = len(talk.actions)
+    talk.run(0.1)
+    assert talk.sent(talk.actions[begin:])
+    talk.pilot.wanted = None
+    talk.run(3.0)
+    assert (talk.drone.flight.phase is Phase.LANDED) == lands
+    assert talk.session.level is not lands
+
+
+def test_between_the_drones_watchdog_and_the_rate_it_never_hovers_by_itself():
+    talk = Talk(watchdog_s=0.05).flying()
+    talk.pilot.wanted = FORWARD
+    talk.run(0.5)
+    assert not talk.drone.state & State.WATCHDOG
+    talk.run(2.0)
+    assert not talk.drone.state & State.WATCHDOG
+
+
+def test_a_link_that_is_lost_for_a_while_is_taken_up_again():
+    talk = Talk().flying()
+    talk.pilot.wanted = FORWARD
+    talk.run(1.0)
+    talk.is_linked = False
+    talk.run(5.0)
+    assert talk.drone.flight.is_hovering
+    talk.is_linked = True
+    talk.pilot.wanted = None
+    talk.run(2.0)
+    assert talk.session.level is True
+    assert talk.drone.flight.phase is Phase.FLYING
+
+
+# Numbers, and other clients.
+
+
+@pytest.mark.parametrize("any_number", [True, False])
+def test_lost_first_packets_do_not_leave_the_drone_deaf(any_number):
+    talk = Talk(any_number_after_loss=any_number)
+    other = OtherClient(talk)
+    for _ in range(500):
+        other.send(Pcmd())
+    count = 0
+
+    def loses(data):
+        nonlocal count
+        count += data.startswith(b"AT")
+        return data.startswith(b"AT") and count <= 5
+
+    talk.loses = loses
+    talk.connected()
+    assert not talk.drone.state & State.WATCHDOG
+    assert talk.ask("takeoff")
+    talk.run(8.0, until=lambda: talk.drone.flight.is_hovering)
+
+
+def test_numbers_start_over_when_another_client_has_higher_ones():
+    talk = Talk().flying()
+    other = OtherClient(talk)
+    other.connection._next = 1_000_000
+    other.send(Ref(True))
+    talk.run(5.0, until=lambda: notes(talk.actions, RESTARTS))
+    talk.pilot.wanted = FORWARD
+    talk.run(1.0)
+    assert not talk.drone.flight.is_hovering
+
+
+@pytest.mark.parametrize("newest_only", [True, False])
+def test_a_second_client_that_asks_for_navdata_does_not_silence_it_for_long(newest_only):
+    talk = Talk(serves_newest_only=newest_only).flying()
+    OtherClient(talk).ask()
+    talk.run(1.0)
+    assert talk.session.state == "connected"
+    assert talk in talk.drone.clients
+    assert talk.session.level is True
+
+
+def test_losses_of_a_third_change_nothing():
+    talk, by_chance = Talk(), random.Random(7)
+    talk.loses = lambda data: by_chance.random() < 1 / 3
+    talk.flying()
+    land = talk.ask("land")
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is Phase.LANDED)
+    assert land.outcome.is_success

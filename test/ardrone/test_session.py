@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ClientSession of ardrone_bridge against an emulated drone in virtual time: connecting, settings, requests."""
+
+import pytest
+from ardrone_talk import Talk
+from session_talk import notes
+
+from drone_bridge.ardrone.codec import Config, FlatTrim, Pcmd, Ref, State, WatchdogReset, setting
+from drone_bridge.ardrone.session.client import (
+    ASKING,
+    COMMANDS,
+    CONNECTED,
+    FIRST_PACKETS,
+    LATE,
+    NAVDATA,
+    SILENCES,
+    TRIMS,
+)
+from drone_bridge.ardrone.session.settings import MOST_TRIES, Wish
+from drone_bridge.motion.ar_drone_flight import Phase
+from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.session import FINAL_REPEATS, Landing, Send
+
+TILT = Wish(setting("control:euler_angle_max", 0.3), needs_ground=True)
+FORWARD = Shares(pitch=0.5)
+
+
+def test_a_drone_that_was_just_switched_on_is_connected_and_told_the_mode():
+    talk = Talk().connected()
+    assert talk.session.state == CONNECTED
+    assert talk.drone.is_bootstrapped
+    assert not talk.drone.is_acknowledging
+    assert not talk.drone.state & State.WATCHDOG
+    assert talk.session.navdata.demo
+    assert talk.flights() == [False]
+
+
+def test_before_navdata_it_hovers_and_says_nothing_about_flying():
+    talk = Talk()
+    talk.is_linked = False
+    talk.open()
+    talk.run(1.0)
+    assert {type(each) for each in talk.sent()} == {Pcmd, WatchdogReset}
+    assert all(not each.flags for each in talk.sent() if isinstance(each, Pcmd))
+    assert sum(isinstance(each, Send) and each.to == NAVDATA for each in talk.actions) >= 5
+    assert talk.session.undeliverable(talk.now_s)
+
+
+def test_commands_are_sent_at_the_rate():
+    talk = Talk().connected()
+    actions = talk.run(2.0)
+    assert sum(isinstance(each, Pcmd) for each in talk.sent(actions)) == pytest.approx(60, abs=2)
+
+
+def test_the_first_packets_begin_with_number_1():
+    talk = Talk().open()
+    talk.run(0.3)
+    first = [each.data.split(b"\r")[0] for each in talk.actions if isinstance(each, Send) and each.to == COMMANDS]
+    numbers = [int(data.partition(b"=")[2].split(b",")[0]) for data in first]
+    assert numbers[:FIRST_PACKETS] == [1] * FIRST_PACKETS
+    assert numbers[FIRST_PACKETS:] == sorted(set(numbers[FIRST_PACKETS:]))
+    assert numbers[FIRST_PACKETS] > 1
+
+
+def test_settings_are_written_one_by_one_and_read_back():
+    talk = Talk(TILT, Wish(setting("control:outdoor", False))).connected()
+    assert talk.drone.settings["control:euler_angle_max"] == "0.3"
+    assert [settings.number("control:euler_angle_max") for settings in talk.used] == [0.3]
+    configs = [each.key for each in talk.sent() if isinstance(each, Config)]
+    assert configs == ["general:navdata_demo", "control:euler_angle_max", "control:outdoor"]
+
+
+@pytest.mark.parametrize("lost", [1, 4])
+def test_a_lost_setting_is_repeated_until_it_is_acknowledged(lost):
+    talk, seen = Talk(TILT), []
+
+    def loses(data):
+        if b"euler" in data:
+            seen.append(data)
+        return b"euler" in data and len(seen) <= lost
+
+    talk.loses = loses
+    talk.connected()
+    assert talk.drone.settings["control:euler_angle_max"] == "0.3"
+
+
+def test_a_setting_that_the_drone_bounds_is_warned_of_and_its_value_used():
+    talk = Talk(Wish(setting("control:euler_angle_max", 0.9))).connected()
+    assert any("euler_angle_max" in each for each in notes(talk.actions, "refused_settings"))
+    assert talk.used[0].number("control:euler_angle_max") == 0.52
+
+
+def test_a_setting_that_is_never_acknowledged_is_given_up():
+    talk = Talk(Wish(setting("no:such_key", 1)), acknowledges_refused=False)
+    talk.open()
+    talk.run(10.0, until=lambda: notes(talk.actions, "refused_settings"))
+    assert sum(isinstance(each, Config) and each.key == "no:such_key" for each in talk.sent()) == MOST_TRIES
+    assert talk.ask("takeoff").outcome is None  # it takes off
+
+
+def test_an_acknowledgement_of_an_earlier_client_is_cleared_first():
+    talk = Talk()
+    talk.drone.is_acknowledging = talk.drone.is_bootstrapped = True
+    talk.connected()
+    assert talk.drone.settings["general:navdata_demo"] == "TRUE"
+
+
+def test_without_the_control_port_the_settings_are_said_to_be_unknown():
+    talk = Talk()
+    talk.has_control_port = False
+    talk.open()
+    talk.run(10.0, until=lambda: notes(talk.actions, "refused_settings"))
+    assert talk.used == []
+
+
+def test_limits_of_the_flight_are_written_on_the_ground_only():
+    talk = Talk(TILT)
+    talk.drone.is_bootstrapped = True
+    talk.drone.flight.phase, talk.drone.flight.position[2] = Phase.FLYING, 1.0
+    talk.open()
+    talk.run(2.0)
+    assert talk.drone.settings["control:euler_angle_max"] != "0.3"
+    talk.ask("land")
+    talk.run(10.0, until=lambda: talk.drone.settings["control:euler_angle_max"] == "0.3")
+
+
+def test_a_drone_that_was_switched_off_and_on_is_told_its_settings_again():
+    talk = Talk(TILT).connected()
+    other = Talk()
+    talk.drone = other.drone
+    talk.run(5.0, until=lambda: talk.drone.settings["control:euler_angle_max"] == "0.3")
+
+
+# Flying.
+
+
+def test_takeoff_and_landing_are_confirmed_by_navdata():
+    talk = Talk().flying()
+    assert talk.session.level is True
+    land = talk.ask("land")
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is Phase.LANDED)
+    assert land.outcome.is_success
+    talk.run(0.5)
+    assert talk.flights() == [False, True, False]
+    assert talk.session.landing(talk.now_s) is Landing.GROUNDED
+
+
+def test_commands_steer_with_the_signs_of_rep_103():
+    talk = Talk().flying()
+    talk.pilot.wanted = FORWARD
+    talk.run(2.0)
+    assert talk.drone.flight.velocity[0] > 0.3
+    motion = talk.pilot.measurements[-1]
+    assert motion.forward == pytest.approx(talk.drone.flight.velocity[0], abs=0.1)
+    assert motion.height == pytest.approx(1.0, abs=0.2)
+    assert motion.up is None
+
+
+def test_a_low_battery_and_a_flying_drone_refuse_a_takeoff():
+    talk = Talk().connected()
+    talk.drone.charge = 0.1
+    talk.run(0.3)
+    assert "battery" in talk.ask("takeoff").outcome.sentence
+    talk = Talk().flying()
+    assert "flying" in talk.ask("takeoff").outcome.sentence
+
+
+def test_requests_without_navdata_are_refused_but_land_is_sent():
+    talk = Talk().flying()
+    talk.drone._clients.clear()
+    talk.loses = lambda data: data == b"\x01\x00\x00\x00"  # so that navdata does not come back
+    talk.run(1.5)
+    assert talk.session.state == ASKING
+    assert "navdata" in talk.ask("takeoff").outcome.sentence
+    assert "navdata" in talk.ask("reset").outcome.sentence
+    land = talk.ask("land")
+    talk.run(6.0)
+    assert talk.drone.flight.phase is Phase.LANDED
+    assert "unconfirmed" in land.outcome.sentence
+
+
+def test_a_limit_lands_the_drone():
+    talk = Talk().flying()
+    talk.pilot.rank = Rank.LANDING
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is Phase.LANDED)
+    talk.pilot.rank = Rank.NEUTRAL
+    talk.run(2.0)
+    assert talk.drone.flight.phase is Phase.LANDED
+
+
+def test_flat_trim_is_repeated_and_refused_in_the_air():
+    talk = Talk().connected()
+    talk.drone.flight.level_error = (0.1, 0.0)
+    assert talk.ask("flat_trim").outcome.is_success
+    talk.run(1.0)
+    assert talk.drone.flight.level_error == (0.0, 0.0)
+    assert sum(isinstance(each, FlatTrim) for each in talk.sent()) == TRIMS
+    talk = Talk().flying()
+    assert not talk.ask("flat_trim").outcome.is_success
+
+
+def test_older_navdata_is_dropped():
+    talk = Talk().connected()
+    old = talk.drone._connection.send(talk.session.navdata)
+    talk.run(0.3)
+    actions = talk.session.receive(old, NAVDATA, talk.now_s)
+    assert notes(actions, LATE) == [""]
+
+
+def test_navdata_that_ends_is_asked_for_again():
+    talk = Talk().connected()
+    talk.drone._clients.clear()
+    talk.run(0.5)
+    assert talk.drone.clients == (talk,)
+    assert not notes(talk.actions, SILENCES)
+
+
+# The end.
+
+
+def test_at_the_end_the_drone_hovers_and_keeps_its_level():
+    talk = Talk().flying()
+    talk.pilot.wanted = FORWARD
+    talk.run(1.0)
+    begin = len(talk.actions)
+    talk.take(talk.session.end(talk.now_s))
+    talk.run(0.2)
+    sent = talk.sent(talk.actions[begin:])
+    assert sent == [Pcmd()] * FINAL_REPEATS
+    assert talk.session.is_over
+    talk.run(1.0)
+    assert talk.drone.flight.is_hovering
+    assert not any(isinstance(each, Ref) for each in sent)
