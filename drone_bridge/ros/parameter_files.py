@@ -5,6 +5,7 @@ rcl silently ignores an override of an undeclared parameter, such as a misspelt 
 """
 
 import json
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+#: Set by launch files: the path of the file in their argument params_file.
+LAUNCH_FILE = "DRONE_BRIDGE_PARAMS_FILE"
 #: Pattern of an override without a node name. A process here has one node.
 _THIS = ""
 
@@ -34,6 +37,19 @@ class Section(NamedTuple):
         parts = {"**": "(/[^/]+)*", "*": "/[^/]+"}
         expression = (parts.get(part, f"/{re.escape(part)}") for part in self.pattern.strip("/").split("/"))
         return re.fullmatch("".join(expression), node) is not None
+
+
+def check_launch_file() -> None:
+    """Raise ValueError if the parameter file of the launch is missing or unreadable, which `ros2 launch` ignores."""
+    if path := os.environ.get(LAUNCH_FILE):
+        try:
+            with open(path, "rb"):
+                pass
+        except OSError as error:
+            reason = (error.strerror or str(error)).lower()
+            raise ValueError(
+                f"The parameter file {path} (params_file) can't be read: {reason}. Without its limits, no node starts."
+            ) from None
 
 
 def parameter_arguments(values: Mapping[str, Any]) -> list[str]:

@@ -6,6 +6,7 @@ down, without waiting for a callback. Output goes through a pipe that never bloc
 process that hangs, or whose start or shutdown takes too long (`watchdog`).
 """
 
+import inspect
 import os
 import re
 import signal
@@ -27,6 +28,7 @@ from rclpy.signals import SignalHandlerOptions
 from drone_bridge.ros import log_pipe, watchdog
 from drone_bridge.ros.discovery_server import warn_if_alone
 from drone_bridge.ros.environment import complete_environment
+from drone_bridge.ros.parameter_files import check_launch_file
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.shared_memory import make_room
 from drone_bridge.ros.stall_watch import PROCESS
@@ -49,6 +51,8 @@ REFUSED_S = 10.0
 #: Exit statuses: a failure that may go away, and invalid settings, as in argparse. Our launch runner restarts a node
 #: only after the first, `ros2 launch` after both: see `tools.launch.processes`.
 FAILED, REFUSED = 1, 2
+#: First arguments that ask for the usage.
+_HELP = frozenset({"-h", "--help"})
 _BEGAN_S = time.monotonic()
 #: Errors of a program's arguments: parameters and their files, names, a log level.
 START_ERRORS = (ParameterException, NameValidationException, ValueError, rclpy_implementation.RCLError)
@@ -62,6 +66,9 @@ def run(make_node: Callable[[], Stoppable]) -> int:
     watchdog ends a process that hangs, or whose start or shutdown takes too long.
     """
     open_closed_files()
+    if not _HELP.isdisjoint(sys.argv[1:2]):
+        print(_help(make_node))
+        return 0
     log_pipe.start()
     running = _Run(make_node)
     try:
@@ -166,12 +173,24 @@ class _Run:
             node.destroy_node()
 
 
+def _help(make_node: Callable[[], Stoppable]) -> str:
+    """Return the usage of a node."""
+    name = sys.argv[0].rpartition("/")[2]
+    summary = (inspect.getdoc(make_node) or "").partition("\n")[0]
+    return (
+        f"usage: {name} [--ros-args -p PARAMETER:=VALUE ... --params-file FILE -r NAME:=OTHER]\n\n{summary}\n\n"
+        f"`drone-bridge param list /{name}` (or `ros2 param list`) lists the parameters of the running node.\n"
+        "docs/reference describes them, with topics and services."
+    )
+
+
 def initialize_ros(args: list[str] | None = None) -> None:
     """Complete the environment and call rclpy.init without signal handlers. Warns of missing shared memory.
 
     `args` are the command line, sys.argv by default. rcl writes no log file unless they request it: the log pipe writes
-    one, and does not need a writable folder for the node to start.
+    one, and does not need a writable folder for the node to start. Raises one of START_ERRORS.
     """
+    check_launch_file()
     complete_environment()
     shortage = make_room()
     words = list(sys.argv if args is None else args)

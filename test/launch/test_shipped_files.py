@@ -59,6 +59,7 @@ def test_a_launch_file_gives_all_its_nodes_the_user_s_parameters_last(path, tmp_
     for process in started(path, tmp_path, params_file=str(mine)):
         files = [file for word, file in pairwise(process.command) if word == "--params-file"]
         assert files[-1:] == [str(mine)] * ("--ros-args" in process.command)
+        assert process.environment["DRONE_BRIDGE_PARAMS_FILE"] == str(mine)
         # An earlier entry for all nodes would include theirs, and override those of the launch file.
         assert "-p" not in process.command
 

@@ -233,6 +233,21 @@ def test_a_parameter_file_that_ros_refuses_is_named_in_a_sentence(start_child, t
     assert "Traceback" not in process.output
 
 
+def test_node_is_refused_without_the_parameter_file_of_its_launch(start_child, tmp_path):
+    """Under `ros2 launch`, a missing file is only a warning."""
+    file = tmp_path / "limits.yaml"
+    process = start_child(executable("vehicle_model"), env={"DRONE_BRIDGE_PARAMS_FILE": str(file)})
+    process.wait_for_line(f"^vehicle_model: .*{file}.*no such file")
+    assert process.wait() == 2
+
+
+@pytest.mark.parametrize("name", ["robot_bridge", "testbed_server", "drone_controller", "web_bridge"])
+def test_help_of_a_node_prints_its_usage_and_ends(name, start_child):
+    process = start_child(executable(name), "--help")
+    process.wait_for_line(f"^usage: {name} ")
+    assert process.wait() == 0
+
+
 def test_a_middleware_that_is_not_installed_is_named_with_those_that_are(start_child):
     if os.environ.get("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp") != "rmw_fastrtps_cpp":
         pytest.skip("this asks for a middleware that nobody has, beside Fast DDS")
