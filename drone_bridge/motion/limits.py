@@ -3,8 +3,8 @@
 
 Velocities are in level axes with the vehicle's heading, positions in world axes. The vehicle follows commands with an
 unknown lag. The speed towards an edge is therefore bounded by the braking distance: after a reaction time, at a
-deceleration that every supported vehicle reaches, from the position extrapolated by the measured or the commanded
-velocity. The older the last position, the lower the speed.
+deceleration that every supported vehicle reaches, from the position extrapolated by the command, and by the measured
+velocity if that is larger. The older the last position, the lower the speed.
 """
 
 import math
@@ -64,6 +64,10 @@ REACTION_S = 0.8
 #: Largest speed towards the inside that is imposed on a command outside a limit, m/s.
 RETURN_SPEED = 1.0
 _STILL = (0.0, 0.0, 0.0)
+#: Steps of Newton's method, and the least speed, m/s, at which it takes a slope.
+_STEPS, _LEAST_SPEED = 6, 1e-3
+#: Difference between a vehicle's speed and its command, m/s, from which it counts as late.
+_FASTER = 0.2
 _FENCE_CORNERS = 72
 #: Limit of a velocity without `max_speed`, m/s. Products and sums of larger ones may overflow.
 FASTEST = 1e9
@@ -83,7 +87,6 @@ class Limits:
         self.parameters = parameters
         self._needs_odometry = parameters.need_odometry
         self._observed = observed
-        self._allowed: Triple = _STILL  # m/s
         self._charge = 1.0  # last reported share of the battery's charge
         self._low_since_s: float | None = None  # time of the first report of a low battery, s
         self._charged_at = -math.inf  # time of the last report of the charge, s
@@ -183,7 +186,6 @@ class Limits:
         allowed = self._slowed(asked)
         if self._needs_odometry and any(asked) and not self.is_blind(now_s):
             allowed = self._inside(allowed, now_s)
-        self._allowed = allowed
         return velocity if allowed == asked else velocity.with_linear(allowed)
 
     def _inside(self, velocity: Triple, now_s: float) -> Triple:
@@ -192,14 +194,23 @@ class Limits:
         if motion.position is None or start is None:
             return velocity  # only if the state has just changed: otherwise blind
         position, yaw = motion.position, motion.yaw or 0.0  # a maximum height alone needs no heading
+        here, flown = subtracted(position, start), motion.velocity or _STILL
         ahead_s = now_s - motion.position_at + REACTION_S
+        ground = 0.0 if motion.ground is None else motion.ground - start[2]
         world = turned(velocity, yaw)
-        # Extrapolate the position by the measured and by the commanded velocity.
-        for flown in (motion.velocity or _STILL, turned(self._allowed, yaw)):
-            place = added(subtracted(position, start), scaled(flown, ahead_s))
-            for distance, outward in self._edges(place, 0.0 if motion.ground is None else motion.ground - start[2]):
-                if (excess := dot(world, outward) - allowed_speed(distance)) > 0.0:
-                    world = added(world, scaled(outward, -excess))
+        # The fastest command with which the vehicle still brakes before the edges, by Newton's method: an earlier
+        # command in its place would alternate between too fast and too slow.
+        for _ in range(_STEPS):
+            for distance, outward in self._edges(added(here, scaled(world, ahead_s)), ground):
+                allowed = allowed_speed(distance)
+                if (excess := dot(world, outward) - allowed) > 0.0:
+                    slope = BRAKING / max(allowed, _LEAST_SPEED) if distance > 0.0 else 1.0
+                    world = added(world, scaled(outward, -excess / (1.0 + ahead_s * slope)))
+        # A vehicle that is still faster than that.
+        for distance, outward in self._edges(added(here, scaled(flown, ahead_s)), ground):
+            is_faster = dot(flown, outward) > dot(world, outward) + _FASTER
+            if is_faster and (excess := dot(world, outward) - allowed_speed(distance)) > 0.0:
+                world = added(world, scaled(outward, -excess))
         return self._slowed(turned(world, -yaw))  # the return velocity was added
 
     def _slowed(self, velocity: Triple) -> Triple:

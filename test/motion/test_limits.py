@@ -4,6 +4,7 @@
 import math
 import random
 from collections import deque
+from itertools import pairwise
 
 import pytest
 
@@ -148,6 +149,21 @@ def test_a_fence_never_blocks_flying_back_or_landing_or_along_it():
     assert stood.allowed((0.0, 0.0, -1.0))[2] == -1.0
     assert stood.allowed((-2.0, 0.0, 0.0)) == pytest.approx((-2.0, 0.0, 0.0))
     assert abs(stood.allowed((0.0, 2.0, 0.0))[1]) > 1.5
+
+
+@pytest.mark.parametrize("report_every", [1, 2])
+def test_an_edge_is_approached_without_alternating_commands(report_every):
+    """By a vehicle that follows at once: its dead reckoning would miss what it moves between two reports."""
+    stood, x, speed, commands = Stood(fence_radius=5.0), 0.0, 0.0, []
+    for number in range(1200):
+        stood.now_s = number * STEP_S
+        if not number % report_every:
+            stood.observed.measured(math.pi / 2, velocity=(speed, 0.0, 0.0))
+        speed = stood.allowed((2.0, 0.0, 0.0))[0]
+        commands.append(speed)
+        x += speed * STEP_S
+    assert max(later - earlier for earlier, later in pairwise(commands)) < 0.2
+    assert 4.5 < x <= 5.0 + 2.0 * STEP_S * report_every
 
 
 def test_a_fence_is_published_with_its_corners_around_the_start():
