@@ -35,7 +35,7 @@ class CommandedNode(PlainNode):
         self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
         self.publishers = []  # of other nodes, in the graph
-        self.hold = Hold(self, "held", self.report, self.check_age, self.cleanup)
+        self.hold = Hold(self, is_server=False, report=self.report, check_age=self.check_age, cleanup=self.cleanup)
 
     def follow(self, commands):
         """Let an arbiter decide on the commands of these topics."""
@@ -45,6 +45,12 @@ class CommandedNode(PlainNode):
 
     def get_fully_qualified_name(self):
         return "/bridge"
+
+    def get_namespace(self):
+        return "/"
+
+    def resolve_topic_name(self, topic):
+        return f"/{topic}"
 
     def get_logger(self):
         return SimpleNamespace(warning=self.logged.append)
