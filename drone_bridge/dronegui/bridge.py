@@ -58,6 +58,7 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.request_services import RequestServices
 from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
@@ -206,6 +207,7 @@ class DroneGuiBridge(ProtocolNode):
             address_name(get("host"), get("port")),
             get,
             self._pilot,
+            Feedback(self.observed, self._pilot.arbiter.limits, self._pilot),
             is_hover_held=lambda: self._is_hover_held,
             gui_host=lambda: link.peer_host,
             port_problem=(lambda: link.problem) if get("receive_navdata") else None,
@@ -245,22 +247,11 @@ class DroneGuiBridge(ProtocolNode):
     def _publish_navdata(self, received: Received) -> None:
         received_s, block, pose = self.decided_s, received.block, None
         if isinstance(block, Demo):
-            measured = units.measurement(block)
             self.report.facts |= navdata_facts(block) | {"navdata_source": received.source}
-            if block.charge is not None:
-                self._pilot.arbiter.limits.charged(block.charge, received_s)
-                if (note := charge_note(block)) and not self._has_noted_charge:
-                    self._has_noted_charge = True
-                    self.report.inform(note)
-            if measured.is_flying is False:
-                self._pilot.stands()
-            elif motion := measured.motion:
-                self._pilot.measured(motion, received_s)
-            if self._pilot.doubts:
-                self.observed.doubted()
-            else:
-                self.observed.measured(measured.yaw, velocity=measured.level_velocity, height=measured.height)
-            pose = self._dead_reckoning.update(measured, received_s)
+            if (note := charge_note(block)) and not self._has_noted_charge:
+                self._has_noted_charge = True
+                self.report.inform(note)
+            pose = self._dead_reckoning.update(units.measurement(block), received_s)
         stamp = self.now()
         self._topics.publish(received.datagram, stamp)
         self._topics.publish(block, stamp)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar, NoReturn
 
-from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, ClientSession
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.links import client_link
-from drone_bridge.robot_class.robot import AXES, Robot, Telemetry, clamped
+from drone_bridge.robot_class.robot import AXES, Robot, clamped
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, make_rows
 from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
@@ -24,6 +23,7 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import Request, RequestServices
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Actions, Session
 from drone_bridge.wire.addresses import address_name
 
@@ -128,6 +128,7 @@ class RobotBridge(ProtocolNode):
             self._commands.arbiter,
             self.parameters.__getitem__,
             address_name(self.parameters["host"], self.parameters["port"]),
+            Feedback(self.observed, self._commands.arbiter.limits),
             is_stream=self.robot.transport == "tcp",
         )
         return self._session
@@ -136,11 +137,4 @@ class RobotBridge(ProtocolNode):
         return self._session.ask(request, now_s)
 
     def publish_event(self, message: Told) -> None:
-        self._observe(message.meaning)
         self._topics.publish(message, self.now())
-
-    def _observe(self, telemetry: Telemetry) -> None:
-        if telemetry.charge is not None:
-            self._commands.arbiter.limits.charged(telemetry.charge, elapsed_s())
-        velocity = telemetry.velocity.linear if telemetry.velocity else None
-        self.observed.measured(telemetry.yaw, telemetry.position, velocity, telemetry.height)

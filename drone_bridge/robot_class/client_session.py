@@ -34,6 +34,7 @@ from drone_bridge.robot_class.connection import Connection, Packet, Told
 from drone_bridge.robot_class.robot import SENSELESS, Answer, Robot, Step, clamped
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.clients import LOST
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
@@ -88,7 +89,14 @@ class ClientSession(Session):
     """Session of a client with one robot."""
 
     def __init__(
-        self, robot: type[Robot], arbiter: Decides, parameter: Callable[[str], float], peer: str, *, is_stream: bool
+        self,
+        robot: type[Robot],
+        arbiter: Decides,
+        parameter: Callable[[str], float],
+        peer: str,
+        feedback: Feedback | None = None,
+        *,
+        is_stream: bool,
     ) -> None:
         """Start without a connection.
 
@@ -97,9 +105,10 @@ class ClientSession(Session):
             arbiter: decides what to send.
             parameter: returns `rate`, Hz, `link_timeout` and `command_timeout`, s, which may change.
             peer: its name for logs.
+            feedback: receives the robot's telemetry; None for a client without limits.
             is_stream: whether the link is a stream.
         """
-        self.state, self.peer = WAITING, peer
+        self.state, self.peer, self._feedback = WAITING, peer, feedback
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
         self._hears = robot.hear is not Robot.hear or robot.hear_state is not Robot.hear_state
         self._end: Connection | None = None
@@ -155,6 +164,8 @@ class ClientSession(Session):
                     self._reported(now_s)
                     if self.state == CONNECTED:
                         self.is_proven = True
+                        if self._feedback:
+                            self._feedback.measured(packet.meaning, now_s)
                         actions += [Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
                     self._heard(now_s)

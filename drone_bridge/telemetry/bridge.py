@@ -35,6 +35,7 @@ from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.arbiter import LANDING_SPEED
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.codec import (
     COMMAND_TOPIC,
@@ -170,6 +171,7 @@ class TelemetryBridge(ProtocolNode):
         self._topics.restart()
         self._session = ControllerSession(
             self._pilot,
+            Feedback(self.observed, self._pilot.arbiter.limits, self._pilot),
             self._units,
             get,
             self._allowed_peers,
@@ -190,15 +192,6 @@ class TelemetryBridge(ProtocolNode):
         received_s = self.decided_s
         self.report.counts["documents"] += 1
         stamp = self._stamps.stamp(_time(message.timestamp))
-        measured = self._units.measurement(message)
-        if measured.is_flying is False:
-            self._pilot.stands()
-        elif motion := measured.motion:
-            self._pilot.measured(motion, received_s)
-        if self._pilot.doubts:
-            self.observed.doubted()
-        else:
-            self.observed.measured(measured.yaw, velocity=measured.level_velocity, height=measured.height)
         self._topics.publish(message, stamp)
         self.report.counts["images"] += message.camera.jpeg is not None
         self.report.record_duration("document_read_to_published", elapsed_s() - received_s)

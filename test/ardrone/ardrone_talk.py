@@ -11,6 +11,7 @@ from drone_bridge.ardrone.session.client import COMMANDS, CONTROL, NAVDATA, Clie
 from drone_bridge.ardrone.session.settings import Wish
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Outcome, Publish, Send
 
 STEP_S = 0.01
@@ -60,7 +61,7 @@ class Talk(SessionTalk):
             "192.168.1.1",
             self.parameters.__getitem__,
             self.pilot,
-            ObservedMotion(lambda: self.now_s),
+            Feedback(ObservedMotion(lambda: self.now_s), self.pilot.arbiter.limits, self.pilot),
             wishes=lambda: self.wishes,
             use_settings=self.used.append,
         )

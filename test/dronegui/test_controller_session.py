@@ -79,12 +79,15 @@ class Talk(SessionTalk):
             **parameters,
         }
         self.pilot, self.is_hover_held, self.port_problem = Pilot(), False, ""
+        self.reported = []
+        feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
         self.actions = []
         super().__init__(
             ControllerSession(
                 "127.0.0.1:5560",
                 self.parameters.__getitem__,
                 self.pilot,
+                feedback,
                 is_hover_held=lambda: self.is_hover_held,
                 gui_host=lambda: GUI[0],
                 port_problem=(lambda: self.port_problem) if receives_navdata else None,
@@ -312,6 +315,14 @@ def test_navdata_is_published_unchanged(talk):
     blocks = [message.block for message in published(actions)]
     assert blocks == [VisionDetect(), OtherNavdata("checksum", {"value": 1})]
     assert (len(notes(actions, "detections")), len(notes(actions, "other_navdata"))) == (1, 1)
+
+
+def test_navdata_is_fed_back_while_it_is_received(talk):
+    for document, source in (({"type": "demo", "altitude": 400}, STRANGER), (b"{}x", GUI), ({"features": []}, GUI)):
+        talk.hear(document, source)
+    assert talk.reported == []
+    talk.hear({"type": "demo", "altitude": 400})
+    assert [(measured.height, now_s) for measured, now_s in talk.reported] == [(0.4, talk.now_s)]
 
 
 def test_garbage_and_foreign_packets_have_no_effect(talk):

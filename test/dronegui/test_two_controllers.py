@@ -47,6 +47,7 @@ class Scene(SessionTalk):
                 "127.0.0.1:5560",
                 PARAMETERS.__getitem__,
                 pilot,
+                SimpleNamespace(measured=lambda measured, now_s: None),
                 is_hover_held=lambda: False,
                 gui_host=lambda: GUI[0],
                 port_problem=lambda: "",

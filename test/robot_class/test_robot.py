@@ -4,6 +4,7 @@
 import math
 import struct
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 from own_robots import Pioneer, Tello, pioneer
@@ -247,7 +248,10 @@ class ClientTalk(SessionTalk):
     def __init__(self, robot):
         self.arbiter = Arbiter()
         stream = robot.transport == "tcp"
-        super().__init__(ClientSession(robot, self.arbiter, PARAMETERS.__getitem__, "robot", is_stream=stream))
+        self.reported = []
+        feedback = SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s)))
+        get = PARAMETERS.__getitem__
+        super().__init__(ClientSession(robot, self.arbiter, get, "robot", feedback, is_stream=stream))
         self.peer = "robot" if stream else None
 
     def connect(self):
@@ -305,8 +309,10 @@ def test_the_decided_velocity_is_clamped_and_sent_at_a_steady_rate(greeted):
 
 
 def test_telemetry_is_published_and_a_silent_robot_is_disconnected_after_neutral(greeted):
-    (told,) = published(greeted.hear(SIP_PACKET))
+    actions = greeted.hear(SIP_PACKET)
+    (told,) = published(actions)
     assert told.meaning.velocity.forward == pytest.approx(0.1)
+    assert greeted.reported == [(told.meaning, greeted.now_s)], "before the publication"
     assert greeted.session.is_proven
     greeted.run(2.9)
     assert greeted.session.state == CONNECTED

@@ -18,6 +18,16 @@ PERIOD_S = 0.04
 SINKING = Shares(thrust=-0.2)
 
 
+class Reports:
+    """Receiver of measurements."""
+
+    def __init__(self):
+        self.all = []
+
+    def measured(self, measured, now_s):
+        self.all.append((measured, now_s))
+
+
 class Pilot:
     """Commands for the drone, with a count of restarts."""
 
@@ -41,10 +51,10 @@ class Talk:
 
     def __init__(self, allowed=("any",), **options):
         self.parameters = {"rate": 25.0, "telemetry_timeout": 1.0, "takeover_timeout": 5.0}
-        self.pilot = Pilot()
+        self.pilot, self.feedback = Pilot(), Reports()
         parameter = self.parameters.__getitem__
         self.session = ControllerSession(
-            self.pilot, Units(), parameter, AllowedPeers(allowed), sinking=SINKING, **options
+            self.pilot, self.feedback, Units(), parameter, AllowedPeers(allowed), sinking=SINKING, **options
         )
         self.now_s = 100.0
         self.clock = Clock()

@@ -55,6 +55,17 @@ def test_nothing_is_sent_before_telemetry():
     assert talk.session.is_over
 
 
+def test_telemetry_is_fed_back_while_it_is_received():
+    """Nothing has carried out the session's actions yet, so that no subscriber or message can lose it."""
+    talk = Talk()
+    talk.hear(A, ROVER)
+    talk.hear(A, b"{}")
+    assert talk.feedback.all == []
+    for height in (5.0, 6.0):
+        talk.hear(altimeter={"altitude": height, "vertical_velocity": 0.0})
+    assert [(measured.height, now_s) for measured, now_s in talk.feedback.all] == [(5.0, 100.0), (6.0, 100.0)]
+
+
 def test_commands_go_to_the_source_of_telemetry_starting_with_neutral():
     talk = Talk()
     talk.pilot.command = FORWARD

@@ -48,8 +48,8 @@ from drone_bridge.ardrone.codec import (
 )
 from drone_bridge.ardrone.session.settings import Settings, Wish
 from drone_bridge.motion.measurement import Measurement
-from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
@@ -149,7 +149,7 @@ class ClientSession(Session):
         drone: str,
         parameter: Callable[[str], Any],
         pilot: TiltPilot,
-        observed: ObservedMotion,
+        feedback: Feedback,
         *,
         wishes: Callable[[], Sequence[Wish]],
         is_hover_held: Callable[[], bool] = lambda: False,
@@ -161,13 +161,13 @@ class ClientSession(Session):
             drone: name of the drone for logs.
             parameter: returns current values of `rate`, `navdata_timeout` and `confirm_timeout`.
             pilot: decides how the drone is steered.
-            observed: gets what the drone reports of its motion.
+            feedback: receives the drone's measurements.
             wishes: returns the settings to write, the required one first.
             is_hover_held: returns whether the drone hovers and ignores commands.
             use_settings: gets the settings that the drone has answered.
         """
         self.state, self.peer, self.is_proven = WAITING, drone, False
-        self._parameter, self._pilot, self._observed = parameter, pilot, observed
+        self._parameter, self._pilot, self._feedback = parameter, pilot, feedback
         self._wishes, self._is_hover_held, self._use_settings = wishes, is_hover_held, use_settings
         self._connection, self._reader = ClientConnection(), ConfigurationReader()
         self.settings = Settings()
@@ -361,7 +361,8 @@ class ClientSession(Session):
             self.settings.start(self._wishes())
         self._follow(navdata, before, now_s)
         measured = units.measurement(navdata)
-        self._feed(navdata, measured, now_s)
+        if navdata.demo is not None:
+            self._feedback.measured(measured, now_s)
         self._effects += [Publish(Received(navdata, measured)), Note(REPORTS)]
 
     def _follow(self, navdata: Navdata, before: Navdata | None, now_s: float) -> None:
@@ -393,21 +394,6 @@ class ClientSession(Session):
                 self._answer(each, True, sentence)
             elif each.request.name == TAKE_OFF and is_emergency:
                 self._answer(each, False, f"The drone has an emergency: {self.causes}.")
-
-    def _feed(self, navdata: Navdata, measured: Measurement, now_s: float) -> None:
-        """Pass what is measured to pilot, limits and observer."""
-        if navdata.demo is None:
-            return
-        if measured.charge is not None:
-            self._pilot.arbiter.limits.charged(measured.charge, now_s)
-        if not measured.is_flying:
-            self._pilot.stands()
-        elif motion := measured.motion:
-            self._pilot.measured(motion, now_s)
-        if self._pilot.doubts:
-            self._observed.doubted()
-        else:
-            self._observed.measured(measured.yaw, None, measured.level_velocity, measured.height)
 
     def _read_settings(self, data: bytes, now_s: float) -> Actions:
         try:

@@ -86,6 +86,7 @@ from drone_bridge.dronegui.session.buttons import Buttons, Press
 from drone_bridge.dronegui.session.flight_watch import FlightWatch, Source
 from drone_bridge.dronegui.session.follow_watch import FOLLOWING, FollowWatch
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
@@ -218,6 +219,7 @@ class ControllerSession(Session):
         gui: str,
         parameter: Callable[[str], Any],
         pilot: TiltPilot,
+        feedback: Feedback,
         *,
         is_hover_held: Callable[[], bool],
         gui_host: Callable[[], str],
@@ -231,12 +233,13 @@ class ControllerSession(Session):
             `navdata_port`,
                 `navdata_timeout`, `bootstrap_timeout` and `confirm_timeout`.
             pilot: decides how the drone is steered.
+            feedback: receives the drone's measurements.
             is_hover_held: returns whether the drone hovers and ignores commands.
             gui_host: returns the only permitted source address of navdata.
             port_problem: returns why there is no port for navdata, or an empty text; None if navdata is disabled.
         """
         self.state, self.peer = WAITING, gui
-        self._pilot, self._parameter = pilot, parameter
+        self._pilot, self._feedback, self._parameter = pilot, feedback, parameter
         self._watch = FlightWatch(lambda: float(parameter("navdata_timeout")))
         self._following = FollowWatch()
         self._is_overruled = self._was_held = False
@@ -433,6 +436,7 @@ class ControllerSession(Session):
         kinds = {Demo: "navdata", VisionDetect: "detections"}
         self._effects.append(Note(kinds.get(type(block), "other_navdata")))
         if isinstance(block, Demo):
+            self._feedback.measured(units.measurement(block), now_s)
             self._watch.note(block.flight_state, now_s)
             self._publish_flying(self._watch.is_flying(now_s))
             self._following.shown(block.flight_state, now_s)

@@ -41,6 +41,7 @@ from typing import Any
 from drone_bridge.motion.limits import LONGEST_LANDING_S
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.session.arbiter import LANDING_SPEED, Rank
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
@@ -96,6 +97,7 @@ class ControllerSession(Session):
     def __init__(
         self,
         pilot: TiltPilot,
+        feedback: Feedback,
         units: Units,
         parameter: Callable[[str], Any],
         allowed_peers: AllowedPeers,
@@ -108,6 +110,7 @@ class ControllerSession(Session):
 
         Args:
             pilot: decides how the drone is steered.
+            feedback: receives the drone's measurements.
             units: signs of values on the wire.
             parameter: returns the current value of `rate`, `telemetry_timeout` and `takeover_timeout`.
             allowed_peers: permitted drones.
@@ -116,7 +119,7 @@ class ControllerSession(Session):
             called: returns the address of the called drone, once the link is open; None to listen.
         """
         self.state = WAITING
-        self._pilot, self._units = pilot, units
+        self._pilot, self._feedback, self._units = pilot, feedback, units
         self._parameter, self._allowed = parameter, allowed_peers
         self._by_topics, self._called = by_topics, called
         self._sinking = sinking
@@ -345,7 +348,8 @@ class ControllerSession(Session):
         return [Note("connections", f"Connected to {name}.", is_expected=True), *self._sent(HOVER)]
 
     def _heard(self, telemetry: DroneTelemetry, now_s: float) -> Actions:
-        """Record that telemetry was received, and end a silence."""
+        """Pass telemetry to pilot and limits, and end a silence."""
+        self._feedback.measured(self._units.measurement(telemetry), now_s)
         self.received_s, self._was_refused = now_s, False
         self._height = None if telemetry.landed else telemetry.altimeter.altitude
         self._is_trusted = self._called is not None or now_s - (self.since_s or now_s) >= PROVEN_S

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Feedback: measurements reach pilot and limits in their session, before anything is published."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.session.feedback import Feedback
+
+NOW_S = 100.0
+REPORT = Measurement(yaw=0.5, velocity=BodyVelocity(1.0, 2.0, 3.0), height=4.0, roll=0.1, pitch=0.2, climb=-1.0)
+
+
+class Pilot:
+    """Pilot with doubts as the test wants, which records its calls."""
+
+    def __init__(self, *doubts):
+        self.doubts, self.calls = list(doubts), []
+
+    def measured(self, motion, now_s):
+        self.calls.append((motion, now_s))
+
+    def stands(self):
+        self.calls.append("stands")
+
+
+def vehicle(pilot=None):
+    observed = ObservedMotion(lambda: NOW_S)
+    limits = Limits(LimitParameters(max_height=50.0, low_battery=0.2), observed)
+    return SimpleNamespace(observed=observed, limits=limits, feedback=Feedback(observed, limits, pilot))
+
+
+def test_a_report_reaches_the_limits_and_the_pilot_with_its_time():
+    pilot = Pilot()
+    made = vehicle(pilot)
+    made.feedback.measured(REPORT, NOW_S)
+    assert pilot.calls == [(REPORT.motion, NOW_S)]
+    newest = made.observed.newest
+    assert (newest.yaw, newest.position[2], newest.velocity[2]) == (0.5, 4.0, -1.0)
+    assert not made.limits.is_blind(NOW_S)
+
+
+def test_motion_that_the_pilot_doubts_is_withheld_from_the_limits():
+    made = vehicle(Pilot("its height jumps"))
+    made.feedback.measured(REPORT, NOW_S)
+    assert made.observed.newest.position is None
+    assert made.observed.newest.is_doubted
+    assert made.limits.is_blind(NOW_S)
+
+
+def test_a_report_on_the_ground_is_not_flown_by_but_has_a_place():
+    pilot = Pilot()
+    made = vehicle(pilot)
+    made.feedback.measured(Measurement(yaw=0.5, velocity=BodyVelocity(), height=0.0, is_flying=False), NOW_S)
+    assert pilot.calls == ["stands"]
+    assert made.observed.newest.yaw == 0.5
+
+
+@pytest.mark.parametrize("pilot", [None, Pilot(), Pilot("its height jumps")])
+def test_a_low_charge_counts_also_in_a_doubted_report(pilot):
+    made = vehicle(pilot)
+    made.feedback.measured(Measurement(charge=0.1), NOW_S)
+    assert made.limits.is_battery_low(NOW_S + LOW_BATTERY_S)
+
+
+def test_an_incomplete_report_does_not_reach_the_pilot():
+    pilot = Pilot()
+    vehicle(pilot).feedback.measured(Measurement(yaw=0.5, height=4.0), NOW_S)
+    assert pilot.calls == []
