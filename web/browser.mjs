@@ -13,6 +13,7 @@ const browser = await puppeteer.launch({
   env,
 });
 let page;
+let session; // of the page, for events that puppeteer has not
 const consoleErrors = [];
 const requests = [];
 
@@ -37,7 +38,7 @@ const whatKeeps = async (selector) => {
 };
 
 const does = {
-  async open({ url, timeout, width = 1400, height = 900, scheme = "dark", frameMs = FRAME_MS, before = "" }) {
+  async open({ url, timeout, width = 1400, height = 900, hasTouch = width < 500, scheme = "dark", frameMs = FRAME_MS, before = "" }) {
     await page?.close();
     consoleErrors.length = requests.length = 0;
     page = await browser.newPage();
@@ -48,8 +49,9 @@ const does = {
     page.on("pageerror", (error) => consoleErrors.push(error.message));
     page.on("request", (request) => requests.push(request.url()));
     const isPhone = width < 500;
-    await page.setViewport({ width, height, deviceScaleFactor: 1, isMobile: isPhone, hasTouch: isPhone });
+    await page.setViewport({ width, height, deviceScaleFactor: 1, isMobile: isPhone, hasTouch });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    session = await page.createCDPSession();
     await page.goto(url);
   },
   reload: () => page.reload().then(() => true),
@@ -69,6 +71,13 @@ const does = {
     await page.mouse.move(x + right, y - up, { steps: 4 });
   },
   drop: () => page.mouse.up(),
+  async touch({ type, fingers }) {
+    const touchPoints = await Promise.all(Object.entries(fingers).map(async ([id, [selector, right]]) => {
+      const { x, y, width, height } = await (await page.$(selector)).boundingBox();
+      return { x: x + width / 2 + right, y: y + height / 2, id: Number(id) };
+    }));
+    await session.send("Input.dispatchTouchEvent", { type, touchPoints });
+  },
   screenshot: ({ path }) => page.screenshot({ path }).then(() => true),
   consoleErrors: () => consoleErrors,
   requests: () => requests,

@@ -28,6 +28,7 @@ INSTALL_TIMEOUT_S = 600
 UNPRIVILEGED = ["setpriv", "--bounding-set=-sys_nice"] if os.geteuid() == 0 and shutil.which("setpriv") else []
 #: Starts of the browser until one succeeds: Chromium crashes at one in some thousand, before it opens a page.
 LAUNCHES = 3
+FINGERS = ("thumb", "finger")
 #: Timeout of web/browser.mjs, which times out after TIMEOUT_S and then requests the text of the page.
 ANSWER_TIMEOUT_S = 1.5 * TIMEOUT_S
 
@@ -122,6 +123,13 @@ class Browser:
 
     def drop(self):
         self._ask("drop")
+
+    def touch(self, event, **fingers):
+        """Send "touchStart" or "touchMove" of all fingers, such as thumb=(selector, pixels right of its centre).
+
+        "touchEnd" is of the fingers that are lifted; without any, of all.
+        """
+        self._ask("touch", type=event, fingers={FINGERS.index(name): place for name, place in fingers.items()})
 
     def screenshot(self, path):
         """Write a screenshot as a PNG."""

@@ -267,6 +267,31 @@ def test_an_emergency_shows_its_effect_and_is_called_once_by_the_second_press(pa
     assert sum(now and not before for before, now in pairwise([False, *down])) == 1
 
 
+def test_a_second_finger_presses_an_emergency_twice_but_not_by_bouncing(browser, ros, server, peer):
+    """A press is ignored within 0.3 s after the first one was lifted, or while it is down."""
+    assert ros.switch("dronegui_bridge/hold", True).success
+    browser.open(server.address, width=844, height=390, hasTouch=True)
+    browser.wait(says("Emergency: cut motors"))
+    peer.forget()
+    thumb, finger = ("header", 0), (BUTTON, 0)
+    browser.touch("touchStart", thumb=thumb)
+    browser.touch("touchStart", thumb=thumb, finger=finger)
+    browser.wait(says(f"Press again: {FALLS}"))
+    browser.evaluate(BOUNCE)
+    assert browser.evaluate(says(f"Press again: {FALLS}"))
+    assert not any(packet.presses("reset") for packet in peer.packets)
+    browser.touch("touchEnd", finger=finger)
+    browser.evaluate("new Promise((goOn) => setTimeout(goOn, 400))")
+    browser.touch("touchStart", thumb=thumb, finger=finger)
+    browser.wait("!document.querySelector('.notice').hidden")
+    assert "reset was pressed and released" in browser.text(".notice")
+    browser.touch("touchEnd")
+
+
+#: Another pointer that goes down on the button of the emergency.
+BOUNCE = f"""document.querySelector({BUTTON!r}).dispatchEvent(new PointerEvent("pointerdown", {{ pointerId: 77 }}))"""
+
+
 def test_a_vehicle_in_a_namespace_within_keeps_its_buttons_to_itself(page, ros):
     taken = ros.node.create_subscription(TwistStamped, "/other/cmd_vel_stamped", print, 1)
     service = ros.node.create_service(Trigger, "/other/takeoff", lambda _, response: response)

@@ -97,6 +97,72 @@ def test_stop_by_button_and_keys_holds_the_vehicle_against_all_commands_until_it
     assert page.evaluate(MOVES_ON)  # as STOP leaves no helm that would end now
 
 
+#: Counts the requests to stop.
+COUNTED = """
+window.stops = 0;
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (data) {
+  if (typeof data === "string" && JSON.parse(data).op === "stop") window.stops += 1;
+  return send.call(this, data);
+};
+"""
+
+
+@pytest.fixture
+def phone(browser, server):
+    browser.open(server.address, width=844, height=390, hasTouch=True, before=COUNTED)
+    browser.wait("document.querySelector('.who').innerText === 'the helm is free'")
+    yield browser
+    browser.click(".resume")
+    browser.wait(MOVES_ON)
+
+
+def touch_by_a_second_finger(phone):
+    thumb = (".stick.right", 0)
+    phone.touch("touchStart", thumb=thumb)
+    phone.touch("touchStart", finger=(".stop", 0), thumb=thumb)
+
+
+def touch_and_slide(phone):
+    phone.touch("touchStart", finger=(".stop", -15))
+    for pixels in (-10, -5, 0, 5, 10):
+        phone.touch("touchMove", finger=(".stop", pixels))
+
+
+def tap(phone):
+    phone.touch("touchStart", finger=(".stop", 0))
+
+
+def press_beside(phone):
+    """Press the mouse on STOP, and move it away. It is released later."""
+    phone.grab(".stop", right=-150, up=-60)
+
+
+@pytest.mark.parametrize("press_stop", [tap, touch_by_a_second_finger, touch_and_slide, press_beside])
+def test_stop_acts_once_when_any_pointer_goes_down(phone, peer, press_stop):
+    press_stop(phone)
+    phone.wait(HOLDS)
+    nothing_moves(peer)
+    phone.drop() if press_stop is press_beside else phone.touch("touchEnd")
+    assert phone.evaluate("window.stops") == 1
+
+
+def test_stop_all_acts_when_a_pointer_goes_down(browser, ros, server):
+    other = ros.node.create_subscription(TwistStamped, "/other/cmd_vel_stamped", lambda _: None, 1)
+    try:
+        browser.open(server.address, width=844, height=390, hasTouch=True)
+        browser.wait("document.querySelectorAll('[data-vehicle]').length === 2")
+        thumb = (".stick.right", 0)
+        browser.touch("touchStart", thumb=thumb)
+        browser.touch("touchStart", finger=(".stop.all", 0), thumb=thumb)
+        browser.wait("document.querySelector('.resume-all').checkVisibility()")
+        browser.touch("touchEnd")
+        browser.click(".resume-all")
+        browser.wait(MOVES_ON)
+    finally:
+        ros.node.destroy_subscription(other)
+
+
 def test_typing_does_not_stop_and_escape_clears_a_search_first(page, peer):
     page.click("#details [role=tab]:nth-child(2)")
     search = "document.querySelector('#details input[type=search]')"

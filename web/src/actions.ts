@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buttons of the vehicle: services without a request, and switches.
 
-import { h, twoPresses } from "./dom";
+import { h, twoPresses, twoUrgentPresses } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Emergency, Helm } from "./helm";
 import type { Stream } from "./stream";
@@ -43,7 +43,7 @@ export class Actions {
 
   /** Separate from the other buttons. The second press confirms, and makes a single call. */
   #emergency(service: string, emergency: Emergency): HTMLElement {
-    return twoPresses(nameOf(emergency), () => void this.#call(service, {}), { "data-call": service, class: "emergency" }, questionOf(emergency));
+    return twoUrgentPresses(nameOf(emergency), () => void this.#call(service, {}), { "data-call": service, class: "emergency" }, questionOf(emergency));
   }
 
   #button(service: string): HTMLElement {

@@ -6,6 +6,8 @@ type Attributes = Record<string, string | number | boolean | EventListener | und
 
 /** Time for the second press, ms. */
 const ARMED_MS = 3_000;
+/** Time after the first press of an emergency in which a second one is ignored, as that of a bouncing finger, ms. */
+const LIFTED_MS = 300;
 
 /** Create an element: `h("button.small", { onclick: go }, "Go")`. */
 export function h<K extends keyof HTMLElementTagNameMap>(
@@ -37,8 +39,46 @@ export function panel(name: string, title: string, tools: Child[], ...children: 
     ...children);
 }
 
+/** Act on each press: of any pointer when it goes down, as a second finger or one that slides makes no click; of keyboards and screen readers by their click. */
+export function onPress(element: HTMLElement, act: (pointer?: PointerEvent) => void): void {
+  let isPointer = false;
+  element.addEventListener("pointerdown", (event) => {
+    isPointer = true;
+    act(event);
+  });
+  element.addEventListener("click", ({ detail }) => {
+    const hasActed = isPointer && detail > 0; // 0: without a pointer
+    isPointer = false;
+    if (!hasActed) act();
+  });
+}
+
 /** Button that acts on the second of two presses, for actions that can't be undone; `question` is its label in between. */
 export function twoPresses(label: string, act: () => void, attributes: Attributes = {}, question = `${label}: press again`): HTMLButtonElement {
+  const { button, press } = armed(label, act, attributes, question);
+  button.addEventListener("click", press);
+  return button;
+}
+
+/** The same for an emergency: by any pointer, as STOP. That of a second press has to go down LIFTED_MS after the first was lifted. */
+export function twoUrgentPresses(label: string, act: () => void, attributes: Attributes, question: string): HTMLButtonElement {
+  const { button, press } = armed(label, act, attributes, question);
+  let first: number | undefined;
+  let liftedMs = -Infinity;
+  onPress(button, (pointer) => {
+    if (pointer && (first !== undefined || performance.now() - liftedMs < LIFTED_MS)) return;
+    if (!press() && pointer) button.setPointerCapture((first = pointer.pointerId));
+  });
+  button.addEventListener("lostpointercapture", ({ pointerId }) => {
+    if (pointerId !== first) return;
+    first = undefined;
+    liftedMs = performance.now();
+  });
+  return button;
+}
+
+/** Button, and the function for its presses, which returns whether it has acted. */
+function armed(label: string, act: () => void, attributes: Attributes, question: string): { button: HTMLButtonElement; press: () => boolean } {
   const button = h("button", attributes, label);
   let timer = 0;
   const disarm = (): void => {
@@ -47,16 +87,18 @@ export function twoPresses(label: string, act: () => void, attributes: Attribute
     button.classList.remove("armed");
     setText(button, label);
   };
-  button.addEventListener("click", () => {
+  const press = (): boolean => {
     if (timer) {
       disarm();
-      return act();
+      act();
+      return true;
     }
     timer = window.setTimeout(disarm, ARMED_MS);
     button.classList.add("armed");
     setText(button, question);
-  });
-  return button;
+    return false;
+  };
+  return { button, press };
 }
 
 /** Set the text of a value, dimmed with its age if its source is silent for some seconds. */

@@ -2,7 +2,7 @@
 // Services, called with a form that is created from their type.
 
 import { SWITCH, nameOf, questionOf } from "./actions";
-import { h, twoPresses } from "./dom";
+import { h, twoUrgentPresses } from "./dom";
 import { formFor } from "./forms";
 import type { Helm } from "./helm";
 import type { Stream } from "./stream";
@@ -61,7 +61,7 @@ export class Services {
     const answer = h("pre.answer", { hidden: true });
     const emergency = this.helm.vehicles.map(({ emergencies }) => emergencies[name]).find(Boolean);
     const act = (): void => void this.#call(name, form.read, call, answer);
-    const call: HTMLButtonElement = emergency ? twoPresses(nameOf(emergency), act, { type: "button", class: "emergency" }, questionOf(emergency))
+    const call: HTMLButtonElement = emergency ? twoUrgentPresses(nameOf(emergency), act, { type: "button", class: "emergency" }, questionOf(emergency))
       : h("button.primary", { type: "submit" }, "Call");
     const element = h("form", {
       onsubmit: (event) => {

@@ -2,7 +2,7 @@
 // STOP, for everyone and everywhere on the page, and the hold that follows until a person resumes the vehicle.
 
 import { whenFullScreenLeft } from "./browser_features";
-import { h, setText } from "./dom";
+import { h, onPress, setText } from "./dom";
 import type { Fleet } from "./fleet";
 import type { Held, Helm, Vehicle } from "./helm";
 import type { Stream } from "./stream";
@@ -16,8 +16,8 @@ const BEFORE = "from before this launch";
 export class Stop {
   readonly element: HTMLElement;
   readonly banner: HTMLElement;
-  #stop = h("button.stop", { title: "Space or Escape", onclick: () => this.press() }, "STOP");
-  #all = h("button.stop.all", { title: "Stop all vehicles", onclick: () => this.helm.stop() }, "STOP all");
+  #stop = h("button.stop", { title: "Space or Escape" }, "STOP");
+  #all = h("button.stop.all", { title: "Stop all vehicles" }, "STOP all");
   #text = h("strong");
   #why = h("span.why");
   #resume = h("button.primary.resume", { onclick: () => this.#resumable && this.helm.resume(this.#resumable) }, "Resume");
@@ -29,6 +29,8 @@ export class Stop {
   constructor(private stream: Stream, private helm: Helm, private fleet: Fleet) {
     this.element = h("div.stops", { role: "group", "aria-label": "Stop" }, this.#stop, this.#all);
     this.banner = h("section.banner", { "aria-label": "Hold", role: "status", hidden: true }, h("div.banner-text", {}, this.#text, " ", this.#why), this.#resume, this.#resumeAll);
+    onPress(this.#stop, () => this.press());
+    onPress(this.#all, () => this.helm.stop());
     for (const source of [helm, fleet, stream]) for (const event of ["change", "graph", "status"]) source.addEventListener(event, () => this.#show());
     window.addEventListener("keydown", (event) => this.#onKey(event), { capture: true });
     window.addEventListener("keyup", (event) => this.#isOurs(event) && event.preventDefault(), { capture: true });
