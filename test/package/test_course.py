@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from repository import ROOT
 
-FLIGHT = ROOT / "examples" / "course" / "test_flights.py"
+FLIGHT = ROOT / "examples" / "course" / "flights.py"
 CONTROLLER = f"drone-bridge run drone_controller --ros-args --params-file '{ROOT / 'config' / 'seek_target.yaml'}'"
 
 

@@ -112,11 +112,11 @@ def test_each_call_of_a_hold_may_answer_however_often_it_was_repeated_meanwhile(
     client = fleet._clients["/robot_bridge/hold"] = Mock()
     client.call_async = lambda request: asked.append(Future()) or asked[-1]
     for _ in range(fleets.MAX_CALLS + 1):
-        fleet.hold("/cmd_vel_stamped", True, answers.append)
+        fleet.hold("/cmd_vel_stamped", True, lambda problem, is_refused: answers.append((problem, is_refused)))
     client.remove_pending_request.assert_called_once_with(asked[0])
     for success, message in ((False, "the link is down"), (True, "")):
         asked[1 + success].set_result(SetBool.Response(success=success, message=message))
-    assert answers == ["/robot_bridge/hold: the link is down", ""]
+    assert answers == [("/robot_bridge/hold: the link is down", True), ("", False)]
 
 
 def test_a_wish_of_the_event_loop_may_come_while_the_executor_looks_for_vehicles():
