@@ -142,7 +142,12 @@ def _send_request(requesting: socket.socket, route: DiscoveryRoute) -> None:
 
 
 class DiscoveredPeer(TcpPeer):
-    """Link to a robot by its name, which is looked up by discovery before each attempt."""
+    """Link to a robot by its name, which is looked up by discovery before each attempt.
+
+    Names are not unique: copies of a memory card have the same one. Until the first connection, each search lasts for
+    its whole timeout, and several robots of the name are an error. Later, the robot of the last connection is
+    preferred. `on_other` is called before a connection to another one.
+    """
 
     def __init__(
         self,
@@ -152,18 +157,33 @@ class DiscoveredPeer(TcpPeer):
         *,
         route: DiscoveryRoute,
         timeout_s: float,
+        on_other: Callable[[str, str], None] | None = None,
         options: StreamOptions | None = None,
         wire_log: MakeTap | None = None,
         cancellation: Cancellation | None = None,
     ) -> None:
-        """`port` is the robot's TCP port, `timeout_s` the time to wait for its reply."""
+        """Prepare to connect.
+
+        Args:
+            name: name of the robot.
+            port: TCP port of the robot.
+            on_failure: see TcpPeer.
+            route: address and interface for discovery requests.
+            timeout_s: time to wait for replies, s.
+            on_other: called with the addresses of the known robot and of another one, which is connected to next. By
+                default, no other one is connected to.
+            options: see TcpPeer.
+            wire_log: see TcpPeer.
+            cancellation: see TcpPeer.
+        """
         super().__init__(name, port, on_failure, options=options, wire_log=wire_log, cancellation=cancellation)
-        self._route, self._timeout_s = route, timeout_s
+        self._route, self._timeout_s, self._on_other = route, timeout_s, on_other
+        self._known = ""  # address of the last robot that was connected to
 
     def _resolve(self) -> list[Any]:
         """Return the addresses of the robot as getaddrinfo does.
 
-        Raises OSError on a timeout without a reply of this name, and LinkCancelledError.
+        Raises OSError on a timeout without a reply of this name, or with several, and LinkCancelledError.
         """
         name, route = self._host, self._route
         try:
@@ -179,12 +199,30 @@ class DiscoveredPeer(TcpPeer):
             others = f"but these did: {names}" if names else "nor any other"
             limitation = f". {route.limitation}" if route.limitation else ""
             raise OSError(f"no robot of this name answered at {route.address}:{route.port}, {others}{limitation}")
-        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port)) for address in addresses]
+        address = self._known
+        if address not in addresses:
+            if len(addresses) > 1:
+                raise OSError(
+                    f"{len(addresses)} robots of this name answered: {', '.join(sorted(addresses)[:8])}. Rename all "
+                    "but one, or connect by the address (host) instead of the name"
+                )
+            (address,) = addresses
+            if self._known:
+                if not self._on_other:
+                    raise OSError(f"another robot of this name answered, at {address} instead of {self._known}")
+                self._on_other(self._known, address)
+                self._known = address
+        return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", (address, self._port))]
+
+    def _connect_to(self, connecting: socket.socket, address: Any) -> None:
+        super()._connect_to(connecting, address)
+        self._known = address[0]
 
     def _wait_for(self, name: str, search: DiscoverySearch) -> None:
-        """Search until a robot of this name has replied, or the timeout. Raises LinkError."""
+        """Search until the known robot has replied, or the timeout. Raises LinkError."""
+        known = FoundRobot(self._known, name)
         while (now_s := elapsed_s()) < search.ends_s:
-            if any(robot.name == name for robot in search.poll(now_s)):
+            if known in search.poll(now_s):
                 return
             wait_readable([search, self._cancellation], max(0.0, min(search.due_s, search.ends_s) - elapsed_s()))
             if self._cancellation.is_set:

@@ -83,7 +83,8 @@ class Hold:
         self._names = {EVERY_NODE, name, node.get_namespace()}  # in wishes
         if not is_server:
             self._names |= {EVERY_VEHICLE, node.resolve_topic_name("cmd_vel_stamped")}
-        self._lock = threading.Lock()  # for the executor and the reports; never locked by the link's thread
+        # For the executor and the reports. Never locked by the link's thread while it has a peer.
+        self._lock = threading.Lock()
         self._on_hold: list[Callable[[], None]] = []
         self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
         #: State of hold and helm.
@@ -129,6 +130,12 @@ class Hold:
         else:
             self._report.counts[REFUSED] += 1  # taking the helm was logged
         return False
+
+    def hold(self, reason: str) -> None:
+        """Hold the vehicle for a reason of the node. Not for the link's thread while it has a peer."""
+        with self._lock:
+            if self.state.hold(reason):
+                self._held()
 
     def look(self) -> None:
         """Handle new wishes in files, and read a stored hold again that could not be read.

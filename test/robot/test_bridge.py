@@ -4,9 +4,10 @@
 import sys
 
 import pytest
+from geometry_msgs.msg import Twist
 from processes import Process, executable, when_listening
 from robot_peer import LAMP, RobotPeer
-from ros_session import wait_until
+from ros_session import repeating, wait_until
 from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Bool
 
@@ -15,6 +16,10 @@ from drone_bridge.robot import codec
 from drone_bridge.srv import Bind, Discover, Unbind
 
 EMULATOR = (sys.executable, "-m", "drone_bridge.robot.emulator", "--port", 0, "--silence-timeout", 0)
+#: Lines of the bridge and the emulator.
+GRANTED, MOVES = r"granted subsystem 0 \(tracks\)", r"motors [1-9]"
+#: A second address of this machine.
+OTHER = "127.0.0.2"
 
 
 @pytest.fixture
@@ -71,7 +76,7 @@ def test_the_robot_is_found_by_name_and_discovery_lists_all_robots(ros, start_ch
     port = when_listening(emulator).port
     parameters = {"robot_name": "saber", "port": port, "discovery_port": discovery_port}
     with Process.node("robot_bridge", remap=["__ns:=/own"], **parameters) as process:
-        process.wait_for_line(r"granted subsystem 0 \(tracks\)")
+        process.wait_for_line(GRANTED)
         clients = [ros.client(Discover, "/own/robot_bridge/discover") for _ in range(2)]
 
         def found():
@@ -82,6 +87,34 @@ def test_the_robot_is_found_by_name_and_discovery_lists_all_robots(ros, start_ch
 
         for answer in wait_until(found, "the robot in both answers"):
             assert [(robot.address, robot.name) for robot in answer.robots] == [("127.0.0.1", "saber")]
+
+
+def test_another_robot_of_the_name_is_held_when_the_first_one_ends(ros, start_child):
+    """Copies of one memory card: the second robot is switched on later."""
+    saber = (*EMULATOR, "--verbose", "--name", "saber")
+    first = start_child(*saber, "--discovery-port", 0)
+    discovery_port = int(first.wait_for_line(r"discovery on 238\.160\.102\.2:(\d+)")[1])
+    port = when_listening(first).port
+    parameters = {"robot_name": "saber", "port": port, "discovery_port": discovery_port}
+    with Process.node("robot_bridge", **parameters) as bridge:
+        publisher, twist = ros.publisher(Twist, "cmd_vel"), Twist()
+        twist.linear.x = 0.3
+        sent = []
+        with repeating(lambda number: publisher.publish(twist) or sent.append(number)):
+            first.wait_for_line(MOVES)
+            ports = ("--port", port, "--discovery-port", discovery_port)
+            again = start_child(*saber, *ports, "--host", OTHER, "--discovery-interface", OTHER)
+            again.wait_for_line("listening on")
+            first.end()
+            bridge.wait_for_line("Another robot named 'saber' answers, at 127.0.0.2 instead of 127.0.0.1. It is held")
+            again.wait_for_line("connected to")
+            wait_until(lambda: bridge.count_lines(GRANTED) == 2, "the second robot to be bound")
+            bridge.wait_for_line("do not move the vehicle: it is held .another robot named 'saber' answers")
+            count = len(sent)
+            wait_until(lambda: len(sent) >= count + 50, "further commands")
+            assert again.count_lines(MOVES) == 0
+            wait_until(lambda: ros.switch("robot_bridge/hold", False).success, "a resumed robot")
+            again.wait_for_line(MOVES)
 
 
 BAD_PARAMETERS = {

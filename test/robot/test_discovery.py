@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Discovery between real sockets on the loopback interface, where delivery is immediate."""
 
+import contextlib
 import socket
 import threading
 
@@ -135,30 +136,114 @@ def test_a_route_by_host_names_is_refused(arguments):
 # Connecting by name.
 
 
+#: A second address of this machine.
+OTHER = "127.0.0.2"
+
+
 @pytest.fixture
 def connect(plain, cancellation):
-    """Return a factory: connect(name, port, on_failure) returns a link that queries the plain socket."""
+    """Return a factory: connect(name, port, on_failure, on_other) returns a link that queries the plain socket."""
     route = DiscoveryRoute(LOOPBACK, plain.getsockname()[1])
-    return lambda name, port, on_failure=lambda *_: None: DiscoveredPeer(
-        name, port, on_failure, route=route, timeout_s=TIMEOUT_S, cancellation=cancellation
+    return lambda name, port, on_failure=lambda *_: None, on_other=None: DiscoveredPeer(
+        name, port, on_failure, route=route, timeout_s=0.5, on_other=on_other, cancellation=cancellation
     )
 
 
-def test_a_robot_is_connected_to_by_name(plain, connect):
-    def answer():
-        _, source = plain.recvfrom(100)
-        for name in (b"saber", b"rapier"):
-            plain.sendto(name, source)
+@pytest.fixture
+def answering(plain):
+    """Return a function: answering(*robots) is a context in which these (address, name) answer each query."""
 
-    with socket.create_server((LOOPBACK, 0)) as server:
-        port = server.getsockname()[1]
-        link = connect("rapier", port)
-        thread = threading.Thread(target=answer)
-        thread.start()
+    @contextlib.contextmanager
+    def run(*robots):
+        def answer():
+            while (query := plain.recvfrom(100))[0] == DISCOVERY_QUERY:
+                for sender, name in senders:
+                    sender.sendto(name, query[1])
+
+        with contextlib.ExitStack() as stack:
+            senders = []
+            for address, name in robots:
+                sender = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+                sender.bind((address, 0))
+                senders.append((sender, name))
+            plain.settimeout(None)
+            thread = threading.Thread(target=answer)
+            thread.start()
+            try:
+                yield
+            finally:
+                senders[0][0].sendto(b"end", plain.getsockname())
+                thread.join()
+
+    return run
+
+
+@pytest.fixture
+def robots():
+    """Robots at both addresses, with one port."""
+    with socket.create_server((LOOPBACK, 0)) as first, socket.create_server((OTHER, first.getsockname()[1])) as second:
+        for server in (first, second):
+            server.setblocking(False)
+        yield first, second
+
+
+def reconnect(link):
+    """Return the address of the robot to which a link connects next."""
+    link.open()
+    address = str(link.receive().source)
+    link.disconnect_all()
+    return address.partition(":")[0]
+
+
+def test_a_robot_is_connected_to_by_name(answering, connect, robots):
+    link = connect("rapier", robots[0].getsockname()[1])
+    with answering((LOOPBACK, b"saber"), (OTHER, b"rapier")):
+        assert reconnect(link) == OTHER
+    link.close()
+
+
+def test_several_robots_of_one_name_are_not_connected_to(answering, connect, robots, cancellation):
+    failures = []
+
+    def fail(error, _delay_s):
+        failures.append(str(error))
+        if LOOPBACK in failures[-1] and OTHER in failures[-1]:
+            cancellation.cancel()
+
+    link = connect("saber", robots[0].getsockname()[1], fail)
+    with answering((LOOPBACK, b"saber"), (OTHER, b"saber")), pytest.raises(LinkCancelledError):
         link.open()
-        thread.join()
-        assert str(link.receive().source) == f"{LOOPBACK}:{port}"
-        link.close()
+    assert "2 robots of this name answered: 127.0.0.1, 127.0.0.2." in failures[-1]
+    for server in robots:
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_the_known_robot_is_preferred_and_another_is_reported(answering, connect, robots):
+    others = []
+    link = connect("saber", robots[0].getsockname()[1], on_other=lambda *addresses: others.append(addresses))
+    with answering((LOOPBACK, b"saber")):
+        assert reconnect(link) == LOOPBACK
+    with answering((OTHER, b"saber"), (LOOPBACK, b"saber")):
+        assert reconnect(link) == LOOPBACK
+    assert others == []
+    with answering((OTHER, b"saber")):
+        assert reconnect(link) == OTHER
+        assert reconnect(link) == OTHER
+    assert others == [(LOOPBACK, OTHER)]
+    link.close()
+
+
+def test_a_program_connects_to_no_other_robot(answering, connect, robots, cancellation):
+    failures = []
+    link = connect(
+        "saber", robots[0].getsockname()[1], lambda error, _: failures.append(error) or cancellation.cancel()
+    )
+    with answering((LOOPBACK, b"saber")):
+        assert reconnect(link) == LOOPBACK
+    with answering((OTHER, b"saber")), pytest.raises(LinkCancelledError):
+        link.open()
+    assert "another robot" in str(failures[0])
 
 
 def test_other_robots_that_reply_are_named_and_the_search_continues(connect, cancellation, monkeypatch):

@@ -99,9 +99,16 @@ class RobotBridge(ProtocolNode):
             self._connecting_failed,
             route=self._read_route(),
             timeout_s=get("discovery_timeout"),
+            on_other=self._hold_other_robot,
             options=OPTIONS,
             wire_log=self.wire_log,
         )
+
+    def _hold_other_robot(self, known: str, other: str) -> None:
+        """Hold another robot of the name. On the link's thread, before it connects."""
+        name = self.parameters["robot_name"]
+        self.report.warn(f"Another robot named {name!r} answers, at {other} instead of {known}. It is held.")
+        self.hold.hold(f"another robot named {name!r} answers, at {other}")
 
     def make_session(self) -> DriverSession:
         get = self.parameters.__getitem__
