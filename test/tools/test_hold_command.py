@@ -6,10 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 import rclpy
+from patience import wait_until
 from std_srvs.srv import SetBool
 
 from drone_bridge.msg import HoldStatus
 from drone_bridge.ros.hold_services import RESUME_S, SERVICE_TYPE
+from drone_bridge.ros.wish_file import WishFiles
 from drone_bridge.tools import hold
 
 
@@ -126,3 +128,39 @@ def test_a_hold_waits_for_no_report_and_is_not_repeated(monkeypatch):
     assert hold._set(graph, ["a"], is_held=True) == hold.FAILED
     assert graph.called_s["a"] == 0.0
     assert graph.calls == 1
+
+
+# The wish file.
+
+
+@pytest.mark.parametrize(("words", "names"), [([], ["*"]), (["d1", "/d2/bridge"], ["/d1", "/d2/bridge"])])
+def test_while_hold_runs_its_wishes_are_in_a_file(monkeypatch, tmp_path, words, names):
+    wished = run_with_file(monkeypatch, tmp_path, lambda: hold.hold(words))
+    assert [wish.name for wish in wished] == names
+    assert len({wish.id for wish in wished}) == len(names)
+    assert list((tmp_path / "held").iterdir()) == []
+
+
+def test_a_resume_writes_no_wish(monkeypatch, tmp_path):
+    assert run_with_file(monkeypatch, tmp_path, lambda: hold.resume([])) == []
+
+
+def run_with_file(monkeypatch, home, run):
+    """Run the command without ROS, and return the wishes in files meanwhile."""
+    wished = []
+
+    def read(node, wanted, *, is_held):
+        if is_held:
+            wait_until(WishFiles(7).read, "the file")
+        wished.extend(WishFiles(7).read())
+        return 0
+
+    node = SimpleNamespace(context=SimpleNamespace(get_domain_id=lambda: 7), destroy_node=lambda: None)
+    monkeypatch.setenv("ROS_HOME", str(home))
+    monkeypatch.setattr("drone_bridge.ros.program.initialize_ros", lambda _: None)
+    monkeypatch.setattr("drone_bridge.ros.program.shut_down_ros", lambda: None)
+    monkeypatch.setattr(rclpy, "create_node", lambda _: node)
+    monkeypatch.setattr(hold, "FILE_TIMEOUT_S", 10.0)
+    monkeypatch.setattr(hold, "_set", read)
+    assert run() == 0
+    return wished
