@@ -7,9 +7,10 @@ from own_robots import Tello
 from session_talk import SessionTalk, sent
 
 from drone_bridge.motion.limits import LONGEST_LANDING_S
-from drone_bridge.robot_class import Robot, Telemetry
+from drone_bridge.robot_class import BodyVelocity, Robot, Telemetry
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, STATE, ClientSession
 from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Landing
 
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
@@ -52,8 +53,9 @@ class LandingTalk(SessionTalk):
     def __init__(self, robot):
         self.is_stream = robot.transport == "tcp"
         self.vehicle = LimitedVehicle(lambda: self.now_s, sinks="z" in robot.axes and "land" not in robot.requests)
-        get = PARAMETERS.__getitem__
-        super().__init__(ClientSession(robot, self.vehicle.arbiter, get, "robot", is_stream=self.is_stream))
+        arbiter, get = self.vehicle.arbiter, PARAMETERS.__getitem__
+        feedback = Feedback(self.vehicle.observed, arbiter.limits)
+        super().__init__(ClientSession(robot, arbiter, get, "robot", is_stream=self.is_stream, feedback=feedback))
 
     def connect(self):
         return self.session.connected("robot", self.now_s) if self.is_stream else self.session.opened(self.now_s)
@@ -165,3 +167,40 @@ def test_sinking_is_repeated_at_the_rate_of_commands():
     talk.run(0.6)
     sinking = data_of(talk.run(2.0))
     assert sinking.count(SINKS) == pytest.approx(40, abs=2)
+
+
+class Sparrow(Kite):
+    """Drone that reports the numbers of each packet, separated by spaces: x, yaw, velocity and height."""
+
+    name, axes = "sparrow", ("x", "z")
+
+    def hear(self, packet):
+        if packet == b"hi\n":
+            return None
+        x, yaw, forward, height = map(float, packet.split())
+        return Telemetry((x, 0.0, 7.0), yaw, BodyVelocity(forward), height=height)
+
+
+@pytest.mark.parametrize(
+    ("packet", "known"),
+    [
+        (b"1 0 0.5 2\n", {"position", "yaw", "ground"}),
+        (b"nan 0 nan 2\n", {"yaw"}),
+        (b"nan 0 0.5 2\n", {"position", "yaw", "ground"}),
+        (b"1 nan 0.5 2\n", {"position", "ground"}),
+        (b"1 0 0.5 nan\n", {"position", "yaw"}),
+        (b"nan nan nan nan\n", set()),
+    ],
+)
+def test_a_report_renews_only_the_numbers_that_it_has(packet, known):
+    talk = LandingTalk(Sparrow)
+    talk.connect()
+    talk.hear(b"hi\n")
+    talk.hear(b"0 0 0.5 2\n")
+    talk.now_s += 0.4
+    talk.hear(packet)
+    motion = talk.vehicle.observed.newest
+    times = {"position": motion.position_at, "yaw": motion.yaw_at, "ground": motion.ground_at}
+    assert {name for name, reported_at in times.items() if reported_at == talk.now_s} == known
+    assert (motion.yaw, motion.ground) == (0.0, 5.0)
+    assert motion.position[0] == pytest.approx({b"1": 1.0, b"n": 0.2 if b"0.5" in packet else 0.0}[packet[:1]])
