@@ -7,6 +7,8 @@ DOUBT_S = 0.3
 LONGEST_STEP_S = 0.25
 #: A doubted quantity is believed again after this time of agreement, s. A relapse within RELAPSE_S doubles it.
 AGREEMENT_S, LONGEST_AGREEMENT_S, RELAPSE_S = 1.0, 16.0, 10.0
+#: Time of belief after which a doubt is forgotten, s.
+SETTLED_S = 20.0
 
 
 class Belief:
@@ -16,13 +18,18 @@ class Belief:
         #: Reason for the doubt, a sentence without a full stop; empty while the quantity is believed.
         self.reason = ""
         self._contradicted_s = self._agreed_s = 0.0
-        self._believed_s = RELAPSE_S
+        self._believed_s = SETTLED_S
         self._needed_s = AGREEMENT_S
 
     @property
     def is_relapse_likely(self) -> bool:
         """Whether the quantity has been believed again for less than RELAPSE_S."""
         return self._believed_s < RELAPSE_S
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the quantity has been believed for SETTLED_S, or always."""
+        return self._believed_s >= SETTLED_S
 
     def judge(self, problem: str, step_s: float) -> None:
         """Handle a measurement, `step_s` after the last one. `problem` is empty if it agrees with the model."""

@@ -4,27 +4,21 @@
 import math
 
 from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
-from drone_bridge.motion.judged_level import HELD_UP_S, PERSISTS_S
+from drone_bridge.motion.judged_level import PERSISTS_S
 
 #: A velocity that changes by more between measurements, beyond the modelled acceleration, is refused, m/s.
 JUMP_M_S = 0.45
 #: Bandwidth of the wind estimate, rad/s. A slower model separates wind from a wrong speed better, but later.
 BANDWIDTH = 0.8
-#: Initial time of fast learning, and time after which a drone must have moved, s.
-LEARNED_S, UNMOVED_S = 0.5, 1.0
+#: Initial time of fast learning, s.
+LEARNED_S = 0.5
 #: Strongest plausible wind, m/s, by the drag of the model: 5 m/s, with a real drag that is 30 % larger.
 MOST_WIND_M_S = 6.5
 #: Allowed difference between model and measurement, m/s: a multiple of the recent effect of gusts.
-LEAST_MISSED_M_S, MOST_MISSED_M_S, SPREADS, FEWER_SPREADS = 0.3, 1.0, 3.5, 2.5
+LEAST_MISSED_M_S, FIRST_MISSED_M_S, MOST_MISSED_M_S, SPREADS, FEWER_SPREADS = 0.3, 0.7, 1.0, 3.5, 2.5
 TURBULENCE_TIME_S, NOISE_TIME_S = 10.0, 0.15
 #: Largest plausible speed of the first measurement, m/s.
 FASTEST_START_M_S = 8.0
-#: A drone slower than the first, in the direction of the push, has stopped. One faster than the second moves, m/s.
-STOPPED_M_S, MOVING_M_S = 0.3, 0.25
-#: Largest share of its speed that a drone keeps after a collision.
-LEFT_BY_COLLISION = 0.7
-#: Acceleration that must move an unblocked body, m/s^2.
-PUSH = 0.2
 _SHORTEST_STEP_S = 1e-3
 FROZEN = "its own speed can't be right: the same numbers are repeated although its tilt changes"
 
@@ -48,16 +42,11 @@ class JudgedSpeed:
         self._age_s: float | None = None
         #: Last believed velocity, m/s, and acceleration by wind, m/s^2.
         self.velocity = self.wind = 0j
-        #: Whether the drone does not move although it is pushed: it touches an obstacle, or its velocity is wrong.
-        self.is_held_up = False
         #: Whether the newest measurement was refused.
         self.is_refused = False
-        self._held_up_s = 0.0
-        self._way = 0j  # direction of the blocked motion
         self._pending: complex | None = None
         self._pending_s = 0.0
-        self._has_moved = False
-        self._turbulence = (MOST_MISSED_M_S / SPREADS) ** 2
+        self._turbulence = (FIRST_MISSED_M_S / SPREADS) ** 2
         self._model_wind = 0j
         self._restart_model(0j)
 
@@ -83,30 +72,24 @@ class JudgedSpeed:
         step_s = self._flown_s(measured, pull, step_s)
         self._age_s = min(self._age_s, 0.5) if is_free else self._age_s + step_s
         self._advance(pull, step_s)
-        self._seen += (measured - self._seen) * -math.expm1(-step_s / NOISE_TIME_S)
         moved = self._moved(pull, step_s)
         if is_free or abs(measured - moved) <= JUMP_M_S:
             self._pending = None
             self.velocity = moved + 0.5 * (measured - moved)
         elif self._persists(measured, step_s):
-            if self._has_moved and abs(measured) <= LEFT_BY_COLLISION * abs(self.velocity):
-                self._model, self._missed = measured, 0j
             self._pending, self.velocity = None, measured
         else:
             self.velocity, self.is_refused = moved, True
             self._judge("its own speed can't be right: it jumps", step_s, measured)
             return
-        problem = FROZEN if is_frozen else self._contradiction(measured, pull, step_s)
+        problem = FROZEN if is_frozen else self._contradiction(measured, step_s)
         self._judge("" if is_free else problem, step_s, measured)
-        if not self.is_held_up:
-            self._correct(measured, step_s)
+        self._correct(measured, step_s)
 
     # The model.
 
     def _moved(self, pull: complex, step_s: float) -> complex:
         """Return the last believed velocity, moved by the model."""
-        if self.is_held_up:
-            return self.velocity
         return self.velocity + (pull + self.wind - self._drag * self.velocity) * step_s
 
     def _flown_s(self, measured: complex, pull: complex, step_s: float) -> float:
@@ -118,7 +101,7 @@ class JudgedSpeed:
 
     def _restart_model(self, velocity: complex) -> None:
         self._age_s = None if self._age_s is None else 0.0
-        self._model = self._seen = velocity
+        self._model = velocity
         self._missed = 0j
 
     def _advance(self, pull: complex, step_s: float) -> None:
@@ -133,7 +116,7 @@ class JudgedSpeed:
         self._model += (1.0 - kept**2) * missed
         wind, most = self._model_wind + (1.0 - kept) ** 2 / step_s * missed, MOST_WIND_M_S * self._drag
         self._model_wind = wind * min(1.0, most / max(abs(wind), 1e-9))
-        if not self.belief.reason:
+        if not self.belief.reason and abs(self._missed) < self._allowed() / 2:
             self.wind = self._model_wind
 
     # The verdict.
@@ -144,11 +127,8 @@ class JudgedSpeed:
         if self.belief.reason and not was_doubted:
             self.velocity = self._model  # less affected by the wrong measurements
             self._model_wind = self.wind
-            self.is_held_up = self._has_moved = False
         if problem and self.belief.reason:
             self._restart_model(measured)
-        elif not problem and not self.belief.reason:
-            self._has_moved |= min(abs(measured), abs(self._model)) > MOVING_M_S
 
     def _persists(self, measured: complex, step_s: float) -> bool:
         is_steady = self._pending is not None and abs(measured - self._pending) <= 2 * JUMP_M_S
@@ -156,35 +136,17 @@ class JudgedSpeed:
         self._pending = measured
         return self._pending_s >= PERSISTS_S
 
-    def _contradiction(self, measured: complex, pull: complex, step_s: float) -> str:
+    def _contradiction(self, measured: complex, step_s: float) -> str:
         """Return how the measurement contradicts the model; empty if it does not."""
-        if self.is_held_up:
-            self._model, self._missed = measured, 0j
-            push = ((pull + self.wind) * self._way.conjugate()).real / abs(self._way)
-            self.is_held_up = push > 0.0 and self._is_stopped(self._way, 2 * STOPPED_M_S)
-            self._held_up_s += step_s * (push > PUSH)
-            if self._held_up_s < HELD_UP_S:
-                return ""
-            return "it is tilted but reports no motion: it touches something, or its own speed is wrong"
         missed = measured - self._model
         self._missed += (missed - self._missed) * -math.expm1(-step_s / NOISE_TIME_S)
         if abs(self._missed) <= self._allowed():
             self._turbulence += (abs(self._missed) ** 2 - self._turbulence) * step_s / TURBULENCE_TIME_S
             return ""
-        if self._has_moved and self._is_stopped(-missed, STOPPED_M_S):
-            self.is_held_up, self._held_up_s, self._way = True, 0.0, -missed
-            self._model, self._missed = measured, 0j
-            return ""
         return "its own speed can't be right: it does not follow from its tilt"
-
-    def _is_stopped(self, way: complex, speed: float) -> bool:
-        """Return whether the speed along a direction is below `speed`, m/s, either way."""
-        return abs((self._seen * way.conjugate()).real) < speed * abs(way)
 
     def _allowed(self) -> float:
         """Return the allowed difference between model and measurement, m/s."""
         is_suspect = bool(self.belief.reason) or self.belief.is_relapse_likely
-        if not self._has_moved and (is_suspect or (self._age_s or 0.0) > UNMOVED_S):
-            return LEAST_MISSED_M_S  # the effect of gusts is unknown as well
         spreads = FEWER_SPREADS if is_suspect else SPREADS
         return max(LEAST_MISSED_M_S, min(MOST_MISSED_M_S, spreads * math.sqrt(self._turbulence)))

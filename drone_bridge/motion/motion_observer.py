@@ -62,6 +62,10 @@ FROZEN_S, FROZEN_PULL = 0.4, 0.3
 BEYOND_ALL = 1e6
 #: Time over which tilts are compared, s.
 COMPARED_S = 0.6
+#: Time constant of a lasting difference of tilts, such as a tilted trim, s.
+OFFSET_S = 3.0
+#: Share of the time that counts as agreement while no delay could show.
+QUIET_SHARE = 0.25
 #: How long a drone counts as carried after its tilt differed from the commanded one, s.
 STRANGE_S = 2.0
 #: Differences of tilts, as shares of the full tilt: the least that reveals a delay; the largest of equal tilts; the
@@ -76,6 +80,7 @@ class Trust(NamedTuple):
     height: bool = True
     climb: bool = True
     heading: bool = True
+    is_settled: bool = True  # false for a while after a doubt of the speed or the time
 
 
 class _Commanded(NamedTuple):
@@ -115,7 +120,8 @@ class MotionObserver:
         self._pulled = 0j
         self._climbed_m = 0.0, 0.0  # by vertical speed and by height, in the last MEMORY_S
         self._compared_from_s = -math.inf  # from then on, the tilt is compared with commands
-        self._errors = [0.0] * len(DELAYS_S)  # mean squares, (m/s^2)^2
+        self._errors = [0.0] * len(DELAYS_S)  # mean squares without the mean, (m/s^2)^2
+        self._offsets = [0j] * len(DELAYS_S)  # means of the differences, m/s^2
         for judged in (self.speed, self.height, self.heading):
             judged.begin()
 
@@ -135,16 +141,17 @@ class MotionObserver:
             is_in_time and self.height.is_followed,
             is_in_time and self.height.is_followed and not self._climb.reason,
             is_in_time and self.heading.is_followed,
+            self.speed.belief.is_settled and self._time.is_settled,
         )
 
     @property
     def held_up_in(self) -> float | None:
-        """Acceleration by wind, m/s^2, while an obstacle blocks the drone, a hand carries it, or its reports are late.
+        """Acceleration by wind, m/s^2, while a hand carries the drone, or its reports are late.
 
         None otherwise.
         """
         is_strange = self._measured_s is not None and self._measured_s < self._strange_until_s
-        return abs(self.speed.wind) if is_strange or self.speed.is_held_up else None
+        return abs(self.speed.wind) if is_strange else None
 
     def believed(self, motion: Motion) -> Motion:
         """Return the motion that was just observed, without jumps. The model's velocity replaces a refused one."""
@@ -200,22 +207,27 @@ class MotionObserver:
         """Judge the delay of the tilt. Return True if the tilt does not follow commands: something else moves it."""
         if not is_reported or self._newest.pull is None:
             self._strange_until_s = -math.inf
+            self._time.judge("", step_s)  # nothing can be compared: a doubt has to end
             return self._newest.pull is None
         if step_s > LONGEST_STEP_S:  # a simulator may have paused: the next tilts are by commands before that
             self._compared_from_s = now_s + EFFECT_S
         if now_s < self._compared_from_s:
             return now_s < self._strange_until_s
         pulls = [self._commanded_at(now_s - delay_s).pull for delay_s in DELAYS_S]
-        missed = [None if pull is None else abs(self._pull - pull) ** 2 for pull in pulls]
-        worst = max((each for each in missed if each is not None), default=0.0)  # if a command is unknown
-        share = -math.expm1(-step_s / COMPARED_S)
-        for number, each in enumerate(missed):
-            self._errors[number] += share * ((worst if each is None else each) - self._errors[number])
+        differences = [None if pull is None else self._pull - pull for pull in pulls]
+        worst = max((each for each in differences if each is not None), key=abs, default=0j)  # if a command is unknown
+        share, slowly = -math.expm1(-step_s / COMPARED_S), -math.expm1(-step_s / OFFSET_S)
+        for number, each in enumerate(differences):
+            missed = worst if each is None else each
+            self._offsets[number] += slowly * (missed - self._offsets[number])  # a tilted trim is not a delay
+            self._errors[number] += share * (abs(missed - self._offsets[number]) ** 2 - self._errors[number])
         in_time = min(error for error, delay_s in zip(self._errors, DELAYS_S, strict=True) if delay_s < LATE_S)
         least, full = min(self._errors), self._full_pull**2
         is_told = in_time > TELLING_SHARE**2 * full and least < SAME_SHARE**2 * full
         late_s = DELAYS_S[self._errors.index(least)]
         is_late = is_told and least < BETTER_SHARE * in_time
+        shows = max(self._errors) > TELLING_SHARE**2 * full  # so that a delay would show
+        step_s *= 1.0 if is_late or shows or not self._time.reason else QUIET_SHARE
         self._time.judge(f"its reports are late, by some {late_s:.1f} s" if is_late else "", step_s)
         self._strange_until_s = now_s + STRANGE_S if in_time > STRANGE_SHARE**2 * full else self._strange_until_s
         return now_s < self._strange_until_s

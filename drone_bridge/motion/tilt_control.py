@@ -6,6 +6,9 @@ measurements. A disturbance, mainly wind, is estimated with it. The command trac
 drone's abilities, which avoids overshoot. The lag behind the reference is made up for, up to a leash, which avoids
 drift. Without measurements the control uses the estimate alone, with little tilt.
 
+The tilt is the sum of two parts. What the reference needs follows from the command alone, so that no report takes the
+authority to brake. The rest is feedback, and bounded by the proven wind (see ProvenWind).
+
 The delay of a link may exceed the lag of the tilt. It shows in the time until a command takes effect. There is an
 estimate for each of several delays. The one that agrees best with the measurements is extrapolated by the commands that
 have not taken effect yet.
@@ -20,6 +23,7 @@ from collections import deque
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.motion_observer import Trust
+from drone_bridge.motion.proven_wind import ProvenWind
 from drone_bridge.motion.tilted_drone import GRAVITY, Motion, Shares, TiltedDrone
 
 MAX_ACCELERATION = 1.5  # m/s^2, of the commanded velocity
@@ -40,8 +44,6 @@ MAX_DISTURBANCE = 2.0  # m/s^2; wind is weaker
 GUST_TIME_S = 1.0
 #: Share of the full tilt that is used without measurements, in addition to the tilt against the estimated wind.
 BLIND_TILT_SHARE = 0.2
-#: Strongest wind that is compensated for longer than PULL_TIME_S, m/s. This bounds the effect of a wrong velocity.
-MOST_WIND_M_S, PULL_TIME_S = 5.0, 2.0
 #: A longer step is due to a stall.
 LONGEST_STEP_S = 0.2
 #: Delays from a command to its effect in the measurements, beyond the lag of the tilt.
@@ -52,7 +54,7 @@ TELLING_M_S = 0.1
 DELAY_SHARE = 0.15
 #: Hysteresis of the delay: margin for noise, (m/s)^2, and largest ratio to the present error.
 DELAY_NOISE, BETTER_SHARE = 1e-3, 0.6
-ALL, NOTHING = Trust(), Trust(speed=False, height=False, climb=False, heading=False)
+ALL, NOTHING = Trust(), Trust(speed=False, height=False, climb=False, heading=False, is_settled=False)
 #: Lag from a command to thrust.
 THRUST_LAG_S = 0.15
 
@@ -107,7 +109,7 @@ class TiltControl:
         self._commanded: deque[tuple[complex, float]] = deque(maxlen=256)
         self._asked = self._reference = 0j  # in body axes: commanded velocity, and that of an ideal drone
         self._behind = 0j  # distance to the reference, m
-        self._mean_pull = 0j  # acceleration by tilt, averaged over PULL_TIME_S
+        self._wind, self._is_bounded = ProvenWind(), False  # whether the feedback was bounded
         self._climb = self._climb_reference = 0.0  # m/s
         self._height_behind = self._yaw_behind = 0.0
 
@@ -130,9 +132,14 @@ class TiltControl:
             self._since_measured_s = 0.0
 
     def set_estimate(self, velocity: complex, disturbance: complex) -> None:
-        """Replace the estimates: a velocity (m/s), and an acceleration by wind (m/s^2), in the levelled frame."""
+        """Replace the estimates: a velocity (m/s), and the proven part of an acceleration by wind (m/s^2), levelled."""
         for estimate in (*self._estimates, self._now):
-            estimate.velocity, estimate.disturbance = velocity, disturbance
+            estimate.velocity, estimate.disturbance = velocity, _limited(disturbance, self._wind.strength)
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the drone has reported no motion for some time although it is tilted."""
+        return self._wind.is_unanswered
 
     def command(
         self, wanted: BodyVelocity, step_s: float, *, is_blind: bool = False, held_up_in: float | None = None
@@ -154,20 +161,25 @@ class TiltControl:
                 estimate.disturbance *= math.exp(-step_s / GUST_TIME_S)
         self._predict(step_s)
         thrust, yaw = self._climbing(wanted.up, step_s, trust), self._turning(wanted.turn, step_s, trust)
+        needed, feedback = self._pull(complex(wanted.forward, wanted.left), step_s)
         most = math.tan(self.drone.max_tilt) * GRAVITY
-        lasting = self.drone.drag * (math.hypot(wanted.forward, wanted.left) + MOST_WIND_M_S)
-        most = min(most, max(0.0, 3.0 * lasting - 2.0 * abs(self._mean_pull)))
+        if trust.speed:
+            share = self._wind.usable(abs(feedback), step_s, is_settled=trust.is_settled)
+            feedback, self._is_bounded = share * feedback, share < 1.0
+        else:
+            self._wind.doubted(step_s)
         wind = held_up_in if trust.speed else abs(self._now.disturbance)
         if wind is not None:
             most = min(most, math.tan(self.drone.max_tilt * BLIND_TILT_SHARE) * GRAVITY + wind)
-        pull = _limited(self._pull(complex(wanted.forward, wanted.left), step_s), most)
-        self._mean_pull += (pull - self._mean_pull) * -math.expm1(-step_s / PULL_TIME_S)
+        pull = _limited(needed + feedback, most)
         self._commanded.append((pull, step_s))
         tilt, full = pull * math.atan(abs(pull) / GRAVITY) / max(abs(pull), 1e-9), self.drone.max_tilt
         return Shares(thrust, _share(tilt.real, full), _share(0.0 - tilt.imag, full), yaw)
 
     def _correct(self, velocity: complex) -> None:
         """Correct the estimates, and select the one with the best delay."""
+        commanded, is_settled = self._reference * _direction(self._yaw), self._trust.is_settled
+        self._wind.measured(velocity, commanded, self._now.disturbance, self._since_measured_s, is_settled=is_settled)
         predicted = [estimate.velocity for estimate in self._estimates]
         is_informative = max(abs(each - predicted[0]) for each in predicted) > TELLING_M_S
         for estimate in self._estimates:
@@ -200,17 +212,20 @@ class TiltControl:
                 return commanded
         return 0j
 
-    def _pull(self, wanted: complex, step_s: float) -> complex:
-        """Return the acceleration by tilt that tracks a velocity, both in body axes."""
+    def _pull(self, wanted: complex, step_s: float) -> tuple[complex, complex]:
+        """Return the acceleration by tilt that tracks a velocity, in body axes: what it needs, and the feedback."""
         drone = self.drone
         before, self._asked = self._asked, self._asked + _limited(wanted - self._asked, MAX_ACCELERATION * step_s)
         self._reference += (self._asked - self._reference) * -math.expm1(-step_s / drone.tilt_lag)
         direction = _direction(self._yaw)
         velocity, feed = self._now.velocity, self._reference * direction
-        self._behind = _limited(self._behind + (feed - velocity) * step_s, LEASH_M)
+        behind = _limited(self._behind + (feed - velocity) * step_s, LEASH_M)
+        if not self._is_bounded or abs(behind) < abs(self._behind):  # never integrate what the bound has taken
+            self._behind = behind
         acceleration = (self._asked - before) / step_s + 1j * self._yaw_rate * self._reference  # plus centripetal
         correction = VELOCITY_GAIN * (feed - velocity + POSITION_GAIN * self._behind)
-        return acceleration + (correction + drone.drag * velocity - self._now.disturbance) / direction
+        feedback = correction + drone.drag * (velocity - feed) - self._now.disturbance
+        return acceleration + drone.drag * self._reference, feedback / direction
 
     def _climbing(self, wanted: float, step_s: float, trust: Trust) -> float:
         """Return the share of thrust that tracks a vertical velocity."""

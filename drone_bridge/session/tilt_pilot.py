@@ -3,12 +3,13 @@
 
 Velocities are controlled by the drone's feedback, and raw shares are sent unchanged. Feedback from the ground, or older
 than FEEDBACK_TIMEOUT_S, is not used: velocities are then flown by an estimate, and `is_estimating` is set. Implausible
-measurements are not used either (see MotionObserver), and `doubts` has the reasons. The references restart with each
-flight, and whenever another command than a velocity was sent.
+measurements are not used either (see MotionObserver), and `doubts` has the reasons. A report that repeats the last one
+in every number although the command has changed is no report. The references restart with each flight, and whenever
+another command than a velocity was sent.
 
 Neutral is the drone's own hover if it has one. Another drone flies zero velocity while it is in the air and its
-feedback is fresh and believed, so that it stops and holds its position. Otherwise it is kept level, and `is_drifting`
-is set.
+feedback is fresh, gently while that is doubted, so that it stops and holds its height. Otherwise it is kept level, and
+`is_drifting` is set.
 """
 
 from __future__ import annotations
@@ -29,7 +30,11 @@ ESTIMATES = (
     f"The drone has not reported its motion for {FEEDBACK_TIMEOUT_S:g} s: its velocity is estimated from the commanded "
     "tilt, and it drifts with the wind."
 )
+UNANSWERED = "it is tilted but reports no motion: it touches something, or its own speed is wrong"
+REPEATED = "its reports can't be right: the same one is repeated although the command changes"
 _SHORTEST_STEP_S = 1e-3
+#: A command that has changed by more must change the reports.
+_CHANGED_SHARE = 0.02
 
 
 class TiltPilot:
@@ -48,6 +53,10 @@ class TiltPilot:
         self._newest: tuple[Motion, float] | None = None  # with its arrival time, s
         self._seen: tuple[Motion, float] | None = None  # last one passed to the control
         self._stepped_s = -math.inf
+        self._commanded = Shares()  # last one
+        # Newest report, the last command before it, and whether it is repeated although the command has changed.
+        self._reported: tuple[Motion, Shares] | None = None
+        self._is_repeated = self._is_stuck = False  # stuck: all reports are repeated, so that feedback is stale
         self._is_on_ground = False
 
     def restart(self, now_s: float) -> None:
@@ -56,16 +65,24 @@ class TiltPilot:
         self._control.restart()
         self._observer.restart()
         self._newest, self._stepped_s, self._is_on_ground = None, now_s, False
+        self._reported, self._is_repeated, self._is_stuck = None, False, False
         self.is_estimating = self.is_drifting = False
 
     @property
     def doubts(self) -> list[str]:
         """Reasons why measurements are doubted, as sentences without a full stop. For any thread."""
-        return self._observer.reasons
+        reasons = [REPEATED] if self._is_stuck else self._observer.reasons
+        return reasons or ([UNANSWERED] if self._control.is_unanswered else [])
 
     def measured(self, motion: Motion, now_s: float) -> None:
         """Handle a measurement of the drone in flight."""
         self._is_on_ground = False
+        if self._reported is None or motion != self._reported[0]:
+            self._reported, self._is_repeated = (motion, self._commanded), False
+        changes = (abs(now - then) for now, then in zip(self._commanded, self._reported[1], strict=True))
+        self._is_repeated |= max(changes) > _CHANGED_SHARE
+        if self._is_repeated:
+            return
         self._observer.observe(motion, now_s)
         self._newest = self._observer.believed(motion), now_s
 
@@ -82,17 +99,19 @@ class TiltPilot:
         newest, trust = self._newest, self._observer.trust
         is_stale = newest is None or now_s - newest[1] > FEEDBACK_TIMEOUT_S
         is_blind = is_stale or not trust.speed
+        self._is_stuck = is_stale and self._is_repeated
         shares, wanted = None, None if is_overruled else self.arbiter.decide(now_s).command
-        if wanted is None and not self._hovers and not is_blind and not is_overruled:
+        if wanted is None and not self._hovers and not is_stale and not is_overruled:
             wanted = STILL
         self.is_estimating, self.is_drifting = False, wanted is None and not self._hovers and newest is not None
         if isinstance(wanted, BodyVelocity):
             if newest and newest is not self._seen and not is_stale:
                 self._seen = newest
                 self._control.measure(newest[0], trust)
-            if self._was_believed and not trust.speed:
+            is_believed = trust.speed and not self._is_stuck
+            if self._was_believed and not is_believed:
                 self._control.set_estimate(self._observer.speed.velocity, self._observer.speed.wind)
-            self._was_believed = trust.speed
+            self._was_believed = is_believed
             if self._is_on_ground:
                 self._control.restart()
             shares = self._control.command(wanted, step_s, is_blind=is_stale, held_up_in=self._observer.held_up_in)
@@ -104,4 +123,5 @@ class TiltPilot:
             self._seen, self.is_estimating = None, False
             shares = None if isinstance(wanted, BodyVelocity) else wanted
         self._observer.commanded(shares, wanted, now_s)
+        self._commanded = shares or Shares()
         return shares

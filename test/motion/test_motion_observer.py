@@ -158,7 +158,7 @@ class Touched:
 
 @pytest.mark.parametrize("make", VEHICLES)
 @pytest.mark.parametrize(("speed", "gusts"), [(0.3, 0.0), (1.5, 0.0), (1.0, 0.5)])
-def test_a_wall_is_no_lie_and_bounds_the_tilt(make, speed, gusts):
+def test_a_wall_is_reported_and_left_slowly(make, speed, gusts):
     vehicle = windy(make, gusts, wind=(0.0, 0.0, 0.0))
     start, heading = vehicle.state()[0][:2], vehicle.state()[2]
     normal = np.array([math.cos(heading), math.sin(heading)])
@@ -170,10 +170,14 @@ def test_a_wall_is_no_lie_and_bounds_the_tilt(make, speed, gusts):
     reaches_s = 1.0 / speed + 1.0
 
     def script(s):
-        return BodyVelocity(speed if s < reaches_s + 2.0 else -speed if s < reaches_s + 4.0 else 0.0)
+        return BodyVelocity(speed if s < reaches_s + 8.0 else -speed if s < reaches_s + 10.0 else 0.0)
 
-    flight = measuring.fly(Touched(vehicle, wall), script, reaches_s + 8.0)
-    assert not doubts(flight)
+    flight = measuring.fly(Touched(vehicle, wall), script, reaches_s + 16.0)
+    said_s = next(moment.time for moment in flight if moment.doubts) - reaches_s
+    assert said_s < 8.0
+    assert max(np.linalg.norm(moment.velocity[:2]) for moment in flight) < speed + 0.7
+    assert not flight[-1].doubts
+    assert np.linalg.norm(flight[-1].velocity[:2]) < 0.45
 
 
 @pytest.mark.parametrize("make", VEHICLES)

@@ -92,10 +92,36 @@ def test_an_implausible_velocity_is_not_used(flight):
     shares = [flight.fly(PERIOD_S, measured=each) for each in jumping]
     assert flight.pilot.doubts
     assert abs(shares[-1].pitch) < 1.1 * BLIND_TILT_SHARE
-    flight.wanted = None
-    assert flight.fly(PERIOD_S, measured=DRIFTING) is None
-    assert flight.pilot.is_drifting
+    flight.wanted = None  # a stop flies a gentle zero, and holds the height
+    below = DRIFTING._replace(height=0.8)
+    assert -1.1 * BLIND_TILT_SHARE < flight.fly(2 * PERIOD_S, measured=below).pitch < 0.0
+    assert flight.fly(PERIOD_S, measured=below).thrust > 0.0
+    assert not flight.pilot.is_drifting
     flight.pilot.restart(flight.now_s)
+    assert not flight.pilot.doubts
+
+
+def test_a_report_repeated_under_a_changing_command_is_no_report(flight):
+    flight.wanted = FORWARD
+    for _ in range(20):
+        flight.now_s += PERIOD_S
+        flight.pilot.measured(DRIFTING, flight.now_s)
+        shares = flight.pilot.shares(flight.now_s)
+    assert flight.pilot.is_estimating
+    assert any("repeated" in doubt for doubt in flight.pilot.doubts)
+    assert abs(shares.pitch) < 1.1 * BLIND_TILT_SHARE
+    flight.fly(PERIOD_S, measured=DRIFTING)  # any number that changes
+    assert not flight.pilot.is_estimating
+    assert not flight.pilot.doubts
+
+
+def test_a_report_repeated_under_a_constant_command_is_used(flight):
+    flight.wanted = BodyVelocity()
+    for _ in range(20):
+        flight.now_s += PERIOD_S
+        flight.pilot.measured(AT_REST, flight.now_s)
+        flight.pilot.shares(flight.now_s)
+    assert not flight.pilot.is_estimating
     assert not flight.pilot.doubts
 
 

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ProvenWind: bounds the feedback of a velocity controller by the wind that has visibly moved the drone. Pure.
+
+A drone that reports no motion, with or without noise, may be held by a wall or by a head wind, or its sensor is dead.
+No report tells these apart, and with a dead sensor, more tilt flies the drone away. Feedback may therefore use the
+*proven* wind, which has moved the drone against the command by its own reports, and LENT in addition. Three times of
+that may be used for a moment, as in a gust. What is lent is taken back after LENT_S in which the drone reports no
+motion although more is needed, and after SAID_S that is a doubt. A stronger wind blows the drone, and is proven.
+
+Vectors are complex: x + jy.
+"""
+
+import math
+
+#: Acceleration, m/s^2, that feedback may use without proof; for how long, s, while the drone reports no motion.
+LENT, LENT_S = 0.3, 2.0
+#: Time until a missing response is reported, s.
+SAID_S = 5.0
+#: Time over which the used feedback is averaged, and in which a proof fades, s.
+MEAN_S, FADING_S = 2.0, 10.0
+#: Growth of the proof, m/s^3; and its limit while a relapse of a doubt is likely, m/s^2: a speed of the wrong sign
+#: looks like a wind that grows with one's own tilt.
+GROWTH, UNSETTLED = 1.0, 0.5
+#: The drone moves if its velocity, averaged over AVERAGED_S, is faster, m/s; and wind moves it if it differs by more
+#: from the commanded one in the direction of the wind, m/s.
+MOVES_M_S, BLOWN_M_S, AVERAGED_S = 0.15, 0.1, 0.5
+
+
+class ProvenWind:
+    """Bound of the feedback of one drone. Call `measured` for each believed velocity, and `usable` for each command."""
+
+    def __init__(self) -> None:
+        #: Acceleration by wind that has moved the drone, m/s^2.
+        self.strength = 0.0
+        self._velocity = 0j  # average, m/s
+        self._unanswered_s = self._mean_used = 0.0
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the drone has reported no motion for SAID_S although it is tilted."""
+        return self._unanswered_s > SAID_S
+
+    def measured(
+        self, velocity: complex, commanded: complex, wind: complex, step_s: float, *, is_settled: bool
+    ) -> None:
+        """Handle a velocity, m/s, `step_s` after the last one. `wind` is the estimated acceleration, m/s^2."""
+        strength = abs(wind)
+        self._velocity += (velocity - self._velocity) * -math.expm1(-step_s / AVERAGED_S)
+        blown = ((self._velocity - commanded) * wind.conjugate()).real
+        if abs(self._velocity) > MOVES_M_S and blown > BLOWN_M_S * strength:
+            most = strength if is_settled else min(strength, UNSETTLED)
+            self.strength = max(self.strength, min(most, self.strength + GROWTH * step_s))
+        self.strength += min(0.0, strength - self.strength) * -math.expm1(-step_s / FADING_S)
+
+    def usable(self, needed: float, step_s: float, *, is_settled: bool) -> float:
+        """Return the share of the feedback, `needed` m/s^2, that may be used for the next `step_s`."""
+        is_missing = needed > self.strength + LENT and abs(self._velocity) < MOVES_M_S
+        self._unanswered_s = max(0.0, min(SAID_S + 1.0, self._unanswered_s + (1 if is_missing else -2) * step_s))
+        lasting = self.strength + (LENT if is_settled and self._unanswered_s < LENT_S else 0.0)
+        used = min(needed, max(0.0, 3.0 * lasting - 2.0 * self._mean_used))
+        self._mean_used += (used - self._mean_used) * -math.expm1(-step_s / MEAN_S)
+        return used / max(needed, 1e-9)
+
+    def doubted(self, step_s: float) -> None:
+        """Handle a doubted velocity: it proves nothing."""
+        self.strength = 0.0
+        self._unanswered_s = max(0.0, self._unanswered_s - 2.0 * step_s)
