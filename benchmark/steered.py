@@ -17,10 +17,11 @@ from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion
 from drone_bridge.robot.codec import SkidSteerUpdate
 from drone_bridge.robot.emulator import TrackedRobot
 from drone_bridge.robot.topics import SkidSteer
+from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import VEHICLE, Attribute, SetEntity
 from drone_bridge.simulator.device.world import World as SimulatorWorld
 from drone_bridge.simulator.emulator.scene import SimulatedScene, add_default_environment
-from drone_bridge.simulator.topics import axes, set_velocity
+from drone_bridge.simulator.topics import set_velocity
 from drone_bridge.testbed.codec import REPLY, AngleUnit, MotionParameters, pack_reply
 from drone_bridge.testbed.device.drone_state import Airframe
 from drone_bridge.testbed.device.drone_state import Motion as TestbedMotion
@@ -112,10 +113,10 @@ class Submarine:
 
     def _vector(self, attribute: Attribute) -> Vector:
         x, y, z = self._scene.attribute(VEHICLE, attribute)  # type: ignore[misc]
-        return np.array(axes.world(x, y, z))
+        return np.array(units.world(x, y, z))
 
     def _orientation(self) -> Quaternion:
-        return axes.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
+        return units.orientation(self._scene.attribute(VEHICLE, Attribute.ORIENTATION))  # type: ignore[arg-type]
 
 
 def drive(vehicle: Steered, wanted: Callable[[float], BodyVelocity], duration_s: float) -> list[Moment]:

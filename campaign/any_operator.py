@@ -25,8 +25,7 @@ from std_srvs.srv import Trigger
 
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.programs.plan import Plan, parse_plan
-from drone_bridge.ros.frames import enu_from_ned
-from drone_bridge.simulator.topics import axes
+from drone_bridge.simulator import units
 from drone_bridge.testbed.topics import enu_from_testbed, enu_yaw_from_heading
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
 
@@ -67,8 +66,8 @@ def _pose_of_testbed(row: Row) -> Pose:
 
 def _pose_of_simulator(row: Row) -> Pose:
     """Convert from north, east, down."""
-    x, y, z = enu_from_ned(*(float(row[name]) for name in "xyz"))
-    q = axes.orientation([float(row[name]) for name in ("qw", "qx", "qy", "qz")])
+    x, y, z = units.world(*(float(row[name]) for name in "xyz"))
+    q = units.orientation([float(row[name]) for name in ("qw", "qx", "qy", "qz")])
     return Pose(x, y, z, euler_from_quaternion(q)[2])
 
 

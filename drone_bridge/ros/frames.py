@@ -63,13 +63,3 @@ OPTICAL_IN_BODY = Quaternion(-0.5, 0.5, -0.5, 0.5)
 DOWNWARD_OPTICAL_IN_BODY = Quaternion(math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0)
 #: Rotation of the body's x axis downwards, the direction of the rangefinder.
 DOWN_IN_BODY = Quaternion(0.0, math.sqrt(0.5), 0.0, math.sqrt(0.5))
-
-
-def enu_from_ned(north: float, east: float, down: float) -> tuple[float, float, float]:
-    """Convert a point or vector from NED to ENU. The inverse is the same swap."""
-    return east, north, 0.0 - down  # avoids -0.0
-
-
-def flu_from_frd(forward: float, right: float, down: float) -> tuple[float, float, float]:
-    """Convert a vector from FRD to FLU body axes (REP 103). The inverse is the same rotation."""
-    return forward, 0.0 - right, 0.0 - down

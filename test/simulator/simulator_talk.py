@@ -75,6 +75,7 @@ class SimulatorTalk(SessionTalk):
         self.arbiter = Arbiter()
         entities = Entities(VEHICLE, {BUOY: "buoy"}, topic_token, {"map", "odom", "base_link"})
         self.simulation = Simulation(entities, desired, SimulatedTime(is_published=True))
+        self.reported = []  # measurements, each with its time
         self.attitudes = []  # for which velocities were made
         steering = Steering(self.arbiter, self.requests_of, self.parameters.__getitem__)
         super().__init__(
@@ -82,6 +83,7 @@ class SimulatorTalk(SessionTalk):
                 self.simulation,
                 steering,
                 self.parameters.__getitem__,
+                SimpleNamespace(measured=lambda measured, now_s: self.reported.append((measured, now_s))),
                 check_hold=self.check_hold,
                 source=Random(1),
             )

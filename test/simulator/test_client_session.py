@@ -114,6 +114,7 @@ def test_states_of_a_step_are_published_together_and_steps_separately(talk):
     positions = [[(entity, values[0]) for entity, values in each.of] for each in told[1::2]]
     assert positions == [[(0, north(1.0)), (1, north(11.0))], [(0, north(2.0)), (1, north(12.0))]]
     assert [each.nanoseconds for each in told[::2]] == [10_000_000, 20_000_000]
+    assert [measured.position[1] for measured, _ in talk.reported] == [1.0, 2.0], "the vehicle's, in the same call"
 
 
 def test_events_are_published_after_earlier_states(talk):

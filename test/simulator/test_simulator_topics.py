@@ -2,7 +2,6 @@
 """SimulatorTopics: published states, transforms and events of simulator_bridge."""
 
 import copy
-from types import SimpleNamespace
 
 import pytest
 from builtin_interfaces.msg import Time
@@ -32,7 +31,6 @@ class Node:
 
     def __init__(self, subscribed, **parameters):
         self.parameters, self.decided_s, self._seconds = {**PARAMETERS, **parameters}, 0.0, 0
-        self.observed = SimpleNamespace(measured=lambda *_: None)
         self.published, self.destroyed = [], []
         self._subscribed = subscribed
 

@@ -17,10 +17,10 @@ from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
-from drone_bridge.simulator import topics
+from drone_bridge.simulator import topics, units
 from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.procedures import in_body
-from drone_bridge.simulator.topics import Translation, axes, services
+from drone_bridge.simulator.topics import Translation, services
 from drone_bridge.simulator.topics.parameter_lines import read_cameras, read_entities, read_entity_lines, read_triggers
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetCamera, SetState, Spawn
 
@@ -84,7 +84,7 @@ def test_rotations_are_equivalent_in_both_frames(q, v):
     # A vector of the body, converted to the world on the wire's side and in ROS.
     w, x, y, z = q
     on_the_wire = rotated(quaternions.Quaternion(x, y, z, w), *v)
-    assert rotated(axes.orientation(q), *axes.body(*v)) == near(*axes.world(*on_the_wire))
+    assert rotated(units.orientation(q), *units.body(*v)) == near(*units.world(*on_the_wire))
 
 
 # The model and the principal axes.

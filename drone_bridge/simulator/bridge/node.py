@@ -21,7 +21,9 @@ from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.topic_names import topic_token
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator import units
 from drone_bridge.simulator.bridge.parameters import PARAMETERS
 from drone_bridge.simulator.bridge.services import SimulatorServices
 from drone_bridge.simulator.bridge.simulator_topics import SimulatorTopics
@@ -39,7 +41,7 @@ from drone_bridge.simulator.session.entities import Entities
 from drone_bridge.simulator.session.simulated_time import SimulatedTime
 from drone_bridge.simulator.session.simulation import Simulation
 from drone_bridge.simulator.session.steering import Steering
-from drone_bridge.simulator.topics import axes, set_velocity, within_maxima
+from drone_bridge.simulator.topics import set_velocity, within_maxima
 from drone_bridge.simulator.topics.parameter_lines import read_cameras, read_entities, read_triggers
 from drone_bridge.simulator.topics.services import wire_add_camera, wire_trigger
 
@@ -114,7 +116,10 @@ class SimulatorBridge(ProtocolNode):
     def make_session(self) -> ClientSession:
         get = self.parameters.__getitem__
         steering = Steering(self._commands.arbiter, self._requests, get)
-        self.session = ClientSession(self._simulation, steering, get, check_hold=self.hold.check, source=Random())
+        feedback = Feedback(self.observed, self._commands.arbiter.limits)
+        self.session = ClientSession(
+            self._simulation, steering, get, feedback, check_hold=self.hold.check, source=Random()
+        )
         return self.session
 
     def _read_items(self) -> list[DesiredItem]:
@@ -144,7 +149,7 @@ class SimulatorBridge(ProtocolNode):
 
     def _requests(self, velocity: BodyVelocity, attitude: WxyzQuaternion | None) -> tuple[sim.SetEntity, ...]:
         """Return the requests that set a velocity. Zero needs no attitude."""
-        return set_velocity(self._vehicle, velocity, axes.orientation(attitude) if attitude else IDENTITY)
+        return set_velocity(self._vehicle, velocity, units.orientation(attitude) if attitude else IDENTITY)
 
     def publish_event(self, message: Any) -> None:
         """Publish an event of the session."""

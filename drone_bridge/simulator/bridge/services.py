@@ -12,11 +12,12 @@ from drone_bridge.ros.parameters import DeclaredParameters
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import Request
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator import units
 from drone_bridge.simulator.session import procedures
 from drone_bridge.simulator.session.client import NOT_CONNECTED, ClientSession
 from drone_bridge.simulator.session.desired_items import DesiredTrigger
 from drone_bridge.simulator.session.exchange import NO_ANSWER
-from drone_bridge.simulator.topics import attribute_message, axes, entity_state
+from drone_bridge.simulator.topics import attribute_message, entity_state
 from drone_bridge.simulator.topics import services as translate
 from drone_bridge.simulator.topics.services import SERVICES
 
@@ -52,7 +53,7 @@ def _spawn(request: Any, parameters: DeclaredParameters) -> Work:
 
 def _set_state(request: Any, _: DeclaredParameters) -> Work:
     def changes(orientation: Any) -> Any:
-        return translate.wire_set_entity(request, axes.orientation(orientation) if orientation else None)
+        return translate.wire_set_entity(request, units.orientation(orientation) if orientation else None)
 
     return procedures.set_state, request.id, changes, request.set_velocity and not request.set_orientation
 

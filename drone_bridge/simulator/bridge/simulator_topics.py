@@ -12,8 +12,6 @@ from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.quaternions import euler_from_quaternion
-from drone_bridge.motion.vectors import turned
 from drone_bridge.net.clock import time_of_day_ms
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.protocol_node import ProtocolNode
@@ -24,6 +22,7 @@ from drone_bridge.ros.time import NANOSECONDS, time_from_nanoseconds
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.transforms import transform
+from drone_bridge.simulator import units
 from drone_bridge.simulator.session import events
 from drone_bridge.simulator.topics import (
     ENTITY_STATES,
@@ -33,7 +32,6 @@ from drone_bridge.simulator.topics import (
     EntityState,
     Labels,
     Translation,
-    axes,
     entity_state,
 )
 
@@ -168,11 +166,6 @@ class SimulatorTopics:
             if (topics := self._topics.get(entity)) is None:
                 continue
             state = entity_state(values)
-            if entity == self._vehicle:
-                is_known = self._translation.is_attitude_known
-                yaw = euler_from_quaternion(state.orientation)[2] if is_known else None
-                velocity = None if yaw is None else turned(state.velocity, -yaw)
-                self._node.observed.measured(yaw, state.position, velocity)
             made += topics.publishers.made(state, stamp)
             moved.of.append((topics, state))
         self._node.publish_all((*made, *self._tf.made(moved, stamp)))
@@ -197,7 +190,7 @@ class SimulatorTopics:
     def _place_camera(self, placed: events.CameraPlaced) -> None:
         camera = placed.camera
         if topics := self._topics.get(camera.entity):
-            position, rotation = axes.body(*camera.position), axes.rotation(camera.orientation)
+            position, rotation = units.body(*camera.position), units.rotation(camera.orientation)
             frame = self._translation.camera_frame(placed.name)
             self._publish_static(transform(topics.translation.frame, frame, position, rotation))
 

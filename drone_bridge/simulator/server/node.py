@@ -27,6 +27,7 @@ from drone_bridge.ros.simulated_time import is_time_simulated
 from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
 from drone_bridge.session.session import AFTER_STALLS, Action, Actions, Answer
+from drone_bridge.simulator import units
 from drone_bridge.simulator.server.parameters import PARAMETERS
 from drone_bridge.simulator.server.sources import Sources
 from drone_bridge.simulator.session.forwarding import REFUSED_COMMANDS, UNSTEERED, Follow, Question
@@ -38,7 +39,6 @@ from drone_bridge.simulator.topics import (
     SIMULATION_STARTED,
     EntityState,
     Translation,
-    axes,
     service_calls,
     velocity_from_wire,
     wire_state,
@@ -145,7 +145,7 @@ class SimulatorServer(ProtocolNode):
             self._repeater.publish_neutral()
         else:
             v, w, q = message
-            velocity = velocity_from_wire(v, w, axes.orientation(q))
+            velocity = velocity_from_wire(v, w, units.orientation(q))
             get = self.parameters.__getitem__
             allowed = within_maxima(velocity, get("max_linear_speed"), get("max_angular_speed"))
             self.report.counts["clamped_commands"] += allowed != velocity

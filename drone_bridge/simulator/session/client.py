@@ -30,6 +30,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Request, Send, Session
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, Call, ConnectedClient
@@ -54,6 +55,7 @@ class ClientSession(Session):
         simulation: Simulation,
         steering: Steering,
         parameter: Callable[[str], Any],
+        feedback: Feedback,
         *,
         check_hold: Callable[[str], None],
         source: Random,
@@ -65,12 +67,13 @@ class ClientSession(Session):
             steering: of the vehicle.
             parameter: returns the current value of `request_timeout`, `poll_period`, s, `item_events`, `run_on_connect`
                 and `body_to_model`.
+            feedback: receives the vehicle's measurements.
             check_hold: raises ValueError if the vehicle is on hold, for a request of this name that moves it.
             source: random numbers for marks, and for pauses that keep bridges apart.
         """
         self.state = WAITING
         self._simulation, self._steering, self._parameter = simulation, steering, parameter
-        self._check_hold, self._source = check_hold, source
+        self._feedback, self._check_hold, self._source = feedback, check_hold, source
         self._peers: list[Any] = []  # until all of them are open
         self._client: ConnectedClient | None = None
         self._is_overdue = False  # an answer, for longer than `request_timeout`
@@ -98,7 +101,7 @@ class ClientSession(Session):
         if item_events == AUTO:
             item_events = SPY if self._may_know_spy else POLL
         self._client = ConnectedClient(
-            exchange, self._simulation, self._parameter, self._source, item_events=item_events
+            exchange, self._simulation, self._parameter, self._source, self._feedback, item_events=item_events
         )
         self.peer, self.is_proven, self.received_s, self.since_s = str(peers[0]), False, None, now_s
         self._steering.begin(exchange)

@@ -22,6 +22,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from drone_bridge.motion.body_to_model import BodyToModel
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Action, Outcome
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
@@ -98,15 +99,16 @@ class ConnectedClient:
         simulation: Simulation,
         parameter: Callable[[str], Any],
         source: Random,
+        feedback: Feedback,
         *,
         item_events: str,
     ) -> None:
-        """`item_events`: how added and removed items are detected: SPY, POLL or NONE."""
+        """Start with open connections. `item_events`: how added and removed items are detected: SPY, POLL or NONE."""
         self.exchange, self.simulation, self.entities = exchange, simulation, simulation.entities
         self.vehicle = self.entities.vehicle
         self.heading = Heading(exchange, self.entities, source.uniform(0.0, LONGEST_JITTER_S))
         self.keeper = ItemKeeper(exchange, simulation)
-        self.streams = Streams(exchange, simulation, self.heading)
+        self.streams = Streams(exchange, simulation, self.heading, feedback)
         #: Number of completed runs, and of pauses requested here.
         self.completed_runs = self.pauses = 0
         #: Whether it has passed SPY, and whether the simulator has answered.

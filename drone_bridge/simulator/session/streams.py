@@ -7,6 +7,7 @@ stream of every step, or with a second state of the same entity. Order is preser
 
 from typing import Any
 
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Note
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.codec import STREAMED, ItemType
@@ -20,6 +21,7 @@ from drone_bridge.simulator.session.events import SimulatorEvent, States
 from drone_bridge.simulator.session.exchange import Exchange
 from drone_bridge.simulator.session.heading import Heading, VehicleState
 from drone_bridge.simulator.session.simulation import Simulation
+from drone_bridge.simulator.units import measurement
 
 _MESSAGE = Note("stream_messages")
 
@@ -27,9 +29,10 @@ _MESSAGE = Note("stream_messages")
 class Streams:
     """Streams on one set of connections."""
 
-    def __init__(self, exchange: Exchange, simulation: Simulation, heading: Heading) -> None:
+    def __init__(self, exchange: Exchange, simulation: Simulation, heading: Heading, feedback: Feedback) -> None:
         self._exchange, self._entities, self._items = exchange, simulation.entities, simulation.items
         self._simulation, self._time, self._heading = simulation, simulation.time, heading
+        self._feedback = feedback
         self._states: dict[int, tuple[Any, ...]] = {}  # of this step, not yet published
 
     def handle(self, event: sim.Response) -> None:
@@ -82,7 +85,9 @@ class Streams:
             return
         if stream.entity == self._entities.vehicle:
             self._simulation.seen = VehicleState(exchange.now_s, data.values)
-            self._heading.attitude = state[3] if self._entities.is_heading_known else None
+            is_known = self._entities.is_heading_known
+            self._heading.attitude = state[3] if is_known else None
+            self._feedback.measured(measurement(state, is_attitude_known=is_known), exchange.now_s)
         if stream.entity in self._states:
             self.flush()
         self._states[stream.entity] = state

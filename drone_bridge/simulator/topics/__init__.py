@@ -33,8 +33,8 @@ from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
-from drone_bridge.simulator.topics import axes
 
 #: Reading of an IMU at rest, m/s², in the world's axes of ROS.
 AGAINST_GRAVITY: Vector = (0.0, 0.0, 9.81)
@@ -106,16 +106,16 @@ def _fill_twist(message: Twist, state: EntityState) -> None:
 def entity_state(values: Sequence[Any]) -> EntityState:
     """Return the state for values of STREAMED, with q of the model."""
     x, v, a, q, w = values
-    return EntityState(axes.world(*x), axes.world(*v), axes.world(*a), axes.orientation(q), axes.body(*w))
+    return EntityState(units.world(*x), units.world(*v), units.world(*a), units.orientation(q), units.body(*w))
 
 
 def wire_state(state: EntityState) -> tuple[AttributeValue, ...]:
     """Return the values of STREAMED on the wire, with identical body and model frames."""
-    w, x, y, z = axes.wire_orientation(state.orientation)
+    w, x, y, z = units.wire_orientation(state.orientation)
     # Clients compute the angle as 2 acos(w). Of the two equivalent quaternions, send the one with 0 <= w <= 1.
     q = (min(w, 1.0), x, y, z) if w >= 0.0 else (min(-w, 1.0), -x, -y, -z)
-    motion = axes.world(*state.velocity), axes.world(*state.acceleration)
-    return axes.world(*state.position), *motion, q, axes.body(*state.angular_velocity)
+    motion = units.world(*state.velocity), units.world(*state.acceleration)
+    return units.world(*state.position), *motion, q, units.body(*state.angular_velocity)
 
 
 def state_at(position: Vector, orientation: Quaternion) -> EntityState:
@@ -159,16 +159,16 @@ def within_maxima(velocity: BodyVelocity, max_linear: float, max_angular: float)
 
 def set_velocity(entity: int, velocity: BodyVelocity, orientation: Quaternion) -> tuple[sim.SetEntity, sim.SetEntity]:
     """Return the requests that set the velocity of an entity with this orientation."""
-    linear = axes.world(*rotated(orientation, *velocity.linear))
+    linear = units.world(*rotated(orientation, *velocity.linear))
     return (
         sim.SetEntity(entity, Attribute.VELOCITY, linear),
-        sim.SetEntity(entity, Attribute.ANGULAR_VELOCITY, axes.body(*velocity.angular)),
+        sim.SetEntity(entity, Attribute.ANGULAR_VELOCITY, units.body(*velocity.angular)),
     )
 
 
 def velocity_from_wire(v: Vector, w: Vector, orientation: Quaternion) -> BodyVelocity:
     """Return the velocity for v and w of an entity with this orientation."""
-    return BodyVelocity(*rotated(inverse(orientation), *axes.world(*v)), *axes.body(*w))
+    return BodyVelocity(*rotated(inverse(orientation), *units.world(*v)), *units.body(*w))
 
 
 # Messages.

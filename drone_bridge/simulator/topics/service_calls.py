@@ -17,8 +17,9 @@ from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.quaternions import Quaternion, inverse, rotated
 from drone_bridge.motion.wxyz import WxyzQuaternion, unit
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
-from drone_bridge.simulator.topics import EntityState, attribute_message, axes, wire_state
+from drone_bridge.simulator.topics import EntityState, attribute_message, wire_state
 from drone_bridge.simulator.topics.services import (
     GRAVITY,
     GRAVITY_ID,
@@ -48,14 +49,14 @@ def spawn(request: sim.AddEntity) -> srv.Spawn.Request:
         mass=request.mass,
         radius=request.radius,
         inertia=vector3_message(request.inertia),
-        body_to_model=quaternion_message(axes.rotation(btom.rotation)),
+        body_to_model=quaternion_message(units.rotation(btom.rotation)),
         corporeal=request.corporeal,
         attributes=[attribute_message(attribute.key, attribute.data) for attribute in request.attributes],
         stream=True,
     )
     for attribute in call.attributes:
         attribute.text = ""  # a call has text or data, and data are not restricted
-    call.pose = pose_message(axes.world(*request.position), axes.orientation(btom.model(unit(request.orientation))))
+    call.pose = pose_message(units.world(*request.position), units.orientation(btom.model(unit(request.orientation))))
     return call
 
 
@@ -68,20 +69,20 @@ def set_state(request: sim.SetEntity, orientation: Quaternion | None = None) -> 
     assert isinstance(value, tuple)
     if request.attribute == Attribute.ORIENTATION:
         call.set_orientation = True
-        call.pose.orientation = quaternion_message(axes.orientation(unit(value)))
+        call.pose.orientation = quaternion_message(units.orientation(unit(value)))
         return call
     x, y, z = value
     if request.attribute == Attribute.POSITION:
-        call.set_position, call.pose.position = True, point_message(axes.world(x, y, z))
+        call.set_position, call.pose.position = True, point_message(units.world(x, y, z))
     elif request.attribute == Attribute.VELOCITY:
         if orientation is None:
             raise ValueError("The entity's orientation is unknown.")
         call.set_velocity = True
-        call.twist.linear = vector3_message(rotated(inverse(orientation), *axes.world(x, y, z)))
+        call.twist.linear = vector3_message(rotated(inverse(orientation), *units.world(x, y, z)))
     elif request.attribute == Attribute.ACCELERATION:
-        call.set_acceleration, call.acceleration = True, vector3_message(axes.world(x, y, z))
+        call.set_acceleration, call.acceleration = True, vector3_message(units.world(x, y, z))
     else:
-        call.set_angular_velocity, call.twist.angular = True, vector3_message(axes.body(x, y, z))
+        call.set_angular_velocity, call.twist.angular = True, vector3_message(units.body(x, y, z))
     return call
 
 
@@ -106,7 +107,7 @@ def add_camera(request: sim.AddCamera) -> srv.AddCamera.Request:
     """Convert CADD. The bridge chooses an unused name."""
     return srv.AddCamera.Request(
         entity_id=request.entity,
-        pose=pose_message(axes.body(*request.position), axes.rotation(unit(request.orientation))),
+        pose=pose_message(units.body(*request.position), units.rotation(unit(request.orientation))),
         focal_length=request.focal_length,
         enabled=request.enabled,
     )
@@ -122,10 +123,10 @@ def set_camera(request: sim.SetCamera) -> srv.SetCamera.Request:
     else:
         assert isinstance(value, tuple)
         if request.attribute == CameraAttribute.ORIENTATION:
-            call.set_orientation, call.pose.orientation = True, quaternion_message(axes.rotation(unit(value)))
+            call.set_orientation, call.pose.orientation = True, quaternion_message(units.rotation(unit(value)))
         else:
             x, y, z = value
-            call.set_position, call.pose.position = True, point_message(axes.body(x, y, z))
+            call.set_position, call.pose.position = True, point_message(units.body(x, y, z))
     return call
 
 
@@ -136,7 +137,7 @@ def add_trigger(request: sim.AddTrigger) -> srv.AddTrigger.Request:
     call = srv.AddTrigger.Request(name="operator_trigger", type=trigger.TYPE)
     if isinstance(trigger, sim.PathTrigger):
         call.entity_a, call.distance = trigger.entity, trigger.distance
-        call.start, call.end = point_message(axes.world(*trigger.start)), point_message(axes.world(*trigger.end))
+        call.start, call.end = point_message(units.world(*trigger.start)), point_message(units.world(*trigger.end))
     else:
         call.entity_a, call.entity_b = trigger.a, trigger.b
         call.distance = getattr(trigger, "distance", -1.0)
@@ -156,7 +157,7 @@ def add_turbulence(request: sim.AddObject) -> srv.AddTurbulence.Request:
 
 def _ros_bounds(lowest: sim.Vector, highest: sim.Vector) -> tuple[Vector3, Vector3]:
     """Exchange the bounds of components with opposite signs in ROS. Unordered bounds stay unordered."""
-    low, high, signs = axes.world(*lowest), axes.world(*highest), axes.world(1.0, 1.0, 1.0)
+    low, high, signs = units.world(*lowest), units.world(*highest), units.world(1.0, 1.0, 1.0)
     pairs = [(a, b) if sign > 0 else (b, a) for a, b, sign in zip(low, high, signs, strict=True)]
     return vector3_message([low for low, _ in pairs]), vector3_message([high for _, high in pairs])
 
@@ -243,7 +244,7 @@ def ask(request: sim.Request, orientation: WxyzQuaternion | None = None) -> Any:
     Raises ValueError.
     """
     if isinstance(request, sim.SetEntity):
-        return set_state(request, axes.orientation(orientation) if orientation else None)
+        return set_state(request, units.orientation(orientation) if orientation else None)
     return ROWS[type(request)].ask(request)
 
 

@@ -18,8 +18,9 @@ from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.quaternions import Quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
 from drone_bridge.simulator import codec as sim
+from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import Attribute, CameraAttribute
-from drone_bridge.simulator.topics import EntityState, axes, quaternion, vector
+from drone_bridge.simulator.topics import EntityState, quaternion, vector
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
 
 SPHERE = 0.4  # moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
@@ -62,7 +63,7 @@ def wire_remove(request: srv.RemoveItem.Request) -> sim.Remove:
 
 def wire_add_entity(request: Spawn.Request) -> sim.AddEntity:
     """Return the request for an entity."""
-    btom = BodyToModel(axes.wire_rotation(quaternion(request.body_to_model)))
+    btom = BodyToModel(units.wire_rotation(quaternion(request.body_to_model)))
     for name, value in (("mass", request.mass), ("radius", request.radius)):
         if not 0.0 < value < math.inf:
             raise ValueError(f"The {name} is {value:g}, but must be finite and above 0.")
@@ -71,13 +72,13 @@ def wire_add_entity(request: Spawn.Request) -> sim.AddEntity:
         inertia = (SPHERE * request.mass * request.radius**2,) * 3
     if not all(moment > 0.0 for moment in inertia):
         raise ValueError(f"The moments of inertia are {inertia}, but must be above 0.")
-    model = axes.wire_orientation(quaternion(request.pose.orientation))
+    model = units.wire_orientation(quaternion(request.pose.orientation))
     return sim.AddEntity(
         request.mass,
         request.radius,
         inertia,
         btom.rotation,
-        axes.world(*vector(request.pose.position)),
+        units.world(*vector(request.pose.position)),
         btom.body(model),
         request.corporeal,
         tuple(sim.ExtendedAttribute(attribute.key, attribute_data(attribute)) for attribute in request.attributes),
@@ -91,18 +92,18 @@ def wire_set_entity(request: SetState.Request, orientation: Quaternion | None) -
         return sim.SetEntity(request.id, attribute, value)
 
     if request.set_position:
-        yield change(Attribute.POSITION, axes.world(*vector(request.pose.position)))
+        yield change(Attribute.POSITION, units.world(*vector(request.pose.position)))
     if request.set_orientation:
         orientation = quaternion(request.pose.orientation)
-        yield change(Attribute.ORIENTATION, axes.wire_orientation(orientation))
+        yield change(Attribute.ORIENTATION, units.wire_orientation(orientation))
     if request.set_velocity:
         if orientation is None:
             raise ValueError("The entity's orientation is unknown, and so is its own frame.")
-        yield change(Attribute.VELOCITY, axes.world(*rotated(orientation, *vector(request.twist.linear))))
+        yield change(Attribute.VELOCITY, units.world(*rotated(orientation, *vector(request.twist.linear))))
     if request.set_acceleration:
-        yield change(Attribute.ACCELERATION, axes.world(*vector(request.acceleration)))
+        yield change(Attribute.ACCELERATION, units.world(*vector(request.acceleration)))
     if request.set_angular_velocity:
-        yield change(Attribute.ANGULAR_VELOCITY, axes.body(*vector(request.twist.angular)))
+        yield change(Attribute.ANGULAR_VELOCITY, units.body(*vector(request.twist.angular)))
     if request.set_corporeal:
         yield change(Attribute.CORPOREAL, bool(request.corporeal))
 
@@ -137,8 +138,8 @@ def attribute_data(message: ExtendedAttribute) -> bytes:
 
 def wire_add_camera(request: AddCamera.Request) -> sim.AddCamera:
     """Return the request for a camera that looks along its x axis."""
-    rotation = axes.wire_rotation(quaternion(request.pose.orientation))
-    position = axes.body(*vector(request.pose.position))
+    rotation = units.wire_rotation(quaternion(request.pose.orientation))
+    position = units.body(*vector(request.pose.position))
     return sim.AddCamera(request.entity_id, rotation, position, _checked_focal_length(request), request.enabled)
 
 
@@ -151,10 +152,10 @@ def _checked_focal_length(request: AddCamera.Request | SetCamera.Request) -> flo
 def wire_set_camera(request: SetCamera.Request) -> Iterator[sim.SetCamera]:
     """Yield a request for each chosen attribute."""
     if request.set_orientation:
-        rotation = axes.wire_rotation(quaternion(request.pose.orientation))
+        rotation = units.wire_rotation(quaternion(request.pose.orientation))
         yield sim.SetCamera(request.id, CameraAttribute.ORIENTATION, rotation)
     if request.set_position:
-        yield sim.SetCamera(request.id, CameraAttribute.POSITION, axes.body(*vector(request.pose.position)))
+        yield sim.SetCamera(request.id, CameraAttribute.POSITION, units.body(*vector(request.pose.position)))
     if request.set_focal_length:
         yield sim.SetCamera(request.id, CameraAttribute.FOCAL_LENGTH, _checked_focal_length(request))
     if request.set_enabled:
@@ -178,7 +179,7 @@ def wire_trigger(request: AddTrigger.Request) -> sim.Trigger:
     if request.type == request.PATH:
         if not 0.0 < distance < math.inf:
             raise ValueError(f"The distance is {distance:g}, but must be finite and above 0.")
-        return sim.PathTrigger(a, axes.world(*vector(request.start)), axes.world(*vector(request.end)), distance)
+        return sim.PathTrigger(a, units.world(*vector(request.start)), units.world(*vector(request.end)), distance)
     raise ValueError(f"Trigger type {request.type} does not exist: they are 0 to 3.")
 
 
@@ -202,7 +203,7 @@ def _bounds(minimum: Any, maximum: Any) -> tuple[Any, Any]:
     low, high = vector(minimum), vector(maximum)
     if any(a > b for a, b in zip(low, high, strict=True)):
         raise ValueError(f"No component of the minimum {low} may be above the maximum {high}.")
-    pairs: Sequence[tuple[float, float]] = list(zip(axes.world(*low), axes.world(*high), strict=True))
+    pairs: Sequence[tuple[float, float]] = list(zip(units.world(*low), units.world(*high), strict=True))
     return tuple(min(pair) for pair in pairs), tuple(max(pair) for pair in pairs)
 
 
