@@ -388,6 +388,18 @@ class ControllerConnection(EventSource[Navdata]):
         """Number of the next packet."""
         return self._next_seq
 
+    def peek(self, *controls: Controls) -> tuple[bytes, ...]:
+        """Return what `send` would for each of these, without sending it."""
+        seq = self._next_seq
+        try:
+            return tuple(self.send(each) for each in controls)
+        finally:
+            self._next_seq = seq
+
+    def skip(self, count: int) -> None:
+        """Skip a number of packets, which another process has sent."""
+        self._next_seq += count
+
     def send(self, controls: Controls) -> bytes:
         """Return the next datagram. Raises LocalProtocolError for invalid values."""
         if not isinstance(controls, Controls):

@@ -27,6 +27,7 @@ from drone_bridge.net.connector import (
     Tap,
 )
 from drone_bridge.net.datagram_sockets import LONGEST_DELAY_S, MAX_DATAGRAM_BYTES, bound_socket, ipv4_first
+from drone_bridge.net.last_words import Outlet
 from drone_bridge.net.link_loop import Received
 from drone_bridge.wire.addresses import address_name, peer_name
 
@@ -93,6 +94,10 @@ class DatagramPort:
             raise LinkError(f"Sending to {peer_name(to)} failed: {error.strerror}.") from error
         if self._tap:
             self._tap(SENT, data, peer_name(to))
+
+    def outlet_to(self, to: Any) -> Outlet | None:
+        """See OutletLink."""
+        return Outlet(self._socket, to)
 
     def close(self) -> None:
         self._socket.close()
@@ -184,6 +189,10 @@ class DatagramPeer(Connector):
             self._failing_since_s = min(self._failing_since_s, elapsed_s())
             raise LinkError(f"Sending to {self._name} failed: {error.strerror}.") from error
 
+    def outlet_to(self, to: Any) -> Outlet | None:
+        """See OutletLink."""
+        return Outlet(self._socket) if self._socket else None
+
     def close(self) -> None:
         if self._socket:
             self._socket.close()
@@ -248,6 +257,10 @@ class DatagramCaller(DatagramPeer):
             is_ipv4 = connecting.family == socket.AF_INET
             level, option = (socket.IPPROTO_IP, _IP_RECVERR) if is_ipv4 else (socket.IPPROTO_IPV6, _IPV6_RECVERR)
             connecting.setsockopt(level, option, 1)
+
+    def outlet_to(self, to: Any) -> Outlet | None:
+        """See OutletLink."""
+        return Outlet(self._socket, self.address) if self._socket else None
 
     def _put(self, opened: socket.socket, data: bytes | memoryview) -> None:
         opened.sendto(data, self.address)

@@ -31,9 +31,10 @@ from drone_bridge.net.connector import (
     LinkRefusedError,
     Selectable,
 )
+from drone_bridge.net.last_words import LastWordsKeeper, Outlet
 from drone_bridge.net.note_queue import NoteQueue
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
-from drone_bridge.session.session import Actions, Call, Close, Note, Outcome, Publish, Send, Session
+from drone_bridge.session.session import Action, Actions, Call, Close, Note, Outcome, Publish, Send, Session
 from drone_bridge.session.stall_detector import StallDetector
 
 #: Capacity of the queue of posted work. If it is full, the oldest work is dropped.
@@ -53,6 +54,10 @@ INTERNAL_ERRORS, LOST_LINKS, DROPPED_WORK, DROPPED_BY_STALL = (
     "dropped_work",
     "dropped_after_a_stall",
 )
+
+#: Counter of stalls in which the vehicle was stopped by last words, and its sentence.
+LAST_WORDS = "last_words"
+SAID = "This process was stalled. Meanwhile its child process has commanded neutral."
 
 #: Reason for a packet that was dropped after a stall.
 OUTDATED = "Dropped stale data: the process was stalled between the decision and sending."
@@ -125,11 +130,22 @@ class StreamLink(Link, Protocol):
     #: Delays before the link is reopened.
     backoff: Backoff
 
+    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"") -> None:
+        """Send. `rest` is that of the message, which later calls send. Raises LinkError."""
+
     def disconnect(self, peer: Any) -> None:
         """End the stream to a peer once it has read the sent data. Its later data are discarded."""
 
     def disconnect_all(self) -> None:
         """End all streams in the same way, and wait until their peers have read the sent data, or for a timeout."""
+
+
+@runtime_checkable
+class OutletLink(Link, Protocol):
+    """Link whose files can send the last words of a session."""
+
+    def outlet_to(self, to: Any) -> Outlet | None:
+        """Return the file through which `send` sends to a peer; None if there is no connection."""
 
 
 class Stage(Protocol):
@@ -184,14 +200,27 @@ class LinkLoop:
         clock: Clock | None = None,
         *,
         intake: Intake | None = None,
+        keeper: LastWordsKeeper | None = None,
     ) -> None:
-        """`name` names the thread, `clock` is the session's time source, and `intake` queues its commands."""
+        """Prepare the loop; `start` starts it.
+
+        Args:
+            name: of the thread.
+            link: transport.
+            session: decides what is sent.
+            stage: executes all other actions.
+            clock: time source of the session.
+            intake: queue of its commands.
+            keeper: keeps its last words.
+        """
         self.link, self.session = link, session
         self._stage, self._clock, self._intake = stage, clock or Clock(), intake or Intake()
         self._stalls = StallDetector()
         #: Decision time of the actions that are being executed, by the session's clock, s.
         self.decided_s = -math.inf
         self._streams = link if isinstance(link, StreamLink) else None
+        self._outlets = link if isinstance(link, OutletLink) else None
+        self._keeper = keeper if self._outlets else None
         self._backoff = self._streams.backoff if self._streams else Backoff(longest_s=LONGEST_PAUSE_S)
         self._posted: deque[Work] = deque()
         self._kept: deque[Work] = deque()
@@ -314,6 +343,8 @@ class LinkLoop:
         self._tick()
         self._intake.look(self._clock.now_s())
         self._stage.turn_ended(self.session)
+        if self._keeper:
+            self._keeper.moved_on()
 
     def _do_posted(self) -> None:
         for posted in (self._kept, self._posted):
@@ -346,6 +377,7 @@ class LinkLoop:
         if isinstance(received, Disconnected):
             take = self.session.left if received.is_regular else self.session.disconnected
             actions = take(received.source, received.sentence, now_s)
+            self._release(received.source)
         elif isinstance(received, Filled):
             actions = self.session.filled(received.size, received.source, now_s)
         else:
@@ -372,6 +404,9 @@ class LinkLoop:
         self._posted.clear()
         dropped += self._drain()
         self.session.fresh_since_s = now_s
+        if self._keeper and self._keeper.was_said():
+            self._notes.put(Note(LAST_WORDS, SAID))
+            self._act(self.session.neutral_sent(now_s), now_s)
         self._act(self.session.resume(now_s), now_s)
         if dropped:
             sentence = f"This process was stalled (machine overloaded?). Dropped {dropped} stale messages."
@@ -398,6 +433,8 @@ class LinkLoop:
         self._answer_all(now_s)
         self._intake.closed()
         self._stage.turn_ended(self.session)
+        if self._keeper:
+            self._keeper.release()
         if self._streams:
             self._streams.disconnect_all()
 
@@ -424,6 +461,8 @@ class LinkLoop:
             self._try(self.session.tick, now_s)
         self._intake.closed()
         self._stage.turn_ended(self.session)
+        if self._keeper:
+            self._keeper.release()
         self._has_ended = True  # later calls of `post` return False
         self._answer_all(now_s)
 
@@ -444,23 +483,20 @@ class LinkLoop:
         outer_s, self.decided_s = self.decided_s, now_s
         self._depth += 1
         failure: Exception | None = None
+        keeper = self._keeper if self._keeper and any(isinstance(action, Send) for action in actions) else None
+        is_armed, is_writing = keeper is not None and self._arm(keeper), False
         for action in actions:
+            if keeper and isinstance(action, Send) is not is_writing:
+                is_writing = not is_writing
+                keeper.is_writing(is_writing)
             try:
-                if isinstance(action, Send):
-                    self._send(action, now_s)
-                elif isinstance(action, Publish):
-                    self._stage.publish_event(action.message)
-                elif isinstance(action, Note):
-                    self._noted.append(action)
-                elif isinstance(action, Call):
-                    self._stage.call_service(action.name, action.tag)
-                elif isinstance(action, Close):
-                    assert self._streams
-                    self._streams.disconnect(action.peer)
-                else:
-                    self._stage.resolve(action)
+                self._execute(action, now_s)
             except Exception as error:
                 failure = failure or error
+        if keeper:
+            keeper.is_writing(False)
+            if not is_armed:
+                keeper.disarm()  # only now: neutral is sent
         self.decided_s = outer_s  # of the enclosing actions
         self._depth -= 1
         if self._noted and not self._depth:
@@ -470,6 +506,22 @@ class LinkLoop:
         if failure:
             raise failure
 
+    def _execute(self, action: Action, now_s: float) -> None:
+        if isinstance(action, Send):
+            self._send(action, now_s)
+        elif isinstance(action, Publish):
+            self._stage.publish_event(action.message)
+        elif isinstance(action, Note):
+            self._noted.append(action)
+        elif isinstance(action, Call):
+            self._stage.call_service(action.name, action.tag)
+        elif isinstance(action, Close):
+            assert self._streams
+            self._release(action.peer)
+            self._streams.disconnect(action.peer)
+        else:
+            self._stage.resolve(action)
+
     def _send(self, action: Send, decided_s: float) -> None:
         if self._clock.now_s() - decided_s > StallDetector.STALL_S and not self._is_stopping:
             if not self._streams:
@@ -477,13 +529,35 @@ class LinkLoop:
                 return
             action = self.session.outdated(action)
         try:
-            self.link.send(action.data, action.to)
+            if self._streams and action.rest:
+                self._streams.send(action.data, action.to, action.rest)
+            else:
+                self.link.send(action.data, action.to)
         except LinkRefusedError as error:
             self._refused(error)
         except LinkError as error:
             self._unsent(action, str(error))
             return
         self._noted.extend(map(Note, action.if_sent))
+
+    def _arm(self, keeper: LastWordsKeeper) -> bool:
+        """Arm the session's last words, if any, before the actions that they follow. Return whether there are any.
+
+        An error must not keep the actions from being executed.
+        """
+        assert self._outlets
+        try:
+            if not (words := self.session.last_words()):
+                return False
+            if outlet := self._outlets.outlet_to(words.to):
+                keeper.keep(words, outlet)
+        except Exception as error:
+            self._notes.put(_internal(error))
+        return True
+
+    def _release(self, peer: Any) -> None:
+        if self._keeper and self._keeper.peer is peer:
+            self._keeper.release()
 
     def _unsent(self, action: Send, sentence: str) -> None:
         now_s = self._clock.now_s()

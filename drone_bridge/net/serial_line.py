@@ -31,6 +31,7 @@ from drone_bridge.net.connector import (
     Tap,
 )
 from drone_bridge.net.file_users import users_of
+from drone_bridge.net.last_words import Entry, Outlet
 from drone_bridge.net.link_loop import Connected, Disconnected, Received
 
 READ_BYTES = 65536
@@ -64,6 +65,8 @@ class _Waiting(NamedTuple):
 
     data: bytes
     since_s: float
+    rest: bytes = b""
+    """Rest of its message, which later packets carry."""
     is_begun: bool = False
 
 
@@ -100,6 +103,10 @@ class SerialLine(Retrying):
         self._is_new = False
         self._unsent: deque[_Waiting] = deque()
         self._dropped = 0  # packets since the last report
+        self._sent_bytes = 0
+        self._begun: bytes | None = None  # rest of a message of which a part was sent
+        #: See KeptStream.
+        self.on_write: Callable[[Entry], None] | None = None
 
     def open(self) -> None:
         """Open the device, with retries. Raises LinkCancelledError."""
@@ -132,14 +139,23 @@ class SerialLine(Retrying):
             self._tap(RECEIVED, data)
         return Received(data, self._path)
 
-    def send(self, data: bytes | memoryview, to: Any) -> None:
+    def outlet_to(self, to: Any) -> Outlet | None:
+        """See OutletLink."""
+        return Outlet(self._device, stream=self) if self._device else None
+
+    def next_entry(self) -> Entry:
+        """See KeptStream."""
+        first = self._unsent[0] if self._unsent else _Waiting(b"", 0.0, self._begun or b"")
+        return Entry(self._sent_bytes, first.data + first.rest, self._begun is not None)
+
+    def send(self, data: bytes | memoryview, to: Any, rest: bytes = b"") -> None:
         """Send a packet, or queue it while the line is busy.
 
         Raises LinkError if the device is closed, or to report stale packets that were dropped before this one.
         """
         if self._device is None:
             raise LinkError(f"Can't send to {self._path}: it is closed.")
-        self._unsent.append(_Waiting(bytes(data), elapsed_s()))
+        self._unsent.append(_Waiting(bytes(data), elapsed_s(), rest))
         if self._tap:
             self._tap(SENT, data)
         with contextlib.suppress(OSError):  # reported by the next read
@@ -213,8 +229,13 @@ class SerialLine(Retrying):
                 first = self._unsent[0]
                 written = os.write(self._device.descriptor, first.data)
                 self._unsent.popleft()
-                if rest := first.data[written:]:
-                    self._unsent.appendleft(_Waiting(rest, first.since_s, is_begun=True))
+                self._sent_bytes += written
+                self._begun = first.rest or None
+                if unsent := first.data[written:]:
+                    self._unsent.appendleft(first._replace(data=unsent, is_begun=True))
+                    self._begun = first.rest
+                if self.on_write:
+                    self.on_write(self.next_entry())
 
     def _close_device(self) -> None:
         if self._device:
@@ -227,7 +248,7 @@ class SerialLine(Retrying):
             os.close(self._device.descriptor)
             if self._tap:
                 self._tap(RECEIVED, b"")
-        self._device = None
+        self._device, self._begun = None, None
         self._unsent.clear()
         self._dropped = 0
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from drone_bridge.net import tcp
 from drone_bridge.net.connector import RECEIVED, SENT, LinkError, MakeTap, reason
+from drone_bridge.net.last_words import Entry, Outlet
 from drone_bridge.net.link_loop import Filled, Received
 from drone_bridge.wire.addresses import peer_name
 
@@ -84,9 +85,13 @@ class TcpConnection:
         self._socket, self._chunk_bytes, self._memory = connected, options.chunk_bytes, options.memory
         self._quickacks = options.acknowledges_at_once and hasattr(socket, "TCP_QUICKACK")
         self._tap = wire_log("tcp", own, self.peer.name) if wire_log else None
-        self._unsent: deque[memoryview] = deque()
+        self._unsent: deque[tuple[memoryview, bytes]] = deque()  # pieces, and the rest of the message of each
         #: Size of the send queue.
         self.unsent_bytes = 0
+        self._sent_bytes = 0
+        self._begun: bytes | None = None  # rest of a message of which a part was sent
+        #: See KeptStream.
+        self.on_write: Callable[[Entry], None] | None = None
         self._failure = ""  # of sending
         self._is_shut = False
         #: Whether the peer has closed for writing too, while this side leaves.
@@ -96,6 +101,16 @@ class TcpConnection:
     def has_unsent(self) -> bool:
         """Whether the send queue holds data."""
         return bool(self._unsent)
+
+    @property
+    def outlet(self) -> Outlet:
+        """See OutletLink."""
+        return Outlet(self, stream=self, connection=self._socket)
+
+    def next_entry(self) -> Entry:
+        """See KeptStream."""
+        data, rest = self._unsent[0] if self._unsent else (b"", self._begun or b"")
+        return Entry(self._sent_bytes, b"".join((data, rest)), self._begun is not None)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -120,13 +135,18 @@ class TcpConnection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)  # Linux resets it by itself
         return Filled(count, self.peer) if buffers else Received(data, self.peer)
 
-    def flush(self, piece: bytes | memoryview = b"") -> None:
-        """Append a piece to the send queue, and write as much of the queue as the system accepts."""
+    def flush(self, piece: bytes | memoryview = b"", rest: bytes = b"") -> None:
+        """Append a piece to the send queue, and write as much of the queue as the system accepts.
+
+        `rest` is that of the piece's message, which follows in later pieces.
+        """
         if piece and not self._failure:
-            self._unsent.append(memoryview(piece))
+            self._unsent.append((memoryview(piece), rest))
             self.unsent_bytes += len(piece)
         while self._unsent:
-            piece = self._unsent[0]
+            piece, rest = self._unsent[0]
+            if self.on_write:
+                self.on_write(self.next_entry())
             try:
                 count = self._socket.send(piece)
             except BlockingIOError:
@@ -138,10 +158,15 @@ class TcpConnection:
             if self._tap:
                 self._tap(SENT, piece[:count])
             self.unsent_bytes -= count
+            self._sent_bytes += count
             if count < len(piece):
-                self._unsent[0] = piece[count:]
+                self._unsent[0] = piece[count:], rest
+                self._begun = rest
             else:
                 self._unsent.popleft()
+                self._begun = rest or None
+        if self.on_write:
+            self.on_write(self.next_entry())
 
     def has_left(self) -> bool:
         """Send the rest, close for writing, and discard received bytes. Return True once the peer has closed too."""

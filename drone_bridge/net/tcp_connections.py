@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from drone_bridge.net.connector import LinkError, MakeTap, Selectable
+from drone_bridge.net.last_words import Outlet
 from drone_bridge.net.link_loop import Connected, Disconnected, Filled, Received
 from drone_bridge.net.tcp_connection import LEAVE_S, StreamEndedError, StreamOptions, StreamPeer, TcpConnection
 from drone_bridge.net.tcp_leaving import LeavingConnections
@@ -80,7 +81,7 @@ class TcpConnections:
         self._has_looked = False
         return None
 
-    def send(self, data: bytes | memoryview, to: StreamPeer) -> None:
+    def send(self, data: bytes | memoryview, to: StreamPeer, rest: bytes = b"") -> None:
         """Send to a peer, or queue the rest. Disconnects a peer whose send queue exceeds `max_unread_bytes`.
 
         Ignored if the peer has disconnected: the session receives that event next.
@@ -94,9 +95,14 @@ class TcpConnections:
             self._events.append(Disconnected(to, sentence))
             return
         had_unsent = connection.has_unsent
-        connection.flush(data)
+        connection.flush(data, rest)
         if connection.has_unsent != had_unsent:
             self._select(connection)
+
+    def outlet_to(self, to: StreamPeer) -> Outlet | None:
+        """See OutletLink."""
+        connection = self._by_peer.get(to)
+        return connection.outlet if connection else None
 
     def has_unsent(self, peer: StreamPeer) -> bool:
         """Return whether data are queued for a peer. Always False for a disconnected one."""

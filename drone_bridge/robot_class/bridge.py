@@ -11,7 +11,7 @@ from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, ClientSession
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.links import client_link
-from drone_bridge.robot_class.robot import AXES, Robot, clamped
+from drone_bridge.robot_class.robot import AXES, Robot, clamped, has_last_words
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, make_rows
 from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
@@ -103,8 +103,12 @@ class RobotBridge(ProtocolNode):
         RequestServices(self, robot.requests, self._ask)
         if robot.watchdog_s is None:
             self.get_logger().warning(
-                f"{robot.summary} has no watchdog: if this bridge is killed, it keeps moving until a bridge is running "
-                "again."
+                f"{robot.summary} has no watchdog: if the network or this machine fails, it keeps moving."
+            )
+        if not has_last_words(robot):
+            self.get_logger().warning(
+                f"{robot.summary} has no last words: if this bridge is killed or stalls, it keeps moving until its "
+                f"watchdog stops it. Its drive() changes state, so declare {robot.__name__}.last_words()."
             )
 
     def make_transport(self) -> Link:

@@ -31,7 +31,7 @@ from typing import Any, NoReturn, Protocol
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import Connection, Packet, Told
-from drone_bridge.robot_class.robot import SENSELESS, Answer, Robot, Step, clamped
+from drone_bridge.robot_class.robot import SENSELESS, Answer, Robot, Step, clamped, has_last_words
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
@@ -42,6 +42,7 @@ from drone_bridge.session.session import (
     Actions,
     Close,
     Landing,
+    LastWords,
     Note,
     Outcome,
     Publish,
@@ -126,6 +127,8 @@ class ClientSession(Session):
         self._moved_at = math.inf  # time of the first motion that was sent after the last sign of life
         self._withholds = False
         self._final_left = 0
+        self._has_last_words = has_last_words(robot)
+        self._is_neutral = True  # the last command
 
     def opened(self, now_s: float) -> Actions:
         return [] if self._is_stream else self.connected(None, now_s)
@@ -235,6 +238,18 @@ class ClientSession(Session):
             return [*ended, *unanswered]
         self.state, self.is_open, self._final_left = CLOSED, False, FINAL_REPEATS
         return [*self._final(now_s), *unanswered]
+
+    def last_words(self) -> LastWords | None:
+        """Return neutral and `leave`, by the robot's description."""
+        if self._is_neutral or not self._end or not self._has_last_words:
+            return None
+        neutral, last = self._end.robot.last_words()
+        return LastWords((neutral,) if neutral else (), (last,) if last else (), self._to)
+
+    def neutral_sent(self, now_s: float) -> Actions:
+        """Record that neutral was sent, also in the description: its packet may have had a number."""
+        self._is_neutral = True
+        return [each for each in self._drive(None) if not isinstance(each, Send)] if self._end else []
 
     def _final(self, now_s: float) -> Actions:
         self._final_left -= 1
@@ -360,7 +375,9 @@ class ClientSession(Session):
             if each is None:
                 continue
             try:
-                return [*self._sent(self._end.robot.drive(clamped(self._robot, each)), (SENT,)), *faults]
+                sent = self._sent(self._end.robot.drive(clamped(self._robot, each)), (SENT,))
+                self._is_neutral = each == BodyVelocity()
+                return [*sent, *faults]
             except SENSELESS as error:
                 faults.append(Note(UNENCODABLE, f"{each} can't be encoded: {error}"))
         return faults

@@ -140,6 +140,14 @@ class Robot:
         """Return the last bytes, after the neutral command."""
         return b""
 
+    def last_words(self) -> tuple[bytes, bytes]:
+        """Return what `drive` for neutral and then `leave` would return, without changing this description.
+
+        A process of its own sends them if the bridge is killed or stalls. Override it if `drive` changes state, such as
+        the number of a packet: otherwise the robot has no last words. See `has_last_words`.
+        """
+        return self.drive(BodyVelocity()), self.leave()
+
     def hear(self, packet: bytes) -> Telemetry | Answer | None:
         """Decode a packet of the robot. None: no report.
 
@@ -184,6 +192,17 @@ class Robot:
             raise ValueError(f"{cls.__name__}.fastest has no {AXES[still[0]]}, and axes has {still[0]}.")
         cls.parts = load(PARTS)(cls)
         cls.KIND = cls.parts.kind(has_robots_end=cls.obey is not Robot.obey)
+
+
+def has_last_words(robot: type[Robot]) -> bool:
+    """Return whether a robot is stopped if its bridge is killed: it declares `last_words`, or `drive` has no state."""
+    if robot.last_words is not Robot.last_words:
+        return True
+    end = robot()
+    try:
+        return end.drive(BodyVelocity()) == end.drive(BodyVelocity())
+    except SENSELESS:
+        return False
 
 
 def finite_velocity(velocity: BodyVelocity) -> BodyVelocity:

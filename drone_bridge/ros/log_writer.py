@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log writer: child process that writes a node's output, so that no terminal, pipe or disk can block the node.
 
-    python -I -S log_writer.py TRACEBACK LOG_FILE PIPE:OUTPUT ...
+    python -I -S log_writer.py TRACEBACK LOG_FILE CONTROL MEMORY SENDER PIPE:OUTPUT ...
 
 It reads the pipes continuously, even while outputs block, and forwards whole lines to descriptor OUTPUT and to the log
 file. Each output has a thread and a bounded queue. While an output is blocked, its oldest lines are dropped, and
 replaced by their number. After the node's end the rest is written, with the traceback that a hanging node has left in
 the memory file TRACEBACK (`watchdog`).
+
+Another thread sends the node's last words to its vehicle, by the module at the path SENDER, `net.last_words_sender`.
 
 It imports only modules that are built into Python, and no site-packages: every node has such a process, which must be
 small and start fast.
@@ -147,8 +149,28 @@ def open_log_file(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
 
 
-def main(traceback: int, log_file: str, copies: "Sequence[str]") -> None:
+def _start_sender(control: int, memory: int, path: str) -> "_thread.LockType":
+    """Run the sender of last words in a thread. Return a lock that is released once it has finished."""
+    sys.path.insert(0, os.path.dirname(path))
+    from last_words_sender import Sender
+
+    sys.path.pop(0)
+    ended = _thread.allocate_lock()
+    ended.acquire()
+
+    def run() -> None:
+        try:
+            Sender(control, memory).run()
+        finally:
+            ended.release()
+
+    _thread.start_new_thread(run, ())
+    return ended
+
+
+def main(traceback: int, log_file: str, last_words: "tuple[int, int, str]", copies: "Sequence[str]") -> None:
     """Copy until the node has ended."""
+    saying = _start_sender(*last_words)
     pairs = [tuple(map(int, each.split(":"))) for each in copies]
     outputs = [Sink(lambda output=output: output, lambda _: None) for _, output in pairs]  # type: ignore[misc]
     errors = outputs[-1]  # a single pipe serves both
@@ -169,8 +191,9 @@ def main(traceback: int, log_file: str, copies: "Sequence[str]") -> None:
     os.closerange(1, 3)  # their readers need not wait for the disk
     for sink in files:
         sink.finish(PATIENCE_S)
+    saying.acquire()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    main(int(sys.argv[1]), sys.argv[2], (int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]), sys.argv[6:])
     os._exit(0)  # even if a thread is blocked

@@ -47,7 +47,9 @@ from rclpy.timer import Timer
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, UnknownHostError
+from drone_bridge.net.last_words import LastWordsKeeper
 from drone_bridge.net.link_loop import DROPPED_BY_STALL, DROPPED_WORK, Intake, Link, LinkLoop
+from drone_bridge.ros import log_pipe
 from drone_bridge.ros.autostart import Autostart
 from drone_bridge.ros.hold import FIRST_LOOK_S, FIRST_LOOKS_S, LOOK_S, Hold
 from drone_bridge.ros.link_report import SILENCES, LinkReport
@@ -169,6 +171,7 @@ class ProtocolNode(LifecycleNode):
         #: Log of every connection's bytes, while active, if the parameter `wire_log` is set.
         self.wire_log: WireLog | None = None
         self._loop: LinkLoop | None = None
+        self._keeper: LastWordsKeeper | None = None
         self._leaving = threading.Lock()
         self._is_time_simulated = False
         self._is_publishing = False
@@ -248,7 +251,9 @@ class ProtocolNode(LifecycleNode):
             session = self.make_session()
             self.observed.restart()
             self.report.start_link()
-            loop = LinkLoop(f"{self.get_name()} link", link, session, self, intake=self.intake)
+            self._keeper = self._borrowed_keeper()
+            opened.callback(self._return_keeper)
+            loop = LinkLoop(f"{self.get_name()} link", link, session, self, intake=self.intake, keeper=self._keeper)
             opened.callback(loop.stop)
             self.link_begins()
             opened.callback(self.link_ended)
@@ -304,6 +309,7 @@ class ProtocolNode(LifecycleNode):
                 if not self._loop.stop():
                     self.get_logger().error("The link's thread did not stop in time; it is abandoned.")
                 self._loop = None
+                self._return_keeper()
                 self.link_ended()
             self._is_publishing = False
             if self.wire_log and not self.wire_log.close():
@@ -335,6 +341,23 @@ class ProtocolNode(LifecycleNode):
         log = WireLog(path, name, facts, self._log_error)
         self.get_logger().info(f"The bytes of every connection are logged to {path}.")
         return log
+
+    def _borrowed_keeper(self) -> LastWordsKeeper | None:
+        """Return the keeper of this process for the last words of a bridge. A process has one."""
+        if self.is_server:
+            return None
+        if keeper := log_pipe.borrow_keeper():
+            keeper.command_timeout = lambda: float(self.parameters["command_timeout"])
+        elif log_pipe.has_last_words():
+            self.get_logger().warning(
+                "Another node of this process has last words. If the process is killed, this vehicle is not stopped."
+            )
+        return keeper
+
+    def _return_keeper(self) -> None:
+        if self._keeper:
+            log_pipe.return_keeper(self._keeper)
+        self._keeper = None
 
     def _log_error(self, sentence: str) -> None:
         self.get_logger().error(sentence)

@@ -20,6 +20,7 @@ import functools
 import os
 import signal
 import threading
+from collections.abc import Callable
 
 #: How long a process may hang.
 LIMIT_S = 5.0
@@ -53,10 +54,13 @@ def limit_start() -> None:
     _set(START_LIMIT_S)
 
 
-def start() -> None:
-    """End this process if it hangs from now on. Call this once, in the main thread."""
+def start(each_second: Callable[[], None]) -> None:
+    """End this process if it hangs from now on. Call this once, in the main thread.
+
+    `each_second` is called in the watchdog's thread.
+    """
     _set(LIMIT_S)
-    threading.Thread(target=_set_anew, name="watchdog", daemon=True).start()
+    threading.Thread(target=_set_anew, args=(each_second,), name="watchdog", daemon=True).start()
 
 
 def limit_shutdown() -> None:
@@ -76,8 +80,9 @@ def _set(limit_s: float, *, anew: bool = False) -> None:
     signal.setitimer(signal.ITIMER_REAL, max(limit_s, float(os.environ.get(SECONDS, "0"))))
 
 
-def _set_anew() -> None:
+def _set_anew(each_second: Callable[[], None]) -> None:
     while not _ends.wait(PERIOD_S):
+        each_second()
         with _setting:
             if not _ends.is_set():
                 _set(LIMIT_S, anew=True)

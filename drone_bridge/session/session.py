@@ -15,6 +15,8 @@ Theory of operation, as in h11, with time as a further input:
   drops commands, and answers requests. Then the link is `opened` again.
 - After a stall, data that waited on the link and in the loop are dropped before `resume` is called. Data received from
   then on are fresh, and the silence before is not the peer's.
+- `last_words` are what `end` would send. They are kept up to date, and sent by another process if this one is killed or
+  stalls. `neutral_sent` reports the latter.
 - After `end` nothing more is received. The session is ticked until it `is_over`.
 
 A stream link, such as TCP, may have several peers, and connections come and go while the link stays open:
@@ -69,6 +71,8 @@ class Send:
     """Counter to increase if the packet can't be sent."""
     if_sent: tuple[str, ...] = ()
     """Counters to increase if the packet is sent."""
+    rest: bytes = b""
+    """Rest of the message on a stream, which later Sends carry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,20 @@ class Landing(Enum):
     """The vehicle neither sinks by a velocity nor has a request to land."""
 
 
+class LastWords(NamedTuple):
+    """Packets that leave the vehicle neutral if this process ends or stalls. Another one sends them (`net.last_words`).
+
+    They are all sent at the end of this process. While it stalls, only `neutral` is.
+    """
+
+    neutral: tuple[bytes, ...]
+    """The neutral command, in one or several packets. Empty if the peer expects none from a stalled process."""
+    leaves: tuple[bytes, ...] = ()
+    """Packets that follow at the end."""
+    to: Any = None
+    """Destination, as in Send."""
+
+
 Action = Send | Publish | Note | Call | Outcome | Close
 Actions = Sequence[Action]
 
@@ -234,6 +252,20 @@ class Session(ABC):
     @abstractmethod
     def end(self, now_s: float) -> Actions:
         """Begin the shutdown, with the neutral command first."""
+
+    def last_words(self) -> LastWords | None:
+        """Return what `end` would send after all actions returned so far; None if the vehicle is neutral, or unknown.
+
+        Called for each list of actions with a Send, before it is executed: no command is in force without last words.
+        """
+        return None
+
+    def neutral_sent(self, now_s: float) -> Actions:
+        """Handle that `neutral` of the last words, and the rest of a Send, were sent while this process was stalled.
+
+        `resume` follows.
+        """
+        return []
 
     def refused(self, sentence: str, now_s: float) -> Actions:
         """Handle a refused datagram. `sentence` names the destination."""

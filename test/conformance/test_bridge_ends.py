@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of each bridge on hold or at its end, in every lifecycle state: its commands to the vehicle."""
 
+import os
 import signal
 import time
 
@@ -115,12 +116,13 @@ WATCH_S = 3.0
 if STATED:
 
     @pytest.mark.parametrize("kind", STATED, ids=lambda kind: kind.name, indirect=True)
-    def test_the_watchdog_of_a_vehicle_whose_bridge_is_killed(pair):
+    def test_the_watchdog_of_a_vehicle_whose_bridge_and_its_child_are_killed(pair):
         """Measured by the output of its emulator: `moves at` and `stands at`."""
         pair.drive()
         emulator, stated_s, name = pair.emulator, pair.kind.watchdog_s, pair.kind.name
         wait_until(lambda: emulator.count_lines("^moves at") > emulator.count_lines("^stands at"), "it to move")
         stops = emulator.count_lines("^stands at")
+        os.kill(pair.child, signal.SIGKILL)  # which would send last words
         killed_s = pair.kill() / 1e9
         pair.stop()
         if stated_s is None:

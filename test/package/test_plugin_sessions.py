@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from last_words import sent_by_end
 from repository import TESTS
 from session_talk import SessionTalk
 
@@ -73,6 +74,14 @@ def test_neutral_is_sent_first_and_last(client, arbiter):
     actions = [*client.session.end(client.now_s), *client.run(1.0)]
     assert sent(actions) == ["rc 0 0 0 0"] * FINAL_REPEATS
     assert client.session.is_over
+
+
+def test_last_words_are_what_end_sends(client, arbiter):
+    assert client.session.last_words() is None
+    arbiter.command = Steer(forward=50)
+    client.run(0.1)
+    words = client.session.last_words()
+    assert list(words.neutral) * FINAL_REPEATS == sent_by_end(client.session, client.now_s)
 
 
 def test_commands_from_before_a_link_are_discarded(client, arbiter):

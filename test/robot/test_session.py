@@ -64,7 +64,7 @@ class Scene:
             sent.append(packet)
             return b"."
 
-        self.session.flush(encode, lambda data: None, self.now_s)
+        self.session.flush(encode, lambda *_: None, self.now_s)
         return sent
 
     def keep_alive(self):
@@ -269,7 +269,7 @@ def pieces(scene, seconds):
     while scene.now_s < began_s + seconds:
         scene.now_s = max(scene.now_s, min(scene.session.due_s, began_s + seconds))
         scene.session.tick(scene.now_s, round(1000 * scene.now_s))
-        scene.session.flush(wire.send, lambda data: found.append((scene.now_s - began_s, data)), scene.now_s)
+        scene.session.flush(wire.send, lambda data, _: found.append((scene.now_s - began_s, data)), scene.now_s)
     return found
 
 
@@ -298,7 +298,7 @@ def test_the_next_packet_completes_a_slow_keep_alive(bound):
     assert rest
     bound.session.drive(Speeds(0, 0), bound.now_s)
     found = []
-    bound.session.flush(codec.DriverConnection().send, found.append, bound.now_s)
+    bound.session.flush(codec.DriverConnection().send, lambda data, _: found.append(data), bound.now_s)
     stop = found.pop()
     assert b"".join(found) == rest
     assert stop == codec.DriverConnection().send(codec.SkidSteerUpdate(0, 0, 0))

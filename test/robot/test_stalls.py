@@ -64,7 +64,7 @@ class Scene:
         self.sent.append((self.now_s, packet))
         return self.wire.send(packet)
 
-    def _send(self, data):
+    def _send(self, data, _):
         self.pieces += 1
         self.on_their_way.append((self.now_s + self.delay_s, data))
 

@@ -44,6 +44,11 @@ class Press:
     def was_released(self) -> bool:
         return self._packets_up >= PACKETS_PER_LEVEL
 
+    @property
+    def may_be_lost(self) -> bool:
+        """Whether the button was pressed in fewer than PACKETS_PER_LEVEL packets so far."""
+        return not self.is_over and not self._is_given_up and 0 < self._packets_down < PACKETS_PER_LEVEL
+
     def is_down(self, now_s: float) -> bool:
         """Return whether the button is pressed in the next packet."""
         if self.is_over or self._is_given_up:

@@ -13,7 +13,8 @@ The GUI does not acknowledge packets and has no timeout: the last packet stays i
 by a link |
 | SENDING, its first HOVER_PACKETS | hover, and buttons | |
 | SENDING | the pilot's command, else hover, and buttons | |
-| CLOSED, by `end` | hover FINAL_REPEATS times, all buttons released | |
+| CLOSED, by `end` | hover FINAL_REPEATS times, all buttons released; before it, an emergency's press of less than \
+PACKETS_PER_LEVEL packets once more | |
 
 Navdata is accepted only from the GUI's host, and reports whether the drone flies; see `session.flight_watch` for how
 long that is known. take_off is a toggle, and the button reset has two effects: so neither is pressed if it could mean
@@ -93,6 +94,7 @@ from drone_bridge.session.session import (
     Action,
     Actions,
     Landing,
+    LastWords,
     Note,
     Outcome,
     Publish,
@@ -257,6 +259,7 @@ class ControllerSession(Session):
         self._cut_s = -math.inf  # time of the last request of an emergency
         self._published: bool | None = None  # published state of flight
         self._effects: list[Action] = []  # of the current event
+        self._newest = HOVER  # controls in the last packet
         #: Problems with navdata, with the drone, and with other controllers, as clauses, empty if there is none. They
         #: are those of the last turn: another thread may read them before this session has detected a stall.
         self.problems = "", "", ""
@@ -349,18 +352,43 @@ class ControllerSession(Session):
         """Leave the drone hovering with all buttons released."""
         had_link = self.is_open
         self.state, self.is_open, self._packet_s = CLOSED, False, math.inf
+        cutting = self._cutting if had_link else None
         for press in self._buttons:
-            press.give_up(at_once=not had_link)
+            if press is not cutting:
+                press.give_up(at_once=not had_link)
         self.is_over = not had_link
         if not had_link:
             return self._taken(now_s)
-        self._final_left = FINAL_REPEATS
+        self._final_left = FINAL_REPEATS + bool(cutting)
         return self._final(now_s)
+
+    def last_words(self) -> LastWords | None:
+        """Return hover with all buttons released, after an emergency's press if its packets may be lost."""
+        if self._newest == HOVER:
+            return None
+        press = [_with_buttons(HOVER, frozenset({"reset"}))] if self._cutting else []
+        return LastWords(self._connection.peek(*press, HOVER))
+
+    def neutral_sent(self, now_s: float) -> Actions:
+        """Skip the numbers of the last words, so that the next packet is not late. All buttons are released."""
+        self._connection.skip(1 + bool(self._cutting))
+        self._newest = HOVER
+        for press in self._buttons:
+            press.give_up(at_once=False)
+        return []
+
+    @property
+    def _cutting(self) -> Press | None:
+        """Press of an emergency whose packets may be lost, if any."""
+        press = self._emergency_press
+        return press if press and press.may_be_lost else None
 
     def _final(self, now_s: float) -> Actions:
         """Send one of the last packets, and schedule the others."""
         self._final_left -= 1
         self._send_packet(now_s)
+        if cutting := self._emergency_press:
+            cutting.give_up(at_once=False)
         if not self._final_left:
             self._give_up_presses()
             self.is_over = True
@@ -392,9 +420,9 @@ class ControllerSession(Session):
         assert sent  # hover can always be encoded
         controls, datagram = sent
         copies = self._parameter("first_packet_copies") if seq == FIRST_SEQ else 1
-        packet = SentPacket(seq, controls)
+        packet, self._newest = SentPacket(seq, controls), controls
         self._effects += [_SendPacket(datagram, None, UNHEARD, packet=packet) for _ in range(copies - 1)]
-        self._effects += [_SendPacket(datagram, None, UNHEARD, ("packets",), packet), Publish(packet)]
+        self._effects += [_SendPacket(datagram, None, UNHEARD, ("packets",), packet=packet), Publish(packet)]
         self._buttons.sent(down, now_s)
         self._following.sent(controls, now_s)
 

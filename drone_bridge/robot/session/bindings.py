@@ -297,9 +297,18 @@ class Bindings:
 
     # End of the connection.
 
+    def releases(self) -> tuple[list[codec.FromDriver], list[codec.FromDriver]]:
+        """Return the packets that stop, and those that unbind, all bound subsystems."""
+        steers = sorted(self.bound_of(codec.SubsystemType.SKID_STEER))
+        stops: list[codec.FromDriver] = [codec.SkidSteerUpdate(number, *STOPPED) for number in steers]
+        return stops, [codec.UnbindSubsystem(number) for number in sorted(self.bound)]
+
     def release_all(self) -> list[codec.FromDriver]:
-        """Unbind all subsystems. Return the packets that stop and unbind them."""
-        return [packet for number in sorted(self.bound) for packet in self._release(number)]
+        """Unbind all subsystems. Return the packets that stop all of them, and then unbind them."""
+        stops, unbinds = self.releases()
+        for number in tuple(self.bound):
+            self._release(number)
+        return [*stops, *unbinds]
 
     def end(self, sentence: str) -> None:
         """Fail pending binds, and forget the drivers of all subsystems."""

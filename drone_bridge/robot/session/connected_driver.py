@@ -34,6 +34,10 @@ class RoundTrip(NamedTuple):
     duration_s: float
 
 
+#: Function that sends a packet, or a part of one and gets the rest of it.
+SendPart = Callable[[bytes, bytes], None]
+
+
 class SilentRobotError(Exception):
     """Timeout of a silent robot. The text is a sentence."""
 
@@ -94,6 +98,7 @@ class ConnectedDriver:
         self._slow: codec.KeepAlive | None = None  # keep-alive being sent slowly
         #: Its remaining bytes, which precede all other packets.
         self.unsent = b""
+        self._has_begun = False  # whether some of its bytes were sent
         self._byte_due_s = now_s
 
     def standstill_reason(self, now_s: float) -> str | None:
@@ -107,6 +112,17 @@ class ConnectedDriver:
     def is_unlisted(self, now_s: float) -> bool:
         """Return whether queries for the subsystems were unanswered for longer than the timeout of a silent robot."""
         return self.bindings.info is None and now_s - self._started_s > self._link_timeout_s
+
+    @property
+    def rest(self) -> bytes:
+        """Rest of a keep-alive that was sent in part."""
+        return self.unsent if self._has_begun else b""
+
+    @property
+    def is_driven(self) -> bool:
+        """Whether a bound skid steer was last sent other speeds than STOPPED."""
+        numbers = self.bindings.bound_of(codec.SubsystemType.SKID_STEER)
+        return any(self._sent_speeds.get(number, STOPPED) != STOPPED for number in numbers)
 
     # Time.
 
@@ -156,10 +172,10 @@ class ConnectedDriver:
             self.outbox.append(self._keep_alives.make(now_s, clock_ms))
         self.bindings.tick(now_s)
 
-    def flush(self, encode: Callable[[codec.FromDriver], bytes], send: Callable[[bytes], None], now_s: float) -> None:
+    def flush(self, encode: Callable[[codec.FromDriver], bytes], send: SendPart, now_s: float) -> None:
         """Send the packets in `outbox`, and due bytes of a slow keep-alive.
 
-        `send` receives whole packets, or single bytes of a keep-alive.
+        `send` gets whole packets, or a single byte and the rest of a keep-alive.
         """
         packets = tuple(self.outbox)
         self.outbox.clear()
@@ -169,9 +185,9 @@ class ConnectedDriver:
         for packet in packets:
             self._complete(send, now_s)
             if isinstance(packet, codec.KeepAlive) and is_behind:
-                self._slow, self.unsent = packet, encode(packet)
+                self._slow, self.unsent, self._has_begun = packet, encode(packet), False
                 continue
-            send(encode(packet))
+            send(encode(packet), b"")
             if isinstance(packet, codec.KeepAlive):
                 self._keep_alives.note_sent(packet, now_s)
             elif isinstance(packet, codec.SkidSteerUpdate):
@@ -187,15 +203,24 @@ class ConnectedDriver:
         is_unanswered = self._stopped_s is not None and now_s >= self._stopped_s + BYTE_PERIOD_S
         return is_unanswered or self._keep_alives.are_late(now_s)
 
-    def _complete(self, send: Callable[[bytes], None], now_s: float) -> None:
+    def _complete(self, send: SendPart, now_s: float) -> None:
         while self.unsent:
             self._send_byte(send, now_s)
 
-    def _send_byte(self, send: Callable[[bytes], None], now_s: float) -> None:
-        send(self.unsent[:1])
-        self.unsent = self.unsent[1:]
+    def _send_byte(self, send: SendPart, now_s: float) -> None:
+        byte, self.unsent, self._has_begun = self.unsent[:1], self.unsent[1:], True
+        send(byte, self.unsent)
         if self._slow and not self.unsent:
             self._keep_alives.note_sent(self._slow, now_s)
+
+    def was_stopped(self, now_s: float) -> None:
+        """Record that the rest of a slow keep-alive and a stop were sent while this process was stalled."""
+        if self._slow and self.rest:
+            self.unsent = b""
+            self._keep_alives.note_sent(self._slow, now_s)
+        numbers = self.bindings.bound_of(codec.SubsystemType.SKID_STEER)
+        self._sent_speeds.update(dict.fromkeys(numbers, STOPPED))
+        self.driven, self._changed_s, self._stopped_s = STOPPED, now_s, now_s
 
     # Packets of the robot.
 

@@ -40,6 +40,7 @@ from drone_bridge.session.session import (
     Action,
     Actions,
     Close,
+    LastWords,
     Note,
     Outcome,
     Publish,
@@ -199,6 +200,19 @@ class DriverSession(Session):
         self.state, self.is_over = CLOSED, True
         return actions
 
+    def last_words(self) -> LastWords | None:
+        """Stop the robot. At the end, unbind all subsystems, too: robotd keeps the motors of a driver that has left."""
+        if not (driver := self._driver) or not driver.is_driven:
+            return None
+        stops, unbinds = (codec.in_pieces(map(self._connection.send, each)) for each in driver.bindings.releases())
+        return LastWords(tuple(stops), tuple(unbinds), self._peer)
+
+    def neutral_sent(self, now_s: float) -> Actions:
+        """Record that the robot was stopped, after the rest of a slow keep-alive."""
+        if self._driver:
+            self._driver.was_stopped(now_s)
+        return []
+
     # Requests.
 
     def commanded(self, now_s: float) -> Actions:
@@ -271,9 +285,11 @@ class DriverSession(Session):
         self._out.clear()
         return actions
 
-    def _send(self, data: bytes) -> None:
-        """Send a packet in pieces, or a single byte."""
-        self._out += [Send(piece, self._peer, "unsent_packets") for piece in codec.in_pieces([data])]
+    def _send(self, data: bytes, rest: bytes = b"") -> None:
+        """Send a packet in pieces, or a single byte before the rest of its packet."""
+        for piece in codec.in_pieces([data]):
+            data = data[len(piece) :]
+            self._out.append(Send(piece, self._peer, "unsent_packets", rest=data or rest))
 
     def _encoded(self, packet: codec.FromDriver) -> bytes:
         """Return the bytes of a packet. An unencodable packet falls back to zero speeds, or to nothing."""
@@ -290,9 +306,10 @@ class DriverSession(Session):
         driver = self._driver
         assert driver
         self._out.append(Publish(MotionReport(self._moving, now_s, False)))
-        last_pieces = [driver.unsent, *codec.in_pieces(map(self._encoded, driver.bindings.release_all()))]
+        packets = driver.bindings.release_all()
         if not is_gone:
-            self._out += [Send(piece, self._peer) for piece in last_pieces if piece]
+            for data in (driver.rest, *map(self._encoded, packets)):
+                self._send(data)
             self._out.append(Close(self._peer))
         driver.bindings.end(reason)
         self._out.append(Publish(self._listed(driver)))

@@ -31,7 +31,18 @@ from random import Random
 from typing import Any
 
 from drone_bridge.session.feedback import Feedback
-from drone_bridge.session.session import MAY_HAVE_WAITED, Action, Actions, Close, Note, Outcome, Request, Send, Session
+from drone_bridge.session.session import (
+    MAY_HAVE_WAITED,
+    Action,
+    Actions,
+    Close,
+    LastWords,
+    Note,
+    Outcome,
+    Request,
+    Send,
+    Session,
+)
 from drone_bridge.simulator import codec as sim
 from drone_bridge.simulator.session.connected_client import AUTO, POLL, SPY, Call, ConnectedClient
 from drone_bridge.simulator.session.exchange import NO_ANSWER, Exchange
@@ -163,6 +174,12 @@ class ClientSession(Session):
         actions = self.lost(now_s)
         self.state, self.is_over = CLOSED, True
         return actions
+
+    def last_words(self) -> LastWords | None:
+        """Return zero. None is sent during a stall: its answers would not be expected."""
+        if not (client := self._client) or not self._steering.is_moving:
+            return None
+        return LastWords((), tuple(self._steering.last_requests()), client.exchange.requests.peer)
 
     # Requests.
 

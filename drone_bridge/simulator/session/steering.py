@@ -101,6 +101,11 @@ class Steering:
         if self._is_engaged and self._sent != STILL:
             self._command(exchange, STILL, None)
 
+    @property
+    def is_moving(self) -> bool:
+        """Whether the vehicle is steered, and the last velocity was not zero."""
+        return self._is_engaged and self._sent not in (None, STILL)
+
     def last_requests(self) -> list[bytes]:
         """Return the last messages, which stop a steered vehicle."""
         return [sim.frame(request) for request in self._to_requests(STILL, None)] if self._is_engaged else []

@@ -49,6 +49,7 @@ from drone_bridge.session.session import (
     Action,
     Actions,
     Landing,
+    LastWords,
     Note,
     Publish,
     Send,
@@ -134,6 +135,7 @@ class ControllerSession(Session):
         self._opened_s = math.inf
         self._was_refused = self._were_ports_noted = self._was_hinted = False
         self._final_left = 0  # neutral commands left to send before nothing is sent
+        self._newest = HOVER  # last command
         # Timestamps are the sender's own: of the drone, of other senders to the same port, and of the rover's topic.
         self._from_drone, self._from_others, self._from_rover = (ControllerConnection() for _ in range(3))
 
@@ -232,6 +234,17 @@ class ControllerSession(Session):
             return []
         self._final_left = FINAL_REPEATS
         return self._final(now_s)
+
+    def last_words(self) -> LastWords | None:
+        """Return hover."""
+        if self._drone is None or self._by_topics or self._newest == HOVER:
+            return None
+        return LastWords((self._from_drone.send(HOVER),), to=self._drone)
+
+    def neutral_sent(self, now_s: float) -> Actions:
+        """Record that hover was sent."""
+        self._newest = HOVER
+        return []
 
     # The drone.
 
@@ -402,6 +415,7 @@ class ControllerSession(Session):
         notes: list[Action] = []
         document = encode(self._from_drone.send, command, HOVER, notes)
         assert document  # hover can always be encoded
+        self._newest = command
         return [*notes, Send(document, self._drone, LOST_COMMANDS, ("sent_commands",))]
 
     def _relayed(self, document: bytes | str, now_s: float) -> Actions:

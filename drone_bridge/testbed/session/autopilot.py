@@ -34,7 +34,18 @@ from typing import Any, Protocol
 
 from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
 from drone_bridge.session.clients import LOST, Client, Clients
-from drone_bridge.session.session import Action, Actions, Close, Landing, Note, Publish, Send, Session, encode
+from drone_bridge.session.session import (
+    Action,
+    Actions,
+    Close,
+    Landing,
+    LastWords,
+    Note,
+    Publish,
+    Send,
+    Session,
+    encode,
+)
 from drone_bridge.testbed.codec import (
     NEED_DATA,
     AttitudeLayout,
@@ -139,6 +150,7 @@ class AutopilotSession(Session):
         self._pending_stamp: tuple[int, int] | None = None  # stamp of the frame that waits for a command
         self._pending_since_s = 0.0
         self._has_warned_of_unstamped = False
+        self._is_neutral = True  # the last reply
 
     # Events.
 
@@ -242,6 +254,13 @@ class AutopilotSession(Session):
         self.state, self.is_over = CLOSED, True
         return actions
 
+    def last_words(self) -> LastWords | None:
+        """Return the last reply. None is sent during a stall, in which the testbed waits for this process."""
+        if self._is_neutral:
+            return None
+        sent = [action for action in self._neutral() if isinstance(action, Send)]
+        return LastWords((), tuple(bytes(action.data) for action in sent), sent[0].to) if sent else None
+
     # The conversation.
 
     def _events(self, client: Client[AutopilotConnection], now_s: float) -> Actions:
@@ -319,6 +338,7 @@ class AutopilotSession(Session):
         """Reply to the frame with a command; None for the neutral one."""
         assert self._flight
         motion, was_within = self._flight.answer(command)
+        self._is_neutral = motion == self._flight.neutral
         actions: list[Action] = []
         data = encode(client.handler.send, motion, self._flight.neutral, actions)
         if data:

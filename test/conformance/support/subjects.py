@@ -44,6 +44,10 @@ PLAN = "600s forward 0.3 turn 0.3"
 _BLOCKED = Path(__file__).with_name("blocked_output.py")
 
 
+#: Kinds whose bridge sends nothing during a stall: their vehicles wait for it, or would send unexpected answers.
+SILENT_IN_STALLS = ("testbed", "simulator")
+
+
 class NotRecoveredError(Exception):
     """Defect after a disturbance, as a sentence."""
 

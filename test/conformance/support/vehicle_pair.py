@@ -3,6 +3,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 import subjects
@@ -99,6 +100,15 @@ class Tested:
         """Stop commanding it. Return the time."""
         self.is_driving = False
         return self.let_go()
+
+    @property
+    def child(self):
+        """Pid of the program's child that writes its log and sends its last words."""
+        for path in Path(f"/proc/{self.program.pid}/task").glob("*/children"):
+            for pid in path.read_text().split():
+                if "log_writer" in Path(f"/proc/{pid}/cmdline").read_text():
+                    return int(pid)
+        raise AssertionError(f"{self.name} has no log writer")
 
     def watch(self, reports=2):
         """Wait for a number of further reports, one per second, and until all sent data are read."""

@@ -15,6 +15,7 @@ from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
     Call,
+    LastWords,
     Note,
     Outcome,
     Publish,
@@ -46,6 +47,7 @@ class ClientSession(Session):
         self._asked = {}  # pending requests with their deadlines, by word
         self._greeting_s = self._landing_s = -math.inf  # earliest time of the next one
         self._final_left = 0
+        self._newest = Steer()  # the last command
         self._is_ending = False
 
     def opened(self, now_s):
@@ -108,6 +110,13 @@ class ClientSession(Session):
         self.state, self.is_open, self._is_ending, self._final_left = "closed", False, True, FINAL_REPEATS
         return [*self._final(now_s), *self._unanswered("The link has ended before the answer.")]
 
+    def last_words(self):
+        return LastWords((self._connection.send(Steer()),)) if self._newest != Steer() else None
+
+    def neutral_sent(self, now_s):
+        self._newest = Steer()
+        return []
+
     def _final(self, now_s):
         self._final_left -= 1
         self.is_over = not self._final_left
@@ -117,6 +126,8 @@ class ClientSession(Session):
     def _sent(self, message):
         notes = []
         data = encode(self._connection.send, message, Steer(), notes)
+        if isinstance(message, Steer):
+            self._newest = message
         return [Send(data, None, "undelivered_datagrams", ("sent_commands",)), *notes]
 
     def _unanswered(self, sentence):

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LastWordsKeeper: keeps a session's last words where a child process can send them if this one is killed or stalls.
+
+A killed process sends no neutral command, and neither does one that stalls (SIGSTOP, swap, a debugger, C code that
+holds Python's lock). The node's child process (`net.last_words_sender`) therefore has a copy of the link's file, and
+reads the last words in shared memory. They are armed while a moving command is in force: written before the command is
+sent, and disarmed after a neutral one was. The link's loop moves their deadline on.
+"""
+
+import contextlib
+import marshal
+import mmap
+import os
+import select
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from drone_bridge.net.clock import STEADY_CLOCK
+from drone_bridge.net.connector import Selectable
+from drone_bridge.net.last_words_sender import (
+    ARMED,
+    BUSY,
+    DEADLINE,
+    ENTRY,
+    ENTRY_SLOTS,
+    FILE,
+    MEMORY_BYTES,
+    NUMBER_BYTES,
+    RELEASE,
+    SAID,
+    SLOT_BYTES,
+    SPEAKING,
+    WORDS,
+    WORDS_SLOTS,
+    written_bytes,
+)
+from drone_bridge.session.session import LastWords
+
+#: How long a loop may stall beyond the lifetime of a command.
+STALL_S = 0.2
+#: How long the child may take to close its copy of a file. A port can't be bound again before that.
+RELEASE_S = 0.1
+#: Longest data of an entry: longer ones are not completed.
+ENTRY_BYTES = SLOT_BYTES - 64
+_NUMBER = struct.Struct("<q")
+
+
+class Entry(NamedTuple):
+    """What is written next to a stream: the rest of a message, or a whole one."""
+
+    position: int
+    """Number of bytes written before."""
+    data: bytes
+    has_begun: bool
+    """Whether earlier bytes of the message were written."""
+
+
+class KeptStream(Protocol):
+    """Stream that reports its writes."""
+
+    #: Callback before and after each write, while its peer has last words.
+    on_write: Callable[[Entry], None] | None
+
+    def next_entry(self) -> Entry:
+        """Return what is written next."""
+
+
+class Outlet(NamedTuple):
+    """File through which a link sends to a peer."""
+
+    file: Selectable
+    address: Any = None
+    """Destination, for a socket that is not connected."""
+    stream: KeptStream | None = None
+    connection: socket.socket | None = None
+    """Socket of a TCP connection."""
+
+
+class LastWordsKeeper:
+    """The node's side, for the thread of one LinkLoop. `reconnect` is thread-safe."""
+
+    def __init__(self, memory: int, control: socket.socket) -> None:
+        """`memory` is the descriptor of the shared file, `control` the socket to the child."""
+        self._memory = mmap.mmap(memory, MEMORY_BYTES)
+        self._control = control
+        self._next_control: socket.socket | None = None
+        #: Returns the lifetime of a command, s.
+        self.command_timeout: Callable[[], float] = lambda: 0.5
+        self._number = 0  # of the passed file
+        self._outlet: Outlet | None = None
+        self._base: int | None = None  # the kernel's count of written bytes at the beginning of the stream
+        self._words: LastWords | None = None
+        self._said = 0
+
+    @property
+    def peer(self) -> Any:
+        """Peer of the armed words, as the link identifies it."""
+        return self._words.to if self._words else None
+
+    def keep(self, words: LastWords, outlet: Outlet) -> None:
+        """Arm words, or replace armed ones."""
+        if self._next_control or self._outlet is None or outlet.file is not self._outlet.file:
+            self._pass(outlet)
+        elif words == self._words:
+            return
+        was_armed, self._words = self._words is not None, words
+        if not was_armed:
+            self.moved_on()
+        told = (self._number, self._base, outlet.address, words.neutral, words.leaves)
+        if not self._put(WORDS, WORDS_SLOTS, told, first=1):
+            self.disarm()
+        elif not was_armed:
+            self._tell(ARMED)
+
+    def disarm(self) -> None:
+        """Disarm: the vehicle is neutral."""
+        self._memory[WORDS] = 0
+        self._words = None
+
+    def moved_on(self) -> None:
+        """Move the deadline on: the loop runs."""
+        if self._words is None:
+            return
+        if self._next_control and self._outlet:
+            self.keep(self._words, self._outlet)
+        patience_ns = int((self.command_timeout() + STALL_S) * 1e9)
+        _NUMBER.pack_into(self._memory, DEADLINE, time.clock_gettime_ns(STEADY_CLOCK) + patience_ns)
+
+    def is_writing(self, is_busy: bool) -> None:
+        """Begin or end writing one or several pieces."""
+        self._memory[BUSY] = is_busy
+
+    def was_said(self) -> bool:
+        """Return whether the neutral command was sent since the last call. Wait until the child has finished."""
+        self.moved_on()
+        end_s = time.monotonic() + RELEASE_S
+        while self._memory[SPEAKING] and time.monotonic() < end_s:
+            time.sleep(0.001)
+        before, (self._said,) = self._said, _NUMBER.unpack_from(self._memory, SAID)
+        return self._said != before
+
+    def release(self) -> None:
+        """Disarm, and make the child close its copy of the file. Waits for that, for RELEASE_S at most."""
+        self.disarm()
+        if self._outlet is None:
+            return
+        if self._outlet.stream:
+            self._outlet.stream.on_write = None
+        self._outlet = None
+        self._tell(RELEASE)
+        poll = select.poll()
+        poll.register(self._control, select.POLLIN)
+        if poll.poll(RELEASE_S * 1000):
+            with contextlib.suppress(OSError):
+                self._control.recv(16)
+
+    def reconnect(self, control: socket.socket) -> None:
+        """Replace the socket to the child by that to a new child, which gets the file with the next command or turn."""
+        self._next_control = control
+
+    def close(self) -> None:
+        """Disarm, and close the socket: this process ends in order."""
+        self.disarm()
+        self._control.close()
+
+    def _pass(self, outlet: Outlet) -> None:
+        """Pass a file to the child, before words for it are armed."""
+        if self._next_control:
+            self._control.close()
+            self._control, self._next_control = self._next_control, None
+            self._memory[WORDS], self._words = 0, None
+        elif self._outlet:
+            self.release()
+        self._outlet = outlet
+        self._number += 1
+        self._tell(FILE, outlet.file.fileno())
+        self._base = None
+        entry = Entry(0, b"", False)
+        if stream := outlet.stream:
+            entry = stream.next_entry()
+            if outlet.connection and sys.platform == "linux":
+                self._base = written_bytes(outlet.connection) - entry.position
+            stream.on_write = self._write
+        self._write(entry)
+
+    def _write(self, entry: Entry) -> None:
+        data = entry.data if len(entry.data) <= ENTRY_BYTES else b""
+        self._put(ENTRY, ENTRY_SLOTS, (entry.position, data, len(entry.data), entry.has_begun), first=0)
+
+    def _put(self, selected: int, slots: int, content: Any, *, first: int) -> bool:
+        """Write the slot that is not selected, then select it. Return False if the content is too long."""
+        data = marshal.dumps(content)
+        if len(data) > SLOT_BYTES:
+            return False
+        slot = 1 if self._memory[selected] == first else 0
+        start = slots + SLOT_BYTES * slot
+        self._memory[start : start + len(data)] = data
+        self._memory[selected] = first + slot
+        return True
+
+    def _tell(self, message: bytes, *files: int) -> None:
+        message += self._number.to_bytes(NUMBER_BYTES, "little")
+        with contextlib.suppress(OSError):  # the child was killed: there are no last words until it is restarted
+            socket.send_fds(self._control, [message], files, socket.MSG_DONTWAIT)
+
+
+def shared_memory() -> int:
+    """Return the descriptor of a file in memory for last words."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("last_words")
+    else:  # macOS only, untried
+        from tempfile import TemporaryFile
+
+        with TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, MEMORY_BYTES)
+    return descriptor

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of each bridge that is killed or stopped without a launch file: its child process stops the vehicle."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from processes import TIMEOUT_S
+from ros_session import wait_until
+from subjects import SILENT_IN_STALLS
+from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
+
+kind, pair = each_kind(), shared(BridgePair)
+#: Time for which a bridge is suspended whose child says nothing.
+SUSPENDED_S = 2.0
+
+
+def assert_stopped(pair, since_s):
+    """Assert that the vehicle gets neutral after a time, by whole messages, and nothing that moves it after that."""
+    neutral_s = pair.commands.wait(True, since_s, TIMEOUT_S)
+    assert neutral_s is not None, pair.program.output
+    pair.catch_up()
+    assert_nothing_moved(pair.commands, neutral_s)
+    assert not pair.commands.malformed
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV, signal.SIGALRM])
+def test_a_commanded_bridge_that_is_killed(pair, number):
+    pair.drive()
+    killed_s = time.monotonic()
+    pair.program.send(number)
+    assert pair.program.wait() == -number
+    assert_stopped(pair, killed_s)
+
+
+def test_a_killed_bridge_that_is_restarted_at_once(pair):
+    """The new one is followed: no old number locks it out, and its port is free."""
+    pair.drive()
+    pair.kill()
+    started_s = time.monotonic()
+    pair.start_program()
+    pair.works_after(started_s, TIMEOUT_S)
+
+
+def test_a_killed_bridge_of_a_neutral_vehicle(pair):
+    pair.drive()
+    pair.stop()
+    pair.settle()
+    child = pair.child
+    pair.program.send(signal.SIGSTOP)
+    wait_until(pair.program.is_stopped, "the bridge to send no more")
+    pair.catch_up()
+    killed_s = time.monotonic()
+    pair.kill()
+    wait_until(lambda: not Path(f"/proc/{child}").exists(), "the end of its child")
+    pair.catch_up()
+    assert_nothing_moved(pair.commands, killed_s)
+
+
+def test_a_bridge_that_ends_in_order(pair):
+    pair.drive()
+    child = pair.child
+    assert pair.program.stop() == 0, pair.program.output
+    ended_s = time.monotonic()
+    wait_until(lambda: not Path(f"/proc/{child}").exists(), "the end of its child")
+    pair.catch_up()
+    assert_nothing_moved(pair.commands, ended_s)
+    assert not pair.commands.malformed
+
+
+def test_a_bridge_that_is_suspended_and_continued(pair):
+    """Its vehicle is stopped meanwhile, and then follows new commands."""
+    pair.drive()
+    suspended_s = time.monotonic()
+    pair.program.send(signal.SIGSTOP)
+    try:
+        if pair.kind.name in SILENT_IN_STALLS:
+            time.sleep(SUSPENDED_S)
+        else:
+            assert_stopped(pair, suspended_s)
+    finally:
+        continued_s = time.monotonic()
+        pair.program.send(signal.SIGCONT)
+    pair.works_after(continued_s, TIMEOUT_S)
+    assert not pair.commands.malformed
+
+
+def test_a_bridge_whose_child_is_killed(pair):
+    """It works on, and another child takes over."""
+    pair.drive()
+    os.kill(pair.child, signal.SIGKILL)
+    pair.program.wait_for_line("The log writer had ended, and was started again")
+    pair.watch()  # by then it has the link's file
+    assert pair.commands.is_moving
+    killed_s = time.monotonic()
+    pair.kill()
+    assert_stopped(pair, killed_s)

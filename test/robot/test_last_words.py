@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Last words of robot_bridge: the rest of a packet, a stop, and at the end the release of all subsystems."""
+
+from random import Random
+
+from last_words import each_conversation, rest_of, sent_by_end, words_of
+from test_driver_session import BACK, FORWARD, ROBOT, Talk
+
+from drone_bridge.robot.codec import STOPPED
+
+
+def driven():
+    talk = Talk()
+    talk.connect()
+    talk.say(ROBOT)
+    talk.run(0.1)
+    talk.command(FORWARD)
+    return talk
+
+
+@each_conversation
+def test_last_words_are_what_end_sends(seed):
+    chance = Random(seed)
+    talk = driven()
+    actions = []
+    for _ in range(chance.randrange(20)):
+        talk.is_answering = chance.random() < 0.6
+        actions += talk.command(chance.choice((FORWARD, BACK, STOPPED)))
+        actions += talk.run(chance.uniform(0.0, 0.2))
+    words, rest = words_of(talk.session), rest_of(actions)
+    ended = b"".join(sent_by_end(talk.session, talk.now_s))
+    if words:
+        assert rest + b"".join(words) == ended
+    else:
+        assert talk.speeds()[-1] == STOPPED
+
+
+def test_a_stop_in_a_stall_completes_a_slow_keep_alive():
+    talk = driven()
+    talk.is_answering = False
+    rest = words = None
+    while not (rest and words):
+        rest = rest_of([*talk.command(FORWARD), *talk.run(0.005)])
+        words = talk.session.last_words()
+        assert not talk.is_closed
+    talk.wire.receive_data(rest + b"".join(words.neutral))
+    talk.now_s += 2.0
+    talk.take([*talk.session.neutral_sent(talk.now_s), *talk.session.resume(talk.now_s)])
+    talk.is_answering = True
+    talk.run(0.5)
+    assert talk.speeds()[-1] == STOPPED
+    for _ in range(30):  # until keep-alives are answered in time again
+        talk.command(FORWARD)
+        talk.run(0.1)
+    assert talk.speeds()[-1] == FORWARD
+
+
+def test_a_robot_that_is_stopped_during_a_stall_needs_no_last_words():
+    talk = driven()
+    assert words_of(talk.session)
+    talk.session.neutral_sent(talk.now_s)
+    assert words_of(talk.session) is None

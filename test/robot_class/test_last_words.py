@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Last words of robots in one class: neutral and `leave`, unless `drive` has a state that they do not declare."""
+
+from random import Random
+
+import pytest
+from last_words import each_conversation, sent_by_end, without_repeats, words_of
+from own_robots import Pioneer, Tello
+from session_talk import SessionTalk, sent
+
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.robot_class import Robot
+from drone_bridge.robot_class.client_session import CONNECTED, ClientSession
+from drone_bridge.robot_class.robot import has_last_words
+from drone_bridge.session.arbiter import Decision, Rank
+
+PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
+FORWARD = BodyVelocity(forward=0.5)
+
+
+class Cart(Robot):
+    """Robot on a stream that needs no greeting."""
+
+    name, port = "cart", 1
+
+    def drive(self, velocity):
+        return b"%g %g\n" % (velocity.forward, velocity.turn)
+
+    def leave(self):
+        return b"bye\n"
+
+
+class Boat(Cart):
+    """The same with datagrams."""
+
+    name, transport = "boat", "udp"
+
+
+class Numbered(Boat):
+    """Robot whose packets have numbers, and that declares no last words."""
+
+    name = "numbered"
+
+    def __init__(self):
+        self.number = 0
+
+    def drive(self, velocity):
+        self.number += 1
+        return b"%d " % self.number + super().drive(velocity)
+
+
+class Declared(Numbered):
+    """The same with last words."""
+
+    name = "declared"
+
+    def last_words(self):
+        return b"%d 0 0\n" % (self.number + 1), self.leave()
+
+
+class Talk(SessionTalk):
+    """Session of a connected robot."""
+
+    def __init__(self, robot):
+        self.command = None
+        is_stream = robot.transport == "tcp"
+        arbiter = self
+        super().__init__(ClientSession(robot, arbiter, PARAMETERS.__getitem__, "robot", is_stream=is_stream))
+        self.actions = list(self.session.connected("robot" if is_stream else None, self.now_s))
+        assert self.session.state == CONNECTED
+
+    def decide(self, now_s):
+        return Decision(Rank.COMMAND if self.command else Rank.NEUTRAL, self.command)
+
+    def start(self, now_s):
+        self.command = None
+
+    def take(self, actions):
+        self.actions += actions
+        return actions
+
+
+@pytest.mark.parametrize("robot", [Cart, Boat, Declared])
+@each_conversation
+def test_last_words_are_what_end_sends(robot, seed):
+    chance = Random(seed)
+    talk = Talk(robot)
+    for _ in range(chance.randrange(12)):
+        talk.command = chance.choice((None, FORWARD))
+        talk.run(chance.uniform(0.0, 0.2))
+    words = words_of(talk.session)
+    newest = sent(talk.actions)[-1].data
+    ended = sent_by_end(talk.session, talk.now_s)
+    if robot is Declared:
+        assert words is None or words[0] == ended[0]  # number included
+        words, newest, ended = words and list(map(numberless, words)), numberless(newest), list(map(numberless, ended))
+    assert (words or [newest, b"bye\n"]) == without_repeats(ended)
+
+
+def numberless(packet):
+    return packet if packet == b"bye\n" else packet.partition(b" ")[2]
+
+
+def test_undeclared_state_has_no_last_words():
+    assert {robot: has_last_words(robot) for robot in (Cart, Boat, Numbered, Declared, Pioneer, Tello)} == {
+        **dict.fromkeys((Cart, Boat, Declared, Pioneer, Tello), True),
+        Numbered: False,
+    }
+    talk = Talk(Numbered)
+    talk.command = FORWARD
+    talk.run(0.2)
+    assert talk.session.last_words() is None
+
+
+def test_after_a_stall_the_number_of_the_last_words_is_not_used_again():
+    talk = Talk(Declared)
+    talk.command = FORWARD
+    talk.run(0.2)
+    neutral, _ = words_of(talk.session)
+    assert sent(talk.session.neutral_sent(talk.now_s)) == []
+    (resumed,) = sent(talk.session.resume(talk.now_s))
+    assert int(resumed.data.split()[0]) == int(neutral.split()[0]) + 1
