@@ -2,7 +2,7 @@
 """Campaign: disturbs the package's programs, and checks the vehicles' commands and that the programs recover.
 
     soak     the vehicle's side becomes a broken peer (garbage, silence, floods ...) or ends, commands pause
-    kills    SIGKILL at random moments, of the program or of a vehicle
+    kills    SIGKILL at random moments, of the program or of a vehicle; bridges that die or hang and are not restarted
     signals  SIGINT and SIGTERM at random moments, including the start
     stalls   SIGSTOP for 2 to 4 s while vehicles are commanded; the commands end meanwhile
 
@@ -20,12 +20,14 @@ import os
 import random
 import re
 import signal
+import statistics
 import tempfile
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from all_subjects import all_subjects
@@ -33,11 +35,15 @@ from programs import Usage, grown, is_from_pythons_start, is_port, left_behind
 from step import DOMAINS, MOVED, OK
 from subjects import (
     COMMAND_TIMEOUT_S,
+    SILENT_IN_STALLS,
     START_TIMEOUT_S,
+    BridgeSubject,
     MovedError,
     NotRecoveredError,
     Subject,
 )
+
+from drone_bridge.ros.shared_memory import make_room
 
 MAX_SHOWN = 20  # problems; further ones are only counted
 NEUTRAL_S = COMMAND_TIMEOUT_S + 2.0  # with a margin for a busy machine
@@ -185,6 +191,29 @@ def stall(subject: Subject, chance: random.Random) -> float:
     return took_s
 
 
+def stopped_after(number: signal.Signals, subject: Subject, chance: random.Random) -> float:
+    """Signal a bridge that drives its vehicle. Return the time until its first neutral command."""
+    if not all(log.is_moving for log in subject.logs):
+        subject.work()
+    time.sleep(chance.uniform(0.0, 0.5))
+    (log,) = subject.logs
+    signalled_s = time.monotonic()
+    subject.program.send(number)
+    try:
+        neutral_s = log.wait(True, signalled_s, NEUTRAL_S)
+        if neutral_s is None or log.is_moving:
+            raise MovedError(f"not neutral {NEUTRAL_S:g} s after {number.name}")
+    finally:
+        if number == signal.SIGSTOP:
+            subject.program.send(signal.SIGCONT)
+        else:
+            subject.program.wait()
+            make_room()
+            subject.start_program()
+        subject.works_after(time.monotonic())
+    return neutral_s - signalled_s
+
+
 @dataclass(frozen=True)
 class Disturbance:
     """Disturbance of a program."""
@@ -198,6 +227,10 @@ def _has_relays(subject: Subject) -> bool:
     return bool(subject.faults)
 
 
+def _is_bridge(subject: Subject) -> bool:
+    return subject.family == BridgeSubject.family and len(subject.logs) == 1
+
+
 def _has_logs(subject: Subject) -> bool:
     return bool(subject.logs)
 
@@ -209,9 +242,18 @@ KILL_VEHICLE = Disturbance("a vehicle is killed, and another one starts", kill_v
 KILL = Disturbance("it is killed and restarted", kill)
 SIGNAL = Disturbance("SIGINT or SIGTERM, once or twice, including its start", interrupt)
 STALL = Disturbance("it is suspended for 2 to 4 s while it is commanded", stall)
+DEATHS = tuple(
+    Disturbance(f"{number.name}, without a launch file", partial(stopped_after, number), _is_bridge)
+    for number in (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGALRM, signal.SIGHUP, signal.SIGQUIT)
+)
+HANG = Disturbance(
+    "SIGSTOP, `command_timeout` 0.5 s",
+    partial(stopped_after, signal.SIGSTOP),
+    lambda subject: _is_bridge(subject) and subject.vehicles[0].kind.name not in SILENT_IN_STALLS,
+)
 CAMPAIGNS = {
     "soak": (SPOIL, SPOIL, SPOIL, RESTART, PAUSE),
-    "kills": (KILL_VEHICLE, KILL),
+    "kills": (KILL_VEHICLE, KILL, *DEATHS, HANG),
     "signals": (SIGNAL,),
     "stalls": (STALL,),
 }
@@ -258,7 +300,7 @@ class Tally:
 
     def table(self, campaign: str, families: Callable[[str], str]) -> str:
         """Return a Markdown table of disturbances by family of programs, with their failures."""
-        lines = ["| disturbance | step | rounds | failed | slowest recovery |", "|---|---|---|---|---|"]
+        lines = ["| disturbance | step | rounds | failed | recovery: median, slowest |", "|---|---|---|---|---|"]
         for what in dict.fromkeys(each.what for each in CAMPAIGNS[campaign]):
             took_s = {name: times_s for (name, done), times_s in self.took_s.items() if done == what}
             failed = {name: count for (name, done), count in self.failed.items() if done == what}
@@ -267,8 +309,9 @@ class Tally:
                 rounds[families(name)] += count
             if rounds:
                 how_often = ", ".join(f"{family} {count}" for family, count in rounds.items())
-                slowest_s = max((max(times_s) for times_s in took_s.values()), default=0.0)
-                cells = (what, f"`{campaign}`", how_often, str(sum(failed.values())), f"{slowest_s:.1f} s")
+                all_s = [each for times_s in took_s.values() for each in times_s] or [0.0]
+                times = f"{statistics.median(all_s):.2f} s, {max(all_s):.2f} s"
+                cells = (what, f"`{campaign}`", how_often, str(sum(failed.values())), times)
                 lines.append(f"| {' | '.join(cells)} |")
         return "\n".join(lines)
 
