@@ -29,6 +29,8 @@ def main(argv: Sequence[str]) -> NoReturn:
     parser.add_argument("--exclude", metavar="REGEX", help="exclude topics whose name matches")
     parser.add_argument("--compress", action="store_true", help="compress the bag (zstd)")
     options = parser.parse_args(argv)
+    if options.bag and options.bag.expanduser().exists():
+        sys.exit(f"drone-bridge record: '{options.bag}' exists already; choose another name.")
     parameters = {
         "bag": str(options.bag or ""),
         "topics": options.topics or [""],

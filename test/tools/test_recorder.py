@@ -301,9 +301,10 @@ def test_bad_parameters_are_refused_with_a_sentence(domain, tmp_path):
             assert recording.wait() == 1
             assert expected[given] in recording.output
     assert not bag.exists()
-    with recording_of(tmp_path) as recording:
+    (tmp_path / "file").touch()
+    with recording_of(tmp_path / "file/flight") as recording:
         assert recording.wait() == 1
-    assert f"The bag '{tmp_path}' exists already" in recording.output
+        assert "can't be created: Not a directory" in recording.output
 
 
 def test_without_mcap_ros2_bag_records_the_same(domain, tmp_path):

@@ -20,6 +20,7 @@ from sensor_msgs.msg import Imu
 from std_msgs.msg import String
 
 from drone_bridge.msg import CommandRates
+from drone_bridge.tools import record
 from drone_bridge.tools.cli import main
 from drone_bridge.tools.interfaces import message_text, type_hash
 from drone_bridge.tools.recording.background import MESSAGE_OVERHEAD, BackgroundWriter
@@ -167,11 +168,21 @@ def test_an_empty_bag_is_a_bag(tmp_path):
     assert (statistics.message_start_time, statistics.message_end_time) == (0, 0)
 
 
-def test_an_existing_directory_is_refused_and_left_alone(tmp_path):
+def test_an_existing_name_that_is_typed_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.execv", lambda *_: pytest.fail("it records"))
+    with pytest.raises(SystemExit, match="exists already"):
+        record.main([str(tmp_path)])
+
+
+def test_an_existing_directory_is_left_alone(tmp_path):
     (tmp_path / "flight").mkdir()
     (tmp_path / "flight/precious").write_text("data")
-    with pytest.raises(BagError, match=r"flight' exists already"):
-        Bag(tmp_path / "flight")
+    (tmp_path / "flight_2").symlink_to(tmp_path / "nothing")
+    for number in (3, 4):
+        bag = Bag(tmp_path / "flight")
+        bag.close()
+        assert bag.path == tmp_path / f"flight_{number}"
+        assert (bag.path / f"flight_{number}.mcap").exists()
     assert (tmp_path / "flight/precious").read_text() == "data"
 
 

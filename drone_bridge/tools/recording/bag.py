@@ -16,6 +16,7 @@ from rclpy.duration import Duration
 from rclpy.qos import QoSProfile
 
 from drone_bridge.tools.interfaces import InterfaceText
+from drone_bridge.tools.recording.settings import free_path
 
 # Version 9 has names for QoS values, which Humble can't read. All distributions read version 8.
 METADATA_VERSION = 8
@@ -50,21 +51,21 @@ class Bag:
     """Writer of <path>/metadata.yaml and <path>/<name>.mcap. Not thread-safe."""
 
     def __init__(self, path: Path, *, compress: bool = False) -> None:
-        """Create the directory and the file in it.
+        """Create the directory and the file in it. If the path exists, see `free_path`.
 
         Raises:
-            BagError: the path exists, or nothing can be written there.
+            BagError: nothing can be written there.
         """
-        if path.exists():
-            raise BagError(f"The bag '{path}' exists already; choose another name.")
-        self.path = path
         self._topics: list[Topic] = []
         self._schemas: dict[str, int] = {}
         self._counts: Counter[Topic] = Counter()
         self._start_ns = self._stop_ns = 0
         try:
-            path.mkdir(parents=True)
-            self._file_path = path / f"{path.name}.mcap"
+            self.path = _make_folder(path)
+        except OSError as error:
+            raise BagError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
+        try:
+            self._file_path = self.path / f"{self.path.name}.mcap"
             self._file = self._file_path.open("xb")
             self._writer: Any = Writer(  # its methods are untyped
                 self._file,
@@ -75,7 +76,7 @@ class Bag:
             self._file.flush()
         except OSError as error:
             self._close_file()
-            shutil.rmtree(path, ignore_errors=True)
+            shutil.rmtree(self.path, ignore_errors=True)
             raise BagError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
 
     @property
@@ -174,6 +175,15 @@ class Bag:
             "custom_data": None,
             "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
         }
+
+
+def _make_folder(path: Path) -> Path:
+    """Create a folder at a path, or at the next free one. Return it. Raises OSError."""
+    while True:
+        folder = free_path(path)
+        with suppress(FileExistsError):  # another recorder has just created it
+            folder.mkdir(parents=True)
+            return folder
 
 
 def _qos_text(offers: Iterable[QoSProfile]) -> str:

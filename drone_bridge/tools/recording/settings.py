@@ -2,6 +2,8 @@
 """Settings: parameters of the recorder."""
 
 import contextlib
+import itertools
+import os
 import re
 import time
 from dataclasses import dataclass
@@ -22,7 +24,11 @@ def _problem_with_pattern(text: str) -> str | None:
 
 
 PARAMETERS = (
-    ParameterDeclaration("bag", "", "Directory to create; default bag_<date>_<time> in ~/drone_bridge/bags."),
+    ParameterDeclaration(
+        "bag",
+        "",
+        "Directory to create, with _2 at its end if it exists; default bag_<date>_<time> in ~/drone_bridge/bags.",
+    ),
     ParameterDeclaration("topics", [""], "Topics to record; none: all that are not hidden."),
     ParameterDeclaration(
         "exclude",
@@ -39,11 +45,20 @@ BAGS = Path("~/drone_bridge/bags")
 
 
 def new_bag() -> Path:
-    """Return the path for a new bag, named by the time. Creates its parent folder."""
+    """Return a free path for a new bag, named by the time. Creates its parent folder."""
     folder = BAGS.expanduser()
     with contextlib.suppress(OSError):  # reported when the bag is created
         folder.mkdir(parents=True, exist_ok=True)
-    return folder / time.strftime("bag_%Y-%m-%d_%H-%M-%S")
+    return free_path(folder / time.strftime("bag_%Y-%m-%d_%H-%M-%S"))
+
+
+def free_path(path: Path) -> Path:
+    """Return a path, or if it exists, the first free one with _2, _3 and so on at the end.
+
+    A machine without a battery-backed clock may repeat the time of an earlier boot.
+    """
+    others = (path.with_name(f"{path.name}_{number}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([path], others) if not os.path.lexists(each))
 
 
 class SettingsError(Exception):
@@ -78,7 +93,7 @@ def read_settings(node: Node) -> Settings:
         raise SettingsError(f"topics is {names}, which has an invalid topic name: {error}") from None
     declared.freeze_because("when the node starts")
     return Settings(
-        bag=Path(declared["bag"]).expanduser() if declared["bag"] else new_bag(),
+        bag=free_path(Path(declared["bag"]).expanduser()) if declared["bag"] else new_bag(),
         topics=topics,
         exclude=re.compile(declared["exclude"]) if declared["exclude"] else None,
         compress=declared["compression"] != "none",
