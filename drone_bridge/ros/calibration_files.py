@@ -18,8 +18,10 @@ def read_camera_info(path: str) -> CameraInfo:
     try:
         with Path(path).expanduser().open("rb") as file:
             content: Any = yaml.safe_load(file.read(MAX_FILE_BYTES))
-        info = CameraInfo(width=content["image_width"], height=content["image_height"])
-        info.distortion_model = content["distortion_model"]
+        info = CameraInfo(width=_side(content["image_width"]), height=_side(content["image_height"]))
+        info.distortion_model = model = content["distortion_model"]
+        if not isinstance(model, str):
+            raise ValueError(f"distortion_model is {model!r} but must be a text")
         info.d = _numbers(content["distortion_coefficients"]["data"])
         for name, (field, size) in _MATRICES.items():
             values = _numbers(content[name]["data"])
@@ -30,9 +32,15 @@ def read_camera_info(path: str) -> CameraInfo:
         raise ValueError(f"The calibration file {path} can't be read: {error.strerror}.") from error
     except KeyError as error:
         raise ValueError(f"The calibration file {path} lacks {error.args[0]}.") from error
-    except (AssertionError, TypeError, ValueError, yaml.YAMLError) as error:  # rclpy asserts types and ranges
+    except (AssertionError, TypeError, ValueError, yaml.YAMLError) as error:  # Humble's messages assert types
         raise ValueError(f"{path} is not a calibration file: {' '.join(str(error).split())}.") from error
     return info
+
+
+def _side(pixels: Any) -> int:
+    if not isinstance(pixels, int) or not 0 <= pixels < 2**32:
+        raise ValueError(f"the image's width or height is {pixels!r} but must be a number of pixels")
+    return pixels
 
 
 def _numbers(values: Any) -> list[float]:
