@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Environment variables of Fast DDS: range of discovery, profiles, and checks of the installation. No ROS.
+"""Environment variables of ROS and Fast DDS: range of discovery, profiles, checks of the installation. No ROS.
 
 `env/activate` sets them for a shell. Executables that are started without such a shell set them themselves.
 """
@@ -46,6 +46,14 @@ def complete_environment(*, may_start_again: bool = True) -> None:
             if reach not in ("SUBNET", "OFF"):
                 os.environ[RANGE] = "SYSTEM_DEFAULT"  # LOCALHOST would add sockets on all interfaces
             name_profile_for_fast_dds_2(os.environ)
+
+
+def check_message_fields() -> None:
+    """Make messages refuse values of a wrong type, by AssertionError. Call this before any message is imported.
+
+    Without it, since Jazzy, such a value is sent as the memory of its Python object, or ends the process.
+    """
+    os.environ["ROS_PYTHON_CHECK_FIELDS"] = "1"
 
 
 def foreign_ros() -> str | None:

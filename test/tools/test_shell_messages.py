@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages as YAML in a shell: parsed from a person's input, and printed."""
 
+import json
+import re
+import subprocess
+import sys
+
 import pytest
 import yaml
 from geometry_msgs.msg import PoseArray, Twist
@@ -10,7 +15,6 @@ from sensor_msgs.msg import Image, Imu, LaserScan
 
 from drone_bridge.srv import AddCamera
 from drone_bridge.tools.shell.messages import SHOWN_ELEMENTS, as_yaml, filled
-from drone_bridge.tools.shell.node import FailedError
 
 
 def test_fields_that_are_named_are_filled_and_whole_numbers_become_floats():
@@ -27,20 +31,49 @@ def test_lists_are_filled_of_numbers_and_of_messages():
     assert list(filled(Imu(), f"{{orientation_covariance: {[1] * 9}}}").orientation_covariance) == [1.0] * 9
 
 
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ("{linear: {x: fast}}", "linear.x"),
-        ("{linear: {u: 1}}", "linear.u"),
-        ("{linear: 3}", "linear"),
-        ("[1, 2]", "message"),
-        ("{linear: ", "YAML"),
-        ("{linear: {x: [1]}}", "linear.x"),
-    ],
-)
-def test_an_invalid_field_is_named(text, named):
-    with pytest.raises(FailedError, match=named):
-        filled(Twist(), text)
+def test_numbers_with_an_exponent_are_numbers():
+    for text, number in (("1e-1", 0.1), ("1e3", 1000.0), ("-2E+1", -20.0), (".5e1", 5.0), ("1.5e3", 1500.0)):
+        assert filled(Twist(), f"{{linear: {{x: {text}}}}}").linear.x == number
+
+
+#: Texts for a type, and the words that name the fault.
+INVALID = [
+    ("geometry_msgs/msg/Twist", "{linear: {x: fast}}", "linear.x is 'fast' but must be double"),
+    ("geometry_msgs/msg/Twist", "{linear: {x: yes}}", "linear.x is True but must be double"),
+    ("geometry_msgs/msg/Twist", "{linear: {x: 2020-01-01}}", "linear.x"),
+    ("geometry_msgs/msg/Twist", "{linear: {x: 2020-01-40}}", "YAML"),
+    ("geometry_msgs/msg/Twist", "{linear: {x: [1]}}", "linear.x"),
+    ("geometry_msgs/msg/Twist", "{linear: {u: 1}}", "linear.u"),
+    ("geometry_msgs/msg/Twist", "{linear: 3}", "linear"),
+    ("geometry_msgs/msg/Twist", "[1, 2]", "message"),
+    ("geometry_msgs/msg/Twist", "{linear: ", "YAML"),
+    ("geometry_msgs/msg/PoseArray", "{poses: [{position: {x: '1'}}]}", "poses\\[0\\].position.x"),
+    ("nav_msgs/msg/Odometry", "{pose: {covariance: 5}}", "pose.covariance"),
+    ("nav_msgs/msg/Odometry", "{pose: {covariance: [1, 2]}}", "pose.covariance"),
+    ("std_msgs/msg/Int32", "{data: 99999999999}", "data is 99999999999 but must be int32"),
+    ("std_msgs/msg/Int32", "{data: 1.5}", "data"),
+    ("std_msgs/msg/Bool", "{data: 3}", "data"),
+    ("std_msgs/msg/String", "{data: 5}", "data"),
+]
+#: Fills messages as a shell command does: the shell is imported before any message.
+FILL = """
+import json, sys
+from drone_bridge.tools.shell.messages import filled
+from drone_bridge.tools.shell.node import FailedError, imported
+for type_name, text, _ in json.loads(sys.argv[1]):
+    try:
+        print("filled", filled(imported("msg", type_name)(), text))
+    except FailedError as error:
+        print(error)
+"""
+
+
+def test_an_invalid_field_is_refused_by_name_and_type():
+    asked = [sys.executable, "-c", FILL, json.dumps(INVALID)]
+    lines = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.splitlines()
+    for (type_name, text, named), line in zip(INVALID, lines, strict=True):
+        assert re.search(named, line), (type_name, text, line)
+        assert not line.startswith("filled")
 
 
 @pytest.mark.parametrize("kind", [Odometry, ParameterValue, LaserScan, PoseArray, AddCamera.Response])

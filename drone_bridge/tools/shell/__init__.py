@@ -3,3 +3,7 @@
 
 Arguments are those of `ros2`. If that is installed, it is run instead, and its command line is printed.
 """
+
+from drone_bridge.ros.environment import check_message_fields
+
+check_message_fields()  # values are typed by a person

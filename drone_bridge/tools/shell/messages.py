@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from drone_bridge.tools.shell.node import FailedError, imported
+from drone_bridge.tools.shell.values import parse
 
 #: Maximum number of printed elements of an array.
 SHOWN_ELEMENTS = 128
@@ -14,11 +15,7 @@ SHOWN_ELEMENTS = 128
 
 def filled(message: Any, text: str) -> Any:
     """Set the fields of a message that a YAML mapping names, and return it. Raises FailedError."""
-    try:
-        values = yaml.safe_load(text) if text else {}
-    except yaml.YAMLError as error:
-        raise FailedError(f"'{text}' is not YAML: {' '.join(str(error).split())}.") from None
-    _fill(message, values or {}, "")
+    _fill(message, parse(text) or {}, "")
     return message
 
 
