@@ -19,15 +19,17 @@ class Feedback:
         self._observed, self._limits, self._pilot = observed, limits, pilot
 
     def measured(self, measured: Measurement, now_s: float) -> None:
-        """Handle a report. Motion that the pilot doubts is withheld from the limits."""
+        """Handle a report. Motion or height that the pilot doubts is withheld from the limits."""
         if measured.charge is not None:
             self._limits.charged(measured.charge, now_s)
+        height = measured.height
         if pilot := self._pilot:
             if measured.is_flying is False:
                 pilot.stands()
             elif motion := measured.motion:
                 pilot.measured(motion, now_s)
-            if pilot.doubts:
+            height = None if pilot.is_height_doubted else height
+            if pilot.is_position_doubted:
                 self._observed.doubted()
                 return
-        self._observed.measured(measured.yaw, measured.position, measured.level_velocity, measured.height)
+        self._observed.measured(measured.yaw, measured.position, measured.level_velocity, height)

@@ -74,6 +74,15 @@ class TiltPilot:
         reasons = [REPEATED] if self._is_stuck else self._observer.reasons
         return reasons or ([UNANSWERED] if self._control.is_unanswered else [])
 
+    @property
+    def is_position_doubted(self) -> bool:
+        """Whether the reports do not show where the drone is."""
+        return self._is_stuck or not self._observer.trust.speed or self._control.is_unanswered
+
+    @property
+    def is_height_doubted(self) -> bool:
+        return self._is_stuck or not self._observer.trust.height
+
     def measured(self, motion: Motion, now_s: float) -> None:
         """Handle a measurement of the drone in flight."""
         self._is_on_ground = False
@@ -90,6 +99,7 @@ class TiltPilot:
         """Handle a report that the drone is not in flight. The references restart when it flies."""
         if not self._is_on_ground:
             self._observer.restart()
+            self._reported, self._is_repeated, self._is_stuck = None, False, False
         self._is_on_ground = True
         self._newest = None
 

@@ -14,12 +14,14 @@ from drone_bridge.session.feedback import Feedback
 NOW_S = 100.0
 REPORT = Measurement(yaw=0.5, velocity=BodyVelocity(1.0, 2.0, 3.0), height=4.0, roll=0.1, pitch=0.2, climb=-1.0)
 
+LIMITS = LimitParameters(max_height=50.0, low_battery=0.2)
+
 
 class Pilot:
     """Pilot with doubts as the test wants, which records its calls."""
 
-    def __init__(self, *doubts):
-        self.doubts, self.calls = list(doubts), []
+    def __init__(self, *, doubts_position=False, doubts_height=False):
+        self.is_position_doubted, self.is_height_doubted, self.calls = doubts_position, doubts_height, []
 
     def measured(self, motion, now_s):
         self.calls.append((motion, now_s))
@@ -28,10 +30,12 @@ class Pilot:
         self.calls.append("stands")
 
 
-def vehicle(pilot=None):
-    observed = ObservedMotion(lambda: NOW_S)
-    limits = Limits(LimitParameters(max_height=50.0, low_battery=0.2), observed)
-    return SimpleNamespace(observed=observed, limits=limits, feedback=Feedback(observed, limits, pilot))
+def vehicle(pilot=None, parameters=LIMITS):
+    made = SimpleNamespace(now_s=NOW_S)
+    made.observed = ObservedMotion(lambda: made.now_s)
+    made.limits = Limits(parameters, made.observed)
+    made.feedback = Feedback(made.observed, made.limits, pilot)
+    return made
 
 
 def test_a_report_reaches_the_limits_and_the_pilot_with_its_time():
@@ -45,11 +49,23 @@ def test_a_report_reaches_the_limits_and_the_pilot_with_its_time():
 
 
 def test_motion_that_the_pilot_doubts_is_withheld_from_the_limits():
-    made = vehicle(Pilot("its height jumps"))
+    made = vehicle(Pilot(doubts_position=True))
     made.feedback.measured(REPORT, NOW_S)
     assert made.observed.newest.position is None
     assert made.observed.newest.is_doubted
     assert made.limits.is_blind(NOW_S)
+
+
+def test_a_doubted_height_blinds_the_maximum_height_only():
+    for parameters, is_blind in ((LimitParameters(max_height=9.0), True), (LimitParameters(fence_radius=9.0), False)):
+        pilot = Pilot()
+        made = vehicle(pilot, parameters)
+        made.feedback.measured(REPORT, NOW_S)
+        pilot.is_height_doubted = True
+        made.now_s += 1.0
+        made.feedback.measured(REPORT, made.now_s)
+        assert made.limits.is_blind(made.now_s) is is_blind
+        assert not made.observed.newest.is_doubted
 
 
 def test_a_report_on_the_ground_is_not_flown_by_but_has_a_place():
@@ -60,7 +76,7 @@ def test_a_report_on_the_ground_is_not_flown_by_but_has_a_place():
     assert made.observed.newest.yaw == 0.5
 
 
-@pytest.mark.parametrize("pilot", [None, Pilot(), Pilot("its height jumps")])
+@pytest.mark.parametrize("pilot", [None, Pilot(), Pilot(doubts_position=True)])
 def test_a_low_charge_counts_also_in_a_doubted_report(pilot):
     made = vehicle(pilot)
     made.feedback.measured(Measurement(charge=0.1), NOW_S)
