@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import yaml
+from rcl_interfaces.msg import ParameterType
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParameters
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 
 from drone_bridge.tools.shell.node import FailedError, call, run
+from drone_bridge.tools.shell.values import parse
 
 _ask = partial(call, again_s=1.0)
 
@@ -48,14 +49,35 @@ def _get(node: Node, words: Any) -> int:
 
 
 def _set(node: Node, words: Any) -> int:
+    value = parse(words.value)
+    if _is_whole(value):
+        request = GetParameters.Request(names=[words.parameter])
+        present = _ask(node, GetParameters, f"{words.node}/get_parameters", request).values
+        value = _converted(value, present[0].type if present else ParameterType.PARAMETER_NOT_SET)
     try:
-        parameter = Parameter(words.parameter, value=yaml.safe_load(words.value)).to_parameter_msg()
-    except (TypeError, yaml.YAMLError):
+        parameter = Parameter(words.parameter, value=value).to_parameter_msg()
+    except (TypeError, AssertionError):
         raise FailedError(
             f"'{words.value}' is not a parameter value: it must be a number, a text, a bool, or a list."
         ) from None
-    request = SetParameters.Request(parameters=[parameter])
-    (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", request).results
+    change = SetParameters.Request(parameters=[parameter])
+    (result,) = _ask(node, SetParameters, f"{words.node}/set_parameters", change).results
     if not result.successful:
         raise FailedError(f"{words.node} refused: {result.reason}")
     return 0
+
+
+def _is_whole(value: Any) -> bool:
+    """Return whether a value is a whole number, or a list that has one: a parameter may need a float."""
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(each, int) and not isinstance(each, bool) for each in values)
+
+
+def _converted(value: Any, kind: int) -> Any:
+    """Return whole numbers as the floats that a parameter of this type has."""
+    try:
+        if kind == ParameterType.PARAMETER_DOUBLE:
+            return float(value)
+        return list(map(float, value)) if kind == ParameterType.PARAMETER_DOUBLE_ARRAY else value
+    except (TypeError, ValueError, OverflowError):
+        return value  # the node refuses it
