@@ -50,9 +50,10 @@ def _headings() -> Iterator[str]:
 def _row(top: float, kind: ProtocolKind) -> Iterator[str]:
     yield from _box(MACHINE, top, kind.title, "#eceff1")
     yield from _box(BRIDGE, top, f"{kind.name}_bridge", "#bbdefb")
-    yield from _box(SERVER, top, f"{kind.name}_server", "#c8e6c9")
-    yield from _box(PROGRAM, top, kind.operator_role.name, "#eceff1")
-    for left in (MACHINE, BRIDGE, TOPICS, SERVER):
+    if kind.server:
+        yield from _box(SERVER, top, f"{kind.name}_server", "#c8e6c9")
+        yield from _box(PROGRAM, top, kind.operator_role.name, "#eceff1")
+    for left in (MACHINE, BRIDGE, *((TOPICS, SERVER) if kind.server else ())):
         yield from _arrow(left + BOX, top + HEIGHT / 2)
 
 

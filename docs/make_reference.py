@@ -5,6 +5,7 @@ Each node is configured without a link, and then lists its parameters, topics an
 protocols stands once, in README.md; the page of a protocol has the rest.
 """
 
+import importlib
 import re
 import sys
 from collections import Counter
@@ -61,20 +62,25 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """The two nodes of a protocol, and its topics and launch files."""
+    """The nodes of a protocol, and its topics and launch files."""
 
     kind: ProtocolKind
     bridge: Node
-    server: Node
+    server: Node | None
     topics: Mapping[str, Row]
     arguments: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
     """By launch file and name."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The bridge, and the server if there is one."""
+        return (self.bridge,) if self.server is None else (self.bridge, self.server)
 
 
 def pages() -> dict[str, str]:
     """Return the text of each page by its name. ROS must be initialized."""
     protocols = [_protocol(kind) for kind in kinds().values() if kind.package == "drone_bridge"]
-    nodes = [node for each in protocols for node in (each.bridge, each.server)]
+    nodes = [node for each in protocols for node in each.nodes]
     parameters = _shared(node.parameters for node in nodes)
     arguments = _shared((rows for each in protocols for rows in each.arguments.values()), in_all=True)
     topics = _shared(each.topics for each in protocols)
@@ -113,15 +119,15 @@ def _page_of(
     services: Mapping[str, Row],
 ) -> str:
     kind, bridge, server = each.kind, each.bridge, each.server
-    in_both = [row for row in bridge.parameters.values() if row in server.parameters.values()]
+    in_both = [row for row in bridge.parameters.values() if server and row in server.parameters.values()]
     in_both = [row for row in in_both if row not in parameters.values()]
     parts = [
         f"{HEAD}# {kind.name}: reference\n\nFor {kind.summary}: [the page](../{kind.name}.md). "
         f"[Shared parameters, topics and arguments](README.md) are not repeated. The wire: "
-        f"[codec](../../drone_bridge/{kind.name}/codec.py).\n"
+        f"[codec](../../drone_bridge/{kind.name}/{_codec_file(kind)}).\n"
     ]
     groups = {"both nodes": in_both} if in_both else {}
-    for node in (bridge, server):
+    for node in each.nodes:
         groups[node.name] = [
             row for row in node.parameters.values() if row not in in_both and row not in parameters.values()
         ]
@@ -130,12 +136,12 @@ def _page_of(
         parts.append(f"## Parameters of {name}\n\n{_list(own)}")
     rows = (row for row in each.topics.values() if row not in topics.values())
     parts.append(f"## Topics\n\n{_topic_list(rows)}")
-    for node in (bridge, server):
+    for node in each.nodes:
         own = [(name, kind) for name, kind in node.services.items() if (name, kind) not in services.values()]
         if own:
             parts.append(f"{_listed(f'Services of {node.name}', own)}\n")
     seen: dict[Row, str] = {}
-    for (file, rows_by_name), node in zip(each.arguments.items(), (bridge, server), strict=True):
+    for (file, rows_by_name), node in zip(each.arguments.items(), each.nodes, strict=True):
         defaults = {row[:2] for row in node.parameters.values()}
         own = [row for row in rows_by_name.values() if row not in arguments.values()]
         again = [row[0] for row in own if row in seen]
@@ -151,12 +157,18 @@ def _page_of(
     return "\n".join(parts)
 
 
+def _codec_file(kind: ProtocolKind) -> str:
+    """Return the file of the codec's docstring, which may be a folder."""
+    is_folder = hasattr(importlib.import_module(f"drone_bridge.{kind.name}.codec"), "__path__")
+    return "codec/__init__.py" if is_folder else "codec.py"
+
+
 def _protocol(kind: ProtocolKind) -> Protocol:
-    bridge, server = (_node(node) for node in (kind.bridge, kind.server))
+    bridge, server = _node(kind.bridge), _node(kind.server) if kind.server else None
     table = {row.name: row for row in load(kind.topics).rows}
     frames = expected_frames(kind)
     topics: dict[str, list[str]] = {}
-    for place, node in ((3, bridge), (4, server)):
+    for place, node in ((3, bridge), *(((4, server),) if server else ())):
         for (name, message), does in node.topics.items():
             row = topics.setdefault(name, [f"`{name}`", f"`{message}`", "", "", "", ""])
             row[place] += f"{', ' if row[place] else ''}{does}"
@@ -164,9 +176,9 @@ def _protocol(kind: ProtocolKind) -> Protocol:
         row = topics.setdefault(name, [f"`{name}`", f"`{_type(each.message)}`", "", "", "", ""])
         row[2] = f"`{frames[name]}`" if frames.get(name) else ""
         row[3] = row[3] or (_does("publishes", each.qos()) if each.to_ros else "")
-        row[4] = row[4] or (_does("takes", each.requested()) if each.from_ros else "")
+        row[4] = row[4] or (_does("takes", each.requested()) if each.from_ros and server else "")
         row[5] = _meaning(each)
-    files = (kind.launch_file, f"{kind.name}_server.launch.xml")
+    files = (kind.launch_file, *((f"{kind.name}_server.launch.xml",) if server else ()))
     return Protocol(
         kind,
         bridge,
@@ -294,7 +306,7 @@ def _with_nodes(shared: Mapping[str, Row], protocols: Iterable[Protocol]) -> Ite
     """Yield the rows of shared parameters with the nodes that have them."""
     nodes = {
         "bridges": {each.kind.name: each.bridge for each in protocols},
-        "servers": {each.kind.name: each.server for each in protocols},
+        "servers": {each.kind.name: each.server for each in protocols if each.server},
     }
     for name, row in shared.items():
         words = []

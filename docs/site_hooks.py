@@ -22,7 +22,7 @@ ELSEWHERE = {
 #: Tabs, with beginnings of pages' names; what is named nowhere is under the last one.
 TABS = {
     "Start": ("index", "guide", "install", "launch", "view"),
-    "Protocols": ("bridges", "servers", "testbed", "dronegui", "robot", "simulator", "telemetry"),
+    "Protocols": ("bridges", "servers", "testbed", "dronegui", "ardrone", "robot", "simulator", "telemetry"),
     "Flying": ("controllers",),
     "Operation": ("deploy", "network", "bags", "benchmark", "course"),
     "Development": ("contributing", "architecture", "new_protocol", "protocols", "api"),
@@ -35,7 +35,7 @@ MODULES = {
     "drone_bridge.protocols": "drone_bridge.wire",
     **{
         f"drone_bridge.protocols.{name}": f"drone_bridge.{name}.codec"
-        for name in ("testbed", "dronegui", "robot", "simulator", "telemetry")
+        for name in ("testbed", "dronegui", "ardrone", "robot", "simulator", "telemetry")
     },
     **{name: name for name in ("drone_bridge.kind", "drone_bridge.ros.protocol_node", "drone_bridge.session.session")},
 }

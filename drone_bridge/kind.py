@@ -27,7 +27,7 @@ from typing import Any
 
 ENTRY_POINTS = f"{__package__}.protocols"
 #: Our own protocols, listed here because a colcon build has no package metadata.
-OWN = ("testbed", "dronegui", "simulator", "robot", "telemetry")
+OWN = ("testbed", "dronegui", "ardrone", "simulator", "robot", "telemetry")
 
 Value = bool | int | float | str | list[Any]
 NOT_STATED = -1.0

@@ -102,7 +102,7 @@ class DroneProgram:
             stack.callback(self._control.close)
         self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self._navdata_network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
-        self._reports, self._client = LimitedReports(), ""
+        self._reports, self._client, self._printed = LimitedReports(), "", ""
 
     def exchange(self, cancellation: Cancellation, until_s: float) -> None:
         """Receive and send until this time of the monotonic clock, or until cancelled."""
@@ -143,7 +143,12 @@ class DroneProgram:
             self._control.send(drone.configuration())
         drone.texts_due = 0
         while drone.events:
-            self._reports.print(drone.events.pop(0))
+            event = drone.events.pop(0)
+            if event.startswith("refused"):  # a client may send any number of these
+                self._reports.print(event)
+            elif event != self._printed:
+                self._printed = event
+                print_event(event)
 
 
 def _next(port: DatagramPort) -> tuple[bytes, object] | None:

@@ -28,6 +28,7 @@ from drone_bridge.wire import (
 )
 
 if TYPE_CHECKING:
+    from drone_bridge.ardrone import codec as ardrone
     from drone_bridge.dronegui import codec as dronegui
     from drone_bridge.robot import codec as robot
     from drone_bridge.simulator import codec as simulator
@@ -42,6 +43,7 @@ __all__ = [
     "NeedData",
     "ProtocolError",
     "RemoteProtocolError",
+    "ardrone",
     "dronegui",
     "robot",
     "simulator",

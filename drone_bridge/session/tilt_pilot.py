@@ -59,6 +59,12 @@ class TiltPilot:
         self._is_repeated = self._is_stuck = False  # stuck: all reports are repeated, so that feedback is stale
         self._is_on_ground = False
 
+    def use(self, drone: TiltedDrone) -> None:
+        """Fly with other maxima, as the drone has reported them."""
+        self._control, self._observer = TiltControl(drone), MotionObserver(drone)
+        self.arbiter.within_maxima = drone.within_maxima
+        self._seen = None
+
     def restart(self, now_s: float) -> None:
         """Reset for a new connection: the drone may be another one. Drops its commands."""
         self.arbiter.forget()

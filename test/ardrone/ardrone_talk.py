@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 from session_talk import SessionTalk
 
-from drone_bridge.ardrone.codec import ClientConnection, setting
+from drone_bridge.ardrone.codec import COMMANDS, CONTROL, NAVDATA, ClientConnection, setting
 from drone_bridge.ardrone.device import Behaviour, Drone
-from drone_bridge.ardrone.session.client import COMMANDS, CONTROL, NAVDATA, ClientSession, Flying
+from drone_bridge.ardrone.session.client import ClientSession, Flying
 from drone_bridge.ardrone.session.settings import Wish
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.arbiter import Rank

@@ -5,14 +5,12 @@ import pytest
 from ardrone_talk import Talk
 from session_talk import notes
 
-from drone_bridge.ardrone.codec import Config, FlatTrim, Pcmd, Ref, State, WatchdogReset, setting
+from drone_bridge.ardrone.codec import COMMANDS, NAVDATA, Config, FlatTrim, Pcmd, Ref, State, WatchdogReset, setting
 from drone_bridge.ardrone.session.client import (
     ASKING,
-    COMMANDS,
     CONNECTED,
     FIRST_PACKETS,
     LATE,
-    NAVDATA,
     SILENCES,
     TRIMS,
 )

@@ -43,7 +43,7 @@ OTHER_HOST = "127.0.0.2"
 #: Time without a report after which reports have ended. They are sent each second or more often.
 QUIET_S = 3.0
 
-kind, pair = each_kind(), shared(ServerPair)
+kind, pair = each_kind(with_server=True), shared(ServerPair)
 
 
 def assert_neutral_is_repeated(pair, times=2):

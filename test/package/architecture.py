@@ -23,7 +23,7 @@ KITS = {
     "pictures": {"wire", "net", "session", "vision", "ros", "stop_signals"},
 }
 # What each part of a protocol's folder may import: kits, and other parts. Those of other protocols are out of reach.
-PROTOCOLS = (*OWN, "ardrone")
+PROTOCOLS = OWN
 
 
 def part_of(path):

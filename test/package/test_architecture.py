@@ -32,7 +32,7 @@ PARTS = {
     "device": ({"wire", "motion"}, ("codec", "units")),
     "discovery": ({"wire", "net"}, ("codec",)),
     "pictures": ({"wire", "net", "session", "pictures", "ros"}, ("codec", "ports")),
-    "ports": ({"wire", "net"}, ()),
+    "ports": ({"wire", "net"}, ("codec",)),
     "emulator": (
         {"wire", "net", "motion", "vision", "programs"},
         ("codec", "device", "discovery", "ports", "units"),

@@ -8,6 +8,7 @@ import pytest
 from repository import ROOT
 
 from drone_bridge import protocols
+from drone_bridge.ardrone import codec as ardrone
 from drone_bridge.dronegui import codec as dronegui
 from drone_bridge.robot import codec as robot
 from drone_bridge.simulator import codec as simulator
@@ -17,7 +18,7 @@ from drone_bridge.wire.events import EventSource
 
 PAGE = (ROOT / "docs" / "protocols.md").read_text()
 EXAMPLES = dict(re.findall(r"## (.*?)\n\n```python\n(.*?)```", PAGE, re.DOTALL))
-MODULES = (testbed, dronegui, simulator, robot, telemetry)
+MODULES = (testbed, dronegui, ardrone, simulator, robot, telemetry)
 
 
 def test_every_protocol_has_an_example():

@@ -11,6 +11,8 @@ from builtin_interfaces.msg import Time
 from own_robots import Pioneer, Tello
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
+from drone_bridge.ardrone import units as ardrone_units
+from drone_bridge.ardrone.codec import Navdata
 from drone_bridge.dronegui import units
 from drone_bridge.dronegui.codec import Demo
 from drone_bridge.kind import OWN, kinds, load
@@ -60,6 +62,8 @@ def further(name):
         demo = Demo(phi=0.0, theta=0.0, psi=0.0, altitude=1000, vx=0.0, vy=0.0)
         picture = CameraPicture(FRONT, bytes(3 * FRONT.width * FRONT.height), jpeg())
         return [b"{}", DeadReckoning().update(units.measurement(demo), 0.0), VideoPacket(b""), picture]
+    if name == "ardrone":
+        return [DeadReckoning().update(measured, 0.0) for measured in measured_by_an_ardrone()]
     if name == "robot":
         return [WheelOdometry()]
     if name == "telemetry":
@@ -70,6 +74,12 @@ def further(name):
     if name == WithPixels.name:
         return [Told(b"", replace(told, image=Picture(1, 1, bytes(3))))]
     return []
+
+
+def measured_by_an_ardrone():
+    """Return what the sample conversation of a flying drone reports."""
+    found = (sent.message for sent in sample("ardrone") if isinstance(sent.message, Navdata))
+    return [measured for navdata in found if (measured := ardrone_units.measurement(navdata)).velocity]
 
 
 def sample(name):

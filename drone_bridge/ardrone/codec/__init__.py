@@ -68,10 +68,13 @@ from drone_bridge.wire.flight_state import FlightState
 __all__ = [
     "ABSOLUTE",
     "COMBINED_YAW",
+    "COMMANDS",
+    "CONTROL",
     "CONTROL_PORT",
     "DEFAULT_PORT",
     "FIRST_SEQUENCE",
     "MAX_LINE",
+    "NAVDATA",
     "NAVDATA_PORT",
     "NEED_DATA",
     "PROGRESSIVE",
@@ -113,7 +116,9 @@ __all__ = [
     "write_settings",
 ]
 
-#: Ports of the drone: AT commands and navdata over UDP, video and configuration over TCP.
+#: The drone's ports, as a link names them.
+COMMANDS, NAVDATA, CONTROL = "commands", "navdata", "control"
+#: Their numbers: AT commands and navdata over UDP, video and configuration over TCP.
 DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, CONTROL_PORT = 5556, 5554, 5555, 5559
 #: The datagram to NAVDATA_PORT by which a client asks for navdata to its own address.
 WAKE_UP = b"\x01\x00\x00\x00"

@@ -34,6 +34,9 @@ from typing import Any, NamedTuple
 
 from drone_bridge.ardrone import units
 from drone_bridge.ardrone.codec import (
+    COMMANDS,
+    CONTROL,
+    NAVDATA,
     WAKE_UP,
     ClientConnection,
     Command,
@@ -69,8 +72,6 @@ from drone_bridge.wire.events import NEED_DATA, LocalProtocolError, RemoteProtoc
 from drone_bridge.wire.outgoing import UNENCODABLE, fitted
 
 WAITING, ASKING, CONNECTED, CLOSED = "waiting for a peer", "asking for navdata", "connected", "closed"
-#: Ports of the drone, as the link identifies them.
-COMMANDS, NAVDATA, CONTROL = "commands", "navdata", "control"
 TAKE_OFF, LAND, EMERGENCY, RESET, FLAT_TRIM = "takeoff", "land", "emergency", "reset", "flat_trim"
 WAKE_S = 0.2
 #: Navdata that is older does not show an emergency, s.

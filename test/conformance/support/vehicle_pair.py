@@ -38,9 +38,9 @@ def assert_nothing_moved(commands, since_s):
     assert not moved_s, f"moved {moved_s} s after it"
 
 
-def each_kind():
-    """Return the fixture `kind` for a file whose tests run for each kind."""
-    judged = [each for kind in kinds().values() for each in subjects.with_roles(kind)]
+def each_kind(*, with_server=False):
+    """Return the fixture `kind` for a file whose tests run for each kind, or for each that has a server."""
+    judged = [each for kind in kinds().values() for each in subjects.with_roles(kind) if kind.server or not with_server]
     names = [f"{kind.name} {kind.emulated.get('role', '')}".strip() for kind in judged]
 
     @pytest.fixture(scope="module", name="kind", params=judged, ids=names)

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ardrone_bridge: flies an AR.Drone 1 or 2, as a ROS 2 node. See docs/ardrone.md.
+
+`session.client` has the state machine, including take-off, landing and emergency. This node adds topics, parameters,
+services and a link.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.publisher import Publisher
+from std_msgs.msg import Bool
+from std_srvs.srv import SetBool
+
+from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, Navdata, setting
+from drone_bridge.ardrone.codec.navdata import full_options
+from drone_bridge.ardrone.ports import DronePeer
+from drone_bridge.ardrone.session.client import (
+    CONNECTED,
+    EMERGENCY,
+    FLAT_TRIM,
+    GAPS,
+    LAND,
+    LATE,
+    PACKETS,
+    REPORTS,
+    RESET,
+    RESTARTS,
+    SILENCES,
+    TAKE_OFF,
+    UNHEARD,
+    ClientSession,
+    Flying,
+    Received,
+)
+from drone_bridge.ardrone.session.settings import Settings, Wish
+from drone_bridge.ardrone.topics import TOPICS, Translation, static_transforms
+from drone_bridge.motion.ar_drone import AR_DRONE
+from drone_bridge.motion.dead_reckoning import DeadReckoning
+from drone_bridge.motion.tilted_drone import TiltedDrone
+from drone_bridge.net.clock import elapsed_s
+from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
+from drone_bridge.ros.doubt_reports import DoubtReports
+from drone_bridge.ros.frames import DroneFrameNames
+from drone_bridge.ros.limits import limit_parameters
+from drone_bridge.ros.parameters import ParameterDeclaration
+from drone_bridge.ros.program import run
+from drone_bridge.ros.protocol_node import ProtocolNode
+from drone_bridge.ros.qos import latched
+from drone_bridge.ros.request_services import RequestServices
+from drone_bridge.ros.tilt_commands import TiltCommands
+from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.tilt_pilot import TiltPilot
+from drone_bridge.wire.addresses import address_name
+from drone_bridge.wire.rate_limit import RateLimit
+
+#: Most messages per second of all topics but imu/data.
+SLOW_RATE = 30.0
+#: Services with an empty request.
+REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY, FLAT_TRIM)
+CAMERAS = {"front": 0, "down": 1}
+#: Keeps the drone's own value.
+KEEP = "keep"
+# Conditions in /diagnostics.
+NO_NAVDATA, MOTORS_OFF = "navdata", "emergency"
+
+PARAMETERS = (
+    *common_parameters(DEFAULT_PORT, "Port of the drone for commands.", roles=("connect",)),
+    ParameterDeclaration("navdata_port", NAVDATA_PORT, "Port of the drone for navdata.", range=(1, 65535)),
+    ParameterDeclaration(
+        "control_port", CONTROL_PORT, "Port of the drone for its settings. 0: they are not read.", range=(0, 65535)
+    ),
+    ParameterDeclaration(
+        "rate",
+        30.0,
+        "Datagrams of commands per second. Below 25, a drone with a watchdog of 50 ms hovers in between.",
+        (10.0, 100.0),
+        live=True,
+    ),
+    ParameterDeclaration(
+        "navdata",
+        "demo",
+        "demo: 15 per second. full: 200 per second with rates, accelerations, magnetic field and pressure, of which "
+        "imu/data has all, and other topics 30.",
+        choices=("demo", "full"),
+    ),
+    ParameterDeclaration(
+        "navdata_timeout", 1.0, "Time without navdata after which it is stale, s.", range=(0.2, 60.0), live=True
+    ),
+    ParameterDeclaration(
+        "confirm_timeout",
+        5.0,
+        "Time within which navdata must confirm a take-off, s. It is withdrawn then.",
+        range=(0.5, 60.0),
+        live=True,
+    ),
+    ParameterDeclaration("camera", "front", "Camera of the video: front or down.", choices=tuple(CAMERAS), live=True),
+    *(
+        ParameterDeclaration(
+            f"drone.{name}",
+            0.0,
+            f"{meaning} Written to the drone on the ground, and read back. 0 keeps what it has.",
+            range=(0.0, most),
+        )
+        for name, meaning, most in (
+            ("max_tilt", "Tilt at full deflection, rad, 0.52 at most.", 0.52),
+            ("max_climb", "Climb at full deflection, m/s, 2 at most.", 2.0),
+            ("max_yaw_rate", "Turn rate at full deflection, rad/s, 6.11 at most.", 6.11),
+            ("altitude_max", "Height that the drone does not exceed, m.", 100.0),
+        )
+    ),
+    *(
+        ParameterDeclaration(f"drone.{name}", KEEP, meaning, choices=(KEEP, "true", "false"))
+        for name, meaning in (
+            ("outdoor", "Whether the drone uses its settings for outdoors. Written on the ground."),
+            ("hull", "Whether the hull for indoors is mounted. Written on the ground."),
+        )
+    ),
+    ParameterDeclaration(
+        "drone.ultrasound_freq",
+        0,
+        "Frequency of the ultrasound: 7 (22.22 Hz) or 8 (25 Hz). Two drones in a room need different ones. 0 keeps it.",
+        choices=(0, 7, 8),
+    ),
+    ParameterDeclaration(
+        "publish_odometry", True, "Publish odom: integrated velocities with measured height and attitude."
+    ),
+    *frame_parameters(without=("publish_map_to_odom", "map_frame")),
+    *limit_parameters(is_drone=True, tells_battery=True),
+)
+
+
+class ArdroneBridge(ProtocolNode):
+    """Sends commands at a steady rate, publishes navdata, and takes off and lands on request."""
+
+    open_state = CONNECTED
+    rates = (PACKETS, "commands", REPORTS)
+    problems = (
+        *ProtocolNode.problems,
+        UNHEARD,
+        "refused_commands",
+        "refused_settings",
+        GAPS,
+        LATE,
+        SILENCES,
+        RESTARTS,
+    )
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("ardrone_bridge", PARAMETERS, **options)
+        self._session: ClientSession | None = None  # until the node is active
+        self._flying: Publisher[Any] | None = None  # until the node is configured
+        self._is_hover_held = False
+        # They exist before the node is configured, and explain their refusal.
+        self._requests = RequestServices(
+            self,
+            REQUESTS,
+            self._ask,
+            refusal=self._refusal,
+            outlive_cleanup=True,
+            on_hold=(LAND, RESET, EMERGENCY, FLAT_TRIM),
+        )
+        self.make_service(SetBool, "hover", self._serve_hover, callback_group=self._requests.group)
+
+    def set_up(self) -> None:
+        self._flying = self.make_publisher(Bool, "flying", latched())
+        names = frame_names(self.parameters, DroneFrameNames)
+        self._topics = TopicPublishers(self, TOPICS, Translation(names), static_transforms(names))
+        self._drone = self._wanted_drone()
+        self._commands = TiltCommands(self, self._drone, has_landing_button=True)
+        self._pilot = TiltPilot(self._commands.arbiter, self._drone, hovers=True)
+        DoubtReports(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
+        self._camera = self.parameters["camera"]
+        self.each_second(self._report_conditions)
+        self.each_second(self._switch_camera)
+
+    def make_transport(self) -> DronePeer:
+        get = self.parameters.__getitem__
+        ports = get("port"), get("navdata_port"), get("control_port")
+        return DronePeer(get("host"), ports, self._connecting_failed, self.wire_log)
+
+    def make_session(self) -> ClientSession:
+        get = self.parameters.__getitem__
+        self._dead_reckoning, self._rate_limit = DeadReckoning(), RateLimit()
+        self._camera = get("camera")
+        self._topics.restart()
+        self._session = ClientSession(
+            address_name(get("host"), get("port")),
+            get,
+            self._pilot,
+            Feedback(self.observed, self._pilot.arbiter.limits, self._pilot),
+            wishes=self._wishes,
+            is_hover_held=lambda: self._is_hover_held,
+            use_settings=self._use_settings,
+        )
+        return self._session
+
+    def undeliverable(self) -> str | None:
+        """Return why commands can't reach the drone now, or None."""
+        session = self._session
+        return session.undeliverable(elapsed_s()) if session and session.is_open else super().undeliverable()
+
+    def link_ended(self) -> None:
+        super().link_ended()
+        self._report_conditions()
+
+    # The drone's settings.
+
+    def _wishes(self) -> Sequence[Wish]:
+        """Return the settings to write, by the parameters."""
+        get, wishes = self.parameters.__getitem__, []
+        if get("navdata") == "full":
+            wishes.append(Wish(setting("general:navdata_options", full_options())))
+        wishes.append(Wish(setting("general:navdata_demo", get("navdata") == "demo"), is_required=True))
+        wishes.append(Wish(setting("video:video_channel", CAMERAS[get("camera")])))
+        for name, key, unit in (
+            ("max_tilt", "control:euler_angle_max", 1.0),
+            ("max_climb", "control:control_vz_max", 1000.0),
+            ("max_yaw_rate", "control:control_yaw", 1.0),
+            ("altitude_max", "control:altitude_max", 1000.0),
+        ):
+            if value := get(f"drone.{name}"):
+                whole = round(unit * value) if unit > 1 else float(value)
+                wishes.append(Wish(setting(key, whole), needs_ground=True))
+        if get("drone.outdoor") != KEEP:
+            wishes.append(Wish(setting("control:outdoor", get("drone.outdoor") == "true"), needs_ground=True))
+        if get("drone.hull") != KEEP:
+            has_none = get("drone.hull") == "false"
+            wishes.append(Wish(setting("control:flight_without_shell", has_none), needs_ground=True))
+        if frequency := get("drone.ultrasound_freq"):
+            wishes.append(Wish(setting("pic:ultrasound_freq", frequency), needs_ground=True))
+        return wishes
+
+    def _wanted_drone(self) -> TiltedDrone:
+        """Return the drone with the maxima of the parameters, or the defaults of an AR.Drone."""
+        wanted = {name: self.parameters[f"drone.{name}"] for name in ("max_tilt", "max_climb", "max_yaw_rate")}
+        return replace(AR_DRONE, **{name: value for name, value in wanted.items() if value})
+
+    def _use_settings(self, settings: Settings) -> None:
+        """Fly with the maxima that the drone has answered."""
+        tilt, climb, yaw = (
+            settings.number(key) for key in ("control:euler_angle_max", "control:control_vz_max", "control:control_yaw")
+        )
+        drone = replace(
+            self._drone,
+            max_tilt=tilt or self._drone.max_tilt,
+            max_climb=climb / 1000 if climb else self._drone.max_climb,
+            max_yaw_rate=yaw or self._drone.max_yaw_rate,
+        )
+        if drone != self._drone:
+            self._drone = drone
+            self._pilot.use(drone)
+        self.report.facts["firmware"] = settings.answered.get("general:num_version_soft", "")
+
+    def _switch_camera(self) -> None:
+        """Write the setting of a camera that was chosen meanwhile."""
+        camera = self.parameters["camera"]
+        if camera != self._camera and self._session:
+            wish = Wish(setting("video:video_channel", CAMERAS[camera]))
+            if self.post(partial(self._session.add_setting, wish)):
+                self._camera = camera
+
+    # Events of the session, on the link's thread.
+
+    def publish_event(self, message: Received | Flying) -> None:
+        """Publish navdata, or whether the drone flies."""
+        if isinstance(message, Flying):
+            if self._flying:
+                self.publish(self._flying, Bool(data=message.is_flying))
+            return
+        self._publish_navdata(message.navdata, message)
+
+    def _publish_navdata(self, navdata: Navdata, received: Received) -> None:
+        now_s, stamp = self.decided_s, self.now()
+        pose = self._dead_reckoning.update(received.measured, now_s)
+        if not self._rate_limit.is_due(now_s, SLOW_RATE):
+            self.publish_all(self._topics.made(navdata, stamp))
+            return
+        self._topics.publish(navdata, stamp)
+        if pose:
+            self._topics.publish(pose, stamp)
+        facts = self.report.facts
+        facts["flight_state"] = self._session.flight_state if self._session else ""
+        if (quality := navdata.link_quality) is not None:
+            facts["wifi_quality"] = f"{quality:.2f}"
+        self.report.record_duration("navdata_read_to_published", elapsed_s() - now_s)
+
+    # For the executor.
+
+    def _ask(self, request: Any, now_s: float) -> Any:
+        assert self._session
+        return self._session.ask(request, now_s)
+
+    def _refusal(self, name: str) -> str | None:
+        """Return why a request can't be sent, or None."""
+        if self._session and self._session.is_open:
+            return None
+        return f"{name} can't be sent, because the bridge is not active, or has no link to its drone."
+
+    def _serve_hover(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        """Hold hover, or release it, also while the node is inactive."""
+        if not request.data and not self.takes_commands():
+            response.message = "The request may be stale: the bridge was stalled. The drone keeps hovering."
+            return response
+        if self._is_hover_held and not request.data and self.has_link:
+            self._pilot.arbiter.forget()  # it hovers until it gets a new command
+        self._is_hover_held = request.data
+        response.success = True
+        response.message = (
+            "The drone hovers and ignores commands." if request.data else "The drone follows commands again."
+        )
+        return response
+
+    def _report_conditions(self) -> None:
+        """Report in /diagnostics whether navdata arrives, and an emergency."""
+        navdata, emergency = self._session.problems if self._session else ("", "")
+        for name, problem, level in (
+            (NO_NAVDATA, navdata, DiagnosticStatus.WARN),
+            (MOTORS_OFF, emergency, DiagnosticStatus.ERROR),
+        ):
+            if not problem:
+                self.report.end_condition(name)
+                continue
+            if name not in self.report.conditions:
+                self.report.warn(f"{problem[0].upper()}{problem[1:]}.")
+            self.report.begin_condition(name, problem, level)
+
+
+def main() -> int:
+    """Run the node."""
+    return run(ArdroneBridge)
