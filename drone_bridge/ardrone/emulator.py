@@ -168,13 +168,14 @@ def fly(
     step = 1 / (2 * STEP_RATE)
     due = time.monotonic()
     report_due = REPORT_PERIOD_S
+    phase = flight.phase
     while flight.time < duration and not cancellation.is_set:
-        phase = flight.phase
         drone.tick(time.monotonic())
         if trajectory:
             trajectory.write(flight.row())
         if flight.phase is not phase:
             print_event(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
+            phase = flight.phase
         if flight.time >= report_due:
             report_due += REPORT_PERIOD_S
             print_status(flight.describe())

@@ -14,6 +14,8 @@ from drone_bridge.net.link_loop import Received
 
 #: Bytes of settings that are read at a time.
 CHUNK_BYTES = 4096
+#: Maximum number of unexpected datagrams dropped per turn.
+MAX_UNREAD = 32
 
 
 class DronePeer(DatagramPeer):
@@ -50,8 +52,9 @@ class DronePeer(DatagramPeer):
 
     def receive(self) -> Received | None:
         """See Link. Datagrams from the port of commands are dropped: a drone sends none."""
-        while super().receive():
-            pass
+        for _ in range(MAX_UNREAD):
+            if not super().receive():
+                break
         if chunk := self._read_control():
             return Received(chunk, CONTROL)
         received = self._navdata.receive()

@@ -22,7 +22,8 @@ class Pilot:
     """Commands for the drone."""
 
     def __init__(self):
-        self.wanted, self.is_estimating, self.restarts, self.doubts = None, False, 0, []
+        self.wanted, self.is_estimating, self.restarts = None, False, 0
+        self.is_height_doubted = self.is_position_doubted = False
         self.measurements, self.charges, self.rank = [], [], Rank.NEUTRAL
         limits = SimpleNamespace(takeoff_refusal="", charged=lambda charge, now_s: self.charges.append(charge))
         self.arbiter = SimpleNamespace(rank=lambda now_s: self.rank, limits=limits)

@@ -90,14 +90,12 @@ def test_a_bridge_that_stood_still_while_the_drone_landed_does_not_make_it_fly(r
 
 
 def test_a_second_client_of_navdata_does_not_silence_the_bridge(ros, drone):
-    altitude = ros.subscribe(Range, "altitude")
     with bridge(drone), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         takes_off(ros, drone)
         for _ in range(3):
             other.sendto(WAKE_UP, ("127.0.0.1", drone.ports["navdata_port"]))
             assert other.recv(8192)
-            altitude.forget()
-            altitude.wait(lambda message: message.range > 0.5)
+            ros.subscribe(Range, "altitude").wait(lambda message: message.range > 0.5)
         assert ros.trigger("ardrone_bridge/emergency").success
         drone.wait_for_line("-> emergency")
         drone.wait_for_line("emergency: on")

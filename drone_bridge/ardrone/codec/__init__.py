@@ -153,15 +153,24 @@ class ClientConnection(EventSource[Navdata]):
 
     def send(self, *commands: Command) -> bytes:
         """Return the datagram of commands. Raises LocalProtocolError, and sends none of them then."""
+        data = self.peek(*commands)
+        self.skip(len(commands))
+        return data
+
+    def peek(self, *commands: Command) -> bytes:
+        """Return the datagram that `send` would return, and keep its numbers. Raises LocalProtocolError."""
         lines = [command_text(command, self._next + place) for place, command in enumerate(commands)]
         if not lines or sum(map(len, lines)) > MAX_LINE:
             raise LocalProtocolError(
                 f"{len(lines)} commands have {sum(map(len, lines))} of 1 to {MAX_LINE} characters."
             )
-        self._next += len(lines)
+        return "".join(lines).encode("ascii")
+
+    def skip(self, count: int) -> None:
+        """Leave out numbers, which were used."""
+        self._next += count
         if self._next > MAX_SEQUENCE - MAX_LINE:
             self.restart()
-        return "".join(lines).encode("ascii")
 
     def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
         """Receive a whole datagram of navdata, for `next_event`."""

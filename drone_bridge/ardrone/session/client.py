@@ -59,6 +59,7 @@ from drone_bridge.session.session import (
     Action,
     Actions,
     Landing,
+    LastWords,
     Note,
     Outcome,
     Publish,
@@ -179,6 +180,7 @@ class ClientSession(Session):
         self._has_flown = False  # since the level was set
         self._press: _Press | None = None
         self._presses_again = False  # after the release
+        self._is_moving = False  # by the newest packet
         self._pending: list[_Pending] = []
         self._trims_left = self._first_left = self._final_left = 0
         self._packet_at = self._wake_at = math.inf
@@ -253,8 +255,7 @@ class ClientSession(Session):
     def _final(self, now_s: float) -> Actions:
         """Hover. The level stays as the drone has it, but a button is released."""
         self._final_left -= 1
-        releases = (Ref(),) if self._press else ()
-        self._send(now_s, Pcmd(), *releases)
+        self._send(now_s, *self._last_commands)
         self.is_over = not self._final_left
         self.due_s = math.inf if self.is_over else now_s + FINAL_GAP_S
         actions, self._effects = self._effects, []
@@ -303,7 +304,9 @@ class ClientSession(Session):
             data = self._connection.send(*map(fitted, commands))
         except LocalProtocolError as error:
             self._effects.append(Note(UNENCODABLE, f"Commands can't be sent: {error} The drone hovers instead."))
-            data = self._connection.send(Pcmd(), *(each for each in commands if isinstance(each, Ref)))
+            commands = (Pcmd(), *(each for each in commands if isinstance(each, Ref)))
+            data = self._connection.send(*commands)
+        self._is_moving = any(isinstance(each, Pcmd) and each != Pcmd() for each in commands)
         self._effects.append(Send(data, COMMANDS, if_sent=(PACKETS,)))
 
     def _is_pressed(self, now_s: float) -> bool:
@@ -331,6 +334,22 @@ class ClientSession(Session):
         if self.level and self._pilot.arbiter.rank(now_s) is Rank.LANDING:
             self.level = False
             self._effects.append(Note("", "Landing: a limit requires it."))
+
+    def last_words(self) -> LastWords | None:
+        """Return hover. The level stays as the drone has it, but a button is released."""
+        if not self._is_moving and self._press is None:
+            return None
+        return LastWords((self._connection.peek(*self._last_commands),), to=COMMANDS)
+
+    def neutral_sent(self, now_s: float) -> Actions:
+        """Skip the numbers of the last words, so that the next packet is not late."""
+        self._connection.skip(len(self._last_commands))
+        self._is_moving, self._press = False, None
+        return []
+
+    @property
+    def _last_commands(self) -> tuple[Command, ...]:
+        return (Pcmd(), Ref()) if self._press else (Pcmd(),)
 
     # What the drone reports.
 
