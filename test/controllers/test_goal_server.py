@@ -223,6 +223,27 @@ def test_a_goal_in_another_frame_is_transformed_by_tf(world):
     assert world.yaw == pytest.approx(0.0, abs=0.1)
 
 
+def test_a_goal_without_a_height_keeps_that_at_its_acceptance(world):
+    world.position[2] = 1.5
+    assert world.end_of(world.send("go_to", pose=pose_at(1, 1, math.nan)))[0] == "succeeded"
+    assert world.away(1, 1, 1.5) < 0.1
+    sent = world.send("go_to", pose=pose_at(10, 2, math.nan, frame="map"))
+    world.run(0.1)
+    world.say("/tf_static", TFMessage(transforms=[transform("map", "odom", (10.0, 0.0, 0.0), LEFT)]))
+    assert world.end_of(sent)[0] == "succeeded"
+    assert world.away(2, 0, 1.5) < 0.1
+
+
+def test_a_rover_goes_to_a_goal_without_a_height(make_world):
+    world = make_world(flies=False, max_speed=1.0)
+    assert world.end_of(world.send("go_to", pose=pose_at(1, 0, math.nan)))[0] == "succeeded"
+
+
+def test_a_negative_height_is_refused(world):
+    end, message = world.end_of(world.send("take_off", height=-1.0))
+    assert (end, message) == ("aborted", "height is -1.0 but must be a finite number of at least 0.")
+
+
 def test_goal_pose_is_a_go_to(world):
     world.say("goal_pose", pose_at(1, 1, 1))
     world.run(10.0)
@@ -274,6 +295,9 @@ BAD = (
     ({"pose": pose_at(math.nan, 0)}, r"The position is \(nan, 0.0, 0.0\) but must be within 1e\+06 m"),
     ({"pose": pose_at(0, 0, yaw_quaternion=(0.0, 0.0, 0.0, 7.0))}, "The orientation is .* must have length 1"),
     ({"pose": pose_at(1, 0), "tolerance": math.inf}, "tolerance is inf but must be a finite number"),
+    ({"pose": pose_at(1, 0), "speed": -0.5}, "speed is -0.5 but must be a finite number of at least 0"),
+    ({"pose": pose_at(1, 0), "tolerance": -1.0}, "tolerance is -1.0 but must be"),
+    ({"pose": pose_at(1, 0, math.inf)}, r"The position is \(1.0, 0.0, inf\) but must be"),
     ({"pose": pose_at(1, 0, frame="nowhere")}, "No transform from nowhere to odom"),
     ({"path": Path()}, "The path has 0 poses but must have 1 to 10000."),
 )

@@ -55,7 +55,7 @@ class GoalParameters:
     answer_time: float = 20.0  # timeout of the services takeoff and land, seconds
 
     def waypoints(self, tolerance: float, speed: float) -> WaypointParameters:
-        """Return the parameters for a path to a goal. A tolerance or speed of zero or less selects the default."""
+        """Return the parameters for a path to a goal. A tolerance or speed of zero selects the default."""
         speed = speed if speed > 0.0 else self.max_speed
         return WaypointParameters(
             position_tolerance=tolerance if tolerance > 0.0 else self.position_tolerance,
@@ -250,7 +250,7 @@ class TakeOff:
 
         Args:
             parameters: the parameters of goals.
-            height: m above the ground; zero or less: the height that the vehicle's own takeoff reaches.
+            height: m above the ground; zero: the height that the vehicle's own takeoff reaches.
             ground: height of the ground in the odometry, m.
             service: the vehicle's service takeoff; None if it has none, or is flying already.
             is_flying: returns the state that the vehicle reports, or None if it reports none.

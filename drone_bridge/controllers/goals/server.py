@@ -357,12 +357,18 @@ class GoalServer:
                 )
 
     def _point_of(self, stamped: PoseStamped, origin: Placed) -> Waypoint:
-        """Transform a pose into the odometry frame. `origin` is the pose of its own frame there."""
+        """Transform a pose into the odometry frame. `origin` is the pose of its own frame there.
+
+        A z of NaN is the vehicle's present height.
+        """
+        assert self._measured
         at, own = stamped.pose.position, unit_quaternion(stamped.pose.orientation)
         (x, y, z), turned = origin
-        dx, dy, dz = rotated(turned, at.x, at.y, at.z)
+        keeps_height = math.isnan(at.z)
+        dx, dy, dz = rotated(turned, at.x, at.y, 0.0 if keeps_height else at.z)
         yaw = euler_from_quaternion(multiplied(turned, own))[2] if own else None
-        return Waypoint(x + dx, y + dy, z + dz if self._flies else None, yaw)
+        height = float(self._measured.position[2]) if keeps_height else z + dz
+        return Waypoint(x + dx, y + dy, height if self._flies else None, yaw)
 
     def _check_obstacles(self, guide: Guide, now_s: float) -> None:
         """Raise FailedError while a guide can't be followed: no odometry, a hold, or a person at the helm."""
@@ -455,8 +461,8 @@ def _poses_of_path(request: Any) -> list[PoseStamped]:
 def _problem_with(request: Any, poses: list[PoseStamped]) -> str:
     """Return the reason why a goal is invalid, or an empty string."""
     for name in ("tolerance", "speed", "height"):
-        if not math.isfinite(getattr(request, name, 0.0)):
-            return f"{name} is {getattr(request, name)} but must be a finite number."
+        if not 0.0 <= getattr(request, name, 0.0) < math.inf:
+            return f"{name} is {getattr(request, name)} but must be a finite number of at least 0."
     if (hasattr(request, "path") or hasattr(request, "poses")) and not 0 < len(poses) <= MAX_POSES:
         return f"The path has {len(poses)} poses but must have 1 to {MAX_POSES}."
     return next((problem for pose in poses if (problem := _problem_with_pose(pose))), "")
@@ -464,7 +470,7 @@ def _problem_with(request: Any, poses: list[PoseStamped]) -> str:
 
 def _problem_with_pose(stamped: PoseStamped) -> str:
     at, q = stamped.pose.position, stamped.pose.orientation
-    if not _are_within((at.x, at.y, at.z), _FARTHEST_M):
+    if not _are_within((at.x, at.y, 0.0 if math.isnan(at.z) else at.z), _FARTHEST_M):
         return f"The position is ({at.x}, {at.y}, {at.z}) but must be within {_FARTHEST_M:g} m of the origin."
     if any((q.x, q.y, q.z, q.w)) and unit_quaternion(q) is None:
         return f"The orientation is ({q.x}, {q.y}, {q.z}, {q.w}) but must have length 1, or be zero for any heading."
