@@ -7,9 +7,11 @@
         print(drone.pose, drone.battery)
         drone.land()
 
-On Ctrl-C or an exception in the block, a vehicle that the script has commanded is held. See docs/controllers.md.
+On Ctrl-C or an exception, a vehicle that the script has commanded is held. Without `with`, it is closed when the script
+ends. See docs/controllers.md.
 """
 
+import atexit
 import contextlib
 import math
 import sys
@@ -85,6 +87,8 @@ class Vehicle:
         self._executor.add_node(self._node)
         self._thread = threading.Thread(target=self._spin, name="vehicle", daemon=True)
         self._thread.start()
+        self._is_closed = False
+        atexit.register(self._close_at_exit)  # a thread of DDS would abort the process
 
     def __enter__(self) -> "Vehicle":
         return self
@@ -101,13 +105,22 @@ class Vehicle:
             self.close()
 
     def close(self) -> None:
-        """Disconnect from the vehicle. Its controller keeps holding the last goal."""
+        """Disconnect from the vehicle. Its controller keeps holding the last goal. A second call has no effect."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        atexit.unregister(self._close_at_exit)
         self._executor.shutdown()
         self._thread.join()
         for client in self._clients.values():
             client.destroy()
         self._node.destroy_node()
         rclpy.shutdown(context=self._context)
+
+    def _close_at_exit(self) -> None:
+        """Close at the end of the script, and hold if an uncaught exception has ended it, but not a notebook."""
+        is_interactive = hasattr(sys, "ps1")  # where the last exception has ended nothing
+        self.__exit__(None if is_interactive else getattr(sys, "last_type", None), None, None)
 
     # Goals.
 
@@ -123,7 +136,7 @@ class Vehicle:
         self,
         x: float,
         y: float,
-        z: float = 0.0,
+        z: float | None = None,
         *,
         yaw: float | None = None,
         frame: str = "",
@@ -135,13 +148,13 @@ class Vehicle:
         Args:
             x: m, in the frame.
             y: m, in the frame.
-            z: m, in the frame; ignored by vehicles that drive.
+            z: m, in the frame; None: the height at which the goal begins. Ignored by vehicles that drive.
             yaw: rad to the left of the frame's x; None: any heading.
             frame: tf frame; empty: the vehicle's odometry frame.
             tolerance: m; 0: the controller's own.
             speed: m/s; 0: the controller's own.
         """
-        pose = _stamped((x, y, z), yaw, frame)
+        pose = _stamped((x, y, math.nan if z is None else z), yaw, frame)
         return self._do("go_to", GoTo, GoTo.Goal(pose=pose, tolerance=float(tolerance), speed=float(speed)))
 
     def follow_path(

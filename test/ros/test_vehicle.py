@@ -79,7 +79,7 @@ def test_what_goes_wrong_is_raised_as_a_sentence(ros):
     with Process.node("drone_controller", behaviour="goals"), drone_bridge.Vehicle(patience_s=60.0) as vehicle:
         PlayedVehicle(ros)
         with pytest.raises(drone_bridge.VehicleError, match=r"The position is \(nan, 0.0, 0.0\)"):
-            vehicle.go_to(math.nan, 0)
+            vehicle.go_to(math.nan, 0, 0)
         ros.node.create_publisher(Bool, "held", latched()).publish(Bool(data=True))
         wait_until(lambda: "is held" in refusal(vehicle), "the hold")
 
@@ -94,6 +94,14 @@ def test_a_script_without_a_vehicle_ends_with_the_reason_and_one_traceback(ros):
         "VehicleError: No node serves /nobody/take_off: start a controller (goals:=true in launch files)."
     )
     assert sum("Traceback" in line for line in lines) == 1
+
+
+def test_a_script_may_end_without_closing_the_vehicle_or_close_it_twice(ros):
+    script = "import drone_bridge\nvehicle = drone_bridge.Vehicle()\nfor _ in range({}):\n    vehicle.close()"
+    for closes in (0, 2):
+        asked = [sys.executable, "-c", script.format(closes)]
+        done = subprocess.run(asked, check=False, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture
@@ -167,11 +175,17 @@ def refusal(vehicle):
     return ""
 
 
-SCRIPT = """
+SCRIPTS = {
+    "with": """
 import drone_bridge
 with drone_bridge.Vehicle() as vehicle:
     vehicle.go_to(1000, 0)
-"""
+""",
+    "without with": """
+import drone_bridge
+drone_bridge.Vehicle().go_to(1000, 0)
+""",
+}
 
 
 def drives(packet):
@@ -182,12 +196,13 @@ def stands(packet):
     return not packet.left and not packet.right
 
 
-def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing):
+@pytest.mark.parametrize("kind", SCRIPTS)
+def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing, kind):
     """On the wire, for longer than a command is in force. The pattern that the goal replaced does not come back."""
     peer, held = closing(RobotPeer()), ros.subscribe(Bool, "held", latched())
     with Process.node("robot_bridge", port=peer.port), Process.node("rover_controller", pattern="circular"):
         peer.received.wait(drives)
-        script = Process(sys.executable, "-c", SCRIPT)
+        script = Process(sys.executable, "-c", SCRIPTS[kind])
         try:
             wait_until(lambda: ros.parameters("rover_controller")["pattern"] == "stationary", "the goal", period_s=0.5)
             peer.received.clear()
