@@ -36,7 +36,8 @@ from xml.etree import ElementTree
 if not (3, 10) <= sys.version_info[:2] <= (3, 13):
     sys.exit(
         f"setup: Python is {platform.python_version()}, and must be 3.10 to 3.13. "
-        "Select another one: make setup PYTHON=python3.12"
+        "Select another one: make setup PYTHON=python3.12. "
+        "Without one: uv python install 3.12 && make setup PYTHON=$(uv python find 3.12)"
     )
 
 ROOT = Path(__file__).resolve().parent.parent
