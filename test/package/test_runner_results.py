@@ -62,3 +62,11 @@ def test_the_counts_are_those_of_the_results(tmp_path):
     result.write_text('<testsuites><testsuite tests="9" failures="1" errors="2" skipped="3"/></testsuites>')
     assert run.counts_in(result, has_passed=False) == run.Counts(passed=3, failed=3, skipped=3)
     assert run.counts_in(tmp_path / "none.xml", has_passed=False) == run.Counts(failed=1)
+
+
+def test_a_pattern_that_matches_no_entry_lists_the_names(tmp_path, monkeypatch):
+    (tmp_path / "CTestTestfile.cmake").write_text("add_test(robot_bridge true)\nadd_test(view true)\n")
+    monkeypatch.setattr(run, "BUILD", tmp_path)
+    assert run.names("robot") == ["robot_bridge"]
+    with pytest.raises(SystemExit, match=r"matches 'typo'. There are:\nrobot_bridge\nview$"):
+        run.run("typo")

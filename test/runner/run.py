@@ -72,8 +72,16 @@ def configure() -> None:
         sys.exit(f"{done.stdout}{done.stderr}\nThe tests' entries could not be written: see above.")
 
 
+def names(pattern: str) -> list[str]:
+    """Return the names of the entries that match."""
+    command = ["ctest", "--test-dir", str(BUILD), "--show-only", "--tests-regex", pattern]
+    return re.findall(r"Test +#\d+: (\S+)", subprocess.run(command, capture_output=True, text=True, check=False).stdout)
+
+
 def run(pattern: str) -> int:
-    """Run the entries. Return the exit status."""
+    """Run the entries. Return the exit status. Raises SystemExit with all names if none matches."""
+    if not names(pattern):
+        sys.exit(f"No entry's name matches '{pattern}'. There are:\n" + "\n".join(names("")))
     output, began_s = BUILD / "test_output", time.monotonic()
     shutil.rmtree(output, ignore_errors=True)
     jobs = ENTRIES_PER_CORE * (os.cpu_count() or 1)
