@@ -11,13 +11,13 @@ from nav_msgs.msg import Odometry
 
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.velocity_messages import twist_from_velocity, velocity_from_twist
+from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import Attribute
 from drone_bridge.simulator.device.world import RefusedError
 from drone_bridge.simulator.server.sources import PairedSource
 from drone_bridge.simulator.session.mirrored_scene import MirroredEntity, MirroredScene
 from drone_bridge.simulator.topics import (
     Translation,
-    axes,
     entity_state,
     set_velocity,
     velocity_from_wire,
@@ -60,7 +60,7 @@ def test_a_rotation_has_one_sign_on_the_wire_whichever_it_has_in_ros():
 @pytest.mark.parametrize("seed", range(5))
 def test_v_and_w_pass_unchanged_through_server_and_bridge(seed):
     _, v, _, q, w = random_values(seed)
-    orientation = axes.orientation(q)
+    orientation = units.orientation(q)
     velocity = velocity_from_twist(twist_from_velocity(velocity_from_wire(v, w, orientation)))
     sent = set_velocity(0, velocity, orientation)
     assert [request.attribute for request in sent] == [Attribute.VELOCITY, Attribute.ANGULAR_VELOCITY]
@@ -69,7 +69,7 @@ def test_v_and_w_pass_unchanged_through_server_and_bridge(seed):
 
 def test_a_vehicle_facing_north_moves_right_to_go_east():
     """In ROS, north is a yaw of 90 degrees, right is -y, and a right turn is about -z."""
-    north = axes.orientation((1.0, 0.0, 0.0, 0.0))
+    north = units.orientation((1.0, 0.0, 0.0, 0.0))
     velocity = velocity_from_wire((0.0, 1.0, 0.0), (0.0, 0.0, 0.5), north)
     assert velocity.linear == pytest.approx((0.0, -1.0, 0.0))
     assert velocity.angular == pytest.approx((0.0, 0.0, -0.5))

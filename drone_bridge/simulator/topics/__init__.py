@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translation: conversion between the simulator's messages and ROS messages, and the table of topics.
 
-On the wire, the world is north-east-down, bodies are forward-right-down, and quaternions are w, x, y, z. `axes`
+On the wire, the world is north-east-down, bodies are forward-right-down, and quaternions are w, x, y, z. `units`
 converts them to REP 103 and back. q is about an entity's principal axes when received (EGOT, EDATA), and about its
 model when it is set. `BodyToModel` converts between the two. ROS has only models. Fields without data on the wire are
 0.
