@@ -50,7 +50,7 @@ class CommandedNode(PlainNode):
         return "/"
 
     def resolve_topic_name(self, topic):
-        return f"/{topic}"
+        return "/" + topic.lstrip("/")
 
     def get_logger(self):
         return SimpleNamespace(warning=self.logged.append)

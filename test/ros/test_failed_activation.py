@@ -28,6 +28,8 @@ def node(make_link, folder, **steps):
         _open_wire_log=lambda: WireLog(folder, "log", {}, print),
         make_transport=make_link,
         make_session=lambda: None,
+        _borrowed_keeper=lambda: None,
+        _return_keeper=lambda: None,
         link_begins=lambda: None,
         link_ended=lambda: None,
         report=SimpleNamespace(start_link=lambda: None),
