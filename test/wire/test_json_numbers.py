@@ -12,7 +12,13 @@ from drone_bridge.wire import RemoteProtocolError
 from drone_bridge.wire.json_faults import fault_in
 from drone_bridge.wire.json_numbers import is_number, whole_number
 
-DOCUMENTS = [kind for kind in kinds().values() if not kind.is_stream and kind.package == "drone_bridge"]
+
+def is_of_documents(kind):
+    sent = next(iter(load(kind.conversation)()))
+    return not kind.is_stream and kind.connect(sent.side).send(sent.message).startswith(b"{")
+
+
+DOCUMENTS = [kind for kind in kinds().values() if kind.package == "drone_bridge" and is_of_documents(kind)]
 
 
 def rewritten(value, write):
