@@ -119,6 +119,7 @@ class ClientSession(Session):
         self._test: Test | None = None
         self._sent_s: list[float] = []  # times at which the pending step was sent, within ANSWERS_S
         self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
+        self._refused_at = -math.inf  # time at which the robot's port was reported closed
         self._asked: dict[str, tuple[RequestLike, float]] = {}  # by name: pending request, and its timeout
         self._land_s = -math.inf
         self._is_landing = False  # while the robot is greeted
@@ -230,6 +231,11 @@ class ClientSession(Session):
     def lost(self, now_s: float) -> Actions:
         return self._ended() if self._end else []
 
+    def refused(self, sentence: str, now_s: float) -> Actions:
+        """Handle a closed port: the steps sent so far have reached nobody, and will not be answered."""
+        self._refused_at, self._repeats = now_s, []
+        return super().refused(sentence, now_s)
+
     def end(self, now_s: float) -> Actions:
         unanswered = self._unanswered("The link was closed before the answer.")
         if self._is_stream or self._end is None:
@@ -261,7 +267,8 @@ class ClientSession(Session):
         """Continue the greeting to the next step with an answer, or to its end, which is neutral."""
         actions: list[Action] = []
         if self._test is not None:
-            self._repeats += [(self._test, sent_s + ANSWERS_S) for sent_s in self._sent_s[1:]]
+            arrived_s = [sent_s for sent_s in self._sent_s if sent_s > self._refused_at]
+            self._repeats += [(self._test, sent_s + ANSWERS_S) for sent_s in arrived_s[1:]]
         try:
             for step in self._greeting:
                 self._step, self._test = (step, None) if isinstance(step, bytes) else step

@@ -636,6 +636,17 @@ def test_repeats_to_a_robot_that_was_switched_off_await_no_answer(tello):
     assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")]
 
 
+def test_steps_that_met_a_closed_port_await_no_answer(tello):
+    tello.session.opened(tello.now_s)
+    tello.run(0.7)
+    tello.session.refused("The port is closed.", tello.now_s)
+    tello.run(0.5)  # greeted once more
+    tello.hear(b"ok")
+    tello.hear(TELLO_STATE, STATE_PORT)
+    tello.session.ask(Asked("takeoff"), tello.now_s)
+    assert outcomes(tello.hear(b"ok")) == [("takeoff", True, "ok")]
+
+
 def test_a_new_stream_carries_no_answer_of_an_earlier_one():
     class Answers(Mute):
         name, requests, answer_s = "answers", {"takeoff": b"up\n"}, 5.0
