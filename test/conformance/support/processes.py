@@ -34,6 +34,14 @@ def members(*groups):
     return found
 
 
+def has_ended(pid):
+    """Return whether a process has ended, perhaps unnoticed by the one that has adopted it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 class Process:
     """Child process whose output is read continuously. Leaving the `with` block ends it, and it must end cleanly."""
 
