@@ -197,8 +197,9 @@ def stands(packet):
 
 
 @pytest.mark.parametrize("kind", SCRIPTS)
-def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing, kind):
+def test_ctrl_c_leaves_the_vehicle_in_hold_and_still(ros, closing, kind, monkeypatch, tmp_path):
     """On the wire, for longer than a command is in force. The pattern that the goal replaced does not come back."""
+    monkeypatch.setenv("ROS_HOME", str(tmp_path))  # no hold of an earlier test
     peer, held = closing(RobotPeer()), ros.subscribe(Bool, "held", latched())
     with Process.node("robot_bridge", port=peer.port), Process.node("rover_controller", pattern="circular"):
         peer.received.wait(drives)

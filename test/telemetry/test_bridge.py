@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """telemetry_bridge as a process: images over UDP, and documents as text on topics."""
 
+import itertools
 import json
 import signal
 import time
@@ -82,9 +83,10 @@ def test_a_flying_drone_whose_telemetry_has_ceased_is_landed_over_udp(ros):
     process, peer = start_with_peer(telemetry_timeout=0.2, **{f"limits.{name}": limits[name] for name in limits})
     reports = ros.subscribe(DiagnosticArray, "/diagnostics")
     clock, started_s = Clock(), time.monotonic()
+    speeds = itertools.cycle((0.49, 0.51))  # the same report is none if the command has changed
 
     def send():
-        peer.send(drone(timestamp=clock.next()))
+        peer.send(drone(timestamp=clock.next(), velocity={"x": next(speeds), "y": 0.0, "z": 0.0}))
 
     with process:
         send_until(send, lambda: time.monotonic() - started_s > PROVEN_S + 0.5, "telemetry for long enough")
