@@ -144,6 +144,43 @@ def test_takeoff_and_landing_are_confirmed_by_navdata():
     assert talk.session.landing(talk.now_s) is Landing.GROUNDED
 
 
+def just_switched_on():
+    """Return a talk with a drone that has sent navdata, but has no settings yet."""
+    talk = Talk().open()
+    talk.run(5.0, until=lambda: talk.session.navdata is not None)
+    assert talk.session.navdata.has(State.BOOTSTRAP)
+    return talk
+
+
+def test_a_takeoff_waits_for_the_settings_of_the_drone():
+    talk = just_switched_on()
+    takeoff = talk.ask("takeoff")
+    assert takeoff.outcome is None
+    assert "in progress" in talk.ask("takeoff").outcome.sentence
+    talk.run(8.0, until=lambda: talk.drone.flight.is_hovering)
+    assert takeoff.outcome.is_success
+
+
+@pytest.mark.parametrize("end", ["hold", "land", "emergency", "stall", "lost", "end", "silence"])
+def test_a_takeoff_that_waits_for_settings_ends_with(end):
+    talk = just_switched_on()
+    takeoff = talk.ask("takeoff")
+    if end == "hold":
+        talk.pilot.rank = Rank.HOLD
+    elif end in ("land", "emergency"):
+        talk.ask(end)
+    elif end == "stall":
+        talk.stall(0.5)
+    elif end == "silence":
+        talk.is_linked = False
+    else:
+        talk.take(getattr(talk.session, end)(talk.now_s))
+    talk.run(8.0)
+    assert takeoff.outcome is not None
+    assert not takeoff.outcome.is_success
+    assert talk.drone.flight.phase in (Phase.LANDED, Phase.EMERGENCY)
+
+
 def test_commands_steer_with_the_signs_of_rep_103():
     talk = Talk().flying()
     talk.pilot.wanted = FORWARD

@@ -182,6 +182,7 @@ class ClientSession(Session):
         self._presses_again = False  # after the release
         self._is_moving = False  # by the newest packet
         self._pending: list[_Pending] = []
+        self._early: _Pending | None = None  # take-off that waits for the drone's settings
         self._trims_left = self._first_left = self._final_left = 0
         self._packet_at = self._wake_at = math.inf
         self._unheard_since_s = math.inf
@@ -247,6 +248,7 @@ class ClientSession(Session):
 
     def end(self, now_s: float) -> Actions:
         self.state, self.is_open, self._final_left = CLOSED, False, FINAL_REPEATS
+        self._end_early("The link was closed before the drone had its settings.")
         self._packet_at = self._wake_at = math.inf
         for each in tuple(self._pending):
             self._answer(each, False, "The link was closed before the drone has shown it.")
@@ -267,6 +269,7 @@ class ClientSession(Session):
         if not (self.level is False and is_ending):
             self.level = None
         self._has_flown = False
+        self._end_early("The drone's state is unknown.")
         self._pilot.restart(now_s)
         self._unheard_since_s = math.inf
 
@@ -375,11 +378,12 @@ class ClientSession(Session):
         self.navdata, self.received_s, self.is_proven = navdata, now_s, True
         if self.state == ASKING:
             self.state = CONNECTED
-            self._effects.append(Note("", f"{self.peer} sends navdata.", is_expected=True))
+            self._effects.append(Note("", f"Connected to {self.peer}: it sends navdata.", is_expected=True))
         was_restarted = before is not None and not before.has(State.BOOTSTRAP)
         if navdata.has(State.BOOTSTRAP) and (was_restarted or self.settings.is_idle):
             self.settings.start(self._wishes())
         self._follow(navdata, before, now_s)
+        self._take_off_if_set_up(navdata, now_s)
         measured = units.measurement(navdata)
         if navdata.demo is not None:
             self._feedback.measured(measured, now_s)
@@ -446,8 +450,11 @@ class ClientSession(Session):
         navdata = self._known_navdata(request)
         if navdata.has(State.EMERGENCY):
             raise ValueError(f"The drone is in an emergency ({self.causes}): call reset on the ground first.")
-        if navdata.has(State.BOOTSTRAP) or navdata.demo is None:
-            raise ValueError("The drone has no settings yet. Please call again.")
+        if navdata.has(State.BOOTSTRAP) or navdata.demo is None:  # it was just switched on
+            if self._early:
+                raise ValueError("A takeoff is in progress.")
+            self._early = _Pending(request, now_s + self._parameter("confirm_timeout"))
+            return
         if navdata.is_airborne:
             raise ValueError("The drone is flying.")
         if navdata.has(State.BATTERY_LOW):
@@ -459,7 +466,26 @@ class ClientSession(Session):
         self.level, self._has_flown = True, False
         self._wait_for(request, self._parameter("confirm_timeout"), now_s)
 
+    def _take_off_if_set_up(self, navdata: Navdata, now_s: float) -> None:
+        """Execute a take-off that was asked for before the drone had its settings."""
+        if not (early := self._early) or navdata.has(State.BOOTSTRAP) or navdata.demo is None:
+            return
+        self._early = None
+        try:
+            if self._pilot.arbiter.rank(now_s) is Rank.HOLD:
+                raise ValueError("The vehicle is held.")
+            self._ask_to_take_off(early.request, now_s)
+        except ValueError as error:
+            self._effects.append(Outcome(early.request, False, str(error)))
+
+    def _end_early(self, sentence: str) -> None:
+        """Refuse a take-off that waits for the drone's settings."""
+        if early := self._early:
+            self._early = None
+            self._effects.append(Outcome(early.request, False, sentence))
+
     def _ask_to_land(self, request: Request, now_s: float) -> None:
+        self._end_early("land was called meanwhile.")
         if not self.is_open:
             raise ValueError("There is no link to the drone.")
         for each in tuple(self._pending):
@@ -476,6 +502,7 @@ class ClientSession(Session):
         if now_s > request.asked_s + EMERGENCY_AGE_S:
             age_s = now_s - request.asked_s
             raise ValueError(f"The motors were not cut: the request is {age_s:.1f} s old. Call emergency again.")
+        self._end_early("emergency was called meanwhile.")
         if not self.is_open:
             raise ValueError("There is no link to the drone.")
         for each in tuple(self._pending):
@@ -539,6 +566,8 @@ class ClientSession(Session):
         self._effects.append(Outcome(pending.request, is_success, sentence))
 
     def _end_overdue(self, now_s: float) -> None:
+        if self._early and now_s > self._early.until_s:
+            self._end_early("The drone has no settings yet. Please call again.")
         for each in tuple(self._pending):
             if now_s <= each.until_s:
                 continue
