@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recordings on the page: their list, a download, and a page that plays one. In a real browser, and without one."""
 
+import contextlib
 import http.client
-import os
 import threading
 
 import browser as chromium
@@ -40,13 +40,11 @@ def bags(home):
 
 @pytest.fixture(scope="module")
 def server(home):
-    before = os.environ["HOME"]
-    os.environ["HOME"] = str(home)
-    try:
-        with web_bridge() as process:
-            yield process
-    finally:
-        os.environ["HOME"] = before
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:  # not for the browser, which would compile messages for this home
+            patch.setenv("HOME", str(home))
+            process = stack.enter_context(web_bridge())
+        yield process
 
 
 def get(address, path):
