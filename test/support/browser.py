@@ -129,6 +129,9 @@ class Browser:
 
         "touchEnd" is of the fingers that are lifted; without any, of all.
         """
+        if event == "touchStart":
+            for selector, _ in fingers.values():
+                self._wait_until_seen(selector)
         self._ask("touch", type=event, fingers={FINGERS.index(name): place for name, place in fingers.items()})
 
     def screenshot(self, path):
