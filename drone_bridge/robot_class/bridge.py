@@ -108,7 +108,7 @@ class RobotBridge(ProtocolNode):
         if not has_last_words(robot):
             self.get_logger().warning(
                 f"{robot.summary} has no last words: if this bridge is killed or stalls, it keeps moving until its "
-                f"watchdog stops it. Its drive() changes state, so declare {robot.__name__}.last_words()."
+                f"watchdog stops it. Its encode_command() changes state, so declare {robot.__name__}.last_words()."
             )
 
     def make_transport(self) -> Link:

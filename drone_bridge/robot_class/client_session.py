@@ -7,14 +7,14 @@
 | greeting | on a connection, or when a datagram link opens | the greeting; an unanswered step again after AGAIN_S; \
 over datagrams also neutral, as a robot may obey any sender; if the limits require it, a landing |
 | connected | with the last answer | neutral, then at `rate` the arbiter's command, or neutral |
-| closed | at the end | neutral and `leave`; datagrams FINAL_REPEATS times, as they may be lost |
+| closed | at the end | neutral and `encode_goodbye`; datagrams FINAL_REPEATS times, as they may be lost |
 
 Telemetry and answers are signs of life. Without one for `link_timeout`, a stream is closed and reconnected, and a robot
-on datagrams is greeted again. A robot whose description has no `hear` is never silent.
+on datagrams is greeted again. A robot whose description has no `decode` is never silent.
 
 A robot on a stream that stops reading executes later all that its system has acknowledged meanwhile. Once it has been
 moved without a sign of life for `command_timeout`, and for three of its reports, it is sent neutral until it gives one.
-A landing continues. Without `hear`, nothing shows that a robot has stopped reading.
+A landing continues. Without `decode`, nothing shows that a robot has stopped reading.
 
 Requests (`ask`) are sent once. Their outcome is the robot's answer within `answer_s`, or that they were sent. Unless
 the robot is connected and was heard within `link_timeout`, they are refused, except to land. Answers without a name
@@ -111,7 +111,7 @@ class ClientSession(Session):
         """
         self.state, self.peer, self._feedback = WAITING, peer, feedback
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
-        self._hears = robot.hear is not Robot.hear or robot.hear_state is not Robot.hear_state
+        self._hears = robot.decode is not Robot.decode or robot.decode_state is not Robot.decode_state
         self._end: Connection | None = None
         self._to: Any = None
         self._greeting: Iterator[Step] = iter(())
@@ -138,7 +138,7 @@ class ClientSession(Session):
         self._end, self._to = Connection(self._robot, Side.OPERATOR), peer
         if peer is not None:
             self.peer = str(peer)
-        self._greeting, self._test = self._end.robot.greet(), None
+        self._greeting, self._test = self._end.robot.handshake(), None
         self._arbiter.start(now_s)
         self._land_s, self._is_landing = -math.inf, False
         if self._is_stream:  # an earlier stream's answers are lost
@@ -246,7 +246,7 @@ class ClientSession(Session):
         return [*self._final(now_s), *unanswered]
 
     def last_words(self) -> LastWords | None:
-        """Return neutral and `leave`, by the robot's description."""
+        """Return neutral and `encode_goodbye`, by the robot's description."""
         if self._is_neutral or not self._end or not self._has_last_words:
             return None
         neutral, last = self._end.robot.last_words()
@@ -382,7 +382,7 @@ class ClientSession(Session):
             if each is None:
                 continue
             try:
-                sent = self._sent(self._end.robot.drive(clamped(self._robot, each)), (SENT,))
+                sent = self._sent(self._end.robot.encode_command(clamped(self._robot, each)), (SENT,))
                 self._is_neutral = each == BodyVelocity()
                 return [*sent, *faults]
             except SENSELESS as error:
@@ -392,7 +392,7 @@ class ClientSession(Session):
     def _left(self) -> Actions:
         assert self._end
         try:
-            return self._sent(self._end.robot.leave())
+            return self._sent(self._end.robot.encode_goodbye())
         except SENSELESS as error:
             return [Note(UNENCODABLE, f"The last packet can't be sent: {error}")]
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connection: codec of one end of a connection with a Robot.
 
-A stream is split into packets by the description's `split`. A datagram is one packet. `hear` and `obey` decode a
-packet. If they raise an error for a packet (SENSELESS), it becomes a RemoteProtocolError. After an error, nothing more
-is read from a stream, but the next datagram is.
+A stream is split into packets by the description's `split`. A datagram is one packet. `decode` and `parse_command`
+decode a packet. If they raise an error for a packet (SENSELESS), it becomes a RemoteProtocolError. After an error,
+nothing more is read from a stream, but the next datagram is.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
     """One end of a connection. `robot` is an instance of the description, for its other methods at this end."""
 
     def __init__(self, robot: type[Robot], side: Side) -> None:
-        """`side` is OPERATOR at the client's end, which decodes by `hear`, and VEHICLE at the robot's end."""
+        """`side` is OPERATOR at the client's end, which decodes by `decode`, and VEHICLE at the robot's end."""
         self.robot, self._side = robot(), side
         self._is_stream = robot.transport == "tcp"
         self._buffer, self._queue = bytearray(), EventQueue[Packet]()
@@ -114,7 +114,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
             if is_one and self._is_stream:
                 is_one = self.robot.split(data) == len(data) <= self.robot.longest
             if is_one and self._side is Side.OPERATOR:
-                type(self.robot)().obey(data)
+                type(self.robot)().parse_command(data)
             elif is_one:
                 is_one = type(packet) is type(Connection(type(self.robot), Side.OPERATOR)._outcome(data))
         except SENSELESS:
@@ -147,9 +147,9 @@ class Connection(EventSource[Packet | ConnectionClosed]):
             return outcome if isinstance(outcome, Told) else self._outcome(data, is_state=False)
         try:
             if self._side is Side.VEHICLE:
-                meaning: Any = self.robot.obey(data)
+                meaning: Any = self.robot.parse_command(data)
                 return Packet(data, finite_velocity(meaning) if isinstance(meaning, BodyVelocity) else meaning)
-            meaning = self.robot.hear_state(data) if is_state else self.robot.hear(data)
+            meaning = self.robot.decode_state(data) if is_state else self.robot.decode(data)
             if isinstance(meaning, Telemetry):
                 return Told(data, finite_telemetry(meaning))
         except SENSELESS as error:
@@ -170,9 +170,9 @@ def _sentence(error: Exception) -> str:
 def as_read(robot: type[Robot], data: bytes) -> Packet:
     """Return a packet of a robot as decoded by a new client."""
     end = robot()
-    for hear in (end.hear, end.hear_state):
+    for decode in (end.decode, end.decode_state):
         try:
-            meaning = hear(bytes(data))
+            meaning = decode(bytes(data))
             if isinstance(meaning, Telemetry):
                 return Told(data, finite_telemetry(meaning))
         except SENSELESS:
@@ -198,19 +198,19 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
     def add(side: Side, data: bytes) -> None:
         for packet in packets(client, data):
             sent.append(Sent(side, Packet(packet) if side is Side.OPERATOR else as_read(robot, packet)))
-            if side is Side.OPERATOR and isinstance(answer := its_end.obey(packet), bytes):
+            if side is Side.OPERATOR and isinstance(answer := its_end.parse_command(packet), bytes):
                 add(Side.VEHICLE, answer)
 
-    for step in client.greet():
+    for step in client.handshake():
         add(Side.OPERATOR, step if isinstance(step, bytes) else step[0])
     moving = clamped(robot, BodyVelocity(**dict.fromkeys(AXES.values(), 0.3)))
-    add(Side.OPERATOR, client.drive(moving))
-    add(Side.VEHICLE, its_end.tell(SAMPLE) or b"")
+    add(Side.OPERATOR, client.encode_command(moving))
+    add(Side.VEHICLE, its_end.encode_state(SAMPLE) or b"")
     for name, request in robot.requests.items():
         add(Side.OPERATOR, request)
-        add(Side.VEHICLE, its_end.answer(Answer(name)))
-    add(Side.OPERATOR, client.drive(BodyVelocity()))
-    add(Side.OPERATOR, client.leave())
+        add(Side.VEHICLE, its_end.encode_answer(Answer(name)))
+    add(Side.OPERATOR, client.encode_command(BodyVelocity()))
+    add(Side.OPERATOR, client.encode_goodbye())
     return sent
 
 

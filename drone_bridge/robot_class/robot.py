@@ -5,13 +5,13 @@
         name, summary, port = "pioneer", "a Pioneer 3 robot", 8101
         axes, fastest, watchdog_s = ("x", "yaw"), BodyVelocity(forward=2.2, turn=8.7), 2.0
 
-        def split(self, data): ...       # size of the first packet of a stream
-        def greet(self): ...             # packets on a new connection, and tests of their answers
-        def drive(self, velocity): ...   # packets for a velocity
-        def hear(self, packet): ...      # Telemetry(...), or None
+        def split(self, data): ...                # size of the first packet of a stream
+        def handshake(self): ...                  # packets on a new connection, and tests of their answers
+        def encode_command(self, velocity): ...   # packets for a velocity
+        def decode(self, packet): ...             # Telemetry(...), or None
 
-These methods define the bridge. `obey` and `tell`, the robot's end of the same packets, add the emulator, the server
-for the robot's original programs, and round-trip tests. An entry point registers the class:
+These methods define the bridge. `parse_command` and `encode_state`, the robot's end of the same packets, add the
+emulator, the server for the robot's original programs, and round-trip tests. An entry point registers the class:
 
     [project.entry-points."drone_bridge.protocols"]
     pioneer = "pioneer:Pioneer"
@@ -82,7 +82,7 @@ class Robot:
     transport: ClassVar[str] = "tcp"
     """tcp: a stream, framed by `split`, also over a serial line. udp: each datagram is a packet."""
     state_port: ClassVar[int] = 0
-    """Port of a client to which a udp robot sends its state, if separate. See `hear_state`."""
+    """Port of a client to which a udp robot sends its state, if separate. See `decode_state`."""
     baud: ClassVar[int] = 115200
     """Baud rate of a serial line."""
     longest: ClassVar[int] = 65536
@@ -96,7 +96,7 @@ class Robot:
     rate: ClassVar[float] = 20.0
     """Rate of commands, Hz."""
     silence_s: ClassVar[float] = 3.0
-    """Timeout of telemetry, after which it reconnects and greets the robot again. Unused without `hear`."""
+    """Timeout of telemetry, after which it reconnects and greets the robot again. Unused without `decode`."""
     watchdog_s: ClassVar[float | None] = 0.5
     """Time without a command after which the robot stops by itself. None: never."""
     tells: ClassVar[tuple[str, ...]] = ("odom", "battery_state")
@@ -111,7 +111,7 @@ class Robot:
     All but land are refused while the robot is not connected, or silent.
     """
     answer_s: ClassVar[float] = 0.0
-    """Timeout of the Answer of a request, returned by `hear`. 0: requests are not answered."""
+    """Timeout of the Answer of a request, returned by `decode`. 0: requests are not answered."""
 
     # The client's end.
 
@@ -122,33 +122,33 @@ class Robot:
         """
         return len(data)
 
-    def greet(self) -> Iterator[Step]:
+    def handshake(self) -> Iterator[Step]:
         """Yield the steps on a new connection, before the first command. A step without its answer is sent again.
 
         The greeting also has to succeed with a robot that a killed client left in the middle of a conversation.
         """
         yield from ()
 
-    def drive(self, velocity: BodyVelocity) -> bytes:
+    def encode_command(self, velocity: BodyVelocity) -> bytes:
         """Return the packets for a velocity within `fastest`. BodyVelocity() is neutral. A datagram is one packet.
 
         For any of SENSELESS, neutral is sent instead.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no drive().")
+        raise NotImplementedError(f"{type(self).__name__} has no encode_command().")
 
-    def leave(self) -> bytes:
+    def encode_goodbye(self) -> bytes:
         """Return the last bytes, after the neutral command."""
         return b""
 
     def last_words(self) -> tuple[bytes, bytes]:
-        """Return what `drive` for neutral and then `leave` would return, without changing this description.
+        """Return `encode_command` of neutral and then `encode_goodbye`, without changing this description.
 
-        A process of its own sends them if the bridge is killed or stalls. Override it if `drive` changes state, such as
-        the number of a packet: otherwise the robot has no last words. See `has_last_words`.
+        A process of its own sends them if the bridge is killed or stalls. Override it if `encode_command` changes
+        state, such as the number of a packet: otherwise the robot has no last words. See `has_last_words`.
         """
-        return self.drive(BodyVelocity()), self.leave()
+        return self.encode_command(BodyVelocity()), self.encode_goodbye()
 
-    def hear(self, packet: bytes) -> Telemetry | Answer | None:
+    def decode(self, packet: bytes) -> Telemetry | Answer | None:
         """Decode a packet of the robot. None: no report.
 
         Any of SENSELESS rejects the packet. A stream is then closed and reconnected.
@@ -156,24 +156,24 @@ class Robot:
         """
         return None
 
-    def hear_state(self, packet: bytes) -> Telemetry | None:
+    def decode_state(self, packet: bytes) -> Telemetry | None:
         """Decode a datagram to the state port. Any of SENSELESS rejects it."""
         raise ValueError("it has no state port")
 
     # The robot's end.
 
-    def obey(self, packet: bytes) -> BodyVelocity | Request | bytes | None:
+    def parse_command(self, packet: bytes) -> BodyVelocity | Request | bytes | None:
         """Decode a client's packet: to a velocity, to a request, or to the packet that answers it. None: neither.
 
         Any of SENSELESS rejects the packet. A stream is then closed.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no obey().")
+        raise NotImplementedError(f"{type(self).__name__} has no parse_command().")
 
-    def answer(self, answer: Answer) -> bytes:
+    def encode_answer(self, answer: Answer) -> bytes:
         """Return the packet that answers a request. Empty: none."""
         return b""
 
-    def tell(self, telemetry: Telemetry) -> bytes | None:
+    def encode_state(self, telemetry: Telemetry) -> bytes | None:
         """Return the packet that reports telemetry. None before the client subscribes."""
         return None
 
@@ -191,16 +191,16 @@ class Robot:
         if still := [axis for axis in cls.axes if getattr(cls.fastest, AXES[axis]) <= 0]:
             raise ValueError(f"{cls.__name__}.fastest has no {AXES[still[0]]}, and axes has {still[0]}.")
         cls.parts = load(PARTS)(cls)
-        cls.KIND = cls.parts.kind(has_robots_end=cls.obey is not Robot.obey)
+        cls.KIND = cls.parts.kind(has_robots_end=cls.parse_command is not Robot.parse_command)
 
 
 def has_last_words(robot: type[Robot]) -> bool:
-    """Return whether a robot is stopped if its bridge is killed: it declares `last_words`, or `drive` has no state."""
+    """Return whether a robot has last words: it declares them, or its `encode_command` has no state."""
     if robot.last_words is not Robot.last_words:
         return True
     end = robot()
     try:
-        return end.drive(BodyVelocity()) == end.drive(BodyVelocity())
+        return end.encode_command(BodyVelocity()) == end.encode_command(BodyVelocity())
     except SENSELESS:
         return False
 

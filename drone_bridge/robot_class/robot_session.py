@@ -122,7 +122,7 @@ class RobotSession(Session):
         if peer not in self._clients:
             return []
         connection = self._clients[peer].handler
-        return self._packed(partial(connection.robot.answer, Answer(name, is_success, reason)), peer)
+        return self._packed(partial(connection.robot.encode_answer, Answer(name, is_success, reason)), peer)
 
     def disconnected(self, peer: Any, sentence: str, now_s: float) -> Actions:
         return self._left(peer, sentence, is_gone=True) if peer in self._clients else []
@@ -136,7 +136,7 @@ class RobotSession(Session):
             for client in self._clients.all():
                 if self._is_awaited(client, now_s) and (telemetry := self._telemetry()):
                     to = (client.peer[0], self._state_port, *client.peer[2:]) if self._state_port else client.peer
-                    actions += self._packed(partial(client.handler.robot.tell, telemetry), to, (REPORTS,))
+                    actions += self._packed(partial(client.handler.robot.encode_state, telemetry), to, (REPORTS,))
         self._set_due()
         return actions
 

@@ -26,16 +26,16 @@ class TwoWheels(Robot):
         """Return the size of the first line."""
         return data.find(b"\n") + 1
 
-    def greet(self) -> Iterator[Step]:
+    def handshake(self) -> Iterator[Step]:
         """Yield the steps on a new connection, with the test of the answer."""
         yield b"hello\n", lambda line: line == b"hello\n"
 
-    def drive(self, velocity: BodyVelocity) -> bytes:
+    def encode_command(self, velocity: BodyVelocity) -> bytes:
         """Return the line for a velocity. The right wheel is faster in a left turn."""
         sides = (velocity.forward + sign * velocity.turn * AXLE_M / 2 for sign in (-1, 1))
         return "drive {} {}\n".format(*(round(1000 * side) for side in sides)).encode()
 
-    def hear(self, packet: bytes) -> Telemetry | None:
+    def decode(self, packet: bytes) -> Telemetry | None:
         """Decode a line of the robot. Lines that raise ValueError count as rejected input."""
         word, *numbers = packet.decode("ascii").split()
         if word != "at":
@@ -44,7 +44,7 @@ class TwoWheels(Robot):
         velocity = BodyVelocity((left + right) / 2000, turn=(right - left) / 1000 / AXLE_M)
         return Telemetry((x / 1000, y / 1000, 0.0), yaw / 1000, velocity, battery / 1000)
 
-    def obey(self, packet: bytes) -> BodyVelocity | bytes | None:
+    def parse_command(self, packet: bytes) -> BodyVelocity | bytes | None:
         """Decode a line to a velocity, or to the line that answers it."""
         word, *numbers = packet.decode("ascii").split()
         if word == "hello":
@@ -55,7 +55,7 @@ class TwoWheels(Robot):
             raise ValueError(f"unknown command {word!r}")
         return BodyVelocity((left + right) / 2000, turn=(right - left) / 1000 / AXLE_M)
 
-    def tell(self, telemetry: Telemetry) -> bytes | None:
+    def encode_state(self, telemetry: Telemetry) -> bytes | None:
         """Return the line with telemetry, once a client has sent hello."""
         if not self.is_greeted or not telemetry.position:
             return None

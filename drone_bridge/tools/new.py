@@ -33,11 +33,11 @@ from drone_bridge.robot_class import BodyVelocity
 
 
 def test_forward_and_left_are_positive():
-    assert {cls}().drive(BodyVelocity(0.3, turn=1.0)) == b"drive 150 450\\n"
+    assert {cls}().encode_command(BodyVelocity(0.3, turn=1.0)) == b"drive 150 450\\n"
 
 
 def test_odometry_is_in_metres_and_radians():
-    told = {cls}().hear(b"at 1500 -200 785 100 300 12300\\n")
+    told = {cls}().decode(b"at 1500 -200 785 100 300 12300\\n")
     assert told.position == (1.5, -0.2, 0.0)
     assert (told.yaw, told.voltage) == (0.785, 12.3)
     assert told.velocity.turn > 0

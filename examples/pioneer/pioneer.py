@@ -54,28 +54,28 @@ class Pioneer(Robot):
             return -2
         return size
 
-    def greet(self) -> Iterator[Step]:
+    def handshake(self) -> Iterator[Step]:
         yield packet(0), self.is_awake
         if self.is_open:
             yield packet(CLOSE) + packet(0), partial(is_of_kind, 0)
         for number in (1, 2):
             yield packet(number), partial(is_of_kind, number)
-        yield packet(OPEN) + self.drive(BodyVelocity()) + command(ENABLE, 1)
+        yield packet(OPEN) + self.encode_command(BodyVelocity()) + command(ENABLE, 1)
 
     def is_awake(self, heard: bytes) -> bool:
         self.is_open = heard[3] in (SIP, MOVING_SIP)  # by an earlier client that was killed
         return self.is_open or heard[3] == 0
 
-    def drive(self, velocity: BodyVelocity) -> bytes:
+    def encode_command(self, velocity: BodyVelocity) -> bytes:
         return command(VEL, round(1000 * velocity.forward)) + command(RVEL, round(math.degrees(velocity.turn)))
 
-    def leave(self) -> bytes:
+    def encode_goodbye(self) -> bytes:
         return packet(CLOSE)
 
-    def hear(self, heard: bytes) -> Telemetry | None:
-        if heard[3] not in (SIP, MOVING_SIP):
+    def decode(self, data: bytes) -> Telemetry | None:
+        if data[3] not in (SIP, MOVING_SIP):
             return None
-        x, y, theta, left, right, battery, stalls, _, flags, _, _ = STATE.unpack_from(heard, 4)
+        x, y, theta, left, right, battery, stalls, _, flags, _, _ = STATE.unpack_from(data, 4)
         self.x += (x - self.x + 0x4000) % 0x8000 - 0x4000  # 15 bits on the wire, which wrap
         self.y += (y - self.y + 0x4000) % 0x8000 - 0x4000
         speeds = BodyVelocity((left + right) / 2000, turn=(right - left) / 2000 / HALF_AXLE_M)
@@ -90,10 +90,10 @@ class Pioneer(Robot):
 
     # The robot's end.
 
-    def obey(self, said: bytes) -> BodyVelocity | bytes | None:
-        kind, value = said[3], 0
+    def parse_command(self, data: bytes) -> BodyVelocity | bytes | None:
+        kind, value = data[3], 0
         if kind in (VEL, RVEL, ENABLE):
-            sign, value = struct.unpack_from("<BH", said, 4)
+            sign, value = struct.unpack_from("<BH", data, 4)
             value = {0x3B: value, 0x1B: -value}[sign]
         if kind <= 2 and not self.is_synced:
             self.is_synced = kind == 2
@@ -106,7 +106,7 @@ class Pioneer(Robot):
         self.deg_s = value if kind == RVEL else self.deg_s if kind == VEL else 0
         return BodyVelocity(self.mm_s / 1000, turn=math.radians(self.deg_s))
 
-    def tell(self, telemetry: Telemetry) -> bytes | None:
+    def encode_state(self, telemetry: Telemetry) -> bytes | None:
         if not self.is_open or not telemetry.position:
             return None
         x, y = (round(each / M_PER_UNIT) % 0x8000 for each in telemetry.position[:2])

@@ -24,20 +24,20 @@ class Tello(Robot):
     def __init__(self) -> None:
         self.is_greeted = False
 
-    def greet(self) -> Iterator[Step]:
+    def handshake(self) -> Iterator[Step]:
         yield b"command", lambda heard: heard.strip() == b"ok"
 
-    def drive(self, velocity: BodyVelocity) -> bytes:
+    def encode_command(self, velocity: BodyVelocity) -> bytes:
         shares = (-velocity.left / TOP_SPEED, velocity.forward / TOP_SPEED, velocity.up / TOP_CLIMB)
         axes = (*shares, -velocity.turn / TOP_TURN)
         return "rc {} {} {} {}".format(*(round(FULL * share) for share in axes)).encode()
 
-    def hear(self, heard: bytes) -> Answer | None:
-        text = heard.decode("ascii").strip()
+    def decode(self, packet: bytes) -> Answer | None:
+        text = packet.decode("ascii").strip()
         return Answer("", text == "ok", "" if text == "ok" else text)
 
-    def hear_state(self, heard: bytes) -> Telemetry:
-        state = dict(pair.split(":") for pair in heard.decode("ascii").strip().split(";") if pair)
+    def decode_state(self, packet: bytes) -> Telemetry:
+        state = dict(pair.split(":") for pair in packet.decode("ascii").strip().split(";") if pair)
         moving = BodyVelocity(int(state["vgx"]) / 10, -int(state["vgy"]) / 10, -int(state["vgz"]) / 10)
         return Telemetry(
             yaw=-math.radians(int(state["yaw"])),
@@ -54,22 +54,22 @@ class Tello(Robot):
 
     # The drone's end.
 
-    def obey(self, said: bytes) -> BodyVelocity | Request | bytes | None:
-        if said in WORDS:
-            return Request(WORDS[said])
-        word, *numbers = said.decode("ascii").split()
+    def parse_command(self, packet: bytes) -> BodyVelocity | Request | bytes | None:
+        if packet in WORDS:
+            return Request(WORDS[packet])
+        word, *numbers = packet.decode("ascii").split()
         if word == "command":
             self.is_greeted = True
             return b"ok"
         left, forward, up, turn = (int(number) / FULL for number in numbers)
         if word != "rc" or max(map(abs, (left, forward, up, turn))) > 1:
-            raise ValueError(f"{said[:40]!r} is no command")
+            raise ValueError(f"{packet[:40]!r} is no command")
         return BodyVelocity(forward * TOP_SPEED, -left * TOP_SPEED, up * TOP_CLIMB, turn=-turn * TOP_TURN)
 
-    def answer(self, answer: Answer) -> bytes:
+    def encode_answer(self, answer: Answer) -> bytes:
         return b"ok" if answer.is_success else f"error {answer.reason}".encode("ascii", "replace")
 
-    def tell(self, t: Telemetry) -> bytes | None:
+    def encode_state(self, t: Telemetry) -> bytes | None:
         if not self.is_greeted:
             return None
         v, yaw = t.velocity or BodyVelocity(), -round(math.degrees(t.yaw or 0.0))

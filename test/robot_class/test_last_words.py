@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Last words of robots in one class: neutral and `leave`, unless `drive` has a state that they do not declare."""
+"""Last words of robots in one class: declared, or neutral and goodbye if `encode_command` has no state."""
 
 from random import Random
 
@@ -23,10 +23,10 @@ class Cart(Robot):
 
     name, port = "cart", 1
 
-    def drive(self, velocity):
+    def encode_command(self, velocity):
         return b"%g %g\n" % (velocity.forward, velocity.turn)
 
-    def leave(self):
+    def encode_goodbye(self):
         return b"bye\n"
 
 
@@ -44,9 +44,9 @@ class Numbered(Boat):
     def __init__(self):
         self.number = 0
 
-    def drive(self, velocity):
+    def encode_command(self, velocity):
         self.number += 1
-        return b"%d " % self.number + super().drive(velocity)
+        return b"%d " % self.number + super().encode_command(velocity)
 
 
 class Declared(Numbered):
@@ -55,7 +55,7 @@ class Declared(Numbered):
     name = "declared"
 
     def last_words(self):
-        return b"%d 0 0\n" % (self.number + 1), self.leave()
+        return b"%d 0 0\n" % (self.number + 1), self.encode_goodbye()
 
 
 class Talk(SessionTalk):

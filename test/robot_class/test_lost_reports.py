@@ -25,13 +25,13 @@ class Kite(Robot):
     def split(self, data):
         return data.find(b"\n") + 1
 
-    def greet(self):
+    def handshake(self):
         yield b"hello\n", lambda packet: packet == b"hi\n"
 
-    def drive(self, velocity):
+    def encode_command(self, velocity):
         return b"%g\n" % velocity.up
 
-    def hear(self, packet):
+    def decode(self, packet):
         return Telemetry(height=float(packet)) if packet != b"hi\n" else None
 
 
@@ -174,7 +174,7 @@ class Sparrow(Kite):
 
     name, axes = "sparrow", ("x", "z")
 
-    def hear(self, packet):
+    def decode(self, packet):
         if packet == b"hi\n":
             return None
         x, yaw, forward, height = map(float, packet.split())

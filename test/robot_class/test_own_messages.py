@@ -17,10 +17,10 @@ class Voltmeter(Robot):
     name, transport, port, tells = "voltmeter", "udp", 7701, ()
     topics = {"volts": "std_msgs/Float32"}
 
-    def drive(self, velocity):
+    def encode_command(self, velocity):
         return b"drive"
 
-    def hear(self, packet):
+    def decode(self, packet):
         kind, _, value = packet.decode().partition(" ")
         return Telemetry(extra={"volts": Float32(data=float(value) if kind == "number" else value)})
 """

@@ -164,10 +164,10 @@ class Numbers(Robot):
 
     name, port, transport = "numbers", 1, "udp"
 
-    def obey(self, packet):
+    def parse_command(self, packet):
         return BodyVelocity(*struct.unpack("<8d", packet)[:6])
 
-    def hear(self, packet):
+    def decode(self, packet):
         x, y, z, yaw, forward, voltage, charge, height = struct.unpack("<8d", packet)
         return Telemetry((x, y, z), yaw, BodyVelocity(forward), voltage, charge, height)
 
@@ -201,10 +201,10 @@ def test_integers_are_converted_to_floats():
     class Whole(Robot):
         name, port, transport = "whole", 1, "udp"
 
-        def obey(self, packet):
+        def parse_command(self, packet):
             return BodyVelocity(1, turn=0)
 
-        def hear(self, packet):
+        def decode(self, packet):
             return Telemetry((1, 2, 0), 0, BodyVelocity(1), 12, 1, 0)
 
     told = []
@@ -335,7 +335,7 @@ def test_neutral_is_sent_first_after_a_stall_and_last_at_the_end(greeted):
 
 
 def test_an_unencodable_velocity_falls_back_to_neutral(greeted):
-    greeted.session._end.robot.drive = lambda velocity: b"stop" if velocity == BodyVelocity() else 1 // 0
+    greeted.session._end.robot.encode_command = lambda velocity: b"stop" if velocity == BodyVelocity() else 1 // 0
     greeted.arbiter.command = BodyVelocity(forward=0.3)
     actions = greeted.run(0.06)
     assert bytes_of(actions) == b"stop"
@@ -351,7 +351,7 @@ def counters(actions):
 
 
 def test_neutral_is_last_although_leave_fails(greeted):
-    greeted.session._end.robot.leave = fail
+    greeted.session._end.robot.encode_goodbye = fail
     actions = greeted.session.end(greeted.now_s)
     assert bytes_of(actions) == NEUTRAL
     assert counters(actions) == [UNENCODABLE]
@@ -359,7 +359,7 @@ def test_neutral_is_last_although_leave_fails(greeted):
 
 
 def test_neutral_of_datagrams_is_last_although_leave_fails(flying):
-    flying.session._end.robot.leave = fail
+    flying.session._end.robot.encode_goodbye = fail
     actions = [*flying.session.end(flying.now_s), *flying.run(1.0)]
     assert [each.data for each in sent(actions)] == [b"rc 0 0 0 0"] * FINAL_REPEATS
     assert flying.session.is_over
@@ -376,7 +376,7 @@ def test_neutral_ends_a_greeting_that_fails():
     class Rude(Mute):
         name = "rude"
 
-        def greet(self):
+        def handshake(self):
             yield b"hello\n"
             fail()
 
@@ -395,7 +395,7 @@ class Mute(Robot):
 
     name, port = "mute", 1
 
-    def drive(self, velocity):
+    def encode_command(self, velocity):
         return f"{velocity.forward:g}\n".encode()
 
 
@@ -595,7 +595,7 @@ def test_a_robot_that_was_not_heard_yet_gets_no_request():
     class Unheard(Tello):
         name = "unheard"
 
-        def greet(self):
+        def handshake(self):
             yield b"command"
 
     talk = ClientTalk(Unheard)
@@ -654,10 +654,10 @@ def test_a_new_stream_carries_no_answer_of_an_earlier_one():
         def split(self, data):
             return data.find(b"\n") + 1
 
-        def greet(self):
+        def handshake(self):
             yield b"hello\n", lambda line: line == b"ok\n"
 
-        def hear(self, packet):
+        def decode(self, packet):
             return Answer("")
 
     talk = ClientTalk(Answers)
@@ -760,7 +760,7 @@ def test_the_greeting_is_answered_and_telemetry_follows_it(server):
     server.hear(packet(1) + packet(2) + packet(OPEN), "one")
     told = sent(server.run(0.5))
     assert len(told) in (5, 6)
-    heard = Pioneer().hear(told[0].data)
+    heard = Pioneer().decode(told[0].data)
     assert heard.position == pytest.approx((1.0, 2.0, 0.0), abs=1e-3)
 
 

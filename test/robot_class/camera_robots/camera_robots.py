@@ -26,17 +26,17 @@ class RawCamera(Robot):
     name, summary, transport, port = "raw_camera", "a made-up robot with a camera", "udp", 7701
     tells, image, watchdog_s = (), "rgb8", None
 
-    def drive(self, velocity: BodyVelocity) -> bytes:
+    def encode_command(self, velocity: BodyVelocity) -> bytes:
         return VELOCITY.pack(velocity.forward, velocity.turn)
 
-    def hear(self, packet: bytes) -> Telemetry:
+    def decode(self, packet: bytes) -> Telemetry:
         return Telemetry(image=Picture(*SIZE.unpack_from(packet), packet[SIZE.size :]))
 
-    def obey(self, packet: bytes) -> BodyVelocity:
+    def parse_command(self, packet: bytes) -> BodyVelocity:
         forward, turn = VELOCITY.unpack(packet)
         return BodyVelocity(forward, turn=turn)
 
-    def tell(self, telemetry: Telemetry) -> bytes:
+    def encode_state(self, telemetry: Telemetry) -> bytes:
         picture = telemetry.image if isinstance(telemetry.image, Picture) else PICTURE
         return SIZE.pack(picture.width, picture.height) + picture.rgb8
 
@@ -44,8 +44,8 @@ class RawCamera(Robot):
 class JpegCamera(RawCamera):
     name, port, image = "jpeg_camera", 7702, "jpeg"
 
-    def hear(self, packet: bytes) -> Telemetry:
+    def decode(self, packet: bytes) -> Telemetry:
         return Telemetry(image=packet)
 
-    def tell(self, telemetry: Telemetry) -> bytes:
+    def encode_state(self, telemetry: Telemetry) -> bytes:
         return telemetry.image if isinstance(telemetry.image, bytes) else JPEG
