@@ -190,8 +190,45 @@ class Robot:
                 raise ValueError(f"{cls.__name__}.{attribute} must be one of {', '.join(filter(None, choices))}.")
         if still := [axis for axis in cls.axes if getattr(cls.fastest, AXES[axis]) <= 0]:
             raise ValueError(f"{cls.__name__}.fastest has no {AXES[still[0]]}, and axes has {still[0]}.")
+        for name, method in _misnamed(cls):
+            raise ValueError(
+                f"{cls.__name__}.{name} would never be called. Name it {method}, or _{name} if you call it."
+            )
         cls.parts = load(PARTS)(cls)
         cls.KIND = cls.parts.kind(has_robots_end=cls.parse_command is not Robot.parse_command)
+
+
+def _misnamed(robot: type[Robot]) -> Iterator[tuple[str, str]]:
+    """Yield the methods of a robot whose name is an old or misspelled one of a method of Robot that it omits."""
+    methods = [name for name, value in vars(Robot).items() if callable(value) and not name.startswith("_")]
+    omitted = {name for name in methods if getattr(robot, name) is getattr(Robot, name)}
+    for name in sorted(set(dir(robot)) - set(dir(Robot))):
+        if callable(getattr(robot, name)):
+            for method in omitted & {_RENAMED.get(name), *(each for each in methods if _is_misspelled(name, each))}:
+                yield name, method
+
+
+def _is_misspelled(name: str, method: str) -> bool:
+    """Return whether names differ by case, underscores and at most one character, or two that are swapped."""
+    one, other = (each.replace("_", "").lower() for each in (name, method))
+    for _ in range(2):  # strip their common beginning, then their common end
+        while one and other and one[0] == other[0]:
+            one, other = one[1:], other[1:]
+        one, other = one[::-1], other[::-1]
+    return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
+
+
+#: Methods by the names that they had before their first release.
+_RENAMED = {
+    "greet": "handshake",
+    "drive": "encode_command",
+    "leave": "encode_goodbye",
+    "hear": "decode",
+    "hear_state": "decode_state",
+    "obey": "parse_command",
+    "answer": "encode_answer",
+    "tell": "encode_state",
+}
 
 
 def has_last_words(robot: type[Robot]) -> bool:

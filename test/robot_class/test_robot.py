@@ -129,6 +129,30 @@ def test_a_packet_with_a_known_size_is_split_once_complete():
     assert seen == [10, 1000, 10, 1000]
 
 
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("decod", "decode"),
+        ("handshakes", "handshake"),
+        ("encodeCommand", "encode_command"),
+        ("encode_commnad", "encode_command"),
+        ("lastwords", "last_words"),
+        ("hear", "decode"),
+        ("drive", "encode_command"),
+        ("tell", "encode_state"),
+    ],
+)
+def test_a_method_with_an_old_or_misspelled_name_is_refused(name, method):
+    class Base(Robot):
+        def helper(self):
+            """Be called by the robot's own methods."""
+
+    with pytest.raises(ValueError, match=rf"Wrong\.{name} would never be called\. Name it {method}, or _{name} "):
+        type("Wrong", (Base,), {"name": "wrong", "port": 1, name: lambda self, packet: None})
+    both = {each: lambda self, packet: None for each in (name, method, f"_{name}")}
+    assert type("Right", (Base,), {"name": "right", "port": 1, **both}).KIND.name == "right"
+
+
 def test_an_invalid_datagram_does_not_affect_others():
     connection = Connection(Tello, Side.VEHICLE)
     connection.receive_data(b"rc 1 2")
