@@ -120,7 +120,7 @@ PARAMETERS = (
     ),
     ParameterDeclaration(
         "python_literals",
-        False,
+        True,
         "Accept True, False and None, which the protocol's document shows although they are not JSON.",
     ),
     ParameterDeclaration("navdata_port", DEFAULT_NAVDATA_PORT, "Port of the operators for navdata.", range=(1, 65535)),

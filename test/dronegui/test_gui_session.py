@@ -12,6 +12,7 @@ from drone_bridge.dronegui.device import CONTROLLER_TIMEOUT_S, Dialect
 from drone_bridge.dronegui.session.flying import DOUBTFUL, FlyingState
 from drone_bridge.dronegui.session.gui import (
     HOVER,
+    HOVER_RETRY_S,
     LATE,
     LEVEL,
     REFUSED,
@@ -448,10 +449,30 @@ def test_hover_that_may_be_held_is_let_go(talk, leave):
     assert calls(actions) == [(HOVER, False)]
 
 
-def test_a_refusal_of_hover_is_counted_and_it_is_not_called_at_every_packet(talk):
+def test_a_refused_hover_is_counted_and_called_again_by_the_next_packet_once_per_period(talk):
+    talk.is_neutral_last = True
     talk.say(hover=True)
-    assert notes(talk.answer(HOVER, Answer(False, "no"), tag=True), REFUSED) == ["hover was refused: no"]
-    assert calls(talk.say(hover=True)) == []
+    for _ in range(2):
+        assert notes(talk.answer(HOVER, Answer(False, "no"), tag=True), REFUSED) == ["hover was refused: no"]
+        assert calls(talk.run(0.2)) == []  # not without a packet
+        assert calls(talk.say(hover=True)) == [(HOVER, True)]
+        talk.answer(HOVER, Answer(False, "no"), tag=True)
+        assert calls([*talk.say(hover=True), *talk.run(0.2), *talk.say(hover=True)]) == []
+        talk.now_s += HOVER_RETRY_S
+    talk.say(hover=True)
+    talk.answer(HOVER)
+    talk.now_s += HOVER_RETRY_S
+    assert calls([*talk.say(hover=True), *talk.say(hover=True)]) == []
+
+
+def test_a_drone_that_refuses_to_be_released_after_a_stall_of_its_bridge_follows_packets_later(talk):
+    talk.say(hover=True)
+    assert calls(talk.forward()) == [(HOVER, False)]
+    talk.answer(HOVER, Answer(False, "The request may be stale: the bridge was stalled."), tag=False)
+    assert calls(talk.forward()) == [(HOVER, False)]
+    talk.answer(HOVER, tag=False)
+    talk.now_s += HOVER_RETRY_S
+    assert calls(talk.forward()) == []
 
 
 def test_hover_is_held_in_a_silence_until_somebody_else_commands_and_for_an_operator_that_is_back(talk):

@@ -22,6 +22,8 @@ result. take_off lands a flying drone, see `session.flying`. On hold, only landi
 drone is known to be on the ground, and otherwise emergency, as in the document. The first press within START_S of a
 sender's start is then withheld: a start is a sender that is not among the last MAX_CONTROLLERS, or numbers that restart
 from 1. `session.controller` has the table of both directions.
+- hover that was refused is called again by the next packet that takes effect, at most every HOVER_RETRY_S: a vehicle
+refuses a release while it settles after a stall of its own.
 - Right after a stall of this process no packet is followed, because it may be stale. Its presses are lost.
 - Navdata is sent to the GUI's own machine and to its controllers' hosts: each block of a bridge unchanged, or else data
 from the vehicle's topics, at most NAVDATA_RATE times per second.
@@ -66,6 +68,8 @@ WAITING, SERVING, CLOSED = "waiting for a peer", "serving", "closed"
 TAKE_OFF, LAND, RESET, EMERGENCY, HOVER = "takeoff", "land", "reset", "emergency", "hover"
 #: Time for which a sender counts as just started, s.
 START_S = 1.0
+#: Time between two calls of a hover that the vehicle refuses, s.
+HOVER_RETRY_S = 1.0
 #: No motion, without the button hover.
 LEVEL = Controls(hover=False)
 # Counters.
@@ -102,6 +106,8 @@ class GuiSession(Session):
         self._gui = Gui(self, *gui)
         self._command = OperatorCommand(LEVEL, lambda: parameter("command_timeout"), parameter("rate"))
         self._hover: bool | None = False  # whether it is held; None: the service must be called again
+        self._is_hover_refused = False  # whether the vehicle has refused the last call of hover
+        self._hover_retry_at = -math.inf  # earliest time of the next call of a hover that was refused
         self._hover_check_s = math.inf  # time of the next check of hover
         self._now_s, self._sender = -math.inf, ""  # time and sender of the packet that is being read
         self._presses_reset = False  # whether that packet presses reset
@@ -182,8 +188,11 @@ class GuiSession(Session):
 
     def answered(self, name: str, tag: Any, answer: Answer, now_s: float) -> Actions:
         """Handle the result of a call."""
-        if name == HOVER and not answer.has_come and not answer.was_displaced and tag == self._hover:
-            self._hover = None  # the next packet calls it again
+        if name == HOVER and not answer.is_success and not answer.was_displaced and tag == self._hover:
+            if answer.has_come:
+                self._is_hover_refused = True
+            else:
+                self._hover = None  # the next packet calls it again
         if answer.is_success:
             if name == HOVER:
                 return []
@@ -250,6 +259,8 @@ class GuiSession(Session):
         self._presses_reset = True  # its effect depends on the packet's number
 
     def steer(self, controls: Controls) -> None:
+        if self._is_hover_refused and self._now_s >= self._hover_retry_at:
+            self._hover, self._hover_retry_at = None, self._now_s + HOVER_RETRY_S
         self._effects += self._hold_hover(controls.hover or self._is_held())
         axes = LEVEL if controls.hover else replace(controls, take_off=False, reset=False)
         self._effects += self._command.command(axes, self._now_s)
@@ -295,7 +306,7 @@ class GuiSession(Session):
         """Call hover if that changes its state."""
         if is_wanted == self._hover:
             return []
-        self._hover = is_wanted
+        self._hover, self._is_hover_refused = is_wanted, False
         return [Call(HOVER, is_wanted)]
 
     def _left(self) -> Actions:
