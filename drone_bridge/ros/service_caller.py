@@ -16,6 +16,8 @@ from drone_bridge.ros.stall_watch import PROCESS
 from drone_bridge.session.session import Answer
 
 CHECK_PERIOD_S = 0.5
+#: Timeout of a response of a node whose reports have stopped.
+SILENT_TIMEOUT_S = 0.5
 #: Limit of pending calls of one service. Beyond it the oldest is abandoned.
 MAX_PENDING = 4
 #: Condition of unavailable services.
@@ -58,18 +60,20 @@ class ServiceCaller:
         self._pending: dict[str, dict[Any, tuple[float, Finish]]] = {name: {} for name in services}
         node.make_timer(CHECK_PERIOD_S, self._look)
 
-    def call(self, name: str, finish: Finish, request: Any = None, *, moves: bool = True) -> None:
+    def call(
+        self, name: str, finish: Finish, request: Any = None, *, moves: bool = True, even_if_gone: bool = False
+    ) -> None:
         """Call a service. `request` is for other types than Trigger; `finish` gets the Answer, in any thread.
 
         The call is sent in this thread, so calls stay in order, and the last ones are sent even while the executor is
         shutting down. A call that moves the vehicle is refused while the vehicle is held, or after a stall of this
-        process since the decision.
+        process since the decision. `even_if_gone`: also call a node whose reports have stopped: it may have resumed.
         """
         if moves and self._node.hold.is_held:
             finish(_uncalled("the vehicle is held"))
         elif moves and PROCESS.stalled_since(self._node.decided_s):
             finish(_uncalled("the server has just resumed after a stall"))
-        elif not self.offers(name):
+        elif not (self.is_known(name) if even_if_gone else self.offers(name)):
             finish(_uncalled(self.absence([name])))
         else:
             pending = self._pending[name]
@@ -83,13 +87,17 @@ class ServiceCaller:
     def absence(self, names: Sequence[str]) -> str:
         """Return a clause with the reason why services are unavailable."""
         services = ", ".join(self._node.resolve_service_name(self._clients[name].srv_name) for name in names)
-        if all(self._clients[name].service_is_ready() for name in names):
+        if all(map(self.is_known, names)):
             return f"the node that offers {services} hangs or has ended: its reports have stopped"
         return f"no node offers {services}"
 
     def offers(self, name: str) -> bool:
         """Return whether a service is available, from a node that is not known to have ended or to hang."""
-        return self._clients[name].service_is_ready() and not self._is_gone(name)
+        return self.is_known(name) and not self._is_gone(name)
+
+    def is_known(self, name: str) -> bool:
+        """Return whether a service is in the ROS graph, even if its node has ended or hangs."""
+        return bool(self._clients[name].service_is_ready())
 
     def _answered(self, name: str, future: Any) -> None:
         pending, response = self._pending[name].pop(future, None), future.result()
@@ -103,13 +111,14 @@ class ServiceCaller:
             self._on_missing(name)
         needed = [name for name in missing if name not in self._optional]
         # A missing service that is still in the ROS graph belongs to a node that hangs or has ended.
-        are_known = all(self._clients[name].service_is_ready() for name in needed)
+        are_known = all(map(self.is_known, needed))
         advice = "its launch file restarts it" if are_known else "set target.* to the drone's own"
         self._node.report.update_condition(MISSING, self.absence(needed) if needed else None, advice)
         running_s = PROCESS.running_s()  # not counting a stall: a response that arrived meanwhile comes first
         for name, pending in self._pending.items():
+            timeout_s = SILENT_TIMEOUT_S if self._is_gone(name) else self._timeout_s
             for future, (called_s, _) in tuple(pending.items()):
-                if self._is_gone(name) or min(elapsed_s() - called_s, running_s) > self._timeout_s:
+                if min(elapsed_s() - called_s, running_s) > timeout_s:
                     self._give_up(name, future)
 
     def _give_up(self, name: str, future: Any, *, is_displaced: bool = False) -> None:

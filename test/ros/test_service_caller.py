@@ -132,6 +132,25 @@ def test_a_call_is_given_up_once_its_time_is_over_or_its_node_is_gone(monkeypatc
     assert not any(answer.was_displaced for answer in vehicle.answers)
 
 
+def test_an_urgent_call_reaches_a_node_whose_reports_have_stopped(monkeypatch):
+    clock = SimpleNamespace(now_s=100.0)
+    monkeypatch.setattr(service_caller, "elapsed_s", lambda: clock.now_s)
+    vehicle = Vehicle(is_gone=lambda name: True)
+    vehicle.caller.call("land", vehicle.answers.append, moves=False, even_if_gone=True)
+    assert [name for name, _ in vehicle.node.called] == ["bridge/land"]
+    vehicle.hang()
+    vehicle.caller.call("land", vehicle.answers.append, moves=False, even_if_gone=True)
+    vehicle.node.look()
+    assert outcomes(vehicle.answers) == [(True, True, True)], "it gets time to answer"
+    clock.now_s += service_caller.SILENT_TIMEOUT_S + 0.01
+    vehicle.node.look()
+    assert outcomes(vehicle.answers[1:]) == [(False, True, False)]
+    for client in vehicle.caller._clients.values():
+        client.service_is_ready = lambda: False
+    vehicle.caller.call("land", vehicle.answers.append, moves=False, even_if_gone=True)
+    assert outcomes(vehicle.answers[2:]) == [(False, False, False)]
+
+
 def test_an_answer_that_came_while_this_process_stood_still_is_waited_for(monkeypatch):
     clock = SimpleNamespace(now_s=100.0)
     monkeypatch.setattr(service_caller, "elapsed_s", lambda: clock.now_s)

@@ -26,9 +26,12 @@ class PlainBridge:
     def __init__(self):
         self.responses = {}
         self.asked = []
-        self.carries_out_all = False
+        self.carries_out_all = self.is_silent = False
 
     def offers(self, service):
+        return self.is_known(service) and not self.is_silent
+
+    def is_known(self, service):
         return self.carries_out_all or service in self.responses
 
     def answer(self, call):
@@ -101,6 +104,7 @@ class ServedWorld(SessionTalk):
                 self.parameters.__getitem__,
                 service_calls,
                 offers=self.bridge.offers,
+                is_known=self.bridge.is_known,
                 admits=self._admits,
                 **options,
             )

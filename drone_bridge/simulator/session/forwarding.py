@@ -10,7 +10,7 @@ after the previous call.
 
 | request | answered by a service, if offered |
 |---|---|
-| CONFIG, RUN, PAUSE, ELIST, EADD, EXGET, EXSET, CADD | always |
+| CONFIG, RUN, PAUSE, ELIST, EADD, EXGET, EXSET, CADD | always, PAUSE also of a bridge whose reports have stopped |
 | REMOVE | for entities and objects, for items that a service has added, and for unknown cameras |
 | ESET | except v and w of a vehicle whose state is known: those are commands |
 | EGET | for an entity whose state is unknown, and for `corporeal` |
@@ -68,6 +68,8 @@ class Question:
     """Whether it may move the vehicle."""
     steers: bool = False
     """Whether it sets a velocity of the vehicle, which persists."""
+    even_if_gone: bool = False
+    """Whether it is also asked of a bridge whose reports have stopped."""
 
 
 ServiceProcedure = Generator[Question, Answer, Any]
@@ -113,11 +115,12 @@ class Forwarder:
         calls: ServiceCalls,
         *,
         offers: Callable[[str], bool],
+        is_known: Callable[[str], bool],
         admits: Callable[[], bool],
         out: list[Action],
     ) -> None:
         """Start with a running world. `out` receives actions. For the others, see SimulatorSession."""
-        self._calls, self.offers, self._admits, self._out = calls, offers, admits, out
+        self._calls, self.offers, self._is_known, self._admits, self._out = calls, offers, is_known, admits, out
         self._vehicle: int = parameter("vehicle")
         self.scene = MirroredScene(lambda: float(parameter("source_timeout")))
         self.world, self.control = World(self.scene), RunControl()
@@ -159,6 +162,12 @@ class Forwarder:
             return self.answer_here(client, request)
         if self.offers(service):
             return _BY_SERVICES.get(type(request), Forwarder._pass_on)(self, client, request)
+        if isinstance(request, sim.Pause) and self._is_known(service):
+            return self._pause_silent(client, request)
+        return self._answer_alone(client, request, service)
+
+    def _answer_alone(self, client: ItemOwner, request: Request, service: str) -> Response:
+        """Answer while the bridge does not respond."""
         if isinstance(request, sim.ListEntities):
             return self._known()
         if isinstance(request, sim.GetExtended) and self.scene.is_silent(request.id):
@@ -308,6 +317,18 @@ class Forwarder:
             raise
         self.control.follow(is_running=isinstance(request, sim.Run))
         return answered
+
+    def _pause_silent(self, client: ItemOwner, request: sim.Pause) -> ServiceProcedure:
+        """Pause the simulator of a bridge whose reports have stopped; without an answer, once it reports again."""
+        was_pending = self.is_run_pending
+        service = self._calls.service_of(request)
+        assert service
+        got = yield Question(service, self._calls.ask(request), moves=False, even_if_gone=True)
+        answered = self.answer_here(client, request)
+        if got.response is None or not (got.response.success or got.response.code >= 0):
+            return answered
+        self.is_run_pending = False
+        return answered if was_pending else self._calls.answer(request, got.response)
 
     def pass_on_run(self) -> ServiceProcedure:
         """Run or pause the simulator as clients did while there was no bridge."""

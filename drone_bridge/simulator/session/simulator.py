@@ -114,6 +114,7 @@ class SimulatorSession(Session):
         calls: ServiceCalls,
         *,
         offers: Callable[[str], bool] = lambda service: False,
+        is_known: Callable[[str], bool] = lambda service: False,
         admits: Callable[[], bool] = lambda: True,
         simulated_s: Callable[[], float | None] = lambda: None,
     ) -> None:
@@ -125,6 +126,7 @@ class SimulatorSession(Session):
                 `source_timeout` and `request_timeout`, s.
             calls: converts requests to calls of services.
             offers: returns whether a service is available.
+            is_known: likewise, even if the reports of its node have stopped.
             admits: returns whether the vehicle may be moved, which is False on hold.
             simulated_s: returns the simulated time, which may be paused. None: the session's own time.
         """
@@ -139,6 +141,7 @@ class SimulatorSession(Session):
             parameter,
             calls,
             offers=offers,
+            is_known=is_known,
             admits=admits,
             out=self._out,
         )
