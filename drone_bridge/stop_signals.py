@@ -3,10 +3,22 @@ r"""Stop signals: those that end a program in order, with its last command to a 
 
 A terminal sends SIGINT for Ctrl-C, SIGQUIT for Ctrl-\, and SIGHUP when it closes. The others would end a process at
 once by default. SIGALRM is not among them: the watchdog uses it (`ros.watchdog`).
+
+A program of a launch also ends with the process that has started it. `ros2 launch` that is ended by SIGTERM or SIGKILL
+(an IDE, `timeout`) stops none of its programs: a bridge would go on, and its vehicle would be steered. A thread polls
+the parent's process ID for that, as Python has no PR_SET_PDEATHSIG, and not each system has pidfds.
 """
 
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable
+
+#: Environment variable of the programs that a launch file of drone_bridge has started.
+LAUNCHED = "DRONE_BRIDGE_LAUNCHED"
+#: Polling period of the parent's process ID, s.
+PARENT_PERIOD_S = 0.5
 
 #: Shells without job control start background programs with SIGINT ignored. It stops these, too.
 _ALWAYS = ("SIGINT", "SIGTERM")
@@ -21,9 +33,21 @@ def stop_signals() -> list[signal.Signals]:
 
 
 def handle_stop_signals(stop: Callable[[], object]) -> None:
-    """Call `stop` at each stop signal from now on. For the main thread, at the program's start."""
+    """Call `stop` at each stop signal from now on. For the main thread, at the program's start.
+
+    A program of a launch gets SIGTERM when the launch has ended.
+    """
     for number in stop_signals():
         signal.signal(number, lambda *_: stop())
+    if os.environ.get(LAUNCHED):
+        threading.Thread(target=_end_with, args=(os.getppid(),), name="parent", daemon=True).start()
+
+
+def _end_with(parent: int) -> None:
+    """Send SIGTERM to this process once it has another parent."""
+    while os.getppid() == parent:
+        time.sleep(PARENT_PERIOD_S)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def ignore_stop_signals() -> None:

@@ -73,6 +73,7 @@ from drone_bridge.session.session import (
     Outcome,
     Session,
 )
+from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.outgoing import UNENCODABLE, encoded
 
@@ -96,7 +97,7 @@ def link_advice(protocol: str, peer: str) -> str:
     """Return advice for a bridge without a link, naming the arguments of its launch file or its own parameters."""
     argument = os.environ.get(HOST_ARGUMENT) or f"{protocol}_host"
     host, emulator = f"{argument}:=ADDRESS", "emulate:=true"
-    if not os.environ.get("DRONE_BRIDGE_LAUNCHED"):
+    if not os.environ.get(LAUNCHED):
         host, emulator = "its parameter host", f"drone-bridge emulate {protocol}"
     return f"No link with {peer} yet. Is it switched on? {host} names another address; to try without one: {emulator}"
 

@@ -13,6 +13,7 @@ from drone_bridge.programs.options import ENDS_LAUNCH
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE
 from drone_bridge.ros.neutral_repeater import OBSERVERS
 from drone_bridge.ros.protocol_node import HOST_ARGUMENT, link_advice
+from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.launch.arguments import declared_in
 from drone_bridge.tools.launch.evaluate import evaluate
 from drone_bridge.tools.launch.parse import load
@@ -94,7 +95,7 @@ def test_a_bridge_without_a_link_names_the_argument_that_changes_its_peer(path, 
     for index, bridge in enumerate(bridges):
         if bridge.label.startswith("web_bridge"):
             continue
-        for name in (HOST_ARGUMENT, "DRONE_BRIDGE_LAUNCHED"):
+        for name in (HOST_ARGUMENT, LAUNCHED):
             monkeypatch.setenv(name, bridge.environment.get(name, ""))
         argument = re.search(r"(\w+):=ADDRESS", link_advice(bridge.label.partition("_bridge")[0], "its peer"))[1]
         other = [

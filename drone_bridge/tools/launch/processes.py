@@ -298,7 +298,7 @@ def _name(number: int) -> str:
 
 
 def _end_with_parent() -> None:
-    """Request SIGTERM on the death of the parent. Runs in the child before exec."""
+    """Request SIGTERM on the death of the parent, also for programs of others. Runs in the child before exec."""
     _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
 
 

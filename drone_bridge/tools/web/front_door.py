@@ -33,6 +33,7 @@ from websockets.typing import Subprotocol
 
 from drone_bridge.net.connector import LinkError
 from drone_bridge.net.tcp import listening_socket
+from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import VIEW_ONLY, Access
 from drone_bridge.tools.web.pilots import Pilots
@@ -42,8 +43,6 @@ FOXGLOVE_SUBPROTOCOL = Subprotocol("foxglove.sdk.v1")
 OLDER_SUBPROTOCOL = Subprotocol("foxglove.websocket.v1")
 HELM_SUBPROTOCOL = Subprotocol("drone_bridge.helm.v1")
 ANY_INTERFACE = "0.0.0.0"
-#: Set by launch files, in which a signal to this process ends the launch.
-LAUNCHED = "DRONE_BRIDGE_LAUNCHED"
 BACKLOG = 100
 PORTS_TRIED, MAX_PORT = 20, 65535
 """Number of ports to try."""

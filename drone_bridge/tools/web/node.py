@@ -21,13 +21,14 @@ from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.wish_file import FILE_TIMEOUT_S, WishFile
+from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.tools.web import page
 from drone_bridge.tools.web.access import FOXGLOVE_ORIGINS, Access, is_loopback
 from drone_bridge.tools.web.address import hidden_host, links, open_in_browser, qr_code
 from drone_bridge.tools.web.calls import Calls
 from drone_bridge.tools.web.clients import GRAPH_PERIOD_S, Clients
 from drone_bridge.tools.web.fleet import Fleet
-from drone_bridge.tools.web.front_door import LAUNCHED, CannotListenError, FrontDoor
+from drone_bridge.tools.web.front_door import CannotListenError, FrontDoor
 from drone_bridge.tools.web.goals import Goals, Place
 from drone_bridge.tools.web.graph import Graph
 from drone_bridge.tools.web.helm import Motion
