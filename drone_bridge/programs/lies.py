@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import random
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ BATTERY = ("battery-sags",)
 SAG, SAG_EVERY, SAG_REPORTS = 0.15, 60, 4
 #: Delay of all reports, s.
 LATE = "late"
+#: Noise that is added to velocities, heights or positions, as a standard deviation, m/s or m.
+NOISE = "noise"
 #: Factor for metres in place of millimetres.
 UNIT = 1e-3
 JUMP_EVERY, JUMP_M, JUMP_DEGREES = 10, 0.6, 15.0
@@ -33,6 +36,7 @@ class Lies(Generic[ReportT]):
     kinds: dict[str, float] = field(default_factory=dict)
     """Faults by name, with their parameter."""
     _number: int = 0
+    _random: random.Random = field(default_factory=lambda: random.Random(1))
     _waiting: deque[tuple[float, ReportT]] = field(default_factory=deque)
 
     def count(self) -> None:
@@ -55,9 +59,17 @@ class Lies(Generic[ReportT]):
 
     def height(self, metres: float) -> float:
         """Return the reported height, m."""
-        if "altitude-zero" in self.kinds:
-            return 0.0
-        return metres + JUMP_M * ("altitude-jumps" in self.kinds and self.is_jump)
+        jump = JUMP_M * ("altitude-jumps" in self.kinds and self.is_jump)
+        return self.noisy(0.0 if "altitude-zero" in self.kinds else metres + jump)
+
+    def velocity(self, metres_per_second: float) -> float:
+        """Return a component of the reported velocity, m/s."""
+        return self.noisy(self.of_velocity * metres_per_second)
+
+    def noisy(self, value: float) -> float:
+        """Return a value with the selected noise."""
+        deviation = self.kinds.get(NOISE, 0.0)
+        return self._random.gauss(value, deviation) if deviation else value
 
     @property
     def heading_degrees(self) -> float:

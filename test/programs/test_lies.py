@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong measurements that emulators report on request."""
 
+import math
+import statistics
+
 import pytest
 
 from drone_bridge.dronegui.codec import Demo
@@ -80,6 +83,18 @@ def test_testbed_lies():
     told = lying_frame(frame, Lies(kinds))
     assert (told.time, told.position) == (3601.0 * 1000.0, (0.0, 0.0, 0.0))
     assert lying_frame(frame, Lies()) == frame
+
+
+@pytest.mark.parametrize("kinds", [{}, {"velocity-zero": 1.0, "altitude-zero": 1.0, "position-zero": 1.0}])
+def test_noise_is_added_to_each_lie(kinds):
+    flight, lies = LandingFlight(Setup(images=False)), Lies({**kinds, "noise": 0.02})
+    told = [lying_telemetry(flight.advance(), lies) for _ in range(100)]
+    assert len({each.velocity for each in told}) == len({each.altimeter.altitude for each in told}) == 100
+    if kinds:
+        assert 0.01 < statistics.pstdev(each.velocity.x for each in told) < 0.03
+        assert 0.01 < statistics.pstdev(each.altimeter.altitude for each in told) < 0.03
+    frame = SensorFrame(b"", b"", 2.0, 0.0, 0.0, 0.0, (1.0, 2.0, 3.0))
+    assert 0.0 < math.dist(lying_frame(frame, lies).position, (0.0, 0.0, 0.0) if kinds else frame.position) < 0.1
 
 
 def test_a_battery_that_sags_reads_low_for_moments_and_lands_no_drone():

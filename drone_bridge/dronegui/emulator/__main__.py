@@ -43,7 +43,7 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError, LinkTimeoutError
 from drone_bridge.net.link_loop import Received
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.programs.lies import ALTITUDE, BATTERY, HEADING, LATE, VELOCITY, Lies, add_lies
+from drone_bridge.programs.lies import ALTITUDE, BATTERY, HEADING, LATE, NOISE, VELOCITY, Lies, add_lies
 from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -299,7 +299,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="source port, if it is free; 0 for any (%(default)s)",
     )
     drone = parser.add_argument_group("drone")
-    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING, *BATTERY), (LATE,))
+    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING, *BATTERY), (LATE, NOISE))
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     add_run(parser, seed_of="gusts, ground, losses and reordering", duration="seconds")
     return parser.parse_args(arguments)

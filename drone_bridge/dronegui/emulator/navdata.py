@@ -48,7 +48,7 @@ def _demo(flight: Flight, number: int, lies: Lies[list[Navdata]]) -> Demo:
     state = _STATES[flight.phase]
     if state is FlightState.FLYING and flight.is_hovering:
         state = FlightState.HOVERING
-    vx, vy, vz = (lies.of_velocity * flight.velocity).tolist()
+    vx, vy, vz = (lies.velocity(each) for each in flight.velocity.tolist())
     forward, left, _ = turned((vx, vy, vz), -flight.yaw)
     return Demo(
         ctrl_state=state << MAJOR_STATE_SHIFT,

@@ -33,7 +33,7 @@ from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError
 from drone_bridge.net.datagram_link import DatagramPeer, DatagramPort
 from drone_bridge.programs.bad_network import BadNetwork
-from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, VELOCITY, Lies, add_lies
+from drone_bridge.programs.lies import ALTITUDE, HEADING, LATE, NOISE, VELOCITY, Lies, add_lies
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -88,7 +88,7 @@ def lying(telemetry: DroneTelemetry, lies: Lies[DroneTelemetry]) -> DroneTelemet
     yaw = math.remainder(orientation.yaw + math.radians(lies.heading_degrees), math.tau)
     reported = replace(
         telemetry,
-        velocity=Vector(*(lies.of_velocity * each for each in telemetry.velocity)),
+        velocity=Vector(*(lies.velocity(each) for each in telemetry.velocity)),
         altimeter=replace(altimeter, altitude=altitude),
         imu=replace(telemetry.imu, orientation=orientation._replace(yaw=yaw)),
     )
@@ -328,7 +328,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     rover.add_argument("--rover-amplitude", type=positive, default=2.0, help="of the pattern, m (%(default)s)")
     rover.add_argument("--publish-rover", action="store_true", help="also send the rover's telemetry")
     drone = parser.add_argument_group("drone")
-    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING), (LATE,))
+    add_lies(drone, (*VELOCITY, *ALTITUDE, *HEADING), (LATE, NOISE))
     drone.add_argument("--start", choices=("air", "ground"), default="air", help="start position (%(default)s)")
     drone.add_argument("--height", type=positive, default=5.0, help="height of a start in the air, m (%(default)s)")
     drone.add_argument("--wind", type=triple, metavar="'X Y Z'", default=(0.0, 0.0, 0.0), help="m/s (none)")

@@ -20,7 +20,7 @@ from dataclasses import replace
 from drone_bridge.motion.wind import NO_ROTATION, WindRotation
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.tcp_connection import StreamOptions
-from drone_bridge.programs.lies import Lies, add_lies
+from drone_bridge.programs.lies import NOISE, Lies, add_lies
 from drone_bridge.programs.one_stream import OneStream, make_link
 from drone_bridge.programs.options import (
     ProgramParser,
@@ -68,6 +68,9 @@ def lying(frame: SensorFrame, lies: Lies[SensorFrame]) -> SensorFrame:
         position = (0.0, 0.0, 0.0)
     elif position is not None and POSITION_JUMPS in kinds and lies.is_jump:
         position = (position[0] + JUMP_M, *position[1:])
+    if position is not None:
+        x, y, z = position
+        position = (lies.noisy(x), lies.noisy(y), lies.noisy(z))
     return replace(frame, time=time_s, position=position)
 
 
@@ -238,7 +241,7 @@ def _add_camera(parser: ProgramParser) -> None:
 
 def _add_world(parser: ProgramParser) -> None:
     lies = parser.add_argument_group("lies")
-    add_lies(lies, (TIME_IN_MS, POSITION_JUMPS, POSITION_ZERO), (TIME_STANDS, TIME_HOURS))
+    add_lies(lies, (TIME_IN_MS, POSITION_JUMPS, POSITION_ZERO), (TIME_STANDS, TIME_HOURS, NOISE))
     world = parser.add_argument_group("world")
     world.add_argument(
         "--obstacles", type=count, default=0, help="number of grey spheres that may hide the target (%(default)s)"

@@ -1,0 +1,752 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flights of drones whose reports lie, of honest ones that are disturbed, and at walls. With a fake clock.
+
+The emulated drones are flown by the same pilots, limits and translations as by their bridges, without sockets or ROS.
+Every flight is reproducible. See `campaign/reports_that_lie.py` for the table.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from drone_bridge.dronegui import units
+from drone_bridge.dronegui.codec import Controls, Demo
+from drone_bridge.dronegui.emulator.navdata import blocks
+from drone_bridge.motion.ar_drone import AR_DRONE
+from drone_bridge.motion.ar_drone_flight import Flight, Phase
+from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.matrices import Vector
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.observed_motion import ObservedMotion
+from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
+from drone_bridge.motion.velocity_control import VelocityParameters
+from drone_bridge.motion.wind import Wind
+from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
+from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.tilt_pilot import TiltPilot
+from drone_bridge.telemetry.bridge import LANDING_DRONE
+from drone_bridge.telemetry.codec import DroneCommand
+from drone_bridge.telemetry.emulator.flight import Drone
+from drone_bridge.testbed.bridge.flight import TestbedFlight
+from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
+from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
+from drone_bridge.testbed.topics import pose
+
+STEP_S = 0.01
+#: Duration of a lie, and of the honest flight after it.
+LIE_S, AFTER_S = 10.0, 15.0
+#: Lies begin at these times, s. By the second one, the wind is known.
+BEGINS = (3.0, 30.0)
+STOP_AFTER_S = 2.0  # from the begin of a lie until STOP
+COMMAND_PERIOD_S = 0.05
+GUSTS = 0.3  # m/s
+#: A drone is back once its velocity differs less from that of an honest flight, m/s.
+BACK_M_S = 0.25
+#: Time of flight by an estimate that counts as said: diagnostics report it.
+ESTIMATING_S = 1.0
+
+#: Function from a measurement, the time since the lie began, s, and a state for the flight, to the wrong measurement.
+Lie = Callable[[Measurement, float, "Memory"], Measurement]
+#: Function from the time, s, to the velocity of the air along x, m/s.
+Steady = Callable[[float], float]
+
+
+class Memory(SimpleNamespace):
+    """What a lie remembers of one flight."""
+
+    random: random.Random
+
+
+class Air(Wind):
+    """Gusts, and a wind along x that changes with time."""
+
+    def __init__(self, gusts: float, seed: int, along_x: Steady, third_share: float = 1.0) -> None:
+        super().__init__((0.0, 0.0, 0.0), gusts, seed=seed, third_share=third_share)
+        self._along_x, self._time_s = along_x, 0.0
+
+    @property
+    def velocity(self) -> Vector:
+        velocity: Vector = super().velocity + np.array((self._along_x(self._time_s), 0.0, 0.0))
+        return velocity
+
+    def advance(self, step: float) -> None:
+        super().advance(step)
+        self._time_s += step
+
+
+# Drones.
+
+
+class ArDrone:
+    """The AR.Drone behind its GUI."""
+
+    drone: TiltedDrone = AR_DRONE
+    hovers, rate, period_s = True, 15.0, 0.05
+
+    def __init__(self, gusts: float, seed: int, along_x: Steady) -> None:
+        self.body: Any = _FlightInAir(gusts, seed, along_x)
+        self._number = 0
+
+    def follow(self, shares: Shares | None) -> None:
+        self.body.steer(Controls(hover=True) if shares is None else units.controls(shares))
+
+    def advance(self, step_s: float) -> None:
+        self.body.advance(step_s)
+
+    def report(self, noise: random.Random) -> Measurement:
+        self._number += 1
+        demo = blocks(self.body, self._number)[0]
+        assert isinstance(demo, Demo)
+        return units.measurement(demo)
+
+
+class _FlightInAir(Flight):
+    def __init__(self, gusts: float, seed: int, along_x: Steady) -> None:
+        super().__init__(0.0, seed)
+        self.take_off()
+        while self.phase is not Phase.FLYING:
+            self.advance(STEP_S)
+        self._wind = Air(gusts, seed, along_x)
+
+
+class LandingDrone:
+    """The drone of the landing challenge, with the noise of its sensors."""
+
+    drone: TiltedDrone = LANDING_DRONE
+    hovers, rate, period_s = False, 25.0, 0.04
+
+    def __init__(self, gusts: float, seed: int, along_x: Steady) -> None:
+        self.body: Any = Drone((0.0, 0.0, 5.0))
+        self._air = Air(gusts, seed, along_x, 0.3)
+
+    def follow(self, shares: Shares | None) -> None:
+        thrust, pitch, roll, yaw = shares or Shares()
+        most = self.drone.max_tilt
+        self.body.command = DroneCommand(
+            thrust=thrust, pitch=pitch * most, roll=roll * most, yaw=yaw * self.drone.max_yaw_rate
+        )
+
+    def advance(self, step_s: float) -> None:
+        self.body.advance(step_s, self._air.velocity)
+        self._air.advance(step_s)
+
+    def report(self, noise: random.Random) -> Measurement:
+        body, add = self.body, noise.gauss
+        cosine, sine, (x, y, up) = math.cos(body.yaw), math.sin(body.yaw), body.velocity.tolist()
+        velocity = BodyVelocity(add(cosine * x + sine * y, 0.055), add(cosine * y - sine * x, 0.055), up)
+        return Measurement(
+            velocity=velocity,
+            climb=add(up, 0.03),
+            height=add(body.position[2], 0.02),
+            yaw=add(body.yaw, 0.003),
+            roll=add(body.roll, 0.003),
+            pitch=add(body.pitch, 0.003),
+        )
+
+
+TILTED: Mapping[str, type[ArDrone] | type[LandingDrone]] = {"AR.Drone": ArDrone, "landing drone": LandingDrone}
+
+
+# Flights.
+
+
+class Moment(NamedTuple):
+    """One step of a flight, seen from outside."""
+
+    time: float  # s
+    place: tuple[float, float, float]  # m
+    velocity: tuple[float, float, float]  # m/s
+    is_doubted: bool
+    error: float  # m/s, of a commanded velocity; 0 without a command
+    tilt: float  # share of full
+    is_refused: bool  # its velocity, for lack of a believed place in the fence
+
+
+@dataclass(frozen=True)
+class Flown:
+    """Result of a flight."""
+
+    moments: Sequence[Moment]
+    said_at: float | None = None  # s, the first doubt during the lie
+    reasons: tuple[str, ...] = ()  # of all doubts, each once
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions of a flight."""
+
+    command: Callable[[float], BodyVelocity | Shares | None] = lambda now_s: STILL
+    lie: Lie | None = None
+    late_s: float = 0.0
+    lie_from_s: float = 0.0
+    lie_until_s: float = math.inf
+    stop_at_s: float = math.inf
+    fence_radius: float = 0.0  # m
+    gusts: float = GUSTS
+    along_x: Steady = lambda now_s: 0.0
+    seed: int = 1
+    rate: float | None = None  # of reports, Hz
+    loss: float = 0.0  # share of reports
+    pause_s: float = 0.0  # of the simulator, every 5 s
+    pace: float = 1.0  # of its time
+    touch: Callable[[Any, float], None] = lambda body, now_s: None
+
+
+def fly(drone: str, conditions: Conditions, duration_s: float) -> Flown:
+    """Fly a drone that is commanded by tilt, as its bridge does."""
+    made = TILTED[drone](conditions.gusts, conditions.seed, conditions.along_x)
+    noise, loss = random.Random(conditions.seed), random.Random(conditions.seed + 9)
+    now_s, statistics = 0.0, SimpleNamespace(counts=_Counts(), record_duration=lambda name, seconds: None)
+    observed, hold = ObservedMotion(lambda: now_s), _Hold()
+    limits: Any = Limits(LimitParameters(fence_radius=conditions.fence_radius), observed)
+    arbiter: Any = Arbiter(hold, limits, lambda: 0.5, statistics)  # type: ignore[arg-type]
+    pilot = TiltPilot(arbiter, made.drone, hovers=made.hovers)
+    feedback = Feedback(observed, limits, pilot)
+    pilot.restart(0.0)
+    memory, late, estimating_s = Memory(random=loss), list[tuple[float, int, Measurement]](), 0.0
+    report_s = command_s = follow_s = 0.0
+    moments, said_at, reasons, wanted = list[Moment](), None, dict[str, None](), None
+    for number in range(round(duration_s / STEP_S)):
+        now_s = number * STEP_S
+        is_paused = conditions.pause_s > 0.0 and now_s > 2.0 and now_s % 5.0 < conditions.pause_s
+        wanted, hold.held = conditions.command(now_s), now_s >= conditions.stop_at_s
+        if wanted is None:
+            arbiter.forget()
+        elif now_s >= command_s - 1e-9:
+            command_s = now_s + COMMAND_PERIOD_S
+            arbiter.put(Arrival(wanted, now_s))
+        is_lie = conditions.lie_from_s <= now_s < conditions.lie_until_s
+        if now_s >= report_s - 1e-9 and not is_paused:
+            report_s = max(report_s, now_s - 0.02) + 1.0 / (conditions.rate or made.rate)
+            report = made.report(noise)
+            if loss.random() >= conditions.loss:
+                if is_lie and conditions.lie:
+                    report = conditions.lie(report, now_s - conditions.lie_from_s, memory)
+                elif not is_lie:
+                    late.clear()
+                late.append((now_s + conditions.late_s * is_lie, number, report))
+        while late and late[0][0] <= now_s + 1e-9:
+            feedback.measured(late.pop(0)[2], now_s)
+        if now_s >= follow_s - 1e-9:
+            follow_s += made.period_s
+            made.follow(pilot.shares(now_s))
+        if not is_paused:
+            made.advance(STEP_S * conditions.pace)
+            conditions.touch(made.body, now_s)
+        is_doubted = bool(pilot.doubts)
+        reasons.update(dict.fromkeys(pilot.doubts))
+        estimating_s = estimating_s + STEP_S if pilot.is_estimating or pilot.is_drifting else 0.0
+        is_lied_to = conditions.lie_from_s < now_s < conditions.lie_until_s
+        if said_at is None and is_lied_to and (is_doubted or estimating_s > ESTIMATING_S):
+            said_at = now_s - conditions.lie_from_s
+        body, error = made.body, 0.0
+        if isinstance(wanted, BodyVelocity) and not hold.held and now_s > 2.0:
+            cosine, sine = math.cos(body.yaw), math.sin(body.yaw)
+            forward = cosine * body.velocity[0] + sine * body.velocity[1] - wanted.forward
+            error = math.hypot(forward, cosine * body.velocity[1] - sine * body.velocity[0] - wanted.left)
+        moments.append(
+            Moment(
+                now_s,
+                tuple(body.position.tolist()),
+                tuple(body.velocity.tolist()),
+                is_doubted,
+                error,
+                math.hypot(body.roll, body.pitch) / made.drone.max_tilt,
+                conditions.fence_radius > 0.0 and arbiter.rank(now_s, arbiter.newest) is Rank.BLIND,
+            )
+        )
+    return Flown(moments, said_at, tuple(reasons))
+
+
+class _Hold:
+    held = False
+
+    def look(self, now_s: float) -> tuple[bool, bool]:
+        return self.held, False
+
+
+class _Counts(dict[str, int]):
+    def __missing__(self, key: str) -> int:
+        return 0
+
+
+# Lies about the motion of tilted drones.
+
+
+def _velocity(report: Measurement, forward: float, left: float) -> Measurement:
+    assert report.velocity is not None
+    return replace(report, velocity=replace(report.velocity, forward=forward, left=left))
+
+
+def _scaled(share: float) -> Lie:
+    def lie(report: Measurement, since_s: float, memory: Memory) -> Measurement:
+        assert report.velocity is not None
+        return _velocity(report, share * report.velocity.forward, share * report.velocity.left)
+
+    return lie
+
+
+def _about_zero(deviation: float) -> Lie:
+    return lambda report, since_s, memory: _velocity(
+        report, memory.random.gauss(0.0, deviation), memory.random.gauss(0.0, deviation)
+    )
+
+
+def _kept(report: Measurement, memory: Memory) -> Measurement:
+    memory.first = getattr(memory, "first", report)
+    first: Measurement = memory.first
+    return first
+
+
+def _frozen(report: Measurement, since_s: float, memory: Memory) -> Measurement:
+    return replace(report, velocity=_kept(report, memory).velocity)
+
+
+def _height(change: Callable[[float, Memory], float]) -> Lie:
+    return lambda report, since_s, memory: replace(report, height=change(report.height or 0.0, memory))
+
+
+def noisy(deviation: float, lie: Lie | None = None) -> Lie:
+    """Return a lie with noise of the velocity, m/s."""
+
+    def told(report: Measurement, since_s: float, memory: Memory) -> Measurement:
+        report = lie(report, since_s, memory) if lie else report
+        assert report.velocity is not None
+        add = memory.random.gauss
+        return _velocity(report, add(report.velocity.forward, deviation), add(report.velocity.left, deviation))
+
+    return told
+
+
+#: Lies by name, with the lateness of the reports, s.
+LIES: Mapping[str, tuple[Lie | None, float]] = {
+    "velocity 0": (_scaled(0.0), 0.0),
+    "velocity 0, noise 1 mm/s": (_about_zero(0.001), 0.0),
+    "velocity 0, noise 20 mm/s": (_about_zero(0.02), 0.0),
+    "velocity 0, noise 100 mm/s": (_about_zero(0.1), 0.0),
+    "m/s for mm/s": (_scaled(1e-3), 0.0),
+    "half": (_scaled(0.5), 0.0),
+    "double": (_scaled(2.0), 0.0),
+    "sign": (_scaled(-1.0), 0.0),
+    "sign, noise 20 mm/s": (noisy(0.02, _scaled(-1.0)), 0.0),
+    "frozen": (_frozen, 0.0),
+    "frozen, noise 1 mm/s": (noisy(0.001, _frozen), 0.0),
+    "the same report": (lambda report, since_s, memory: _kept(report, memory), 0.0),
+    "late by 0.3 s": (None, 0.3),
+    "late by 0.6 s": (None, 0.6),
+    "late by 1 s": (None, 1.0),
+    "late by 2.5 s": (None, 2.5),
+    "height 0": (_height(lambda height, memory: 0.0), 0.0),
+    "height jumps by 2 m": (_height(lambda height, memory: height + 2.0 * (memory.random.random() < 0.3)), 0.0),
+    "height in feet": (
+        lambda report, since_s, memory: replace(
+            report,
+            height=3.28 * (report.height or 0.0),
+            climb=None if report.climb is None else 3.28 * report.climb,
+        ),
+        0.0,
+    ),
+    "attitude +2°": (lambda report, since_s, memory: _tilted(report, math.radians(2.0)), 0.0),
+}
+
+
+def _tilted(report: Measurement, angle: float) -> Measurement:
+    return replace(report, pitch=(report.pitch or 0.0) + angle)
+
+
+#: Commands by name; STOP is pressed STOP_AFTER_S after the begin of the lie.
+COMMANDS: Mapping[str, Callable[[float], BodyVelocity | Shares | None]] = {
+    "0.3 m/s": lambda now_s: BodyVelocity(0.3),
+    "STOP": lambda now_s: BodyVelocity(0.3),
+    "climb": lambda now_s: BodyVelocity(0.3, up=0.2 if now_s % 27.0 < 7.0 else 0.0),
+    "zero": lambda now_s: STILL,
+    "none": lambda now_s: None,
+}
+
+
+def lied_to(drone: str, lie: str | None, command: str, begin_s: float, fence_radius: float = 0.0) -> Flown:
+    """Fly a command, with a lie for LIE_S. Returns the flight from the begin of the lie on."""
+    told, late_s = LIES[lie] if lie else (None, 0.0)
+    conditions = Conditions(
+        COMMANDS[command],
+        told,
+        late_s,
+        begin_s,
+        begin_s + LIE_S,
+        begin_s + STOP_AFTER_S if command == "STOP" else math.inf,
+        fence_radius,
+    )
+    flown = fly(drone, conditions, begin_s + LIE_S + AFTER_S)
+    return replace(flown, moments=[moment for moment in flown.moments if moment.time >= begin_s])
+
+
+class Effect(NamedTuple):
+    """Effect of a lie, in comparison with an honest flight."""
+
+    way: float  # m, from where the honest drone is
+    speed: float  # m/s, at most
+    height: float  # m, from that of the honest drone
+    said_s: float | None  # after which diagnostics report it; None: never
+    back_s: float | None  # after the lie; None: not within AFTER_S
+
+
+def effect(lied: Flown, honest: Flown) -> Effect:
+    """Compare two flights of which the moments begin with the lie."""
+    way = speed = height = back_s = 0.0
+    begin_s = honest.moments[0].time
+    for one, other in zip(lied.moments, honest.moments, strict=True):
+        if one.time < begin_s + LIE_S:
+            way = max(way, math.dist(one.place[:2], other.place[:2]))
+            speed = max(speed, math.hypot(*one.velocity[:2]))
+            height = max(height, abs(one.place[2] - other.place[2]))
+        elif one.is_doubted or math.dist(one.velocity[:2], other.velocity[:2]) > BACK_M_S + 0.1 * other.is_doubted:
+            back_s = one.time - begin_s - LIE_S
+    return Effect(way, speed, height, lied.said_at, None if back_s > AFTER_S - 1.0 else back_s)
+
+
+def worst(effects: Sequence[Effect]) -> Effect:
+    """Return the largest values of several effects."""
+    said = [each.said_s for each in effects]
+    back = [each.back_s for each in effects]
+    return Effect(
+        max(each.way for each in effects),
+        max(each.speed for each in effects),
+        max(each.height for each in effects),
+        None if None in said else max(each for each in said if each is not None),
+        None if None in back else max(each for each in back if each is not None),
+    )
+
+
+FENCE_M = 5.0
+
+
+def farthest_in_fence(drone: str, lie: str | None, fence_radius: float = FENCE_M) -> float:
+    """Return how far a drone flies, m, at 0.3 m/s outwards for 40 s, with a lie from 12 to 22 s."""
+    told, late_s = LIES[lie] if lie else (None, 0.0)
+    conditions = Conditions(COMMANDS["0.3 m/s"], told, late_s, 12.0, 22.0, fence_radius=fence_radius)
+    moments = fly(drone, conditions, 40.0).moments
+    return max(math.dist(each.place[:2], moments[0].place[:2]) for each in moments)
+
+
+# Bounds.
+
+
+class Bounds(NamedTuple):
+    """Largest allowed effect of a lie while a velocity is commanded, or STOP pressed. None: no bound."""
+
+    way: float | None = None  # m
+    speed: float | None = None  # m/s
+    said_s: float | None = None
+    back_s: float | None = 15.0
+    in_fence: float = FENCE_M + 1.0  # m from the start, with a fence of FENCE_M
+    drift: float = 1.0  # m/s, while zero is commanded, or nothing
+
+
+#: Bounds by the begin of a lie's name. The first one that fits applies.
+BOUNDS = {
+    "velocity 0, noise": Bounds(7.0, 1.5, 6.0, 6.0, 15.0),
+    "m/s for mm/s": Bounds(7.0, 1.5, 6.0, 6.0, 15.0),
+    "velocity 0": Bounds(3.0, 1.2, 3.0, 9.0, 7.0),
+    "half": Bounds(3.5, 1.0, in_fence=9.0),
+    "double": Bounds(2.0, 0.5),
+    "sign": Bounds(14.0, 4.0, in_fence=13.0, drift=3.5),  # nothing distinguishes it from a strong wind
+    "frozen, noise": Bounds(12.0, 2.0, None, 9.0, 7.0, 4.5),
+    "frozen": Bounds(5.0, 1.2, None, 9.0),
+    "the same report": Bounds(3.0, 0.8, 2.0, 3.0),
+    "late by 0.3": Bounds(0.5, 1.0),
+    "late": Bounds(4.5, 1.7, None, 12.0, 7.0, 2.0),
+    "height": Bounds(0.1, 0.6),
+    "attitude": Bounds(0.5, 0.6),
+}
+
+
+def bounds_of(lie: str) -> Bounds:
+    """Return the bounds of a lie."""
+    return next(bounds for name, bounds in BOUNDS.items() if lie.startswith(name))
+
+
+def violations(effect: Effect, bounds: Bounds) -> list[str]:
+    """Return which bounds an effect exceeds, as text."""
+    pairs: Sequence[tuple[str, float | None, float | None]] = (
+        ("m off", effect.way, bounds.way),
+        ("m/s", effect.speed, bounds.speed),
+        ("s until it is said", effect.said_s, bounds.said_s),
+        ("s until it is back", effect.back_s, bounds.back_s),
+    )
+    return [
+        f"{'never' if value is None else f'{value:.1f}'} {unit} (bound {bound:g})"
+        for unit, value, bound in pairs
+        if bound is not None and (value is None or value > bound)
+    ]
+
+
+# Honest flights.
+
+
+def _rounded(step: float) -> Lie:
+    return lambda report, since_s, memory: _velocity(
+        report, *(round(each / step) * step for each in (report.level_velocity or (0.0, 0.0))[:2])
+    )
+
+
+def _attitude_in_degrees(report: Measurement, since_s: float, memory: Memory) -> Measurement:
+    roll, pitch = (math.radians(round(math.degrees(angle or 0.0))) for angle in (report.roll, report.pitch))
+    return replace(report, roll=roll, pitch=pitch)
+
+
+def _slope(report: Measurement, since_s: float, memory: Memory) -> Measurement:
+    memory.rise = getattr(memory, "rise", 0.0) + 0.4 * 0.05 * (report.level_velocity or (0.0,))[0]
+    return replace(report, height=(report.height or 0.0) - memory.rise)
+
+
+def _carried(body: Any, now_s: float, *, tilted: bool) -> None:
+    if 12.0 < now_s < 22.0:
+        since_s = now_s - 12.0
+        body.velocity[:2] = 0.8 * math.sin(1.2 * since_s), 0.5 * math.sin(0.9 * since_s)
+        body.pitch, body.roll = tilted * 0.15 * math.sin(1.7 * since_s), tilted * 0.2 * math.cos(1.1 * since_s)
+
+
+def _sticks(now_s: float) -> BodyVelocity | Shares:
+    number = int(now_s / 1.5)
+    shares = Shares(pitch=(1, -1, 0, 0, 1, -1)[number % 6], roll=(0, 0, 1, -1, -1, 1)[number % 6])
+    return STILL if number // 6 % 2 else shares
+
+
+def _after(begin_s: float, before: float, after: float) -> Steady:
+    return lambda now_s: after if now_s > begin_s else before
+
+
+HONEST_S = 45.0
+#: Conditions of honest flights by name.
+HONEST: Mapping[str, Conditions] = {
+    **{f"gusts {gusts:g} m/s": Conditions(gusts=gusts) for gusts in (0.3, 0.6, 1.0, 2.0, 3.0)},
+    "wind 3 m/s at once": Conditions(along_x=_after(15.0, 0.0, 3.0)),
+    "wind 5 m/s at once": Conditions(along_x=_after(15.0, 0.0, 5.0)),
+    "wind 3 m/s ends at once": Conditions(along_x=_after(15.0, 3.0, 0.0)),
+    "wind 4 m/s, gusts 0.5 m/s": Conditions(along_x=lambda now_s: min(now_s, 4.0), gusts=0.5),
+    **{f"{share:.0%} lost": Conditions(loss=share) for share in (0.1, 0.4, 0.7)},
+    **{f"{rate} Hz": Conditions(rate=rate) for rate in (5.0, 10.0, 100.0)},
+    "velocity in steps of 0.05 m/s": Conditions(lie=_rounded(0.05)),
+    "velocity in steps of 0.1 m/s": Conditions(lie=_rounded(0.1)),
+    "velocity with noise of 0.1 m/s": Conditions(lie=noisy(0.1)),
+    "attitude in degrees": Conditions(lie=_attitude_in_degrees),
+    "attitude +1°": Conditions(lie=lambda report, since_s, memory: _tilted(report, math.radians(1.0))),
+    "late by 0.2 s": Conditions(late_s=0.2),
+    "tables of 0.4 m": Conditions(
+        lie=lambda report, since_s, memory: replace(
+            report, height=(report.height or 0.0) - 0.4 * (int(since_s / 4.0) % 2)
+        )
+    ),
+    "slope of 40 %": Conditions(lie=_slope),
+    "full stick": Conditions(command=_sticks),
+    "carried, tilted": Conditions(touch=partial(_carried, tilted=True)),
+    "carried, level": Conditions(touch=partial(_carried, tilted=False)),
+    **{f"pauses of {pause_s} s": Conditions(pause_s=pause_s) for pause_s in (0.2, 0.5, 0.8)},
+    "60 % of real time": Conditions(pace=0.6),
+}
+
+
+def _square(speed: float) -> Callable[[float], BodyVelocity]:
+    return lambda now_s: BodyVelocity(
+        (speed, 0.0, -speed, 0.0)[int(now_s / 3.0) % 4], (0.0, speed, 0.0, -speed)[int(now_s / 3.0) % 4]
+    )
+
+
+class Calm(NamedTuple):
+    """Doubts of an honest flight."""
+
+    doubts_per_minute: float
+    doubted_share: float  # of the time
+    error: float  # m/s, largest, of the commanded velocity
+    refused_share: float  # of the time, with a fence
+
+
+def honest(drone: str, name: str, command: str, seed: int = 1, fence_radius: float = 0.0) -> Calm:
+    """Fly `zero` or a `square` without lies."""
+    conditions = replace(HONEST[name], seed=seed, fence_radius=fence_radius)
+    if conditions.command is not _sticks:
+        square = _square(0.3 if drone == "AR.Drone" else 1.0)
+        conditions = replace(conditions, command=square if command == "square" else COMMANDS[command])
+    return calm(fly(drone, conditions, HONEST_S).moments)
+
+
+def calm(moments: Sequence[Moment]) -> Calm:
+    """Return the doubts in a flight."""
+    begins = sum(now.is_doubted and not before.is_doubted for before, now in pairwise(moments))
+    return Calm(
+        60.0 * begins / (moments[-1].time + STEP_S),
+        sum(each.is_doubted for each in moments) / len(moments),
+        max(each.error for each in moments),
+        sum(each.is_refused for each in moments) / len(moments),
+    )
+
+
+class Wall(NamedTuple):
+    """Effect of a wall 2 m ahead that goes after 30 s."""
+
+    tilt: float  # share of full, at most, from 3 s after the contact on
+    said_s: float | None  # after the contact
+    speed: float  # m/s, at most, once the wall has gone
+    too_far: float  # m, 5 s after that
+
+
+def at_wall(drone: str, speed: float, wait_s: float) -> Wall:
+    """Fly against a wall after having hovered for `wait_s`."""
+
+    def touch(body: Any, now_s: float) -> None:
+        if now_s < 30.0 and body.position[0] > 2.0:
+            body.position[0], body.velocity[0] = 2.0, min(0.0, body.velocity[0])
+
+    conditions = Conditions(
+        lambda now_s: BodyVelocity(speed) if now_s > wait_s else STILL, gusts=0.1, touch=touch, lie_from_s=wait_s
+    )
+    moments = fly(drone, conditions, 36.0).moments
+    contact_s = next(each.time for each in moments if each.place[0] > 1.95)
+    after = [each for each in moments if each.time > 30.0]
+    return Wall(
+        max(each.tilt for each in moments if contact_s + 3.0 < each.time < 30.0),
+        next((each.time - contact_s for each in moments if each.is_doubted and each.time > contact_s), None),
+        max(each.velocity[0] for each in after),
+        next(each.place[0] for each in after if each.time >= 35.0) - 2.0 - 5.0 * speed,
+    )
+
+
+# The testbed's drone: its positions lie.
+
+TESTBED_CONSTANTS = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
+TESTBED_RATE, TESTBED_BEGINS = 60.0, (3.0, 20.0)
+Place = tuple[float, float, float]
+#: Function from a position and a state for the flight, to the wrong position.
+PlaceLie = Callable[[Place, Memory], Place]
+
+
+def _place_noise(deviation: float, lie: PlaceLie = lambda place, memory: place) -> PlaceLie:
+    def told(place: Place, memory: Memory) -> Place:
+        x, y, z = lie(place, memory)
+        add = memory.random.gauss
+        return add(x, deviation), add(y, deviation), add(z, deviation)
+
+    return told
+
+
+def _stuck(place: Place, memory: Memory) -> Place:
+    memory.first = getattr(memory, "first", place)
+    first: Place = memory.first
+    return first
+
+
+def _times(share: float) -> PlaceLie:
+    return lambda place, memory: (share * place[0], share * place[1], share * place[2])
+
+
+def _half_way(place: Place, memory: Memory) -> Place:
+    x, y, z = _stuck(place, memory)
+    return (place[0] + x) / 2, (place[1] + y) / 2, (place[2] + z) / 2
+
+
+def _in_steps(place: Place, memory: Memory) -> Place:
+    return round(10 * place[0]) / 10, round(10 * place[1]) / 10, round(10 * place[2]) / 10
+
+
+PLACE_LIES: Mapping[str, PlaceLie] = {
+    "stuck": _stuck,
+    "stuck, noise 1 mm": _place_noise(0.001, _stuck),
+    "stuck, noise 5 cm": _place_noise(0.05, _stuck),
+    "0": _times(0.0),
+    "0, noise 1 mm": _place_noise(0.001, _times(0.0)),
+    "sign": _times(-1.0),
+    "m for km": _times(1e3),
+    "km for m": _times(1e-3),
+    "half": _half_way,
+}
+TESTBED_COMMANDS: Mapping[str, Callable[[float], BodyVelocity]] = {
+    "0.3 m/s": lambda now_s: BodyVelocity(0.3),
+    "1 m/s": lambda now_s: BodyVelocity(1.0),
+    "zero": lambda now_s: STILL,
+    "legs": lambda now_s: BodyVelocity((1.0, 0.0, -1.0, 0.0)[int(now_s / 3.0) % 4]),
+}
+
+
+@dataclass(frozen=True)
+class TestbedConditions:
+    """Conditions of a flight of the testbed's drone."""
+
+    __test__ = False
+
+    lie: PlaceLie | None = None
+    lie_from_s: float = 0.0
+    lie_until_s: float = math.inf
+    gusts: float = GUSTS
+    wind: float = 0.0  # m/s, from 10 s on
+    rate: float = TESTBED_RATE
+    drag: float = 0.2  # kg/s
+
+
+def fly_testbed(command: str, conditions: TestbedConditions, duration_s: float) -> Flown:
+    """Fly the testbed's drone, as its bridge does. Places are in axes of REP 103."""
+    constants, unit, step_s = replace(TESTBED_CONSTANTS, drag=conditions.drag), AngleUnit.DEGREES, 1 / conditions.rate
+    flight = TestbedFlight(constants, unit, VelocityParameters(), partial(pose, unit=unit))
+    state, air = DroneState.at_start(), Air(conditions.gusts, 1, _after(10.0, 0.0, conditions.wind))
+    memory, moments, said_at, reasons = Memory(random=random.Random(1)), list[Moment](), None, dict[str, None]()
+    for number in range(round(duration_s / step_s)):
+        now_s = number * step_s
+        heading, pitch, roll = (float(np.float32(angle)) for angle in state.angles)
+        x, y, z = (float(np.float32(value)) for value in state.position)
+        is_lie = conditions.lie_from_s <= now_s < conditions.lie_until_s
+        if conditions.lie and is_lie:
+            x, y, z = conditions.lie((x, y, z), memory)
+        flight.see(SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z)))
+        wanted = TESTBED_COMMANDS[command](now_s)
+        motion = Motion.from_answer(flight.answer(wanted)[0], unit)
+        state = state.advance(Airframe(drag=conditions.drag), motion, air.velocity, step_s, np.zeros(3))
+        air.advance(step_s)
+        is_doubted = bool(flight.doubts)
+        reasons.update(dict.fromkeys(flight.doubts))
+        if said_at is None and is_doubted and conditions.lie_from_s < now_s and is_lie:
+            said_at = now_s - conditions.lie_from_s
+        (right, up, back), (rightwards, upwards, backwards) = state.position.tolist(), state.velocity.tolist()
+        error = math.hypot(-backwards - wanted.forward, rightwards) if now_s > 3.0 else 0.0
+        place, velocity = (-back, -right, up), (-backwards, -rightwards, upwards)
+        moments.append(Moment(now_s, place, velocity, is_doubted, error, 0.0, False))
+    return Flown(moments, said_at, tuple(reasons))
+
+
+def testbed_lied_to(lie: str | None, command: str, begin_s: float) -> Flown:
+    """Fly a command, with a lie for LIE_S. Returns the flight from the begin of the lie on."""
+    conditions = TestbedConditions(PLACE_LIES[lie] if lie else None, begin_s, begin_s + LIE_S)
+    flown = fly_testbed(command, conditions, begin_s + LIE_S + AFTER_S)
+    return replace(flown, moments=[moment for moment in flown.moments if moment.time >= begin_s])
+
+
+testbed_lied_to.__test__ = False  # type: ignore[attr-defined]
+
+TESTBED_HONEST: Mapping[str, TestbedConditions] = {
+    "calm": TestbedConditions(),
+    **{f"gusts {gusts:g} m/s": TestbedConditions(gusts=gusts) for gusts in (1.0, 2.0)},
+    **{f"wind {wind:g} m/s at once": TestbedConditions(wind=wind) for wind in (3.0, 6.0, 10.0, 15.0)},
+    **{
+        f"noise {deviation:g} m": TestbedConditions(lie=_place_noise(deviation), lie_from_s=-1.0)
+        for deviation in (0.001, 0.05, 0.1)
+    },
+    "steps of 10 cm": TestbedConditions(lie=_in_steps, lie_from_s=-1.0),
+    **{f"{rate:g} Hz": TestbedConditions(rate=rate) for rate in (3.0, 5.0, 10.0, 30.0)},
+    "drag 30 % less": TestbedConditions(drag=0.14, gusts=1.0),
+}
+
+
+def testbed_honest(name: str, command: str) -> Calm:
+    """Fly `zero` or `legs` without lies."""
+    return calm(fly_testbed(command, TESTBED_HONEST[name], 40.0).moments)
+
+
+testbed_honest.__test__ = False  # type: ignore[attr-defined]
