@@ -20,12 +20,13 @@ from drone_bridge.controllers.goals.server import STOPPING_S, GoalServer
 from drone_bridge.controllers.rover_patterns import PATTERNS, Pattern, PatternLimits, PoseEstimate
 from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.motion.body_velocity import STILL
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.ros.common_parameters import STAMPED_CMD_VEL
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import DeclaredParameters, ParameterDeclaration, declarations, read
 from drone_bridge.ros.program import run
 from drone_bridge.ros.publishers import PUBLISHER_ERRORS
-from drone_bridge.ros.wheel_odometry import Pose, WheelOdometry
+from drone_bridge.ros.wheel_odometry import wheel_odometry
 
 STANDING = "stationary"
 PARAMETERS = (
@@ -63,7 +64,6 @@ class RoverController(Node):
         goals = read(GoalParameters, "goals", self._declared)
         self._goals = GoalServer(self, goals, flies=False, on_odometry=self._measure, on_goal=self._wake)
         self._followed_s = -math.inf  # when a pattern or goal was last followed, by time.monotonic
-        self._odometry = WheelOdometry()
         self._frame_names = FrameNames(self._declared["frame_prefix"])
         publishes_odometry = self._declared["publish_odometry"]
         self._odometry_publisher = self.create_publisher(Odometry, "~/odom", 10) if publishes_odometry else None
@@ -85,7 +85,7 @@ class RoverController(Node):
 
     def _measure(self, measured: VehiclePose) -> None:
         x, y, _ = measured.position.tolist()
-        self._estimate.measured(Pose(x, y, measured.yaw), time.monotonic())
+        self._estimate.measured(PlanarPose(x, y, measured.yaw), time.monotonic())
 
     def _command(self) -> None:
         now_s = time.monotonic()
@@ -107,8 +107,8 @@ class RoverController(Node):
             return
         self._commands.publish(self._velocity)
         if self._odometry_publisher:
-            self._odometry.at(self._estimate.pose, self._velocity.forward, self._velocity.turn)
-            message = self._odometry.message(self.get_clock().now().to_msg(), self._frame_names)
+            stamp = self.get_clock().now().to_msg()
+            message = wheel_odometry(self._estimate.pose, self._velocity, stamp, self._frame_names)
             with contextlib.suppress(*PUBLISHER_ERRORS):
                 self._odometry_publisher.publish(message)
 

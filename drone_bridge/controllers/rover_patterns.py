@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
-from drone_bridge.ros.wheel_odometry import Pose
+from drone_bridge.motion.planar_pose import PlanarPose
 
 RANDOM_PERIOD_S = 3.0  # after which a new target is drawn
 TURN_GAIN_PER_S = 2.0  # rad/s per rad of heading error
@@ -34,7 +34,7 @@ class Pattern(ABC):
         self._limits = limits
 
     @abstractmethod
-    def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
+    def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
         """Return the velocity for a pose. `time_s` never decreases."""
 
     def _turn(self, error: float) -> float:
@@ -45,14 +45,14 @@ class Pattern(ABC):
 class Stationary(Pattern):
     """Pattern without motion."""
 
-    def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
+    def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
         return STILL
 
 
 class Circular(Pattern):
     """Circle to the left through the start, with the amplitude as its radius."""
 
-    def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
+    def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
         """Return the velocity along the circle, or back to it."""
         radius = self._limits.amplitude
         # Slower if the circle is too small for the rover's turn rate.
@@ -67,7 +67,7 @@ class Circular(Pattern):
 
 
 def approach(
-    pose: Pose, target: tuple[float, float], limits: PatternLimits, *, may_reverse: bool = False
+    pose: PlanarPose, target: tuple[float, float], limits: PatternLimits, *, may_reverse: bool = False
 ) -> BodyVelocity:
     """Return the velocity towards a target. With a large heading error, turn on the spot first."""
     aside = math.atan2(target[1] - pose.y, target[0] - pose.x) - pose.yaw
@@ -99,7 +99,7 @@ class ToTargets(Pattern):
         self._target = next(targets)
         self._since_s: float | None = None  # when the target was chosen
 
-    def velocity(self, pose: Pose, time_s: float) -> BodyVelocity:
+    def velocity(self, pose: PlanarPose, time_s: float) -> BodyVelocity:
         """Return the velocity towards the current target."""
         self._since_s = time_s if self._since_s is None else self._since_s
         if self._period_s is None:
@@ -110,10 +110,10 @@ class ToTargets(Pattern):
             self._target, self._since_s = next(self._targets), time_s
         return self._approach(pose)
 
-    def _distance(self, pose: Pose) -> float:
+    def _distance(self, pose: PlanarPose) -> float:
         return math.hypot(self._target[0] - pose.x, self._target[1] - pose.y)
 
-    def _approach(self, pose: Pose) -> BodyVelocity:
+    def _approach(self, pose: PlanarPose) -> BodyVelocity:
         if self._distance(pose) < ARRIVED_M:
             return STILL
         return approach(pose, self._target, self._limits, may_reverse=self._may_reverse)
@@ -149,24 +149,24 @@ PATTERNS: dict[str, Callable[[PatternLimits, int], Pattern]] = {
 
 
 class PoseEstimate:
-    """Pose of the rover relative to the start, by odometry if available, else by dead reckoning."""
+    """PlanarPose of the rover relative to the start, by odometry if available, else by dead reckoning."""
 
     def __init__(self, odometry_timeout_s: float) -> None:
         """Start at the origin. After `odometry_timeout_s` without odometry, dead reckoning is used."""
         self._odometry_timeout_s = odometry_timeout_s
-        self.pose = Pose()
-        self._origin = Pose()  # of our frame in the odometry frame
+        self.pose = PlanarPose()
+        self._origin = PlanarPose()  # of our frame in the odometry frame
         self._odometry_s = -math.inf
 
     def follows_odometry(self, now_s: float) -> bool:
         """Return whether odometry has arrived within its timeout."""
         return now_s - self._odometry_s <= self._odometry_timeout_s
 
-    def measured(self, odometry: Pose, now_s: float) -> None:
+    def measured(self, odometry: PlanarPose, now_s: float) -> None:
         """Update by odometry, whose frame is arbitrary. After a gap, the pose continues from the estimate."""
         if not self.follows_odometry(now_s):
             # Our origin relative to the estimated pose, applied to the pose in the odometry.
-            self._origin = odometry.seeing(Pose().seen_from(self.pose))
+            self._origin = odometry.seeing(PlanarPose().seen_from(self.pose))
         self._odometry_s = now_s
         self.pose = odometry.seen_from(self._origin)
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from drone_bridge.motion.ar_drone import DRIFT
 from drone_bridge.motion.measurement import Measurement
-from drone_bridge.motion.vectors import Triple, turned
+from drone_bridge.motion.planar_pose import PlanarPose
+from drone_bridge.motion.vectors import Triple
 
 #: Longest gap between two velocities that is integrated. The motion in a longer gap is unknown, s.
 LONGEST_GAP_S = 0.5
@@ -31,7 +32,7 @@ class DeadReckoning:
     """Integrates velocities from x = y = 0. Height and attitude are measured."""
 
     def __init__(self) -> None:
-        self._x = self._y = 0.0  # m
+        self._pose = PlanarPose()
         self._distance = 0.0  # m
         self._gap_variance = 0.0  # m^2
         self._before_s: float | None = None
@@ -47,14 +48,14 @@ class DeadReckoning:
         )
         if roll is None or pitch is None or yaw is None or height is None or velocity is None:
             return None
-        velocity_x, velocity_y, _ = turned(velocity, yaw)
+        pose, (forward, left, _) = self._pose._replace(yaw=yaw), velocity
         step_s = 0.0 if self._before_s is None else now_s - self._before_s
         self._before_s = now_s
         if step_s > LONGEST_GAP_S:
             self._gap_variance += (GREATEST_SPEED * step_s) ** 2
         else:
-            self._x += velocity_x * step_s
-            self._y += velocity_y * step_s
-            self._distance += math.hypot(velocity_x, velocity_y) * step_s
+            pose = pose.moved(step_s, forward, left=left)
+            self._distance += math.hypot(forward, left) * step_s
         variance = (DRIFT * self._distance) ** 2 + self._gap_variance
-        return Pose(self._x, self._y, height, roll, pitch, yaw, velocity, variance)
+        self._pose = pose
+        return Pose(pose.x, pose.y, height, roll, pitch, yaw, velocity, variance)

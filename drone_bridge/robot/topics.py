@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translation: conversion between a robot's packets and ROS messages, and the table of topics.
 
-Wire values are integers: thousandths (mV, mA), hundredths of a degree Celsius, and speeds of a side from -2048 to 2048,
-positive forward.
+Wire values are integers: thousandths (mV, mA), and hundredths of a degree Celsius. For speeds see `units`.
 """
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
@@ -17,12 +16,13 @@ from sensor_msgs.msg import BatteryState, Temperature
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.body_velocity import STILL
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.msg import MotorSensors, SensorArray, SensorValue, SubsystemArray
 from drone_bridge.msg import Sensor as SensorMessage
 from drone_bridge.msg import Subsystem as SubsystemMessage
 from drone_bridge.robot import codec
-from drone_bridge.robot.codec import Speeds
 from drone_bridge.ros.covariances import OdometryCovariances
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -30,7 +30,7 @@ from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topic_names import topic_token, unique_names
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform
-from drone_bridge.ros.wheel_odometry import WheelOdometry, body_from_wheel_speeds, wheel_speeds_from_body
+from drone_bridge.ros.wheel_odometry import COVARIANCES, wheel_odometry
 from drone_bridge.wire.printable import printable
 
 SKID_STEER = (
@@ -43,46 +43,12 @@ DISCOVERY_UDP_PORT = ParameterDeclaration(
 )
 
 
-# Speeds.
-
-
 #: Prefix of a line of the robot's log, added by robot_bridge and removed by robot_server.
 ROBOT_LOG_PREFIX = "Robot log: "
 LONGEST_NAME = 255  # characters of a name in a message
 MAX_SENSORS = 64  # with topics
 _MOTOR_SENSORS = codec.MotorSensors.__slots__  # kinds of sensors of a side's motor
 _INT32 = range(-(2**31), 2**31)
-_ENORMOUS = 1e9  # m/s or rad/s; beyond it sums may overflow
-
-
-@dataclass(frozen=True, slots=True)
-class SkidSteer:
-    """Geometry and maximum speed of a robot."""
-
-    separation: float  # m between the sides
-    max_speed: float  # m/s of a side at full speed
-
-    def within_maxima(self, velocity: BodyVelocity) -> BodyVelocity:
-        """Return a finite velocity that both sides can reach, scaled so that the path keeps its curvature."""
-        forward, turn = velocity.forward, velocity.turn
-        if (excess := max(abs(forward), abs(turn)) / _ENORMOUS) > 1:
-            forward, turn = forward / excess, turn / excess
-        fastest = max(map(abs, wheel_speeds_from_body(forward, turn, self.separation)))
-        if fastest <= self.max_speed * (1 + 1e-9):
-            return velocity
-        return BodyVelocity(forward * self.max_speed / fastest, turn=turn * self.max_speed / fastest)
-
-    def speeds(self, velocity: BodyVelocity) -> Speeds:
-        """Return the wire's speeds for a velocity within the maxima. The wire has only `forward` and `turn`."""
-        left, right = wheel_speeds_from_body(velocity.forward, velocity.turn, self.separation)
-        unit = codec.FULL_SPEED / self.max_speed
-        return Speeds(round(left * unit), round(right * unit))
-
-    def velocity(self, speeds: Speeds) -> BodyVelocity:
-        """Return the velocity for these speeds. Inverse of `speeds`."""
-        left, right = (self.max_speed * speed / codec.FULL_SPEED for speed in speeds)
-        forward, turn = body_from_wheel_speeds(left, right, self.separation)
-        return BodyVelocity(forward, turn=turn)
 
 
 # Sensors and subsystems.
@@ -106,7 +72,7 @@ class Translation:
     """Conversion between a robot's packets and topics. Unknown values, and those beyond the wire's range, are None."""
 
     def __init__(
-        self, names: FrameNames | None = None, odometry_covariances: OdometryCovariances | None = None
+        self, names: FrameNames | None = None, odometry_covariances: OdometryCovariances = COVARIANCES
     ) -> None:
         """By default, frames have no prefix, and odometry has the covariances of unmeasured values."""
         self._names = names or FrameNames()
@@ -198,14 +164,15 @@ class Translation:
 
     # Dead reckoning, since the robot reports no odometry.
 
-    def odometry(self, odometry: WheelOdometry, stamp: Time) -> Odometry:
-        message = odometry.message(stamp, self._names)
-        if self._odometry_covariances:
-            self._odometry_covariances.fill(message)
-        return message
+    def odometry(self, measured: Measurement, stamp: Time) -> Odometry | None:
+        if measured.position is None or measured.yaw is None:
+            return None
+        pose, velocity = PlanarPose(*measured.position[:2], measured.yaw), measured.velocity or STILL
+        return wheel_odometry(pose, velocity, stamp, self._names, self._odometry_covariances)
 
-    def odometry_transform(self, odometry: WheelOdometry, stamp: Time) -> TFMessage:
-        return TFMessage(transforms=[odometry_transform(self.odometry(odometry, stamp))])
+    def odometry_transform(self, measured: Measurement, stamp: Time) -> TFMessage | None:
+        odometry = self.odometry(measured, stamp)
+        return TFMessage(transforms=[odometry_transform(odometry)]) if odometry else None
 
     def _header(self, stamp: Time) -> Header:
         return Header(stamp=stamp, frame_id=self._frame_id)
@@ -302,14 +269,14 @@ TOPICS = (
     Topic(
         "odom",
         Odometry,
-        of=WheelOdometry,
+        of=Measurement,
         to_ros=Translation.odometry,
         meaning="dead reckoning from the commanded speeds",
     ),
     Topic(
         "/tf",
         TFMessage,
-        of=WheelOdometry,
+        of=Measurement,
         to_ros=Translation.odometry_transform,
         qos=lambda: QoSProfile(depth=100),
         if_parameter="publish_tf",

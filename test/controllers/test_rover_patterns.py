@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from drone_bridge.controllers.rover_patterns import PATTERNS, PatternLimits, PoseEstimate
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.ros.wheel_odometry import Pose
+from drone_bridge.motion.planar_pose import PlanarPose
 
 LIMITS = PatternLimits(speed=0.5, amplitude=2.0, turn_rate=1.5)
 STEP_S = 0.05
 
 
-def drive(name, seconds, limits=LIMITS, start=Pose(), wheel=1.0, seed=0):  # noqa: B008 - a constant
+def drive(name, seconds, limits=LIMITS, start=PlanarPose(), wheel=1.0, seed=0):  # noqa: B008 - a constant
     """Return the poses; `wheel` is the diameter of the right wheel in relation to the left one."""
     pattern = PATTERNS[name](limits, seed)
     pose, poses = start, []
@@ -47,7 +47,7 @@ def test_the_circle_has_the_amplitude_as_its_radius_and_is_driven_at_speed():
 
 def test_a_circle_too_small_for_the_speed_is_driven_slower():
     limits = PatternLimits(speed=5.0, amplitude=0.5, turn_rate=1.0)
-    assert PATTERNS["circular"](limits, 0).velocity(Pose(), 0.0) == BodyVelocity(0.5, turn=1.0)
+    assert PATTERNS["circular"](limits, 0).velocity(PlanarPose(), 0.0) == BodyVelocity(0.5, turn=1.0)
 
 
 def test_the_square_has_four_corners():
@@ -66,7 +66,7 @@ def test_random_targets_stay_inside_and_depend_on_the_seed_alone():
 
 @given(
     st.sampled_from(sorted(PATTERNS)),
-    st.builds(Pose, *[st.floats(-100, 100)] * 2, st.floats(-math.pi, math.pi)),
+    st.builds(PlanarPose, *[st.floats(-100, 100)] * 2, st.floats(-math.pi, math.pi)),
     st.builds(PatternLimits, st.floats(0, 10), st.floats(0.1, 100), st.floats(0.05, 20)),
 )
 def test_whatever_the_pose_velocities_stay_within_their_limits(name, pose, limits):
@@ -77,26 +77,26 @@ def test_whatever_the_pose_velocities_stay_within_their_limits(name, pose, limit
 
 # Poses.
 
-poses = st.builds(Pose, *[st.floats(-100, 100)] * 2, st.floats(-3, 3))
+poses = st.builds(PlanarPose, *[st.floats(-100, 100)] * 2, st.floats(-3, 3))
 
 
 def test_without_odometry_the_rover_is_where_it_was_told_to_go():
     estimate = PoseEstimate(odometry_timeout_s=0.5)
     estimate.commanded(2.0, BodyVelocity(0.5), now_s=100.0)
-    assert estimate.pose == Pose(1.0, 0.0, 0.0)
+    assert estimate.pose == PlanarPose(1.0, 0.0, 0.0)
 
 
 def test_odometry_counts_from_where_the_rover_is_when_it_begins_and_when_it_comes_back():
     estimate = PoseEstimate(odometry_timeout_s=0.5)
     estimate.commanded(2.0, BodyVelocity(0.5), now_s=0.0)
-    estimate.measured(Pose(10, 10, math.pi / 2), now_s=0.1)
+    estimate.measured(PlanarPose(10, 10, math.pi / 2), now_s=0.1)
     assert estimate.pose == pytest.approx((1, 0, 0))
     estimate.commanded(5.0, BodyVelocity(9.0, turn=9.0), now_s=0.2)  # counts for nothing now
-    estimate.measured(Pose(10, 12, math.pi), now_s=0.3)
+    estimate.measured(PlanarPose(10, 12, math.pi), now_s=0.3)
     assert estimate.pose == pytest.approx((3, 0, math.pi / 2))
     estimate.commanded(1.0, BodyVelocity(1.0), now_s=5.0)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
-    estimate.measured(Pose(0, 0, 0), now_s=5.1)
+    estimate.measured(PlanarPose(0, 0, 0), now_s=5.1)
     assert estimate.pose == pytest.approx((3, 1, math.pi / 2))
     assert estimate.follows_odometry(5.5)
     assert not estimate.follows_odometry(5.7)

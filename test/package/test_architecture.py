@@ -191,7 +191,6 @@ def test_no_node_assigns_a_private_attribute_of_its_base():
 
 #: Nodes that still pass reports to limits or pilot themselves.
 FEED_LIMITS = {
-    "robot/bridge/odometry.py",
     "testbed/bridge/flight.py",
     "testbed/bridge/node.py",
 }

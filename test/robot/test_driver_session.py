@@ -7,6 +7,8 @@ from unittest.mock import ANY
 import pytest
 from session_talk import SessionTalk, notes, published
 
+from drone_bridge.motion.body_velocity import STILL
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import HEADER_BYTES, STOPPED, Speeds
 from drone_bridge.robot.session.bindings import NOT_LISTED, QUERY_PERIOD_S
@@ -21,10 +23,10 @@ from drone_bridge.robot.session.driver import (
     UNLISTED,
     DriverSession,
     Lists,
-    MotionReport,
     Problem,
 )
 from drone_bridge.robot.session.keep_alives import USUAL_FOR_S
+from drone_bridge.robot.units import SkidSteer
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.session import Close, Outcome, Send
 
@@ -32,6 +34,8 @@ DRIVE, LAMP = 0, 1
 ROBOT = codec.SubsystemInfo((codec.Subsystem(1, "drive"), codec.Subsystem(2, "lamp")))
 LINK_TIMEOUT_S, COMMAND_TIMEOUT_S = 2.0, 0.5
 FORWARD, BACK = Speeds(1024, 1024), Speeds(-512, -512)
+#: The velocities that its sides have are their speeds on the wire.
+STEER = SkidSteer(separation=1.0, max_speed=codec.FULL_SPEED)
 WALL_MS = 1_800_000_000_000
 
 
@@ -44,7 +48,7 @@ class Steering:
     def decide(self, now_s):
         if self.speeds is None or now_s - self.arrived_s > COMMAND_TIMEOUT_S:
             return Decision(Rank.NEUTRAL)
-        return Decision(Rank.COMMAND, self.speeds, self.arrived_s)
+        return Decision(Rank.COMMAND, STEER.velocity(self.speeds), self.arrived_s)
 
     def forget(self):
         self.speeds = None
@@ -57,7 +61,7 @@ class Talk(SessionTalk):
         defaults = {"link_timeout": LINK_TIMEOUT_S, "command_timeout": COMMAND_TIMEOUT_S, "max_update_rate": 50.0}
         defaults["silence_warning"] = 1.5
         self.parameters = {**defaults, **parameters}
-        self.steering = Steering()
+        self.steering, self.measurements = Steering(), []
         desired = DesiredSubsystems(["first"], ["first"])
         super().__init__(
             DriverSession(
@@ -66,11 +70,15 @@ class Talk(SessionTalk):
                 self.steering,
                 self.parameters.__getitem__,
                 lambda: WALL_MS + self.ms(),
-                to_speeds=lambda speeds: speeds,
+                skid_steer=STEER,
+                feedback=self,
             )
         )
         self.is_answering, self.heard, self.actions, self.is_closed = True, [], [], False
         self.wire = None
+
+    def measured(self, measured, now_s):
+        self.measurements.append(measured)
 
     def ms(self):
         return round(1000 * self.now_s)
@@ -523,25 +531,30 @@ def test_readings_before_the_list_of_this_connection_are_ignored(bound):
     assert kind(bound.say(codec.SensorUpdate((codec.SensorReading(0, 9_100),))), codec.SensorUpdate) == []
 
 
-def moves(actions):
-    """Return the distance of a robot that moves at the speed of its left side."""
-    way, at_s = 0.0, None
-    for moved in kind(actions, MotionReport):
-        way += 0.0 if at_s is None else (moved.until_s - at_s) * moved.speeds.left
-        at_s = moved.until_s
-    return way
-
-
-def test_motion_is_reported_periodically_and_at_each_change(bound):
+def test_motion_is_integrated_at_each_change_and_published_periodically(bound):
     actions = bound.run(0.223)
     actions += bound.command(FORWARD)
     actions += bound.run(0.317)
     actions += bound.command(BACK)
     actions += bound.run(0.1)
-    actions += bound.take(bound.session.end(bound.now_s))
-    due = [report for report in kind(actions, MotionReport) if report.is_due]
-    assert len(due) == pytest.approx(0.64 * ODOMETRY_RATE, abs=1)
-    assert moves(actions) == pytest.approx(0.317 * 1024 - 0.1 * 512)
+    actions += bound.command(STOPPED)
+    actions += bound.run(0.1)
+    measured = kind(actions, Measurement)
+    assert len(measured) == pytest.approx(0.74 * ODOMETRY_RATE, abs=1)
+    way = pytest.approx(0.317 * 1024 - 0.1 * 512, abs=0.1 * 512)  # until it has acknowledged the stop
+    assert measured[-1] == Measurement(position=(way, 0.0, 0.0), yaw=0.0, velocity=STILL)
+    assert bound.measurements[-len(measured) :] == measured, "the limits have them, too"
+
+
+def test_odometry_continues_on_the_next_connection(bound):
+    bound.command(FORWARD)
+    bound.run(0.3)
+    way = bound.measurements[-1].position[0]
+    bound.session.disconnected("robot:25600", "The robot has gone.", bound.now_s)
+    bound.now_s += 5.0
+    bound.connect()
+    (*_, measured) = kind(bound.run(0.2), Measurement)
+    assert measured.position[0] == pytest.approx(way, abs=0.05 * 1024)
 
 
 def test_an_unacknowledged_stop_is_reported_and_suspends_odometry(bound):
@@ -552,7 +565,7 @@ def test_an_unacknowledged_stop_is_reported_and_suspends_odometry(bound):
     actions += bound.run(0.8)
     assert [problem.sentence is None for problem in kind(actions, Problem)] == [False]
     assert kind(actions, Problem)[0].name == UNANSWERED_STOP
-    assert not kind(actions, MotionReport)[-1].is_due
+    assert kind(bound.run(0.2), Measurement) == []
     bound.is_answering = True
     actions = bound.run(0.1)
     for packet in [packet for packet in bound.heard if isinstance(packet, codec.KeepAlive)][-30:]:

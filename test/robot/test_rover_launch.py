@@ -10,8 +10,10 @@ from nav_msgs.msg import Odometry
 from processes import Process
 from ros_session import wait_until
 
+from drone_bridge.motion.body_velocity import STILL
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.wheel_odometry import WheelOdometry
+from drone_bridge.ros.wheel_odometry import wheel_odometry
 
 
 def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):
@@ -26,18 +28,19 @@ def test_the_rover_controller_follows_odometry_and_stops_at_its_end(ros):
         assert (own.header.frame_id, own.child_frame_id) == ("r1/odom", "r1/base_link")
         assert own.twist.twist.linear.x == 0.8
         publisher = ros.publisher(Odometry, "odom")
-        odometry = WheelOdometry()
+        pose = PlanarPose()
         now = ros.node.get_clock().now().to_msg()
 
         def is_followed():  # the subscription may have found the publisher later than that found it
-            publisher.publish(odometry.message(now, FrameNames()))
+            publisher.publish(wheel_odometry(pose, STILL, now, FrameNames()))
             return process.count_lines("Following the odometry")
 
         wait_until(is_followed, "the odometry to be followed")
 
         def turns_right():  # increasingly left: the rover uses the first pose after a gap
-            odometry.pose = odometry.pose._replace(y=odometry.pose.y + 10.0)
-            publisher.publish(odometry.message(now, FrameNames()))
+            nonlocal pose
+            pose = pose._replace(y=pose.y + 10.0)
+            publisher.publish(wheel_odometry(pose, STILL, now, FrameNames()))
             return len(commands) and commands.wait().angular.z < -0.1
 
         wait_until(turns_right, "a turn to the right")

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sensor_msgs.msg import BatteryState
 
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot import codec
 from drone_bridge.robot.codec import Speeds
-from drone_bridge.robot.topics import SkidSteer, Translation, sensor_topics
-from drone_bridge.ros import wheel_odometry
+from drone_bridge.robot.topics import Translation, sensor_topics
+from drone_bridge.robot.units import SkidSteer, measurement
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.wheel_odometry import WheelOdometry
 
 STAMP = Time(sec=12, nanosec=5)
 TRANSLATION = Translation()
@@ -28,9 +28,9 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
 def test_to_turn_left_the_right_side_runs_faster():
-    left, right = wheel_odometry.wheel_speeds_from_body(forward=1.0, left_turn=2.0, separation=0.5)
-    assert (left, right) == (0.5, 1.5)
-    assert wheel_odometry.body_from_wheel_speeds(left, right, 0.5) == (1.0, 2.0)
+    assert STEER.sides(forward=1.0, turn=2.0) == (0.5, 1.5)
+    assert STEER.speeds(BodyVelocity(1.0, turn=2.0)) == Speeds(512, 1536)
+    assert STEER.velocity(Speeds(512, 1536)) == BodyVelocity(1.0, turn=2.0)
 
 
 def test_excessive_speeds_are_scaled_down_on_both_sides():
@@ -146,12 +146,12 @@ def test_topics_are_valid_names_and_never_shared(sensors, most):
 
 
 def test_half_a_circle_to_the_left_ends_a_diameter_to_the_left():
-    odometry = WheelOdometry()
+    pose = PlanarPose()
     for _ in range(7):
-        odometry.advance(math.pi / 7, forward=2.0, turn=1.0)
-    assert odometry.pose[:2] == pytest.approx((0, 4))
-    assert abs(odometry.pose.yaw) == pytest.approx(math.pi)
-    message = odometry.message(STAMP, FrameNames("r1/"))
+        pose = pose.moved(math.pi / 7, forward=2.0, turn=1.0)
+    assert pose[:2] == pytest.approx((0, 4))
+    assert abs(pose.yaw) == pytest.approx(math.pi)
+    message = Translation(FrameNames("r1/")).odometry(measurement(pose, BodyVelocity(2.0, turn=1.0)), STAMP)
     assert (message.header.frame_id, message.child_frame_id) == ("r1/odom", "r1/base_link")
     assert (message.twist.twist.linear.x, message.twist.twist.angular.z) == (2.0, 1.0)
     assert abs(message.pose.pose.orientation.z) == pytest.approx(1)

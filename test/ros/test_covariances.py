@@ -6,10 +6,12 @@ from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
 from drone_bridge.dronegui.topics import ODOMETRY_COVARIANCES as DRONEGUI
+from drone_bridge.motion.body_velocity import STILL
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot.bridge.parameters import PARAMETERS as ROBOT
 from drone_bridge.ros.covariances import AXES, covariance_from_diagonal
 from drone_bridge.ros.frames import FrameNames
-from drone_bridge.ros.wheel_odometry import WheelOdometry
+from drone_bridge.ros.wheel_odometry import wheel_odometry
 from drone_bridge.simulator.topics import EXACT_COVARIANCES as SIMULATOR
 from drone_bridge.telemetry.topics import ROVER_COVARIANCES as TELEMETRY
 from drone_bridge.testbed.topics import ODOMETRY_COVARIANCES as TESTBED
@@ -51,7 +53,7 @@ def test_a_filter_trusts_only_what_the_wire_carries(covariances, pose, twist):
 
 
 def test_of_dead_reckoning_only_velocities_are_trusted():
-    message = WheelOdometry().message(Time(), FrameNames())
+    message = wheel_odometry(PlanarPose(), STILL, Time(), FrameNames())
     assert_trusted(read(message), [0, 0, 0, 0, 0, 0], [1, 1, 0, 0, 0, 1])
 
 

@@ -18,12 +18,12 @@ from drone_bridge.dronegui.codec import Demo
 from drone_bridge.kind import OWN, kinds, load
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.dead_reckoning import DeadReckoning
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.pictures.topics import CameraPicture, CameraTranslation, VideoPacket
 from drone_bridge.robot_class import Picture, Robot, Telemetry
 from drone_bridge.robot_class.connection import Told
 from drone_bridge.robot_class.robot import STANDARD_TOPICS
 from drone_bridge.ros.frames import DroneFrameNames
-from drone_bridge.ros.wheel_odometry import WheelOdometry
 from drone_bridge.telemetry.codec import DroneTelemetry
 from drone_bridge.testbed.codec import SensorFrame
 from drone_bridge.vision.ar_drone_cameras import FRONT
@@ -65,7 +65,7 @@ def further(name):
     if name == "ardrone":
         return [DeadReckoning().update(measured, 0.0) for measured in measured_by_an_ardrone()]
     if name == "robot":
-        return [WheelOdometry()]
+        return [Measurement(position=(1.0, 2.0, 0.0), yaw=0.5, velocity=BodyVelocity(1.0))]
     if name == "telemetry":
         whole = next(sent.message for sent in sample(name) if isinstance(sent.message, DroneTelemetry))
         return [replace(whole, camera=replace(whole.camera, jpeg=jpeg()))]

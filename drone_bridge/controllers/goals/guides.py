@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flight, Drive, TakeOff and Land: guides that steer a vehicle to a goal. Pose in, velocity out.
+"""Flight, Drive, TakeOff and Land: guides that steer a vehicle to a goal. PlanarPose in, velocity out.
 
 Guides use no topics and no clock, and belong to one thread. A guide returns one Step per call. The last step has `done`
 set; a goal that can't be reached raises FailedError. TakeOff and Land first call the vehicle's own service if it has
@@ -20,8 +20,8 @@ from drone_bridge.controllers.vehicle_pose import VehiclePose
 from drone_bridge.controllers.waypoints.waypoint import Waypoint
 from drone_bridge.controllers.waypoints.waypoints import WaypointParameters, Waypoints, WaypointState
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.parameter_fields import parameter
-from drone_bridge.ros.wheel_odometry import Pose
 
 # A vehicle is at rest if its height changes by at most STANDING_M in STANDING_S.
 STANDING_M = 0.03
@@ -162,7 +162,7 @@ class Drive:
         self._settling = Settling(parameters.settle_time)
 
     def step(self, now_s: float, measured: VehiclePose) -> Step:
-        pose = Pose(float(measured.position[0]), float(measured.position[1]), measured.yaw)
+        pose = PlanarPose(float(measured.position[0]), float(measured.position[1]), measured.yaw)
         is_last = self._index == len(self._points) - 1
         off = math.dist(_place(self._points[self._index]), (pose.x, pose.y))
         # Half the tolerance at the end, so that the remaining motion does not leave it again.

@@ -11,19 +11,20 @@ from typing import Any, NoReturn
 from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import Bool
 
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.net.clock import time_of_day_ms
 from drone_bridge.net.link_loop import Link
 from drone_bridge.net.tcp_connection import StreamOptions
 from drone_bridge.robot import codec
-from drone_bridge.robot.bridge.odometry import DeadReckoning
 from drone_bridge.robot.bridge.parameters import PARAMETERS
 from drone_bridge.robot.bridge.sensor_topics import SensorTopics
 from drone_bridge.robot.bridge.services import RobotServices
 from drone_bridge.robot.discovery import DiscoveredPeer, DiscoveryRoute
 from drone_bridge.robot.session.connected_driver import RoundTrip
 from drone_bridge.robot.session.desired import DesiredSubsystems
-from drone_bridge.robot.session.driver import DriverSession, Lists, MotionReport, Problem
-from drone_bridge.robot.topics import ROBOT_LOG_PREFIX, TABLE, SkidSteer, Translation
+from drone_bridge.robot.session.driver import DriverSession, Lists, Problem
+from drone_bridge.robot.topics import ROBOT_LOG_PREFIX, TABLE, Translation
+from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.command_streams import PROMPT_PERIOD_S
 from drone_bridge.ros.command_topics import CommandTopics
 from drone_bridge.ros.common_parameters import frame_names
@@ -33,7 +34,9 @@ from drone_bridge.ros.log_limiter import LogLimiter
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.stream_link import stream_link
+from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.wire.printable import printable
 
 LONGEST_DRIVER_NAME = 255  # bytes
@@ -81,7 +84,8 @@ class RobotBridge(ProtocolNode):
             self.make_publisher(row.message, row.name, row.qos()) for row in map(TABLE.row, ("sensors", "subsystems"))
         )
         self._sensor_topics = SensorTopics(self, self._translation)
-        self._dead_reckoning = DeadReckoning(self, self._translation, self._skid_steer)
+        rows = [row for row in TABLE.rows if row.of is Measurement] if get("publish_odometry") else []
+        self._odometry = TopicPublishers(self, rows, self._translation)
         self._commands: CommandTopics[NoReturn] = CommandTopics(
             self, on_command=self._post_command, period_s=PROMPT_PERIOD_S, within_maxima=self._skid_steer.within_maxima
         )
@@ -112,15 +116,16 @@ class RobotBridge(ProtocolNode):
 
     def make_session(self) -> DriverSession:
         get = self.parameters.__getitem__
-        self._dead_reckoning.reset()
+        arbiter = self._commands.arbiter
         desired = DesiredSubsystems(get("skid_steer"), get("lights"))
         self.session = DriverSession(
             self._driver_name,
             desired,
-            self._commands.arbiter,
+            arbiter,
             get,
             time_of_day_ms,
-            to_speeds=self._skid_steer.speeds,
+            skid_steer=self._skid_steer,
+            feedback=Feedback(self.observed, arbiter.limits) if get("publish_odometry") else None,
         )
         return self.session
 
@@ -140,8 +145,8 @@ class RobotBridge(ProtocolNode):
 
     def publish_event(self, message: Any) -> None:
         """Publish a packet of the robot, or an event of the session."""
-        if isinstance(message, MotionReport):
-            self._dead_reckoning.move(message)
+        if isinstance(message, Measurement):
+            self._odometry.publish(message, self.now())
         elif isinstance(message, RoundTrip):
             self.report.record_duration("keep_alive_round_trip", message.duration_s)
             self._sensor_topics.publish_pending()  # 10 Hz: new subscribers get values within 0.1 s

@@ -29,7 +29,8 @@ from drone_bridge.robot.server.port import RobotPort
 from drone_bridge.robot.server.sources import ListedParts, SensorSubscriptions
 from drone_bridge.robot.session.listing import Listing
 from drone_bridge.robot.session.robot import DROPPED_DRIVERS, LISTENING, SILENT_DRIVERS, UNKNOWN_VALUES, RobotSession
-from drone_bridge.robot.topics import SkidSteer, Translation
+from drone_bridge.robot.topics import Translation
+from drone_bridge.robot.units import SkidSteer
 from drone_bridge.ros.neutral_repeater import NeutralRepeater
 from drone_bridge.ros.program import run
 from drone_bridge.ros.protocol_node import ProtocolNode

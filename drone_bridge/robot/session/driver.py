@@ -27,14 +27,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, NoReturn
 
-from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot import codec
-from drone_bridge.robot.codec import STOPPED, Speeds
+from drone_bridge.robot.codec import STOPPED
 from drone_bridge.robot.session.bindings import NOT_LISTED
 from drone_bridge.robot.session.connected_driver import ConnectedDriver, SilentRobotError
 from drone_bridge.robot.session.desired import DesiredSubsystems
 from drone_bridge.robot.session.other_drivers import Obstruction
+from drone_bridge.robot.units import SkidSteer, measurement
 from drone_bridge.session.arbiter import Arbiter, Decision
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import (
     MAY_HAVE_WAITED,
     Action,
@@ -78,15 +80,6 @@ class Lists:
     bound: frozenset[int] = frozenset()
 
 
-class MotionReport(NamedTuple):
-    """Motion of the robot since the last report."""
-
-    speeds: Speeds
-    until_s: float
-    is_due: bool
-    """Whether odometry is due. Never while the robot's motion is unknown."""
-
-
 class Problem(NamedTuple):
     """Condition that begins, or, without a sentence, ends."""
 
@@ -106,7 +99,8 @@ class DriverSession(Session):
         parameter: Callable[[str], Any],
         wall_ms: Callable[[], int],
         *,
-        to_speeds: Callable[[BodyVelocity], Speeds],
+        skid_steer: SkidSteer,
+        feedback: Feedback | None = None,
     ) -> None:
         """Start without a connection.
 
@@ -117,20 +111,22 @@ class DriverSession(Session):
             parameter: returns the current value of `link_timeout` and `command_timeout`, s, and
                 `max_update_rate`, Hz.
             wall_ms: returns the time of day, ms since 1970.
-            to_speeds: converts a velocity to the wire.
+            skid_steer: geometry of the robot, for its speeds and its odometry.
+            feedback: receives the odometry; None if it is not wanted.
         """
         self.state = WAITING
         #: Reason, for people, why no command can move the robot now, or None.
         self.undrivable: str | None = None
         self._driver_name, self._desired, self._arbiter = driver_name, desired, arbiter
-        self._to_speeds, self._parameter, self._wall_ms = to_speeds, parameter, wall_ms
+        self._skid_steer, self._parameter, self._wall_ms = skid_steer, parameter, wall_ms
+        self._feedback = feedback
         self._peer: Any = None
         self._driver: ConnectedDriver | None = None
         self._connection = codec.DriverConnection()
         self._out: list[Action] = []
         self._lists = Lists()  # as last published
         self._lists_due_s = self._odometry_due_s = math.inf
-        self._moving = STOPPED  # speeds since the last MotionReport
+        self._pose, self._moving, self._moved_s = PlanarPose(), STOPPED, 0.0  # the speeds since this time
         self._problems: dict[str, Problem] = {}
 
     # The link.
@@ -144,9 +140,8 @@ class DriverSession(Session):
         self._connection = codec.DriverConnection()
         self._driver = ConnectedDriver(self._driver_name, self._desired, self._parameter, self._out, now_s)
         self._lists, self._lists_due_s = Lists(), math.inf
-        self._odometry_due_s, self._moving = now_s + 1 / ODOMETRY_RATE, STOPPED
+        self._odometry_due_s, self._moving, self._moved_s = now_s + 1 / ODOMETRY_RATE, STOPPED, now_s
         self._out.append(Note("connections", f"Connected to {peer}.", is_expected=True))
-        self._out.append(Publish(MotionReport(STOPPED, now_s, False)))
         return self._turn(now_s)
 
     def receive(self, data: bytes | str, source: Any, now_s: float) -> Actions:
@@ -258,7 +253,7 @@ class DriverSession(Session):
                 self._out.append(Note("lost_connections", str(silence)))
                 return self._ended(str(silence), now_s)
             decision = self._arbiter.decide(now_s)
-            driver.drive(self._to_speeds(decision.command) if decision.command else STOPPED, now_s)
+            driver.drive(self._skid_steer.speeds(decision.command) if decision.command else STOPPED, now_s)
             driver.flush(self._encoded, self._send, now_s)
             self.received_s = driver.received_s
             self.is_proven = self.is_proven or driver.bindings.is_settled
@@ -266,13 +261,22 @@ class DriverSession(Session):
             self._publish_lists(driver, now_s)
             is_due = now_s >= self._odometry_due_s
             if is_due or driver.moving != self._moving:
-                is_published = is_due and UNANSWERED_STOP not in self._problems
-                self._out.append(Publish(MotionReport(self._moving, now_s, is_published)))
+                self._move(now_s, is_published=is_due and UNANSWERED_STOP not in self._problems)
                 self._moving = driver.moving
             if is_due:
                 self._odometry_due_s = next_due(self._odometry_due_s, 1 / ODOMETRY_RATE, now_s)
             self._set_due(driver, decision)
         return self._done()
+
+    def _move(self, now_s: float, *, is_published: bool = False) -> None:
+        """Integrate the speeds since the last call. Odometry is only published while the robot's motion is known."""
+        velocity = self._skid_steer.velocity(self._moving)
+        self._pose = self._pose.moved(now_s - self._moved_s, velocity.forward, velocity.turn)
+        self._moved_s = now_s
+        if is_published and self._feedback:
+            measured = measurement(self._pose, velocity)
+            self._feedback.measured(measured, now_s)
+            self._out.append(Publish(measured))
 
     def _set_due(self, driver: ConnectedDriver, decision: Decision[NoReturn]) -> None:
         self.due_s = min(driver.due_s, self._odometry_due_s, self._lists_due_s)
@@ -305,7 +309,7 @@ class DriverSession(Session):
         """Send the last packets if there is a connection, and answer all pending requests."""
         driver = self._driver
         assert driver
-        self._out.append(Publish(MotionReport(self._moving, now_s, False)))
+        self._move(now_s)
         packets = driver.bindings.release_all()
         if not is_gone:
             for data in (driver.rest, *map(self._encoded, packets)):
