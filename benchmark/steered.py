@@ -52,7 +52,7 @@ class TestbedDrone:
         self._flight = TestbedEmulator(world, Airframe(), self.step_s, gusts, seed)
 
     def advance(self, wanted: BodyVelocity) -> None:
-        self._bridge.see(frame_of("pose", self._flight.state))
+        self._bridge.reported(self._bridge.measurement(frame_of("pose", self._flight.state)), 0.0)
         answer, _ = self._bridge.answer(wanted)
         motion = MotionParameters(*REPLY.unpack(encoded_command(pack_reply, answer)))
         self._flight.advance(TestbedMotion.from_answer(motion, AngleUnit.DEGREES))

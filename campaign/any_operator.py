@@ -26,7 +26,7 @@ from std_srvs.srv import Trigger
 from drone_bridge.motion.quaternions import euler_from_quaternion
 from drone_bridge.programs.plan import Plan, parse_plan
 from drone_bridge.simulator import units
-from drone_bridge.testbed.topics import enu_from_testbed, enu_yaw_from_heading
+from drone_bridge.testbed.units import enu_from_testbed, enu_yaw_from_heading
 from drone_bridge.tools.demo.composition import Composition, free_port, isolate_ros_graph, ports_of
 
 #: The first rest is for discovery, the others for slow vehicles to stop.

@@ -5,29 +5,44 @@ A session calls it for each report, before it publishes: nothing that a subscrib
 measurement that steers.
 """
 
+from typing import Protocol
+
 from drone_bridge.motion.limits import Limits
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.observed_motion import ObservedMotion
-from drone_bridge.session.tilt_pilot import TiltPilot
+
+
+class Pilot(Protocol):
+    """Control of a vehicle by its own measurements, some of which it may doubt."""
+
+    @property
+    def is_position_doubted(self) -> bool:
+        """Whether the newest motion is implausible."""
+
+    @property
+    def is_height_doubted(self) -> bool:
+        """Whether the newest height is implausible."""
+
+    def reported(self, measured: Measurement, now_s: float) -> None:
+        """Handle a report of the vehicle."""
 
 
 class Feedback:
     """Receiver of the measurements of one vehicle. For the thread of its session."""
 
-    def __init__(self, observed: ObservedMotion, limits: Limits, pilot: TiltPilot | None = None) -> None:
-        """`pilot` is that of a drone that is steered by tilt."""
-        self._observed, self._limits, self._pilot = observed, limits, pilot
+    def __init__(self, observed: ObservedMotion, limits: Limits, pilot: Pilot | None = None) -> None:
+        """`pilot` flies velocities by feedback; None for a vehicle that does so itself."""
+        self._observed, self._limits = observed, limits
+        #: May be replaced, for another vehicle.
+        self.pilot = pilot
 
     def measured(self, measured: Measurement, now_s: float) -> None:
         """Handle a report. Motion or height that the pilot doubts is withheld from the limits."""
         if measured.charge is not None:
             self._limits.charged(measured.charge, now_s)
         height = measured.height
-        if pilot := self._pilot:
-            if measured.is_flying is False:
-                pilot.stands()
-            elif motion := measured.motion:
-                pilot.measured(motion, now_s)
+        if pilot := self.pilot:
+            pilot.reported(measured, now_s)
             height = None if pilot.is_height_doubted else height
             if pilot.is_position_doubted:
                 self._observed.doubted()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.motion_observer import MotionObserver
 from drone_bridge.motion.tilt_control import TiltControl
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
@@ -88,6 +89,13 @@ class TiltPilot:
     @property
     def is_height_doubted(self) -> bool:
         return self._is_stuck or not self._observer.trust.height
+
+    def reported(self, measured: Measurement, now_s: float) -> None:
+        """Handle a report of the drone."""
+        if measured.is_flying is False:
+            self.stands()
+        elif motion := measured.motion:
+            self.measured(motion, now_s)
 
     def measured(self, motion: Motion, now_s: float) -> None:
         """Handle a measurement of the drone in flight."""

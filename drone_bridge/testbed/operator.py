@@ -15,7 +15,6 @@ import sys
 from collections.abc import Sequence
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.flight_control import Command, DroneModel
 from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
 from drone_bridge.net.connector import Cancellation, LinkError, LinkTimeoutError
@@ -26,13 +25,14 @@ from drone_bridge.programs.operator_options import OperatorParser
 from drone_bridge.programs.options import one_of
 from drone_bridge.programs.plan import Leg
 from drone_bridge.programs.program import print_event, run_program
+from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import (
     DEFAULT_PORT,
+    AngleUnit,
     AttitudeLayout,
     AutopilotConnection,
     ConnectionClosed,
     Constants,
-    MotionParameters,
     SensorFrame,
     SimulationRestarted,
 )
@@ -40,10 +40,11 @@ from drone_bridge.wire.events import LocalProtocolError, ProtocolError
 
 #: Silence after which a first frame that may be complete is complete.
 _FRAME_END_SILENCE_S = 0.5
+UNIT = AngleUnit.DEGREES
 
 
 class Pilot(Operator):
-    """Replies to each frame of one connection. Converts between the testbed's axes and those of `flight_control`."""
+    """Replies to each frame of one connection."""
 
     def __init__(self, stream: OneStream, options: argparse.Namespace, cancellation: Cancellation) -> None:
         super().__init__(options.plan, cancellation)
@@ -69,13 +70,15 @@ class Pilot(Operator):
     def steer(self, leg: Leg) -> str:
         """Reply to the newest frame with the motion until the next one."""
         assert self._frame
-        frame = self._frame
-        position = None if frame.position is None else _levelled(*frame.position)
-        self._control.measured(frame.time, self._attitude(frame), position)
+        assert self._constants
+        frame, constants = self._frame, self._constants
+        seen = units.measurement(frame, UNIT)
+        self._control.measured(frame.time, MeasuredAttitude(seen.roll, seen.pitch, seen.yaw), seen.position)
         wanted = BodyVelocity(leg.forward, leg.left, leg.up, turn=leg.turn)
         command = self._control.command(self._control.within_maxima(wanted))
         self._control.flown(command, is_velocity=True)
-        self._stream.send(self._connection.send(self._motion(command)))
+        rates = units.Command(units.BodyRates(*command.rates), command.thrust)
+        self._stream.send(self._connection.send(units.motion_parameters(rates, constants, UNIT)[0]))
         return f"t={frame.time:.2f} s"
 
     def leave(self) -> None:
@@ -83,8 +86,7 @@ class Pilot(Operator):
         print_event(f"ended: {self._frames} frames")
         with contextlib.suppress(LocalProtocolError, LinkError):  # if the testbed has disconnected
             if self._constants:
-                weight = self._drone.mass * self._drone.gravity
-                hover = MotionParameters(0.0, 0.0, 0.0, min(weight, self._drone.max_thrust))
+                hover, _ = units.motion_parameters(units.hover(self._constants), self._constants, UNIT)
                 self._stream.leave(self._connection.finish(hover))
 
     def listen(self, timeout_s: float) -> None:
@@ -120,31 +122,7 @@ class Pilot(Operator):
     def _begin(self, constants: Constants) -> None:
         """Start one simulation. Raises ValueError if the drone can't fly."""
         self._constants, self._frame = constants, None
-        self._drone = DroneModel(
-            mass=constants.weight,
-            gravity=abs(constants.gravity),
-            drag=constants.drag,
-            max_thrust=constants.max_thrust,
-            max_roll_rate=math.radians(constants.max_roll_rate),
-            max_pitch_rate=math.radians(constants.max_pitch_rate),
-            max_yaw_rate=math.radians(constants.max_yaw_rate),
-        )
-        self._control = VelocityControl(self._drone, VelocityParameters())
-
-    def _attitude(self, frame: SensorFrame) -> MeasuredAttitude:
-        return MeasuredAttitude(
-            roll=None if frame.roll is None else math.radians(frame.roll),
-            pitch=math.radians(frame.pitch),
-            yaw=None if frame.yaw is None else math.pi / 2 - math.radians(frame.yaw),  # headings turn right
-        )
-
-    def _motion(self, command: Command) -> MotionParameters:
-        return MotionParameters(
-            pitch_rate=math.degrees(command.pitch_rate),
-            roll_rate=math.degrees(command.roll_rate),
-            yaw_rate=math.degrees(0.0 - command.yaw_rate),  # to the right
-            thrust=command.thrust,
-        )
+        self._control = VelocityControl(units.drone_model(constants, UNIT), VelocityParameters())
 
 
 def frame_text(frame: SensorFrame) -> str:
@@ -153,11 +131,6 @@ def frame_text(frame: SensorFrame) -> str:
     angles = ", ".join(f"{name} {value:.2f}" for name, value in named.items() if value is not None)
     position = "" if frame.position is None else ", at {:.2f} {:.2f} {:.2f} m".format(*frame.position)
     return f"t={frame.time:.2f} s: {angles}{position}"
-
-
-def _levelled(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Convert a point of the testbed's world (y up, -z ahead at heading 0) to x east, y north, z up."""
-    return x, -z, y
 
 
 def operate(options: argparse.Namespace, cancellation: Cancellation, stack: contextlib.ExitStack) -> int:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translation: testbed messages to topics and back; the table of topics.
 
-The wire has degrees (or radians, with some testbeds) and otherwise SI units. Its world has y up and a heading that
-turns right. ROS has ENU and REP 103. An attitude without roll, or without yaw, is marked by its covariance.
+An attitude without roll, or without yaw, is marked by its covariance. For signs and units see `units`.
 """
 
 import math
@@ -19,15 +18,11 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
-from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import (
-    MeasuredAttitude,
     Quaternion,
-    euler_from_quaternion,
-    quaternion_from_euler,
-    rotated_back,
     unit_quaternion,
 )
+from drone_bridge.motion.vectors import Triple
 from drone_bridge.msg import CommandRates, DroneProperties
 from drone_bridge.ros import frames
 from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, UNKNOWN_VARIANCE, OdometryCovariances
@@ -40,15 +35,15 @@ from drone_bridge.ros.simulated_time import CLOCK_TOPIC
 from drone_bridge.ros.time import seconds_of, time_from_seconds
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.transforms import set_quaternion, set_vector, transform
+from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import (
     AngleUnit,
     AttitudeLayout,
     Constants,
     ImageBytes,
-    MotionParameters,
     SensorFrame,
-    within_maxima,
 )
+from drone_bridge.testbed.units import BodyRates, Command, testbed_from_enu, testbed_from_orientation, wire_from_radians
 
 # Variance of an unknown angle: a uniform distribution over the whole circle.
 UNKNOWN_ANGLE_VARIANCE = math.pi**2 / 3  # rad^2
@@ -63,8 +58,6 @@ _LENGTH_TOLERANCE = 0.01
 #: Decimals of radians. Smaller differences are rounding errors, which would appear in the wire's floats.
 _DECIMALS = 13
 SIDES = ("left", "right")
-#: Levelling out: rate per angle of tilt, 1/s, and maximum rate, rad/s.
-LEVELLING_GAIN, MAX_LEVELLING_RATE = 4.0, 1.5
 
 # Parameters that bridge and server share.
 
@@ -108,117 +101,12 @@ class StereoFrameNames(FrameNames):
         return f"{self.prefix}{side}_camera_optical_frame"
 
 
-# Signs and units.
-
-
-def wire_from_radians(angle: float, unit: AngleUnit) -> float:
-    """Convert an angle or angular rate to the unit of the wire."""
-    return angle if unit.half_turn == math.pi else math.degrees(angle)
-
-
-# The testbed's world is right-handed with y up. Heading 0 looks along -z, and x is to the right. On a map, -z is north,
-# x is east, and the heading is clockwise from north, like a compass.
-
-
-def enu_from_testbed(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Convert a point or vector from the testbed's world to ENU: x is east, -z is north, y is up."""
-    return x, -z, y
-
-
-def testbed_from_enu(east: float, north: float, up: float) -> tuple[float, float, float]:
-    """Convert a point or vector from ENU to the testbed's world: x, y, z."""
-    return east, up, -north
-
-
-def enu_yaw_from_heading(heading: float) -> float:
-    """Convert a heading (clockwise from north) to a yaw (counter-clockwise from east), rad."""
-    return math.remainder(math.pi / 2 - heading, 2 * math.pi)
-
-
-def heading_from_enu_yaw(yaw: float) -> float:
-    """Convert a yaw (counter-clockwise from east) to a heading (clockwise from north), rad."""
-    return math.remainder(math.pi / 2 - yaw, 2 * math.pi)
-
-
-def testbed_from_orientation(q: Quaternion) -> tuple[float, float, float]:
-    """Return pitch (within a quarter turn), roll and heading, rad, of an orientation in ENU."""
-    roll, pitch, yaw = euler_from_quaternion(q)
-    return pitch, roll, heading_from_enu_yaw(yaw)
-
-
-class BodyRates(NamedTuple):
-    """Angular velocity of the body about its own axes, rad/s, REP 103."""
-
-    roll: float  # about x: positive banks right
-    pitch: float  # about y: positive lowers the nose
-    yaw: float  # about z: positive turns left
-
-
-def testbed_rates_from_body(rates: BodyRates) -> tuple[float, float, float]:
-    """Return pitch, roll and yaw rate in the testbed's signs, rad/s: its yaw rate is positive to the right."""
-    return rates.pitch, rates.roll, 0.0 - rates.yaw  # -x would turn 0.0 into -0.0, which has other bytes
-
-
-def body_from_testbed_rates(pitch: float, roll: float, yaw: float) -> BodyRates:
-    """Return the body rates for rates in the testbed's signs, rad/s."""
-    return BodyRates(roll, pitch, 0.0 - yaw)
-
-
 # Commands.
-
-
-class Command(NamedTuple):
-    """Command of body rates, and thrust along the body's z axis, N."""
-
-    rates: BodyRates
-    thrust: float
 
 
 def command_from_rates(rates: CommandRates) -> Command:
     """Convert a cmd_rates message."""
     return Command(BodyRates(rates.roll_rate, rates.pitch_rate, rates.yaw_rate), rates.thrust)
-
-
-def hover(constants: Constants) -> Command:
-    """Return the command that keeps a level drone in place: no rotation, and thrust equal to its weight."""
-    return Command(BodyRates(0.0, 0.0, 0.0), constants.weight * abs(constants.gravity))
-
-
-def tilt_of(attitude: Quaternion) -> float:
-    """Return the angle between a drone's up axis and the world's, rad."""
-    x, y, z = rotated_back(attitude, 0.0, 0.0, 1.0)
-    return math.atan2(math.hypot(x, y), z)
-
-
-def levelling(constants: Constants, attitude: Quaternion) -> Command:
-    """Return the command that rotates a drone to level while carrying its weight."""
-    up_x, up_y, up_z = rotated_back(attitude, 0.0, 0.0, 1.0)  # in the body frame
-    tilt_sine = math.hypot(up_x, up_y)
-    rate = min(LEVELLING_GAIN * math.atan2(tilt_sine, up_z), MAX_LEVELLING_RATE)
-    thrust = hover(constants).thrust / max(up_z, 0.5)
-    if constants.max_thrust > 0:
-        thrust = min(thrust, constants.max_thrust)
-    if tilt_sine < 1e-9:
-        return Command(BodyRates(0.0, 0.0, 0.0), thrust)
-    return Command(BodyRates(-rate * up_y / tilt_sine, rate * up_x / tilt_sine, 0.0), thrust)
-
-
-def motion_parameters(command: Command, constants: Constants, unit: AngleUnit) -> tuple[MotionParameters, bool]:
-    """Convert a command to the wire, clamped to the announced maxima; return it, and whether it was within them."""
-    pitch, roll, yaw = (wire_from_radians(rate, unit) for rate in testbed_rates_from_body(command.rates))
-    return within_maxima(MotionParameters(pitch, roll, yaw, command.thrust), constants)
-
-
-def command_from_motion_parameters(motion: MotionParameters, unit: AngleUnit) -> Command:
-    """Convert motion parameters back to a command."""
-    wire = (motion.pitch_rate, motion.roll_rate, motion.yaw_rate)
-    pitch, roll, yaw = (rate * unit.radians for rate in wire)
-    return Command(body_from_testbed_rates(pitch, roll, yaw), motion.thrust)
-
-
-def body_velocity(ahead: float, right: float, up: float, yaw_rate: float) -> BodyVelocity:
-    """Convert a velocity in the testbed's level axes, m/s and rad/s, whose yaw rate is positive to the right."""
-    return BodyVelocity(ahead, 0.0 - right, up, turn=0.0 - yaw_rate)
 
 
 def rates_from_command(command: Command, stamp: Time) -> CommandRates:
@@ -315,31 +203,6 @@ def map_transform(names: FrameNames) -> TransformStamped:
 # Frames.
 
 
-class Pose(NamedTuple):
-    """Pose of the drone in a frame, ENU and REP 103."""
-
-    position: tuple[float, float, float] | None
-    """m, in odom."""
-    attitude: MeasuredAttitude
-    orientation: Quaternion
-    """The attitude. Angles that the wire lacks are 0."""
-
-
-def pose(frame: SensorFrame, unit: AngleUnit) -> Pose:
-    """Return the pose in a frame.
-
-    Pitch and roll have the signs of REP 103. Only the heading has the opposite sign.
-    """
-    roll = None if frame.roll is None else frame.roll * unit.radians
-    pitch = frame.pitch * unit.radians
-    yaw = None if frame.yaw is None else enu_yaw_from_heading(frame.yaw * unit.radians)
-    return Pose(
-        None if frame.position is None else enu_from_testbed(*frame.position),
-        MeasuredAttitude(roll, pitch, yaw),
-        quaternion_from_euler(roll or 0.0, pitch, 0.0 if yaw is None else yaw),
-    )
-
-
 def imu(frame: SensorFrame, names: FrameNames) -> Imu:
     """Return an Imu without stamp and orientation. An unknown angle has the variance of a full circle.
 
@@ -393,6 +256,13 @@ def _wire_angle(angle: float, unit: AngleUnit) -> float:
     return wire_from_radians(0.0 + round(angle, _DECIMALS), unit)
 
 
+class _Pose(NamedTuple):
+    """Pose of the drone in odom."""
+
+    position: Triple | None  # m
+    orientation: Quaternion
+
+
 class Translation:
     """Converter between testbed messages and ROS. A message is valid until the next one of its kind."""
 
@@ -426,7 +296,7 @@ class Translation:
         self._images: dict[str, Rgb8Image] = {}
         self._encoders: dict[str, JpegEncoder] = {}
         self._imu: Imu | None = None  # its covariances are the same for all frames of this drone
-        self._posed: SensorFrame | None = None  # the frame of `_pose`
+        self._posed: SensorFrame | None = None  # the frame of `_newest`
 
     def drone_properties(self, constants: Constants, stamp: Time) -> DroneProperties:
         """Return the announced drone. The following frames belong to it."""
@@ -455,12 +325,12 @@ class Translation:
         if self._imu is None:
             self._imu = imu(frame, self._names)
         self._imu.header.stamp = stamp
-        set_quaternion(self._imu.orientation, self.pose(frame).orientation)
+        set_quaternion(self._imu.orientation, self._pose(frame).orientation)
         return self._imu
 
     def odometry(self, frame: SensorFrame, stamp: Time) -> Odometry | None:
         """Return the pose in odom; None if the wire has no positions."""
-        position, _, rotation = self.pose(frame)
+        position, rotation = self._pose(frame)
         if position is None:
             return None
         message, pose_message = self._odometry, self._odometry.pose.pose
@@ -471,7 +341,7 @@ class Translation:
 
     def transforms(self, frame: SensorFrame, stamp: Time) -> TFMessage | None:
         """Return odom to base_link; None if the wire has no positions."""
-        position, _, rotation = self.pose(frame)
+        position, rotation = self._pose(frame)
         if position is None:
             return None
         moved = self._transform
@@ -491,11 +361,12 @@ class Translation:
             self._refuse_image(f"{side}/image_raw/compressed {error}.")
             return None
 
-    def pose(self, frame: SensorFrame) -> Pose:
+    def _pose(self, frame: SensorFrame) -> _Pose:
         """Return the pose in a frame, computed once."""
         if frame is not self._posed:
-            self._posed, self._pose = frame, pose(frame, self._unit)
-        return self._pose
+            measured = units.measurement(frame, self._unit)
+            self._posed, self._newest = frame, _Pose(measured.position, units.orientation(measured))
+        return self._newest
 
     # From ROS to the wire.
 

@@ -34,11 +34,8 @@ class Pilot:
     def restart(self, now_s):
         self.restarts += 1
 
-    def measured(self, motion, now_s):
-        self.measurements.append(motion)
-
-    def stands(self):
-        pass
+    def reported(self, measured, now_s):
+        self.measurements.append(measured)
 
 
 class Request:

@@ -186,7 +186,7 @@ def test_commands_steer_with_the_signs_of_rep_103():
     talk.pilot.wanted = FORWARD
     talk.run(2.0)
     assert talk.drone.flight.velocity[0] > 0.3
-    motion = talk.pilot.measurements[-1]
+    motion = talk.pilot.measurements[-1].motion
     assert motion.forward == pytest.approx(talk.drone.flight.velocity[0], abs=0.1)
     assert motion.height == pytest.approx(1.0, abs=0.2)
     assert motion.up is None

@@ -8,7 +8,7 @@ import pytest
 from drone_bridge.motion.quaternions import euler_from_quaternion, multiplied, quaternion_from_euler
 from drone_bridge.motion.quaternions import quaternion_from_vector as rotation
 from drone_bridge.testbed.codec import Constants
-from drone_bridge.testbed.topics import levelling
+from drone_bridge.testbed.units import levelling
 
 CONSTANTS = Constants(120.0, 90.0, 2, 1, 0.25, 1.0, 9.8125, 0.25, 25.0, 720.0, 720.0, 720.0)
 

@@ -13,7 +13,7 @@ from ports import free_port, free_ports
 from processes import Process
 from repository import ROOT
 
-from drone_bridge.testbed.topics import enu_from_testbed
+from drone_bridge.testbed.units import enu_from_testbed
 from drone_bridge.tools.demo.composition import ports_of
 
 EXAMPLES = ROOT / "examples"

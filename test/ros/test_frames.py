@@ -11,9 +11,9 @@ from rotations import about, matrix, turned
 
 from drone_bridge.motion.quaternions import euler_from_quaternion, quaternion_from_euler
 from drone_bridge.ros import frames
-from drone_bridge.testbed import topics as testbed_frames
+from drone_bridge.testbed import units as testbed_frames
 from drone_bridge.testbed.codec import AngleUnit, SensorFrame
-from drone_bridge.testbed.topics import BodyRates
+from drone_bridge.testbed.units import BodyRates
 
 FORWARD, LEFT, UP = np.eye(3)  # body, REP 103
 EAST, NORTH, SKY = np.eye(3)  # world, ENU
@@ -27,7 +27,7 @@ numbers = st.floats(-1000, 1000)
 def level_flight(pitch=0.0, roll=0.0, heading=0.0):
     """Attitude of the testbed's angles, radians, as a matrix from the body to ENU."""
     frame = SensorFrame(b"", b"", 0.0, pitch, roll, heading)
-    return matrix(testbed_frames.pose(frame, AngleUnit.RADIANS).orientation)
+    return matrix(testbed_frames.orientation(testbed_frames.measurement(frame, AngleUnit.RADIANS)))
 
 
 def close(actual, expected):

@@ -5,11 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.limits import LOW_BATTERY_S, LimitParameters, Limits
 from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.tilt_pilot import TiltPilot
 
 NOW_S = 100.0
 REPORT = Measurement(yaw=0.5, velocity=BodyVelocity(1.0, 2.0, 3.0), height=4.0, roll=0.1, pitch=0.2, climb=-1.0)
@@ -23,11 +25,8 @@ class Pilot:
     def __init__(self, *, doubts_position=False, doubts_height=False):
         self.is_position_doubted, self.is_height_doubted, self.calls = doubts_position, doubts_height, []
 
-    def measured(self, motion, now_s):
-        self.calls.append((motion, now_s))
-
-    def stands(self):
-        self.calls.append("stands")
+    def reported(self, measured, now_s):
+        self.calls.append((measured, now_s))
 
 
 def vehicle(pilot=None, parameters=LIMITS):
@@ -42,7 +41,7 @@ def test_a_report_reaches_the_limits_and_the_pilot_with_its_time():
     pilot = Pilot()
     made = vehicle(pilot)
     made.feedback.measured(REPORT, NOW_S)
-    assert pilot.calls == [(REPORT.motion, NOW_S)]
+    assert pilot.calls == [(REPORT, NOW_S)]
     newest = made.observed.newest
     assert (newest.yaw, newest.position[2], newest.velocity[2]) == (0.5, 4.0, -1.0)
     assert not made.limits.is_blind(NOW_S)
@@ -68,11 +67,15 @@ def test_a_doubted_height_blinds_the_maximum_height_only():
         assert not made.observed.newest.is_doubted
 
 
-def test_a_report_on_the_ground_is_not_flown_by_but_has_a_place():
-    pilot = Pilot()
+def test_a_report_on_the_ground_is_not_flown_by_but_has_a_place(monkeypatch):
+    pilot, calls = TiltPilot(SimpleNamespace(), AR_DRONE, hovers=True), []
+    monkeypatch.setattr(pilot, "stands", lambda: calls.append("stands"))
+    monkeypatch.setattr(pilot, "measured", lambda motion, now_s: calls.append((motion, now_s)))
     made = vehicle(pilot)
-    made.feedback.measured(Measurement(yaw=0.5, velocity=BodyVelocity(), height=0.0, is_flying=False), NOW_S)
-    assert pilot.calls == ["stands"]
+    grounded = Measurement(yaw=0.5, velocity=BodyVelocity(), height=0.0, is_flying=False)
+    for report in (grounded, REPORT, Measurement(yaw=0.5, height=4.0)):
+        made.feedback.measured(report, NOW_S)
+    assert calls == ["stands", (REPORT.motion, NOW_S)], "an incomplete report steers nothing"
     assert made.observed.newest.yaw == 0.5
 
 
@@ -81,9 +84,3 @@ def test_a_low_charge_counts_also_in_a_doubted_report(pilot):
     made = vehicle(pilot)
     made.feedback.measured(Measurement(charge=0.1), NOW_S)
     assert made.limits.is_battery_low(NOW_S + LOW_BATTERY_S)
-
-
-def test_an_incomplete_report_does_not_reach_the_pilot():
-    pilot = Pilot()
-    vehicle(pilot).feedback.measured(Measurement(yaw=0.5, height=4.0), NOW_S)
-    assert pilot.calls == []

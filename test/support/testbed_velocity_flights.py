@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -17,10 +16,10 @@ from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.matrices import Triple
 from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.motion.wind import NO_ROTATION, Wind, WindRotation
-from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.topics import Command, pose
+from drone_bridge.testbed.session.flight import TestbedFlight
+from drone_bridge.testbed.units import Command
 
 CONSTANTS = Constants(90.0, 90.0, 1, 1, 0.25, 1.0, 9.81, 0.2, 25.0, 720.0, 720.0, 720.0)
 STEP_S = 1 / 60
@@ -55,7 +54,7 @@ class Moment:
 
 def make_flight(constants: Constants = CONSTANTS) -> TestbedFlight:
     """Return the command conversion of testbed_bridge."""
-    return TestbedFlight(constants, AngleUnit.DEGREES, VelocityParameters(), partial(pose, unit=AngleUnit.DEGREES))
+    return TestbedFlight(constants, AngleUnit.DEGREES, VelocityParameters())
 
 
 def frame_of(layout: str, state: DroneState) -> SensorFrame:
@@ -87,7 +86,7 @@ def fly(
     flight = []
     for duration_s, wanted in script:
         for _ in range(round(duration_s / STEP_S)):
-            bridge.see(frame_of(layout, state))
+            bridge.reported(bridge.measurement(frame_of(layout, state)), 0.0)
             answer, _ = bridge.answer(wanted)
             motion, turned = Motion.from_answer(answer, AngleUnit.DEGREES), rotation.at(state.time + STEP_S / 2)
             before, state = state, state.advance(Airframe(), motion, air.velocity, STEP_S, turned)

@@ -49,7 +49,10 @@ class Flight:
     def __init__(self, calls, problem=""):
         self.calls, self.problem = calls, problem
 
-    def see(self, frame):
+    def measurement(self, frame):
+        return frame
+
+    def reported(self, measured, now_s):
         self.calls.append("see")
 
     def answer(self, command):
@@ -93,11 +96,15 @@ class Talk(SessionTalk):
                 lambda constants: Flight(self.calls, problem),
                 self._stamp,
                 self.parameters.__getitem__,
+                feedback=self,
                 is_lockstep=is_lockstep,
             )
         )
         self.beds = {}
         assert self.session.opened(self.now_s) == []
+
+    def measured(self, measured, now_s):
+        self.pilot.reported(measured, now_s)
 
     def _stamp(self, frame):
         self.stamp_s += 1

@@ -14,7 +14,7 @@ from drone_bridge.motion.velocity_control import VelocityParameters
 from drone_bridge.motion.wind import Wind
 from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.topics import BodyRates, Command
+from drone_bridge.testbed.units import BodyRates, Command
 
 FORWARD = BodyVelocity(forward=1.0)
 LAYOUTS = ["pitch_yaw", "pitch_roll", "pose"]
@@ -57,7 +57,7 @@ def test_a_drone_that_moves_by_itself_is_righted(layout, changes, index):
     flight = make_flight()
     answers = []
     for seen in moved(frame_of(layout, DroneState.at_start()), index, **changes):
-        flight.see(seen)
+        flight.reported(flight.measurement(seen), 0.0)
         answers.append(flight.answer(None)[0])
     assert any(answer != flight.neutral for answer in answers[index : index + 2])
 
@@ -75,7 +75,7 @@ def test_a_turn_that_a_stall_has_cut_short_is_not_made_up_for(layout):
     flight, state, still, step_s = make_flight(), DroneState.at_start(), np.zeros(3), 0.05
     answers = []
     for number in range(40):
-        flight.see(frame_of(layout, state))
+        flight.reported(flight.measurement(frame_of(layout, state)), 0.0)
         answer, _ = flight.answer(BodyVelocity(turn=0.5) if number < 20 else None)
         if number == 19:
             flight.replaced()
@@ -105,7 +105,7 @@ def test_a_drone_that_cannot_fly_velocities_gets_neutral_answers():
     flight = make_flight(replace(CONSTANTS, gravity=0.0))
     assert flight.problem
     for command in (None, FORWARD):
-        flight.see(frame_of("pose", DroneState.at_start()))
+        flight.reported(flight.measurement(frame_of("pose", DroneState.at_start())), 0.0)
         assert flight.answer(command) == (flight.neutral, command is None)
 
 
@@ -115,7 +115,7 @@ def test_a_drone_whose_time_stands_still_is_levelled(layout):
     flight, state, still, tilts = make_flight(), DroneState.at_start(), np.zeros(3), []
     for _ in range(600):
         frame = frame_of(layout, state)
-        flight.see(replace(frame, time=min(frame.time, 1.0)))
+        flight.reported(flight.measurement(replace(frame, time=min(frame.time, 1.0))), 0.0)
         answer, _ = flight.answer(BodyVelocity(forward=2.0))
         state = state.advance(Airframe(), Motion.from_answer(answer, AngleUnit.DEGREES), still, STEP_S, still)
         tilts.append(max(map(abs, state.angles[1:])))
@@ -127,7 +127,9 @@ def test_a_drone_whose_time_stands_still_is_levelled(layout):
 def test_time_in_milliseconds_is_not_flown_by_until_the_unit_is_set():
     flight, first = make_flight(), frame_of("pose", DroneState.at_start())
     for number in range(60):
-        flight.see(replace(first, time=1000.0 * number * STEP_S, position=(0.01 * number, 0.0, 0.0)))
+        flight.reported(
+            flight.measurement(replace(first, time=1000.0 * number * STEP_S, position=(0.01 * number, 0.0, 0.0))), 0.0
+        )
         answer, _ = flight.answer(FORWARD)
     assert any("time_unit" in doubt for doubt in flight.doubts)
     assert answer == flight.neutral
@@ -139,7 +141,7 @@ def flown_by(lie, seconds=14.0, wind=(0.0, 0.0, 0.0), gusts=0.0, drag=0.2):
     fastest, doubts = 0.0, set()
     for number in range(round(seconds / STEP_S)):
         frame = frame_of("pose", state)
-        flight.see(replace(frame, position=lie(frame.position, number)))
+        flight.reported(flight.measurement(replace(frame, position=lie(frame.position, number))), 0.0)
         answer, _ = flight.answer(FORWARD if number < seconds / 2 / STEP_S else None)
         motion = Motion.from_answer(answer, AngleUnit.DEGREES)
         state = state.advance(Airframe(), motion, air.velocity, STEP_S, np.zeros(3))

@@ -14,10 +14,12 @@ from rotations import about, matrix, turned
 
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.testbed import topics as translate
+from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
 from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
-from drone_bridge.testbed.topics import BodyRates, Command, StereoFrameNames, Translation
+from drone_bridge.testbed.topics import StereoFrameNames, Translation
+from drone_bridge.testbed.units import BodyRates, Command
 
 DEGREES, RADIANS = AngleUnit.DEGREES, AngleUnit.RADIANS
 CONSTANTS = Constants(120.0, 90.0, 320, 240, 0.25, 1.5, 9.81, 0.2, 25.0, 720.0, 360.0, 180.0)
@@ -40,13 +42,13 @@ def imu(unit=DEGREES, **fields):
 
 
 def test_body_rates_go_out_in_radians_per_second_where_the_wire_has_them():
-    sent, was_within = translate.motion_parameters(command(1, 2, 3, 4), CONSTANTS, RADIANS)
+    sent, was_within = units.motion_parameters(command(1, 2, 3, 4), CONSTANTS, RADIANS)
     assert (sent, was_within) == (MotionParameters(pitch_rate=2, roll_rate=1, yaw_rate=-3, thrust=4), True)
 
 
 def test_thrust_is_clamped_between_nothing_and_the_maximum():
     for thrust, clamped in ((-0.5, 0), (0, 0), (25, 25), (25.5, 25), (1e300, 25)):
-        sent, was_within = translate.motion_parameters(command(thrust=thrust), CONSTANTS, DEGREES)
+        sent, was_within = units.motion_parameters(command(thrust=thrust), CONSTANTS, DEGREES)
         assert sent.thrust == clamped
         assert was_within is (thrust == clamped)
 
@@ -55,13 +57,13 @@ def test_a_rate_at_its_maximum_is_within_it_whatever_the_unit_rounds_to():
     maxima = [math.radians(rate) for rate in (360, 720, 180)]
     for sign in (1, -1):
         asked = command(*(sign * rate for rate in maxima))
-        assert translate.motion_parameters(asked, CONSTANTS, DEGREES)[1]
+        assert units.motion_parameters(asked, CONSTANTS, DEGREES)[1]
 
 
 @given(*4 * [st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)])
 def test_whatever_is_asked_for_what_is_sent_is_within_the_maxima(roll, pitch, yaw, thrust):
     for unit in AngleUnit:
-        sent, _ = translate.motion_parameters(command(roll, pitch, yaw, thrust), CONSTANTS, unit)
+        sent, _ = units.motion_parameters(command(roll, pitch, yaw, thrust), CONSTANTS, unit)
         assert abs(sent.pitch_rate) <= 720
         assert abs(sent.roll_rate) <= 360
         assert abs(sent.yaw_rate) <= 180
@@ -70,18 +72,18 @@ def test_whatever_is_asked_for_what_is_sent_is_within_the_maxima(roll, pitch, ya
 
 @pytest.mark.parametrize("gravity", [9.81, -9.81])
 def test_hovering_is_no_rotation_and_thrust_against_the_weight(gravity):
-    assert translate.hover(replace(CONSTANTS, gravity=gravity)) == command(thrust=pytest.approx(1.5 * 9.81))
+    assert units.hover(replace(CONSTANTS, gravity=gravity)) == command(thrust=pytest.approx(1.5 * 9.81))
 
 
 def test_the_drone_follows_a_command_the_way_it_was_meant():
     """A command through translation and the emulated testbed: the body rotates about ROS's axes."""
     for rates in (BodyRates(0.5, 0, 0), BodyRates(0, 0.5, 0), BodyRates(0, 0, 0.5)):
-        sent, _ = translate.motion_parameters(Command(rates, 0.0), CONSTANTS, DEGREES)
+        sent, _ = units.motion_parameters(Command(rates, 0.0), CONSTANTS, DEGREES)
         motion = Motion(sent.pitch_rate, sent.roll_rate, sent.yaw_rate, sent.thrust)
         state = DroneState.at_start().advance(Airframe(), motion, np.zeros(3), 0.1)
         heading, pitch, roll = state.angles
         frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading)
-        attitude = matrix(translate.pose(frame, DEGREES).orientation)
+        attitude = matrix(units.orientation(units.measurement(frame, DEGREES)))
         north = about(UP, math.pi / 2)
         assert np.allclose(attitude, north @ about(rates, 0.05), atol=1e-9)
 
@@ -137,7 +139,8 @@ def test_the_emulated_camera_sees_a_target_where_tf_and_camera_info_say(side, he
     rows, columns = np.nonzero((images[side == "right"] == RED).all(axis=2))
 
     frame = replace(FRAME, pitch=pitch, roll=roll, yaw=heading, position=tuple(state.position))
-    place, _, attitude = translate.pose(frame, DEGREES)
+    measured = units.measurement(frame, DEGREES)
+    place, attitude = measured.position, units.orientation(measured)
     in_enu = np.array([target[0], -target[2], target[1]])
     in_body = matrix(attitude).T @ (in_enu - place)
     shift, camera = camera_pose(side)

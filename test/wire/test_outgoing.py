@@ -13,7 +13,7 @@ from drone_bridge.robot import codec as robot
 from drone_bridge.telemetry import codec as telemetry
 from drone_bridge.telemetry.units import Units
 from drone_bridge.testbed.codec import FLOAT32, AngleUnit, Constants, MotionParameters
-from drone_bridge.testbed.topics import BodyRates, Command, motion_parameters
+from drone_bridge.testbed.units import BodyRates, Command, motion_parameters
 from drone_bridge.wire import LocalProtocolError
 from drone_bridge.wire.outgoing import encoded, fitted
 

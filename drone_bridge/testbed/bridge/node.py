@@ -34,8 +34,8 @@ from drone_bridge.ros.simulated_time import Stamps, time_parameters
 from drone_bridge.ros.stream_link import stream_link
 from drone_bridge.ros.time import time_from_seconds
 from drone_bridge.ros.topic_publishers import TopicPublishers
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.testbed import topics as translate
-from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, AttitudeLayout, AutopilotConnection, Constants, SensorFrame
 from drone_bridge.testbed.session.autopilot import (
     MISSED,
@@ -44,16 +44,17 @@ from drone_bridge.testbed.session.autopilot import (
     LayoutFound,
     Restarted,
 )
+from drone_bridge.testbed.session.flight import TestbedFlight
 from drone_bridge.testbed.topics import (
     ANGLE_UNIT,
     AUTO,
     TIME_UNIT,
     TIME_UNITS,
     TOPICS,
-    Command,
     StereoFrameNames,
     attitude_layout,
 )
+from drone_bridge.testbed.units import Command
 from drone_bridge.vision.jpegs import load_opencv
 
 # Parameters.
@@ -167,6 +168,7 @@ class TestbedBridge(ProtocolNode):
             self._make_flight,
             self._stamp,
             self.parameters.__getitem__,
+            feedback=Feedback(self.observed, self._commands.arbiter.limits),
             is_lockstep=self.parameters["sync"] == LOCKSTEP,
         )
         return self._session
@@ -183,20 +185,11 @@ class TestbedBridge(ProtocolNode):
 
     def _make_flight(self, constants: Constants) -> TestbedFlight:
         parameters = self._velocity_parameters
-        self._flight = TestbedFlight(constants, self._unit, parameters, self._observed_pose, self._time_unit_s)
+        self._flight = TestbedFlight(constants, self._unit, parameters, self._time_unit_s)
         return self._flight
 
     def _within_maxima(self, command: Command | BodyVelocity) -> Command | BodyVelocity:
         return self._flight.within_maxima(command) if self._flight else command
-
-    def _observed_pose(self, frame: SensorFrame) -> translate.Pose:
-        """Return the drone's pose, which also feeds the limits."""
-        pose = self._translation.pose(frame)
-        if self._flight and self._flight.doubts:
-            self.observed.doubted()
-        else:
-            self.observed.measured(pose.attitude.yaw, pose.position)
-        return pose
 
     def _stamp(self, frame: SensorFrame) -> Time:
         """Return the stamp of a frame.

@@ -19,6 +19,7 @@ from drone_bridge.ros.qos import newest
 from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.ros.velocity_messages import cmd_vel_type, twist_from_velocity
 from drone_bridge.testbed import topics as translate
+from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit
 from drone_bridge.testbed.device.modelled_flight import LevelVelocity
 from drone_bridge.testbed.server.parameters import AUTO, LOCKSTEP
@@ -26,7 +27,7 @@ from drone_bridge.testbed.session.framed_drone import FramedDrone, RatesAnswer
 from drone_bridge.testbed.session.frames import SynchronizedFrame
 from drone_bridge.testbed.session.levelling import Levelling
 from drone_bridge.testbed.session.output_choice import RATES, VELOCITY, OutputChoice
-from drone_bridge.testbed.topics import Command
+from drone_bridge.testbed.units import Command
 
 _LEVELLING_PERIOD_S = 0.02
 #: Maximum age of an attitude that is used for levelling.
@@ -78,10 +79,10 @@ class CommandPublisher:
     def publish(self, command: RatesAnswer | LevelVelocity, decided_s: float) -> None:
         """Publish a reply. `decided_s` is the time of the decision, see `ProtocolNode.publish`."""
         if isinstance(command, RatesAnswer):
-            rates = translate.command_from_motion_parameters(command.motion, self._unit)
+            rates = units.command_from_motion_parameters(command.motion, self._unit)
             topic, message = RATES, self._rates(rates, time_from_nanoseconds(command.stamp_ns))
         else:
-            topic, message = VELOCITY, twist_from_velocity(translate.body_velocity(*command))
+            topic, message = VELOCITY, twist_from_velocity(units.body_velocity(*command))
         # In lockstep the vehicle waits, so no command is stale.
         self._repeater.publish(self._publishers[topic], message, math.inf if self._is_lockstep else decided_s)
 
@@ -130,9 +131,9 @@ class CommandPublisher:
             frame = self._neutral_frame or self._drone.frame
             stamp = time_from_nanoseconds(frame.stamp_ns if self._is_lockstep else self._drone.frames.newest_ns)
         attitude, constants = self._fresh_attitude(), self._drone.constants
-        if attitude and self._levelling.turns(translate.tilt_of(attitude)):
-            return self._publishers[topic], self._rates(translate.levelling(constants, attitude), stamp)
-        return self._publishers[topic], self._rates(translate.hover(constants), stamp)
+        if attitude and self._levelling.turns(units.tilt_of(attitude)):
+            return self._publishers[topic], self._rates(units.levelling(constants, attitude), stamp)
+        return self._publishers[topic], self._rates(units.hover(constants), stamp)
 
     def _rates(self, command: Command, stamp: Time) -> CommandRates:
         message = translate.rates_from_command(command, stamp)
@@ -153,5 +154,5 @@ class CommandPublisher:
         if neutral_s is None and not self._levelling.is_on:
             return
         attitude = self._fresh_attitude()
-        if self._levelling.update(neutral_s, translate.tilt_of(attitude) if attitude else None):
+        if self._levelling.update(neutral_s, units.tilt_of(attitude) if attitude else None):
             self._repeater.repeat()

@@ -32,8 +32,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.session.arbiter import Arbiter, Arrival, Rank
 from drone_bridge.session.clients import LOST, Client, Clients
+from drone_bridge.session.feedback import Feedback, Pilot
 from drone_bridge.session.session import (
     Action,
     Actions,
@@ -87,16 +89,16 @@ class Ended:
     """The conversation has ended, and its images can be released."""
 
 
-class Flight(Protocol):
-    """Flight during one conversation. `see`, then `answer`, are called for each frame."""
+class Flight(Pilot, Protocol):
+    """Flight during one conversation. For each frame, `measurement`, `reported` and `answer` are called."""
 
     neutral: MotionParameters
     """Reply that is safe without knowledge of the drone's motion."""
     problem: str
     """Reason why velocities can't be flown; empty if they can."""
 
-    def see(self, frame: SensorFrame) -> None:
-        """Update the estimate with a frame."""
+    def measurement(self, frame: SensorFrame) -> Measurement:
+        """Return the measurement of the next frame."""
 
     def answer(self, command: Any) -> tuple[MotionParameters, bool]:
         """Return the reply to the frame, and whether the command, if any, was within the wire's range."""
@@ -116,6 +118,7 @@ class AutopilotSession(Session):
         stamp: Callable[[SensorFrame], Any],
         parameter: Callable[[str], Any],
         *,
+        feedback: Feedback,
         is_lockstep: bool,
     ) -> None:
         """Start in the state WAITING.
@@ -129,11 +132,13 @@ class AutopilotSession(Session):
                 the same stamp, because the frame is published before the next one is handled.
             parameter: returns the current value of `command_timeout`, `silence_timeout`, `silence_warning` and
                 `attitude_layout`.
+            feedback: receives the measurements, for the limits and the flight.
             is_lockstep: whether each frame waits for the command with its stamp.
         """
         self.state, self.is_open = WAITING, False
         self._arbiter, self._parameter, self._is_lockstep = arbiter, parameter, is_lockstep
         self._make_connection, self._make_flight, self._stamp = make_connection, make_flight, stamp
+        self._feedback = feedback
         silence_timeout_s = float(parameter("silence_timeout"))
         self._clients: Clients[AutopilotConnection] = Clients(
             1,
@@ -293,6 +298,7 @@ class AutopilotSession(Session):
     def _announced(self, constants: Constants) -> Actions:
         """Start a flight of the announced drone."""
         self._constants, self._flight = constants, self._make_flight(constants)
+        self._feedback.pilot = self._flight
         self._arbiter.forget()
         problem = self._flight.problem
         unflown = f"Velocities can't be flown with the announced constants: {problem}."
@@ -321,7 +327,7 @@ class AutopilotSession(Session):
             self._is_layout_open = False
             actions.append(Publish(LayoutFound(client.handler.layout, self._constants)))
         self.received_s, self.is_proven = now_s, True
-        flight.see(frame)
+        self._feedback.measured(flight.measurement(frame), now_s)
         stamp = self._stamp(frame)
         if not self._is_lockstep:
             actions += self._answered(client, self._arbiter.decide(now_s).command)

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TestbedFlight: converts commands to the replies to a testbed's frames."""
-
-from collections.abc import Callable
+"""TestbedFlight: converts commands to the replies to a testbed's frames, by its measurements. Pure."""
 
 from drone_bridge.motion.body_velocity import STILL, BodyVelocity
 from drone_bridge.motion.flight_control import Command as FlownCommand
-from drone_bridge.motion.flight_control import DroneModel
+from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.quaternions import MeasuredAttitude
 from drone_bridge.motion.velocity_control import VelocityControl, VelocityParameters
-from drone_bridge.testbed import topics as translate
+from drone_bridge.testbed import units
 from drone_bridge.testbed.codec import AngleUnit, Constants, MotionParameters, SensorFrame
 from drone_bridge.testbed.session.frame_time import FrameTime
-from drone_bridge.testbed.topics import BodyRates, Command, Pose
+from drone_bridge.testbed.units import BodyRates, Command
 
 
 class TestbedFlight:
-    """Flight during one connection. Call `see`, then `answer`, for each frame."""
+    """Flight during one connection. For each frame, call `measurement`, then by Feedback `reported`, then `answer`."""
 
     __test__ = False  # not a test, although pytest collects names that begin with Test
 
@@ -23,14 +22,13 @@ class TestbedFlight:
         constants: Constants,
         unit: AngleUnit,
         parameters: VelocityParameters,
-        pose_of: Callable[[SensorFrame], Pose],
         time_unit_s: float = 1.0,
     ) -> None:
-        """`pose_of` returns the pose in a frame. `time_unit_s` is the unit of time in frames, s."""
+        """`time_unit_s` is the unit of time in frames, s."""
         self._constants = constants
-        self._unit, self._pose_of = unit, pose_of
+        self._unit = unit
         #: Safe without knowledge of the drone's motion: no rotation, and thrust equal to its weight.
-        self.neutral, _ = translate.motion_parameters(translate.hover(constants), constants, unit)
+        self.neutral, _ = units.motion_parameters(units.hover(constants), constants, unit)
         #: Reason why velocities can't be flown; empty if they can.
         self.problem = ""
         #: Time of the newest frame.
@@ -39,8 +37,7 @@ class TestbedFlight:
         # The command in the last reply, and whether it was computed from a velocity.
         self._flown: tuple[FlownCommand, bool] | None = None
         try:
-            drone = DroneModel.of(translate.drone_properties(constants, unit))
-            self._control = VelocityControl(drone, parameters)
+            self._control = VelocityControl(units.drone_model(constants, unit), parameters)
         except ValueError as error:
             self.problem = str(error)
 
@@ -51,14 +48,25 @@ class TestbedFlight:
             return [self.time.problem]
         return self._control.doubts if self._control else []
 
-    def see(self, frame: SensorFrame) -> None:
+    @property
+    def is_position_doubted(self) -> bool:
+        return bool(self.doubts)
+
+    #: The wire has no heights.
+    is_height_doubted = False
+
+    def measurement(self, frame: SensorFrame) -> Measurement:
+        """Return the measurement of the next frame."""
+        return units.measurement(frame, self._unit, self.time.see(frame.time))
+
+    def reported(self, measured: Measurement, now_s: float) -> None:
         """Update the estimate with a frame. Until this frame the drone has followed the last reply."""
-        time_s, pose = self.time.see(frame.time), self._pose_of(frame)
-        if self._control is None:
+        if self._control is None or measured.time_s is None:
             return
         if self._flown:
             self._control.flown(*self._flown)
-        self._control.measured(time_s, pose.attitude, pose.position)
+        attitude = MeasuredAttitude(measured.roll, measured.pitch, measured.yaw)
+        self._control.measured(measured.time_s, attitude, measured.position)
 
     def within_maxima(self, command: Command | BodyVelocity) -> Command | BodyVelocity:
         """Limit a velocity to the drone's maxima; return a raw command unchanged."""
@@ -70,7 +78,7 @@ class TestbedFlight:
         None means hover: the drone levels out and stops.
         """
         if isinstance(command, Command):
-            motion, was_within = translate.motion_parameters(command, self._constants, self._unit)
+            motion, was_within = units.motion_parameters(command, self._constants, self._unit)
             self._fly_raw(motion)
         elif self._control is None:
             return self.neutral, command is None
@@ -78,7 +86,7 @@ class TestbedFlight:
             flown = self._control.command(command or STILL)
             rates = BodyRates(flown.roll_rate, flown.pitch_rate, flown.yaw_rate)
             wanted = Command(rates, flown.thrust)
-            motion, was_within = translate.motion_parameters(wanted, self._constants, self._unit)
+            motion, was_within = units.motion_parameters(wanted, self._constants, self._unit)
             self._flown = flown, True
         return motion, was_within
 
@@ -87,5 +95,5 @@ class TestbedFlight:
         self._fly_raw(self.neutral)
 
     def _fly_raw(self, motion: MotionParameters) -> None:
-        rates, thrust = translate.command_from_motion_parameters(motion, self._unit)
+        rates, thrust = units.command_from_motion_parameters(motion, self._unit)
         self._flown = FlownCommand(*rates, thrust), False
