@@ -37,10 +37,9 @@ from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.telemetry.bridge import LANDING_DRONE
 from drone_bridge.telemetry.codec import DroneCommand
 from drone_bridge.telemetry.emulator.flight import Drone
-from drone_bridge.testbed.bridge.flight import TestbedFlight
 from drone_bridge.testbed.codec import AngleUnit, Constants, SensorFrame
 from drone_bridge.testbed.device.drone_state import Airframe, DroneState, Motion
-from drone_bridge.testbed.topics import pose
+from drone_bridge.testbed.session.flight import TestbedFlight
 
 STEP_S = 0.01
 #: Duration of a lie, and of the honest flight after it.
@@ -695,7 +694,7 @@ class TestbedConditions:
 def fly_testbed(command: str, conditions: TestbedConditions, duration_s: float) -> Flown:
     """Fly the testbed's drone, as its bridge does. Places are in axes of REP 103."""
     constants, unit, step_s = replace(TESTBED_CONSTANTS, drag=conditions.drag), AngleUnit.DEGREES, 1 / conditions.rate
-    flight = TestbedFlight(constants, unit, VelocityParameters(), partial(pose, unit=unit))
+    flight = TestbedFlight(constants, unit, VelocityParameters())
     state, air = DroneState.at_start(), Air(conditions.gusts, 1, _after(10.0, 0.0, conditions.wind))
     memory, moments, said_at, reasons = Memory(random=random.Random(1)), list[Moment](), None, dict[str, None]()
     for number in range(round(duration_s / step_s)):
@@ -705,7 +704,8 @@ def fly_testbed(command: str, conditions: TestbedConditions, duration_s: float) 
         is_lie = conditions.lie_from_s <= now_s < conditions.lie_until_s
         if conditions.lie and is_lie:
             x, y, z = conditions.lie((x, y, z), memory)
-        flight.see(SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z)))
+        frame = SensorFrame(b"", b"", float(np.float32(state.time)), pitch, roll, heading, (x, y, z))
+        flight.reported(flight.measurement(frame), now_s)
         wanted = TESTBED_COMMANDS[command](now_s)
         motion = Motion.from_answer(flight.answer(wanted)[0], unit)
         state = state.advance(Airframe(drag=conditions.drag), motion, air.velocity, step_s, np.zeros(3))
