@@ -189,6 +189,6 @@ def all_subjects() -> dict[str, Any]:
     judged = [kind for kind in kinds().values() if kind.commands]
     return {
         **{f"{kind.name}_bridge": partial(BridgeSubject, kind) for kind in judged},
-        **{f"{kind.name}_server": partial(ServerSubject, kind) for kind in judged},
+        **{f"{kind.name}_server": partial(ServerSubject, kind) for kind in judged if kind.server},
         **{each.family: each for each in (WebSubject, RecorderSubject)},
     }
