@@ -3,6 +3,7 @@
 
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Picture
+from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 from drone_bridge.robot_class.robot import Answer, Request, Robot, Step, Telemetry
 
-__all__ = ["Answer", "BodyVelocity", "Picture", "Request", "Robot", "Step", "Telemetry"]
+__all__ = ["Answer", "BodyVelocity", "Picture", "Request", "Robot", "Shares", "Step", "Telemetry", "TiltedDrone"]

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Body: a simulated robot that follows a velocity, on the ground or in the air. Only its actuators lag."""
+"""Body: a simulated robot that follows a velocity, or a drone that is steered by tilt. Only its actuators lag."""
 
+import cmath
 import math
 from dataclasses import astuple
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.robot_class.robot import Robot, Telemetry
+from drone_bridge.motion.tilted_drone import Shares, pull_of
+from drone_bridge.robot_class.robot import NEUTRALS, Command, Robot, Telemetry
 
 #: Time constant of a change of velocity.
 RESPONSE_S = 0.3
@@ -24,7 +26,9 @@ class Body:
         """Start on the ground. A robot with takeoff stays there until it takes off."""
         self.time_s = self.x = self.y = self.z = self.heading = 0.0
         self.velocity = BodyVelocity()
-        self.wanted = BodyVelocity()
+        self.roll = self.pitch = 0.0
+        self._drone, self._hovers = robot.drone, robot.hovers
+        self.wanted: Command = NEUTRALS[robot.drone is not None]
         self._takes_off = "takeoff" in robot.requests
         self.phase = STANDS if self._takes_off else FOLLOWS
 
@@ -50,9 +54,15 @@ class Body:
         wanted = self.wanted if self.phase == FOLLOWS else BodyVelocity()
         if self.phase in (RISES, LANDS):
             wanted = BodyVelocity(up=CLIMB if self.phase == RISES else -CLIMB)
-        share = min(1.0, seconds / RESPONSE_S)
-        pairs = zip(astuple(self.velocity), astuple(wanted), strict=True)
-        self.velocity = BodyVelocity(*(now + share * (then - now) for now, then in pairs))
+        elif isinstance(wanted, Shares) and self._hovers and wanted == Shares():
+            wanted = BodyVelocity()
+        if isinstance(wanted, Shares):
+            self._tilt(wanted, seconds)
+        else:
+            share = min(1.0, seconds / RESPONSE_S)
+            pairs = zip(astuple(self.velocity), astuple(wanted), strict=True)
+            self.velocity = BodyVelocity(*(now + share * (then - now) for now, then in pairs))
+            self.roll = self.pitch = 0.0
         cos, sin = math.cos(self.heading), math.sin(self.heading)
         self.x += seconds * (cos * self.velocity.forward - sin * self.velocity.left)
         self.y += seconds * (sin * self.velocity.forward + cos * self.velocity.left)
@@ -63,6 +73,20 @@ class Body:
         elif self.phase == LANDS and self.z <= 0.0:
             self.phase, self.velocity = STANDS, BodyVelocity()
 
+    def _tilt(self, shares: Shares, seconds: float) -> None:
+        """Follow shares by the model of the drone. The velocity is level, so it turns with the heading."""
+        drone, now = self._drone, self.velocity
+        assert drone
+        tilted, climbed = min(1.0, seconds / drone.tilt_lag), min(1.0, seconds / drone.climb_lag)
+        self.pitch += tilted * (drone.max_tilt * shares.pitch - self.pitch)
+        self.roll += tilted * (drone.max_tilt * shares.roll - self.roll)
+        up = now.up + climbed * (drone.max_climb * shares.thrust - now.up)
+        turn = now.turn + tilted * (drone.max_yaw_rate * shares.yaw - now.turn)
+        speed = complex(now.forward, now.left)
+        speed += seconds * (pull_of(self.roll, self.pitch) - drone.drag * speed)
+        speed *= cmath.rect(1.0, -turn * seconds)
+        self.velocity = BodyVelocity(speed.real, speed.imag, up, turn=turn)
+
     def telemetry(self) -> Telemetry:
         """Return the measurements of its sensors."""
         charge = max(0.0, 1.0 - self.time_s / BATTERY_S)
@@ -71,8 +95,8 @@ class Body:
         is_flying = self.phase != STANDS if self._takes_off else None
         return Telemetry(
             *(place, self.heading, self.velocity, voltage, charge, self.z),
-            roll=0.0,
-            pitch=0.0,
+            roll=self.roll,
+            pitch=self.pitch,
             rates=rates,
             is_flying=is_flying,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, ClientSession
@@ -16,15 +16,18 @@ from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, make_ro
 from drone_bridge.ros.command_topics import TWIST_AXES, CommandTopics
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.covariances import twist_covariance_parameter
+from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.limits import limit_parameters
 from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.protocol_node import ProtocolNode
 from drone_bridge.ros.request_services import Request, RequestServices
+from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_drone
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Actions, Session
+from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
 
@@ -66,6 +69,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             range=(0.2, 600.0),
             live=True,
         ),
+        *(drone_parameters(robot.drone) if robot.drone else ()),
         *limit_parameters(
             is_drone=robot.model == "drone", can_climb="z" in robot.axes, tells_battery="battery_state" in robot.tells
         ),
@@ -94,12 +98,19 @@ class RobotBridge(ProtocolNode):
             refuse_image=partial(self.report.count_and_warn, REFUSED_IMAGES),
         )
         self._topics = TopicPublishers(self, make_rows(robot), translation)
-        self._commands: CommandTopics[NoReturn] = CommandTopics(
-            self, within_maxima=partial(clamped, robot), has_landing_button="land" in robot.requests
-        )
-        followed = {AXES[axis] for axis in robot.axes}
-        axes = [axis for axis, (field, _) in TWIST_AXES.items() if field in followed]
-        self._commands.take_velocities(axes)
+        self._pilot: TiltPilot | None = None
+        self._commands: CommandTopics[Any]
+        if robot.drone:
+            drone = read_drone(self.parameters, robot.drone)
+            self._commands = TiltCommands(self, drone, has_landing_button="land" in robot.requests)
+            self._pilot = pilot = TiltPilot(self._commands.arbiter, drone, hovers=robot.hovers)
+            DoubtReports(self, lambda: pilot.doubts, lambda: pilot.is_drifting)
+        else:
+            self._commands = CommandTopics(
+                self, within_maxima=partial(clamped, robot), has_landing_button="land" in robot.requests
+            )
+            followed = {AXES[axis] for axis in robot.axes}
+            self._commands.take_velocities([axis for axis, (field, _) in TWIST_AXES.items() if field in followed])
         RequestServices(self, robot.requests, self._ask)
         if robot.watchdog_s is None:
             self.get_logger().warning(
@@ -108,7 +119,7 @@ class RobotBridge(ProtocolNode):
         if not has_last_words(robot):
             self.get_logger().warning(
                 f"{robot.summary} has no last words: if this bridge is killed or stalls, it keeps moving until its "
-                f"watchdog stops it. Its encode_command() changes state, so declare {robot.__name__}.last_words()."
+                f"watchdog stops it. Encoding a command changes state, so declare {robot.__name__}.last_words()."
             )
 
     def make_transport(self) -> Link:
@@ -132,7 +143,8 @@ class RobotBridge(ProtocolNode):
             self._commands.arbiter,
             self.parameters.__getitem__,
             address_name(self.parameters["host"], self.parameters["port"]),
-            Feedback(self.observed, self._commands.arbiter.limits),
+            Feedback(self.observed, self._commands.arbiter.limits, self._pilot),
+            pilot=self._pilot,
             is_stream=self.robot.transport == "tcp",
         )
         return self._session

@@ -26,12 +26,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from drone_bridge.kind import Side
-from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import Connection, Packet, Told
-from drone_bridge.robot_class.robot import SENSELESS, Answer, Robot, Step, clamped, has_last_words
+from drone_bridge.robot_class.robot import NEUTRALS, SENSELESS, Answer, Command, Robot, Step, encoded, has_last_words
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
@@ -50,6 +49,7 @@ from drone_bridge.session.session import (
     Session,
     next_due,
 )
+from drone_bridge.session.tilt_pilot import ESTIMATED, ESTIMATES, TiltPilot
 from drone_bridge.wire import NEED_DATA, ConnectionClosed, RemoteProtocolError
 from drone_bridge.wire.outgoing import UNENCODABLE
 
@@ -72,8 +72,11 @@ SENT, REPORTS, UNSENT, WITHHELD = "sent_commands", "reports", "unsent_packets", 
 class Decides(Protocol):
     """Interface of an arbiter for a client."""
 
-    def decide(self, now_s: float) -> Decision[NoReturn]:
+    def decide(self, now_s: float) -> Decision[Any]:
         """Return the command to send now."""
+
+    def rank(self, now_s: float) -> Rank:
+        """Return what decides now."""
 
     def start(self, now_s: float) -> None:
         """Begin a connection: forget the newest command, and the reports before a landing that must be over."""
@@ -97,6 +100,7 @@ class ClientSession(Session):
         peer: str,
         feedback: Feedback | None = None,
         *,
+        pilot: TiltPilot | None = None,
         is_stream: bool,
     ) -> None:
         """Start without a connection.
@@ -107,9 +111,10 @@ class ClientSession(Session):
             parameter: returns `rate`, Hz, `link_timeout` and `command_timeout`, s, which may change.
             peer: its name for logs.
             feedback: receives the robot's telemetry; None for a client without limits.
+            pilot: flies the arbiter's decisions by the robot's `drone`; None for a robot without one.
             is_stream: whether the link is a stream.
         """
-        self.state, self.peer, self._feedback = WAITING, peer, feedback
+        self.state, self.peer, self._feedback, self._pilot = WAITING, peer, feedback, pilot
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
         self._hears = robot.decode is not Robot.decode or robot.decode_state is not Robot.decode_state
         self._end: Connection | None = None
@@ -140,6 +145,8 @@ class ClientSession(Session):
             self.peer = str(peer)
         self._greeting, self._test = self._end.robot.handshake(), None
         self._arbiter.start(now_s)
+        if self._pilot:
+            self._pilot.restart(now_s)
         self._land_s, self._is_landing = -math.inf, False
         if self._is_stream:  # an earlier stream's answers are lost
             self._repeats = []
@@ -200,7 +207,9 @@ class ClientSession(Session):
         if self.state == GREETING:
             return [*self._greet_again(now_s), *unanswered]
         self.due_s = next_due(self.due_s, 1 / self._parameter("rate"), now_s)
-        return [*self._follow(self._arbiter.decide(now_s), now_s), *unanswered]
+        actions = [*self._follow(self._decision(now_s), now_s), *unanswered]
+        is_estimating = self._pilot is not None and self._pilot.is_estimating
+        return [*actions, Note(ESTIMATED, ESTIMATES, is_ongoing=True)] if is_estimating else actions
 
     def landing(self, now_s: float) -> Landing:
         if "land" not in self._robot.requests and "z" not in self._robot.axes:
@@ -286,7 +295,7 @@ class ClientSession(Session):
     def _greet_again(self, now_s: float) -> Actions:
         """Repeat the pending step, after a landing that the limits require, or else neutral."""
         self._arbiter.start(now_s)  # a landing ends, as nothing is reported
-        decision = self._arbiter.decide(now_s)
+        decision = self._decision(now_s)
         was_landing, self._is_landing = self._is_landing, decision.rank is Rank.LANDING
         self.due_s = now_s + (1 / self._parameter("rate") if self._is_landing else AGAIN_S)
         if self._is_landing:
@@ -298,7 +307,13 @@ class ClientSession(Session):
         self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
         return [*commands, *self._sent(self._step)]
 
-    def _follow(self, decision: Decision[NoReturn], now_s: float) -> Actions:
+    def _decision(self, now_s: float) -> Decision[Any]:
+        """Return the command to send now: shares for a drone that is steered by tilt."""
+        if self._pilot is None:
+            return self._arbiter.decide(now_s)
+        return Decision(self._arbiter.rank(now_s), self._pilot.shares(now_s))
+
+    def _follow(self, decision: Decision[Any], now_s: float) -> Actions:
         """Send the command of a decision, and the request to land once per LAND_S."""
         withheld = self._withheld(decision, now_s)
         actions = [*self._drive(None if withheld else decision.command), *withheld]
@@ -335,9 +350,9 @@ class ClientSession(Session):
             self._gaps_s.append(now_s - self._reported_at)
         self._reported_at = now_s
 
-    def _withheld(self, decision: Decision[NoReturn], now_s: float) -> Actions:
+    def _withheld(self, decision: Decision[Any], now_s: float) -> Actions:
         """Return the notes of a motion that is not sent, as a robot on a stream has been silent too long. Else none."""
-        is_motion = decision.rank is not Rank.LANDING and decision.command not in (None, BodyVelocity())
+        is_motion = decision.rank is not Rank.LANDING and decision.command not in (None, *NEUTRALS)
         if not (is_motion and self._is_stream and self._hears):
             return []
         self._moved_at = min(self._moved_at, now_s)
@@ -374,19 +389,17 @@ class ClientSession(Session):
     def _neutral_of_datagrams(self) -> Actions:
         return [] if self._is_stream else self._drive(None)
 
-    def _drive(self, velocity: BodyVelocity | None) -> Actions:
-        """Send a velocity. Neutral replaces one that the description can't encode."""
+    def _drive(self, command: Command | None) -> Actions:
+        """Send a command. Neutral replaces one that the description can't encode."""
         assert self._end
         faults: list[Action] = []
-        for each in (velocity, BodyVelocity()):
-            if each is None:
-                continue
+        for each in dict.fromkeys((command, None)):
             try:
-                sent = self._sent(self._end.robot.encode_command(clamped(self._robot, each)), (SENT,))
-                self._is_neutral = each == BodyVelocity()
+                sent = self._sent(encoded(self._end.robot, each), (SENT,))
+                self._is_neutral = each in (None, *NEUTRALS)
                 return [*sent, *faults]
             except SENSELESS as error:
-                faults.append(Note(UNENCODABLE, f"{each} can't be encoded: {error}"))
+                faults.append(Note(UNENCODABLE, f"{each or 'Neutral'} can't be encoded: {error}"))
         return faults
 
     def _left(self) -> Actions:

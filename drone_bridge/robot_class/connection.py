@@ -14,15 +14,18 @@ from typing import Any
 
 from drone_bridge.kind import Sent, Side
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.robot_class.robot import (
     AXES,
+    NEUTRALS,
     SENSELESS,
     Answer,
+    Command,
     Robot,
     Telemetry,
-    clamped,
+    encoded,
+    finite_command,
     finite_telemetry,
-    finite_velocity,
 )
 from drone_bridge.wire import (
     NEED_DATA,
@@ -51,8 +54,8 @@ class Told(Packet):
 def is_neutral(packets: Iterable[Packet | ConnectionClosed]) -> Iterator[bool]:
     """Yield for each command among a robot's received packets whether it is neutral."""
     for packet in packets:
-        if isinstance(packet, Packet) and isinstance(packet.meaning, BodyVelocity):
-            yield packet.meaning == BodyVelocity()
+        if isinstance(packet, Packet) and isinstance(packet.meaning, Command):
+            yield packet.meaning in NEUTRALS
 
 
 class Connection(EventSource[Packet | ConnectionClosed]):
@@ -148,7 +151,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
         try:
             if self._side is Side.VEHICLE:
                 meaning: Any = self.robot.parse_command(data)
-                return Packet(data, finite_velocity(meaning) if isinstance(meaning, BodyVelocity) else meaning)
+                return Packet(data, finite_command(meaning) if isinstance(meaning, Command) else meaning)
             meaning = self.robot.decode_state(data) if is_state else self.robot.decode(data)
             if isinstance(meaning, Telemetry):
                 return Told(data, finite_telemetry(meaning))
@@ -203,13 +206,13 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
 
     for step in client.handshake():
         add(Side.OPERATOR, step if isinstance(step, bytes) else step[0])
-    moving = clamped(robot, BodyVelocity(**dict.fromkeys(AXES.values(), 0.3)))
-    add(Side.OPERATOR, client.encode_command(moving))
+    moving: Command = Shares(0.3, 0.3, 0.3, 0.3) if robot.drone else BodyVelocity(**dict.fromkeys(AXES.values(), 0.3))
+    add(Side.OPERATOR, encoded(client, moving))
     add(Side.VEHICLE, its_end.encode_state(SAMPLE) or b"")
     for name, request in robot.requests.items():
         add(Side.OPERATOR, request)
         add(Side.VEHICLE, its_end.encode_answer(Answer(name)))
-    add(Side.OPERATOR, client.encode_command(BodyVelocity()))
+    add(Side.OPERATOR, encoded(client, None))
     add(Side.OPERATOR, client.encode_goodbye())
     return sent
 

@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 from drone_bridge.kind import kinds, load
-from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.link_loop import LinkLoop
@@ -24,7 +23,7 @@ from drone_bridge.programs.options import ProgramParser, add_run, port
 from drone_bridge.programs.program import CANNOT_START, TrajectoryFile, print_event, run_program
 from drone_bridge.robot_class.body import Body
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import Robot, Telemetry
+from drone_bridge.robot_class.robot import Command, Robot, Telemetry
 from drone_bridge.robot_class.robot_session import RobotSession
 from drone_bridge.robot_class.session_output import SessionOutput
 from drone_bridge.wire.addresses import address_name
@@ -51,7 +50,7 @@ class _World(SessionOutput):
     def telemetry(self) -> Telemetry:
         return self.body.telemetry()
 
-    def publish_event(self, message: BodyVelocity) -> None:
+    def publish_event(self, message: Command) -> None:
         self.body.wanted = message
 
     def call_service(self, name: str, tag: Any) -> None:

@@ -12,9 +12,11 @@ import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import Any
 
 from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.limits import LimitParameters, Limits
+from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkError
 from drone_bridge.net.link_loop import Link, LinkLoop
@@ -29,7 +31,9 @@ from drone_bridge.robot_class.links import client_link
 from drone_bridge.robot_class.robot import Robot, Telemetry
 from drone_bridge.robot_class.session_output import SessionOutput
 from drone_bridge.session.arbiter import Decision, Rank
+from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.session import Outcome
+from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
 
 LOOK_S = 0.05
@@ -55,11 +59,17 @@ class _Wish(SessionOutput):
         self.newest: Telemetry | None = None
         self.outcome: Outcome | None = None
 
-    def decide(self, now_s: float) -> Decision[NoReturn]:
+    def decide(self, now_s: float) -> Decision[Any]:
         return Decision(Rank.COMMAND, self.velocity)
+
+    def rank(self, now_s: float) -> Rank:
+        return Rank.COMMAND
 
     def start(self, now_s: float) -> None:
         """Do nothing: the plan continues."""
+
+    def forget(self) -> None:
+        """Do nothing, likewise."""
 
     def publish_event(self, message: Told) -> None:
         self.newest = message.meaning
@@ -78,7 +88,13 @@ class ScriptedClient(Operator):
         parameters = {"rate": robot.rate, "link_timeout": robot.silence_s, "command_timeout": COMMAND_TIMEOUT_S}
         peer = address_name(options.host, options.port)
         is_stream = robot.transport == "tcp"
-        self._session = ClientSession(robot, self._wish, parameters.__getitem__, peer, is_stream=is_stream)
+        arbiter: Any = self._wish
+        pilot = TiltPilot(arbiter, robot.drone, hovers=robot.hovers) if robot.drone else None
+        observed = ObservedMotion(elapsed_s)
+        feedback = Feedback(observed, Limits(LimitParameters(), observed), pilot)
+        self._session = ClientSession(
+            robot, arbiter, parameters.__getitem__, peer, feedback, pilot=pilot, is_stream=is_stream
+        )
         self._loop = LinkLoop(f"{robot.name} operator", link, self._session, self._wish)
         self._loop.start()
         self._flies = "takeoff" in robot.requests and not getattr(options, "in_the_air", False)

@@ -32,6 +32,7 @@ from typing import Any, ClassVar
 from drone_bridge.kind import ProtocolKind, load
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.measurement import Measurement
+from drone_bridge.motion.tilted_drone import Shares, TiltedDrone
 
 #: Bridge, server, programs and other parts of a Robot, as text, because they import this module.
 PARTS = "drone_bridge.robot_class.parts:Parts"
@@ -63,6 +64,10 @@ class Answer:
     reason: str = ""
 
 
+#: Command of a robot, or of a drone that is steered by tilt.
+Command = BodyVelocity | Shares
+#: Neutral commands.
+NEUTRALS = (BodyVelocity(), Shares())
 #: Step of a greeting: bytes, or bytes and the test of the packet that answers them.
 Step = bytes | tuple[bytes, Callable[[bytes], bool]]
 
@@ -89,6 +94,13 @@ class Robot:
     """Maximum size of a packet of a stream, bytes. A longer one ends the connection."""
     model: ClassVar[str] = "rover"
     """Model and kind of vehicle: rover, drone or submarine."""
+    drone: ClassVar[TiltedDrone | None] = None
+    """Full deflections of a drone that is steered by tilt: see `encode_shares`. Sets `model` and `axes`.
+
+    Velocities are flown by its telemetry: velocity, yaw, height, roll and pitch, whose plausibility is checked.
+    """
+    hovers: ClassVar[bool] = True
+    """Whether such a drone holds its place by itself on Shares()."""
     axes: ClassVar[tuple[str, ...]] = ("x", "yaw")
     """Supported axes of cmd_vel: x, y, z, yaw."""
     fastest: ClassVar[BodyVelocity] = BodyVelocity(1.0, 1.0, 1.0, turn=1.0)
@@ -136,17 +148,21 @@ class Robot:
         """
         raise NotImplementedError(f"{type(self).__name__} has no encode_command().")
 
+    def encode_shares(self, shares: Shares) -> bytes:
+        """Return the packets for shares of the full deflections of `drone`. Shares() is neutral."""
+        raise NotImplementedError(f"{type(self).__name__} has no encode_shares().")
+
     def encode_goodbye(self) -> bytes:
         """Return the last bytes, after the neutral command."""
         return b""
 
     def last_words(self) -> tuple[bytes, bytes]:
-        """Return `encode_command` of neutral and then `encode_goodbye`, without changing this description.
+        """Return the neutral command and then `encode_goodbye`, without changing this description.
 
         A process of its own sends them if the bridge is killed or stalls. Override it if `encode_command` changes
         state, such as the number of a packet: otherwise the robot has no last words. See `has_last_words`.
         """
-        return self.encode_command(BodyVelocity()), self.encode_goodbye()
+        return encoded(self, None), self.encode_goodbye()
 
     def decode(self, packet: bytes) -> Telemetry | Answer | None:
         """Decode a packet of the robot. None: no report.
@@ -162,8 +178,8 @@ class Robot:
 
     # The robot's end.
 
-    def parse_command(self, packet: bytes) -> BodyVelocity | Request | bytes | None:
-        """Decode a client's packet: to a velocity, to a request, or to the packet that answers it. None: neither.
+    def parse_command(self, packet: bytes) -> Command | Request | bytes | None:
+        """Decode a client's packet: to a command, to a request, or to the packet that answers it. None: neither.
 
         Any of SENSELESS rejects the packet. A stream is then closed.
         """
@@ -182,6 +198,10 @@ class Robot:
         super().__init_subclass__(**options)
         if not hasattr(cls, "name"):
             return
+        if cls.drone:
+            cls.model, cls.axes = "drone", tuple(AXES)
+            if cls.encode_shares is Robot.encode_shares:
+                raise ValueError(f"{cls.__name__} has a drone, and no encode_shares().")
         for attribute, allowed in (("axes", AXES), ("tells", STANDARD_TOPICS)):
             if unknown := [each for each in getattr(cls, attribute) if each not in allowed]:
                 raise ValueError(f"{cls.__name__}.{attribute} has {unknown[0]!r}, and may have {', '.join(allowed)}.")
@@ -237,9 +257,28 @@ def has_last_words(robot: type[Robot]) -> bool:
         return True
     end = robot()
     try:
-        return end.encode_command(BodyVelocity()) == end.encode_command(BodyVelocity())
+        return encoded(end, None) == encoded(end, None)
     except SENSELESS:
         return False
+
+
+def encoded(end: Robot, command: Command | None) -> bytes:
+    """Return the packets for a command within the robot's maxima. None is neutral. Raises SENSELESS."""
+    if end.drone is None:
+        assert not isinstance(command, Shares)
+        return end.encode_command(clamped(type(end), command or BodyVelocity()))
+    assert not isinstance(command, BodyVelocity)
+    return end.encode_shares(command or Shares())
+
+
+def finite_command(command: Command) -> Command:
+    """Return a command with float components. Raises ValueError if one is not finite, TypeError if not a number."""
+    if isinstance(command, BodyVelocity):
+        return finite_velocity(command)
+    shares = Shares(*map(float, command))
+    if not all(map(math.isfinite, shares)):
+        raise ValueError(f"{command} is not finite")
+    return Shares(*(max(-1.0, min(1.0, share)) for share in shares))
 
 
 def finite_velocity(velocity: BodyVelocity) -> BodyVelocity:

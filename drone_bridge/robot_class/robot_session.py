@@ -21,7 +21,7 @@ from typing import Any
 from drone_bridge.kind import Side
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import Connection
-from drone_bridge.robot_class.robot import SENSELESS, Answer, Request, Robot, Telemetry, clamped
+from drone_bridge.robot_class.robot import NEUTRALS, SENSELESS, Answer, Command, Request, Robot, Telemetry, clamped
 from drone_bridge.session import session
 from drone_bridge.session.clients import REFUSED, Client, Clients
 from drone_bridge.session.operator_command import OperatorCommand
@@ -75,7 +75,9 @@ class RobotSession(Session):
         self._allowed, self._is_body = allowed_peers, is_body
         self._is_stream = robot.transport == "tcp"
         self._clients: Clients[Connection] = Clients(1, keeps_place_s=lambda: parameter("silence_warning"))
-        self._command = OperatorCommand(BodyVelocity(), lambda: parameter("command_timeout"), REPEAT_RATE)
+        self._command = OperatorCommand(
+            NEUTRALS[robot.drone is not None], lambda: parameter("command_timeout"), REPEAT_RATE
+        )
         self._tell_s = -math.inf
 
     def connected(self, peer: Any, now_s: float) -> Actions:
@@ -162,10 +164,11 @@ class RobotSession(Session):
             if now_s < self.settled_s and meaning.name != "land":
                 return [Note(AFTER_STALLS, session.MAY_HAVE_WAITED)]
             return [Call(meaning.name, (source, meaning.name))]
-        if isinstance(meaning, BodyVelocity):
-            if now_s < self.settled_s and meaning != BodyVelocity():
+        if isinstance(meaning, Command):
+            if now_s < self.settled_s and meaning not in NEUTRALS:
                 return [Note(AFTER_STALLS)]
-            return self._command.command(clamped(self._robot, meaning), now_s)
+            command = clamped(self._robot, meaning) if isinstance(meaning, BodyVelocity) else meaning
+            return self._command.command(command, now_s)
         return []
 
     def _is_awaited(self, client: Client[Connection], now_s: float) -> bool:

@@ -11,15 +11,18 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilted_drone import Shares
 from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.links import robots_link
-from drone_bridge.robot_class.robot import Robot, Telemetry
+from drone_bridge.robot_class.robot import Command, Robot, Telemetry
 from drone_bridge.robot_class.robot_session import REPORTS, RobotSession
 from drone_bridge.robot_class.topics import REFUSED_IMAGES, Translation, assemble, make_rows
+from drone_bridge.ros.command_axes import FullScale, velocity_from_shares
 from drone_bridge.ros.common_parameters import (
     ALLOWED_PEERS,
     NEUTRAL_TIME,
     SOURCE_TIMEOUT,
     common_parameters,
+    full_scale_parameters,
     read_allowed_peers,
+    read_group,
 )
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.parameters import ParameterDeclaration
@@ -51,6 +54,7 @@ def parameters(robot: type[Robot]) -> Sequence[ParameterDeclaration]:
             command_timeout_s=robot.watchdog_s or 0.5,
         ),
         SOURCE_TIMEOUT,
+        *(full_scale_parameters(FullScale._fields) if robot.drone else ()),
         NEUTRAL_TIME,
         *datagrams,
         *(
@@ -78,7 +82,7 @@ class RobotServer(ProtocolNode):
         names, refuse_image = DroneFrameNames(get("frame_prefix")), partial(self.report.count_and_warn, REFUSED_IMAGES)
         self._translation = Translation(names, self.robot.image, refuse_image=refuse_image)
         self._sources = TopicSubscriptions(self, make_rows(self.robot), self._translation)
-        self._velocities = VelocityPublisher(self)
+        self._velocities = VelocityPublisher(self, names.base_link if self.robot.drone else None)
         targets = {name: get(f"target.{name}") for name in self.robot.requests}
         self._caller = ServiceCaller(self, targets, ANSWER_TIMEOUT_S)
 
@@ -100,8 +104,12 @@ class RobotServer(ProtocolNode):
         super().link_ended()
         self._velocities.wait_for_delivery()
 
-    def publish_event(self, message: BodyVelocity) -> None:
-        self._velocities.publish(message, Shares(), self.decided_s)
+    def publish_event(self, message: Command) -> None:
+        if isinstance(message, BodyVelocity):
+            self._velocities.publish(message, Shares(), self.decided_s)
+        else:
+            velocity = velocity_from_shares(message, read_group(self.parameters, "full_scale", FullScale))
+            self._velocities.publish(velocity, message, self.decided_s)
 
     def call_service(self, name: str, tag: Any) -> None:
         def finish(answer: Answer) -> None:

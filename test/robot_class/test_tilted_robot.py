@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A drone in one class that is steered by tilt: by its client's session, against its simulated body."""
+
+import math
+
+import pytest
+from limited_vehicle import LimitedVehicle
+from session_talk import SessionTalk, sent
+
+from drone_bridge.kind import Side
+from drone_bridge.motion.body_velocity import BodyVelocity
+from drone_bridge.motion.limits import LimitParameters
+from drone_bridge.robot_class import Robot, Shares, Telemetry, TiltedDrone
+from drone_bridge.robot_class.body import Body
+from drone_bridge.robot_class.client_session import SENT, ClientSession
+from drone_bridge.robot_class.connection import Connection, conversation, is_neutral
+from drone_bridge.robot_class.robot import has_last_words
+from drone_bridge.robot_class.robot_session import RobotSession
+from drone_bridge.session.arbiter import Arrival
+from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.session import LastWords, Publish
+from drone_bridge.session.tilt_pilot import ESTIMATED, TiltPilot
+
+PARAMETERS = {"rate": 50.0, "link_timeout": 3.0, "command_timeout": 0.5, "silence_warning": 5.0}
+STEP_S = 0.02
+NEUTRAL = b"steer 0 0 0 0"
+
+
+class Kestrel(Robot):
+    """Drone by tilt, on datagrams."""
+
+    name, transport, port = "kestrel_by_tilt", "udp", 1
+    drone = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.5)
+
+    def encode_shares(self, shares):
+        return b"steer %g %g %g %g" % shares
+
+    def decode(self, packet):
+        yaw, forward, left, up, height, roll, pitch = map(float, packet.split())
+        velocity = BodyVelocity(forward, left, up)
+        return Telemetry(yaw=yaw, velocity=velocity, height=height, roll=roll, pitch=pitch)
+
+    def parse_command(self, packet):
+        return Shares(*map(float, packet.split()[1:]))
+
+    def encode_state(self, t):
+        v = t.velocity
+        return b"%g %g %g %g %g %g %g" % (t.yaw, v.forward, v.left, v.up, t.height, t.roll, t.pitch)
+
+
+class Kite(Kestrel):
+    """One that drifts by itself."""
+
+    name, hovers = "kite_by_tilt", False
+
+
+class Flight(SessionTalk):
+    """Session and body. `lie(telemetry)` returns what the drone reports."""
+
+    def __init__(self, robot=Kestrel):
+        self.vehicle, self.body = LimitedVehicle(lambda: self.now_s, sinks=True), Body(robot)
+        self.lie = lambda telemetry: telemetry
+        self.body.begin_in_the_air()
+        self.body.z, self.end = 10.0, robot()
+        arbiter = self.vehicle.arbiter
+        arbiter.within_maxima = robot.drone.within_maxima
+        self.pilot = TiltPilot(arbiter, robot.drone, hovers=robot.hovers)
+        feedback = Feedback(self.vehicle.observed, arbiter.limits, self.pilot)
+        get = PARAMETERS.__getitem__
+        super().__init__(ClientSession(robot, arbiter, get, "drone", feedback, pilot=self.pilot, is_stream=False))
+        self.said = [*self.session.opened(self.now_s)]
+
+    def fly(self, seconds, velocity=None):
+        """Return the session's actions while a velocity is commanded."""
+        actions = []
+        for _ in range(round(seconds / STEP_S)):
+            self.body.step(STEP_S)
+            actions += self.session.receive(self.end.encode_state(self.lie(self.body.telemetry())), "drone", self.now_s)
+            if velocity:
+                self.vehicle.arbiter.put(Arrival(velocity, self.now_s))
+            actions += self.run(STEP_S)
+            for each in sent(actions[-3:]):
+                self.body.wanted = self.end.parse_command(each.data)
+        return actions
+
+
+@pytest.mark.parametrize("robot", [Kestrel, Kite])
+@pytest.mark.parametrize("wanted", [BodyVelocity(1.0), BodyVelocity(left=-0.8, up=0.4), BodyVelocity(0.5, turn=0.5)])
+def test_velocities_are_flown_by_tilt_and_the_drone_is_believed(robot, wanted):
+    flight = Flight(robot)
+    flight.fly(6.0, wanted)
+    velocity, here = flight.body.velocity, flight.vehicle.observed.newest
+    assert (velocity.forward, velocity.left, velocity.up) == pytest.approx(wanted.linear, abs=0.1)
+    assert velocity.turn == pytest.approx(wanted.turn, abs=0.1)
+    assert flight.pilot.doubts == []
+    assert here.position[2] == pytest.approx(flight.body.z, abs=0.1), "limits have the reports, too"
+    flight.fly(4.0)
+    assert math.hypot(*flight.body.velocity.linear) < 0.1, "it stops, as no command is left"
+
+
+def test_a_drone_that_reports_a_wrong_speed_is_doubted_and_blinds_the_limits():
+    flight = Flight()
+    flight.fly(3.0, BodyVelocity(1.0))
+    stuck = flight.body.telemetry().velocity
+    flight.lie = lambda t: Telemetry(
+        yaw=t.yaw, velocity=BodyVelocity(-2.0 * stuck.forward), height=t.height, roll=t.roll, pitch=t.pitch
+    )
+    flight.fly(3.0, BodyVelocity(1.0))
+    assert flight.pilot.doubts
+    assert flight.vehicle.observed.newest.is_doubted
+
+
+def test_without_reports_velocities_are_flown_by_an_estimate_which_is_noted():
+    flight = Flight()
+    flight.vehicle.arbiter.limits.parameters = LimitParameters()
+    flight.fly(1.0, BodyVelocity(1.0))
+    flight.vehicle.arbiter.put(Arrival(BodyVelocity(1.0), flight.now_s))
+    actions = flight.run(0.4)
+    assert any(getattr(each, "counter", "") == ESTIMATED for each in actions)
+
+
+def test_a_raw_command_is_sent_unchanged_and_neutral_is_zero_shares():
+    flight = Flight()
+    assert {each.data for each in sent(flight.run(0.1))} == {NEUTRAL}
+    flight.vehicle.arbiter.put(Arrival(Shares(0.5, 0.25, -0.25, 1.0), flight.now_s))
+    (each,) = sent(flight.run(STEP_S))
+    assert (each.data, each.if_sent) == (b"steer 0.5 0.25 -0.25 1", (SENT,))
+    assert flight.session.last_words() == LastWords((NEUTRAL,))
+    assert has_last_words(Kestrel)
+    assert sent(flight.session.end(flight.now_s))[0].data == NEUTRAL
+
+
+def test_the_robots_end_has_shares():
+    end = Connection(Kestrel, Side.VEHICLE)
+    for each in conversation(Kestrel):
+        if each.side is Side.OPERATOR:
+            end.receive_data(each.message.data)
+    assert list(is_neutral(end.events())) == [False, True]
+    server = RobotSession(Kestrel, PARAMETERS.__getitem__, lambda: None)
+    actions = server.receive(b"steer 0 2 0 0", ("127.0.0.1", 1), 10.0)
+    assert Publish(Shares(pitch=1.0)) in actions, "within the full deflection"
+    assert Publish(Shares()) in server.tick(11.0)
+
+
+def test_a_drone_has_all_axes_and_encodes_shares():
+    assert (Kestrel.model, Kestrel.axes) == ("drone", ("x", "y", "z", "yaw"))
+    with pytest.raises(ValueError, match="Wrong has a drone, and no encode_shares"):
+        type("Wrong", (Robot,), {"name": "wrong", "port": 1, "drone": Kestrel.drone})
