@@ -30,7 +30,17 @@ from typing import Any, Protocol
 
 from drone_bridge.kind import Side
 from drone_bridge.robot_class.connection import Connection, Packet, Told
-from drone_bridge.robot_class.robot import NEUTRALS, SENSELESS, Answer, Command, Robot, Step, encoded, has_last_words
+from drone_bridge.robot_class.robot import (
+    NEUTRALS,
+    SENSELESS,
+    Answer,
+    Command,
+    Robot,
+    Step,
+    encoded,
+    has_last_words,
+    step_bytes,
+)
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
@@ -120,7 +130,7 @@ class ClientSession(Session):
         self._end: Connection | None = None
         self._to: Any = None
         self._greeting: Iterator[Step] = iter(())
-        self._step: bytes = b""
+        self._step: bytes | Callable[[], bytes] = b""
         self._test: Test | None = None
         self._sent_s: list[float] = []  # times at which the pending step was sent, within ANSWERS_S
         self._repeats: list[tuple[Test, float]] = []  # tests of further answers to steps, and their timeouts
@@ -282,7 +292,7 @@ class ClientSession(Session):
             for step in self._greeting:
                 self._step, self._test = (step, None) if isinstance(step, bytes) else step
                 self._sent_s = [now_s]
-                actions += self._sent(self._step)
+                actions += self._sent(step_bytes(self._step))
                 if self._test is not None:
                     self.due_s = now_s + AGAIN_S
                     return actions
@@ -305,7 +315,10 @@ class ClientSession(Session):
         if now_s < self._sent_s[-1] + AGAIN_S:
             return commands
         self._sent_s = [*(each for each in self._sent_s if now_s - each < ANSWERS_S), now_s]
-        return [*commands, *self._sent(self._step)]
+        try:
+            return [*commands, *self._sent(step_bytes(self._step))]
+        except SENSELESS as error:
+            return [*commands, Note(UNENCODABLE, f"A step of the handshake can't be encoded: {error}")]
 
     def _decision(self, now_s: float) -> Decision[Any]:
         """Return the command to send now: shares for a drone that is steered by tilt."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connection: codec of one end of a connection with a Robot.
 
-A stream is split into packets by the description's `split`. A datagram is one packet. `decode` and `parse_command`
+A stream is split into packets by the description's `split`, and so is a datagram. `decode` and `parse_command`
 decode a packet. If they raise an error for a packet (SENSELESS), it becomes a RemoteProtocolError. After an error,
 nothing more is read from a stream, but the next datagram is.
 """
@@ -26,6 +26,7 @@ from drone_bridge.robot_class.robot import (
     encoded,
     finite_command,
     finite_telemetry,
+    step_bytes,
 )
 from drone_bridge.wire import (
     NEED_DATA,
@@ -77,7 +78,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
     def receive_data(self, data: bytes, *, is_state: bool | None = None) -> None:
         """Receive a piece of a stream, or a datagram. `is_state`: whether it came to the state port, if known."""
         if not self._is_stream:
-            self._queue.put(self._outcome(bytes(data), is_state))
+            self._receive_datagram(bytes(data), is_state)
         elif not (self._failure or self._has_ended):
             self._buffer += data
 
@@ -114,7 +115,7 @@ class Connection(EventSource[Packet | ConnectionClosed]):
         try:
             data = packet.data
             is_one = type(data) is bytes and len(data) > 0 and isinstance(packet, Packet)
-            if is_one and self._is_stream:
+            if is_one:
                 is_one = self.robot.split(data) == len(data) <= self.robot.longest
             if is_one and self._side is Side.OPERATOR:
                 type(self.robot)().parse_command(data)
@@ -125,6 +126,23 @@ class Connection(EventSource[Packet | ConnectionClosed]):
         if not is_one:
             raise LocalProtocolError(f"{packet!r:.100} is not a packet.")
         return data
+
+    def _receive_datagram(self, data: bytes, is_state: bool | None) -> None:
+        """Decode the packets of a datagram, up to an invalid one."""
+        while True:
+            try:
+                size = self.robot.split(data) if data else 0
+            except SENSELESS as error:
+                self._queue.put(RemoteProtocolError(f"Received data are not a packet: {_sentence(error)}"))
+                return
+            if data and not 0 < size <= len(data):
+                self._queue.put(RemoteProtocolError(f"A datagram ends with {len(data)} bytes that are no packet."))
+                return
+            outcome = self._outcome(data[:size], is_state)
+            self._queue.put(outcome)
+            data = data[size:]
+            if not data or isinstance(outcome, RemoteProtocolError):
+                return
 
     def _next_size(self) -> int:
         """Return the size of the first packet in the buffer, 0 if incomplete. Raises RemoteProtocolError."""
@@ -186,7 +204,7 @@ def as_read(robot: type[Robot], data: bytes) -> Packet:
 def packets(robot: Robot, data: bytes) -> Iterator[bytes]:
     """Yield the packets in bytes of this end. Raises SENSELESS."""
     while data:
-        size = robot.split(data) if robot.transport == "tcp" else len(data)
+        size = robot.split(data)
         if size <= 0:
             raise ValueError(f"its own data are not split into packets: {data[:40]!r}")
         yield data[:size]
@@ -205,7 +223,7 @@ def conversation(robot: type[Robot]) -> Sequence[Sent]:
                 add(Side.VEHICLE, answer)
 
     for step in client.handshake():
-        add(Side.OPERATOR, step if isinstance(step, bytes) else step[0])
+        add(Side.OPERATOR, step if isinstance(step, bytes) else step_bytes(step[0]))
     moving: Command = Shares(0.3, 0.3, 0.3, 0.3) if robot.drone else BodyVelocity(**dict.fromkeys(AXES.values(), 0.3))
     add(Side.OPERATOR, encoded(client, moving))
     add(Side.VEHICLE, its_end.encode_state(SAMPLE) or b"")

@@ -68,8 +68,9 @@ class Answer:
 Command = BodyVelocity | Shares
 #: Neutral commands.
 NEUTRALS = (BodyVelocity(), Shares())
-#: Step of a greeting: bytes, or bytes and the test of the packet that answers them.
-Step = bytes | tuple[bytes, Callable[[bytes], bool]]
+#: Step of a handshake: bytes, or bytes and the test of the packet that answers them. A function in place of the bytes
+#: returns them anew for each repeat, such as with another number.
+Step = bytes | tuple[bytes | Callable[[], bytes], Callable[[bytes], bool]]
 
 
 class Robot:
@@ -85,7 +86,7 @@ class Robot:
     port: ClassVar[int]
     """Port that the robot listens on. 0: serial line only."""
     transport: ClassVar[str] = "tcp"
-    """tcp: a stream, framed by `split`, also over a serial line. udp: each datagram is a packet."""
+    """tcp: a stream, framed by `split`, also over a serial line. udp: datagrams, which `split` may split."""
     state_port: ClassVar[int] = 0
     """Port of a client to which a udp robot sends its state, if separate. See `decode_state`."""
     baud: ClassVar[int] = 115200
@@ -130,7 +131,7 @@ class Robot:
     def split(self, data: bytes) -> int:
         """Return the size of the first packet. 0: incomplete. Negative: number of bytes to skip.
 
-        Any of SENSELESS ends the connection.
+        Any of SENSELESS ends a stream. A datagram has whole packets only; by default, one.
         """
         return len(data)
 
@@ -260,6 +261,11 @@ def has_last_words(robot: type[Robot]) -> bool:
         return encoded(end, None) == encoded(end, None)
     except SENSELESS:
         return False
+
+
+def step_bytes(step: bytes | Callable[[], bytes]) -> bytes:
+    """Return the bytes of a step of a handshake to send now. Raises SENSELESS."""
+    return step if isinstance(step, bytes) else step()
 
 
 def encoded(end: Robot, command: Command | None) -> bytes:

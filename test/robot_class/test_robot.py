@@ -153,6 +153,65 @@ def test_a_method_with_an_old_or_misspelled_name_is_refused(name, method):
     assert type("Right", (Base,), {"name": "right", "port": 1, **both}).KIND.name == "right"
 
 
+class Lines(Robot):
+    """Robot with several lines in a datagram, and a number in each step of its handshake."""
+
+    name, port, transport = "lines", 1, "udp"
+
+    def __init__(self):
+        self.number = 0
+
+    def split(self, data):
+        return data.find(b"\n") + 1
+
+    def hello(self):
+        self.number += 1
+        return b"hello %d\n" % self.number
+
+    def handshake(self):
+        yield self.hello, lambda packet: packet == b"hi\n"
+
+    def encode_command(self, velocity):
+        return b"%g\n" % velocity.forward
+
+    def decode(self, packet):
+        return Telemetry(voltage=float(packet)) if packet != b"hi\n" else None
+
+    def parse_command(self, packet):
+        return None if packet.startswith(b"hello") else BodyVelocity(float(packet))
+
+
+@pytest.mark.parametrize(
+    ("data", "voltages", "refused"),
+    [
+        (b"1\n2\n3\n", [1.0, 2.0, 3.0], False),
+        (b"1\n2", [1.0], True),
+        (b"1\nx\n3\n", [1.0], True),
+        (b"", [], True),
+    ],
+)
+def test_a_datagram_may_have_several_packets(data, voltages, refused):
+    connection, seen, was_refused = Connection(Lines, Side.OPERATOR), [], False
+    connection.receive_data(data)
+    connection.receive_data(b"4\n")
+    for _ in range(6):
+        try:
+            for event in connection.events():
+                seen.append(event.meaning.voltage)
+        except RemoteProtocolError:
+            was_refused = True
+    assert (seen, was_refused) == ([*voltages, 4.0], refused), "the next datagram is read"
+
+
+def test_a_repeated_step_of_the_handshake_is_encoded_anew():
+    talk = ClientTalk(Lines)
+    begun = list(talk.session.opened(talk.now_s))
+    steps = [each.data for each in sent(begun + talk.run(1.2)) if each.data.startswith(b"hello")]
+    assert steps == [b"hello 1\n", b"hello 2\n", b"hello 3\n"]
+    assert b"0\n" in [each.data for each in sent(talk.hear(b"hi\n7\n"))]
+    assert talk.session.state == CONNECTED
+
+
 def test_an_invalid_datagram_does_not_affect_others():
     connection = Connection(Tello, Side.VEHICLE)
     connection.receive_data(b"rc 1 2")
