@@ -61,6 +61,7 @@ setup(
     install_requires=["numpy"],
     extras_require={
         "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
+        "video": ["av>=10"],  # for ardrone_bridge, which decodes an AR.Drone 2's camera in a process of its own
         "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
         "wire-log": ["mcap>=1.5"],  # to write wire logs, and to show them
         "check": ["pytest", "hypothesis"],  # for `drone-bridge check`, of a protocol of one's own

@@ -11,12 +11,14 @@ from functools import partial
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.parameter import Parameter
 from rclpy.publisher import Publisher
 from std_msgs.msg import Bool
 from std_srvs.srv import SetBool
 
-from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, Navdata, setting
+from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, Navdata, setting
 from drone_bridge.ardrone.codec.navdata import full_options
+from drone_bridge.ardrone.pictures import DroneVideo
 from drone_bridge.ardrone.ports import DronePeer
 from drone_bridge.ardrone.session.client import (
     CONNECTED,
@@ -42,6 +44,7 @@ from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
+from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.frames import DroneFrameNames
@@ -55,6 +58,7 @@ from drone_bridge.ros.tilt_commands import TiltCommands
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.tilt_pilot import TiltPilot
+from drone_bridge.vision.ar_drone_cameras import DOWN, DOWN_2, FRONT, FRONT_2
 from drone_bridge.wire.addresses import address_name
 from drone_bridge.wire.rate_limit import RateLimit
 
@@ -62,7 +66,11 @@ from drone_bridge.wire.rate_limit import RateLimit
 SLOW_RATE = 30.0
 #: Services with an empty request.
 REQUESTS = (TAKE_OFF, LAND, RESET, EMERGENCY, FLAT_TRIM)
-CAMERAS = {"front": 0, "down": 1}
+#: Values of the drone's setting, by camera.
+CHANNELS = {FRONT.name: 0, DOWN.name: 1}
+CHANNEL = "video:video_channel"
+#: Setting with the drone's firmware, which only reads.
+FIRMWARE = "general:num_version_soft"
 #: Keeps the drone's own value.
 KEEP = "keep"
 # Conditions in /diagnostics.
@@ -98,7 +106,11 @@ PARAMETERS = (
         range=(0.5, 60.0),
         live=True,
     ),
-    ParameterDeclaration("camera", "front", "Camera of the video: front or down.", choices=tuple(CAMERAS), live=True),
+    ParameterDeclaration(
+        "video_port", VIDEO_PORT, "Port of the drone for video. 0 disables the camera's topics.", range=(0, 65535)
+    ),
+    ParameterDeclaration("camera", "front", "Camera of the video: front or down.", choices=tuple(CHANNELS), live=True),
+    *camera_parameters(FRONT_2, DOWN_2, most_rate=60.0),  # all pictures, which come at irregular times
     *(
         ParameterDeclaration(
             f"drone.{name}",
@@ -138,7 +150,7 @@ class ArdroneBridge(ProtocolNode):
     """Sends commands at a steady rate, publishes navdata, and takes off and lands on request."""
 
     open_state = CONNECTED
-    rates = (PACKETS, "commands", REPORTS)
+    rates = (PACKETS, "commands", REPORTS, *CAMERA_RATES)
     problems = (
         *ProtocolNode.problems,
         UNHEARD,
@@ -148,6 +160,7 @@ class ArdroneBridge(ProtocolNode):
         LATE,
         SILENCES,
         RESTARTS,
+        *CAMERA_PROBLEMS,
     )
 
     def __init__(self, **options: Any) -> None:
@@ -165,6 +178,7 @@ class ArdroneBridge(ProtocolNode):
             on_hold=(LAND, RESET, EMERGENCY, FLAT_TRIM),
         )
         self.make_service(SetBool, "hover", self._serve_hover, callback_group=self._requests.group)
+        self.make_service(SetBool, "set_camera", self._serve_set_camera, callback_group=self._requests.group)
 
     def set_up(self) -> None:
         self._flying = self.make_publisher(Bool, "flying", latched())
@@ -175,13 +189,16 @@ class ArdroneBridge(ProtocolNode):
         self._pilot = TiltPilot(self._commands.arbiter, self._drone, hovers=True)
         DoubtReports(self, lambda: self._pilot.doubts, lambda: self._pilot.is_drifting)
         self._camera = self.parameters["camera"]
+        cameras = (FRONT_2, DOWN_2, FRONT, DOWN)
+        self._pictures = CameraTopics(self, names, cameras=cameras) if self.parameters["video_port"] else None
         self.each_second(self._report_conditions)
         self.each_second(self._switch_camera)
 
     def make_transport(self) -> DronePeer:
         get = self.parameters.__getitem__
         ports = get("port"), get("navdata_port"), get("control_port")
-        return DronePeer(get("host"), ports, self._connecting_failed, self.wire_log)
+        self._link = DronePeer(get("host"), ports, self._connecting_failed, self.wire_log)
+        return self._link
 
     def make_session(self) -> ClientSession:
         get = self.parameters.__getitem__
@@ -204,8 +221,30 @@ class ArdroneBridge(ProtocolNode):
         session = self._session
         return session.undeliverable(elapsed_s()) if session and session.is_open else super().undeliverable()
 
+    def link_begins(self) -> None:
+        if self._pictures:
+            self._pictures.start(self._video())
+
+    def _video(self) -> DroneVideo:
+        """Return the video of the drone of the current session."""
+
+        def version() -> int:
+            firmware = self._session.settings.answered.get(FIRMWARE, "") if self._session else ""
+            return 1 if firmware.startswith("1.") else 2
+
+        return DroneVideo(
+            lambda: self._link.peer_host,
+            self.parameters["video_port"],
+            version=version,
+            camera=lambda: self._camera,
+            is_ready=lambda: self._session is not None and CHANNEL in self._session.settings.settled,
+            is_emergency=lambda: self._session is not None and self._session.is_emergency,
+        )
+
     def link_ended(self) -> None:
         super().link_ended()
+        if self._pictures:
+            self._pictures.stop()
         self._report_conditions()
 
     # The drone's settings.
@@ -216,7 +255,7 @@ class ArdroneBridge(ProtocolNode):
         if get("navdata") == "full":
             wishes.append(Wish(setting("general:navdata_options", full_options())))
         wishes.append(Wish(setting("general:navdata_demo", get("navdata") == "demo"), is_required=True))
-        wishes.append(Wish(setting("video:video_channel", CAMERAS[get("camera")])))
+        wishes.append(self._channel())
         for name, key, unit in (
             ("max_tilt", "control:euler_angle_max", 1.0),
             ("max_climb", "control:control_vz_max", 1000.0),
@@ -254,15 +293,17 @@ class ArdroneBridge(ProtocolNode):
         if drone != self._drone:
             self._drone = drone
             self._pilot.use(drone)
-        self.report.facts["firmware"] = settings.answered.get("general:num_version_soft", "")
+        self.report.facts["firmware"] = settings.answered.get(FIRMWARE, "")
 
     def _switch_camera(self) -> None:
         """Write the setting of a camera that was chosen meanwhile."""
         camera = self.parameters["camera"]
-        if camera != self._camera and self._session:
-            wish = Wish(setting("video:video_channel", CAMERAS[camera]))
-            if self.post(partial(self._session.add_setting, wish)):
-                self._camera = camera
+        session = self._session
+        if camera != self._camera and session and self.post(partial(session.add_setting, self._channel())):
+            self._camera = camera
+
+    def _channel(self) -> Wish:
+        return Wish(setting(CHANNEL, CHANNELS[self.parameters["camera"]]))
 
     # Events of the session, on the link's thread.
 
@@ -313,6 +354,16 @@ class ArdroneBridge(ProtocolNode):
         response.message = (
             "The drone hovers and ignores commands." if request.data else "The drone follows commands again."
         )
+        return response
+
+    def _serve_set_camera(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        """Set the parameter `camera`: true is the downward one."""
+        name = DOWN.name if request.data else FRONT.name
+        (result,) = self.set_parameters([Parameter("camera", value=name)])
+        response.success = result.successful
+        response.message = result.reason or f"The video will be that of the {name} camera."
+        if self.has_link:
+            self._switch_camera()
         return response
 
     def _report_conditions(self) -> None:

@@ -228,6 +228,11 @@ class Drone:
         return tuple(self._clients)
 
     @property
+    def is_emergency(self) -> bool:
+        """Whether an emergency has stopped the motors."""
+        return self._is_emergency
+
+    @property
     def state(self) -> State:
         """State bits of navdata."""
         flight, state = self.flight, _ALWAYS | self.faults

@@ -34,6 +34,7 @@ from drone_bridge.motion.quaternions import (
     unit_quaternion,
 )
 from drone_bridge.msg import DetectionArray
+from drone_bridge.pictures.topics import PICTURE_ROWS
 from drone_bridge.ros import covariances, frames
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal
 from drone_bridge.ros.detections import Found, detection_array
@@ -309,7 +310,7 @@ TOPICS = (
 )
 
 TABLE = TopicTable(
-    TOPICS,
+    (*TOPICS, *PICTURE_ROWS),
     lambda: Translation(DroneFrameNames()),
     {Navdata: lambda translation, value, stamp: assembled_navdata(value)},
 )

@@ -46,7 +46,7 @@ from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning, Pose
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
-from drone_bridge.pictures.camera import CAMERA_PARAMETERS, CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics
+from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.frames import DroneFrameNames
@@ -60,6 +60,7 @@ from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.session.feedback import Feedback
 from drone_bridge.session.tilt_pilot import TiltPilot
+from drone_bridge.vision.ar_drone_cameras import CAMERAS
 from drone_bridge.wire.addresses import address_name
 
 PARAMETERS = (
@@ -117,7 +118,7 @@ PARAMETERS = (
         "Local port to which the GUI forwards the drone's video. 0 disables the camera's topics.",
         range=(0, 65535),
     ),
-    *CAMERA_PARAMETERS,
+    *camera_parameters(*CAMERAS),
     ParameterDeclaration(
         "wire_log_video",
         False,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CameraTopics: publishes a camera's video on image topics.
 
-While the bridge is active, a thread reads the source of packets, passes the newest packet to a child process if a
-picture topic has subscribers, and publishes the result. The executor is not involved. The diagnostics thread reads
+While the bridge is active, a thread reads the source of packets, passes them to a child process if a picture topic
+has subscribers, and publishes the result. The executor is not involved. The diagnostics thread reads
 attributes that are replaced as a whole.
 """
 
@@ -10,10 +10,10 @@ import math
 import threading
 import traceback
 from array import array
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from builtin_interfaces.msg import Time
 from rclpy.publisher import Publisher
 from tf2_msgs.msg import TFMessage
 
@@ -22,14 +22,15 @@ from drone_bridge.net.connector import Cancellation, Selectable, wait_readable
 from drone_bridge.net.link_loop import DROPPED_BY_STALL
 from drone_bridge.net.thread_end import STOP_TIMEOUT_S, ends_within
 from drone_bridge.pictures.codec_process import LATE, LATE_ADVICE, CodecProcess, CodecProcessError, Reply
+from drone_bridge.pictures.packet_queue import PacketQueue, QueuedFrame
 from drone_bridge.pictures.source import PictureSource
 from drone_bridge.pictures.topics import (
-    CALIBRATION_PARAMETERS,
     COMPRESSED,
     PICTURE_ROWS,
     CameraPicture,
     CameraTranslation,
     VideoPacket,
+    calibration_parameters,
     camera_transforms,
 )
 from drone_bridge.ros.frames import DroneFrameNames
@@ -38,16 +39,20 @@ from drone_bridge.ros.parameters import ParameterDeclaration
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.topics import Topic
 from drone_bridge.session.stall_detector import StallDetector
-from drone_bridge.vision.ar_drone_cameras import CAMERAS
+from drone_bridge.vision.ar_drone_cameras import CAMERAS, Camera, camera_of
 from drone_bridge.vision.jpegs import OPENCV_PACKAGES
+from drone_bridge.wire.rate_limit import RateLimit
 
 if TYPE_CHECKING:
     from drone_bridge.ros.protocol_node import ProtocolNode
 
-CAMERA_PARAMETERS = (
-    ParameterDeclaration("video_rate", 30.0, "Maximum rate of decoded pictures, Hz.", range=(0.1, 60.0), live=True),
-    *CALIBRATION_PARAMETERS.values(),
-)
+
+def camera_parameters(*cameras: Camera, most_rate: float = 30.0) -> tuple[ParameterDeclaration, ...]:
+    """Return the parameters of the topics of these cameras, front and downward."""
+    meaning = "Maximum rate of pictures, Hz."
+    rate = ParameterDeclaration("video_rate", most_rate, meaning, range=(0.1, 60.0), live=True)
+    return rate, *calibration_parameters(*cameras).values()
+
 
 JPEG_QUALITY = 80  # of 100
 SUBSCRIBER_CHECK_PERIOD_S = 0.2
@@ -55,38 +60,43 @@ SUBSCRIBER_CHECK_PERIOD_S = 0.2
 SILENCE_S = 3.0
 # Counters.
 PACKETS, PICTURES = "video_packets", "pictures"
-REFUSED, FOREIGN, ENDS, UNCOMPRESSED = (
+REFUSED, FOREIGN, ENDS, UNCOMPRESSED, DROPPED = (
     "refused_video",
     "foreign_video",
     "ended_codec_processes",
     "uncompressed_pictures",
+    "dropped_video",
 )
-CAMERA_RATES, CAMERA_PROBLEMS = (PACKETS, PICTURES), (REFUSED, FOREIGN, ENDS, UNCOMPRESSED)
+CAMERA_RATES, CAMERA_PROBLEMS = (PACKETS, PICTURES), (REFUSED, FOREIGN, ENDS, UNCOMPRESSED, DROPPED)
 # Conditions.
 PORT_TAKEN, NO_VIDEO, UNDECODED = "video_port", "video", "video_format"
 PICTURE_TOPICS = frozenset(row.name for row in PICTURE_ROWS)
 
 
-class _Pending(NamedTuple):
-    """Packet that is decoded next, or that the child is decoding."""
-
-    packet: bytes
-    stamp: Time
-    received_s: float
-
-
 class CameraTopics:
     """Topics of the drone's cameras."""
 
-    def __init__(self, node: "ProtocolNode", names: DroneFrameNames, packets: Topic | None = None) -> None:
-        """Create the publishers. Raises ValueError for an invalid calibration file.
+    def __init__(
+        self,
+        node: "ProtocolNode",
+        names: DroneFrameNames,
+        packets: Topic | None = None,
+        cameras: Sequence[Camera] = CAMERAS,
+    ) -> None:
+        """Create the publishers.
 
-        `packets` is the topic of unchanged packets, if there is one.
+        Args:
+            node: the bridge.
+            names: names of its frames.
+            packets: topic of unchanged packets, if there is one.
+            cameras: cameras that calibration files may be of.
+
+        Raises ValueError for an invalid calibration file.
         """
         self._node, self._packets = node, packets
         parameter = node.parameters.__getitem__
-        calibrations = {camera: parameter(each.name) for camera, each in CALIBRATION_PARAMETERS.items()}
-        self._translation = CameraTranslation(names, calibrations)
+        calibrations = {each.name: parameter(f"{each.name}_camera_info") for each in cameras}
+        self._translation = CameraTranslation(names, calibrations, cameras)
         self._transforms = camera_transforms(names)
         has_opencv = find_spec("cv2") is not None
         if not has_opencv:
@@ -106,14 +116,15 @@ class CameraTopics:
         self._refusal = ""  # of the newest packet that was sent to the child
         # Used only by the thread.
         self._checked_s = -math.inf  # time of the last count of subscribers
-        self._pending: _Pending | None = None
+        self._queue, self._rate_limit = PacketQueue(), RateLimit()
         self._is_placed = False  # whether the transforms of this activation were published
         node.each_second(self._report)
 
     def start(self, source: PictureSource) -> None:
         """Start the thread, which closes the source."""
         self._source = source
-        self._received_s, self._refusal, self._pending, self._is_placed = elapsed_s(), "", None, False
+        self._received_s, self._refusal, self._is_placed = elapsed_s(), "", False
+        self._queue.restart()
         self._child = CodecProcess(original_output())
         self._cancellation = Cancellation()
         name = f"{self._node.get_name()} video"
@@ -135,12 +146,13 @@ class CameraTopics:
         stalls = StallDetector()
         try:
             while not self._cancellation.is_set:
-                source.keep_open()
+                source.keep_open(bool(self._wanted & PICTURE_TOPICS))
                 self._wait(source, child)
                 if stalls.has_stalled(elapsed_s()):
                     self._node.report.counts[DROPPED_BY_STALL] += source.drop()
+                    self._queue.restart()
                 self._count_subscribers()
-                self._take_packet(source)
+                self._take_packets(source)
                 self._publish_reply(child)
                 self._ask(child)
         except Exception:
@@ -166,54 +178,70 @@ class CameraTopics:
             wanted = (name for name, publisher in self._publishers.items() if self._node.is_wanted(publisher))
             self._wanted = frozenset(wanted)
 
-    def _take_packet(self, source: PictureSource) -> None:
-        """Read the source if it is due. The newest packet is published unchanged, and decoded next."""
+    def _take_packets(self, source: PictureSource) -> None:
+        """Read the source if it is due. Packets are published unchanged, and wait for the child."""
         read, counts = source.take(self._node.parameters["video_rate"]), self._node.report.counts
         if read.refused:
             counts[FOREIGN] += read.refused
             sentence = f"Video from {read.refused_host} was refused: {source.peer} is at another address."
             self._node.report.warn(sentence, FOREIGN)
-        if read.packet is None:
+        if not self._wanted & PICTURE_TOPICS:
+            self._queue.restart()
+        if not read.frames:
             return
         self._received_s = elapsed_s()
         counts[PACKETS] += read.received
-        self._node.report.facts["video_packet_bytes"] = str(len(read.packet))
+        self._node.report.facts["video_packet_bytes"] = str(len(read.frames[-1].data))
         stamp = self._node.now()
-        if self._packets and self._packets.name in self._wanted:
-            message = self._translation.packet(VideoPacket(read.packet), stamp)
-            self._node.publish(self._publishers[self._packets.name], message)
-        if self._wanted & PICTURE_TOPICS:
-            self._pending = _Pending(read.packet, stamp, self._received_s)
+        for frame in read.frames:
+            if self._packets and self._packets.name in self._wanted:
+                message = self._translation.packet(VideoPacket(frame.data), stamp)
+                self._node.publish(self._publishers[self._packets.name], message)
+            if self._wanted & PICTURE_TOPICS:
+                counts[DROPPED] += self._queue.put(QueuedFrame(frame, stamp, self._received_s))
 
     def _ask(self, child: CodecProcess) -> None:
-        """Pass the newest packet to the child when it is idle."""
-        if self._pending is None or not child.can_take:
+        """Pass the oldest packet to the child when it is idle."""
+        if not self._queue or not child.can_take:
             return
-        self._asked, self._pending = self._pending, None
+        self._asked = self._queue.next()
+        frame, received_s = self._asked.frame, self._asked.received_s
+        more = {"jpeg": JPEG_QUALITY if COMPRESSED in self._wanted else 0}
+        if frame.work != "decode":  # others need this one, also if it is not shown
+            is_shown = self._rate_limit.is_due(received_s, self._node.parameters["video_rate"])
+            more |= {"stream": frame.stream, "is_shown": is_shown}
         try:
-            child.ask("decode", self._asked.packet, jpeg=JPEG_QUALITY if COMPRESSED in self._wanted else 0)
+            child.ask(frame.work, frame.data, **more)
         except CodecProcessError as error:
-            self._node.report.count_and_warn(ENDS, str(error))
+            self._lose_child(error)
+
+    def _lose_child(self, error: CodecProcessError) -> None:
+        self._queue.restart()
+        self._node.report.count_and_warn(ENDS, str(error))
 
     def _publish_reply(self, child: CodecProcess) -> None:
         """Publish the picture that the child has decoded, if it is ready."""
         try:
             reply = child.reply() if child.is_busy else None
         except CodecProcessError as error:
-            self._node.report.count_and_warn(ENDS, str(error))
+            self._lose_child(error)
             return
         if reply is None:
             return
         self._refusal = reply.refusal
         if reply.refusal:
+            if self._asked.frame.work != "decode":  # pictures after it need it
+                self._queue.restart()
             self._node.report.count_and_warn(REFUSED, reply.refusal)
+            return
+        if not reply.data:
             return
         if problem := reply.facts.get("jpeg_problem"):
             self._node.report.count_and_warn(UNCOMPRESSED, f"{COMPRESSED} {problem}.")
         if not self._is_placed:
             self._is_placed = True
             self._publish_transforms()
-        picture = picture_of(reply)
+        picture = picture_of(reply, self._asked.frame.camera)
         made = (
             (row.name, row.to_ros(self._translation, picture, self._asked.stamp))
             for row in PICTURE_ROWS
@@ -246,9 +274,9 @@ class CameraTopics:
             self._node.report.update_condition(condition, problem.rstrip("."), advice)
 
 
-def picture_of(reply: Reply) -> CameraPicture:
-    """Return the picture that the child has decoded."""
-    camera = next(each for each in CAMERAS if each.width == reply.facts["width"])
+def picture_of(reply: Reply, name: str) -> CameraPicture:
+    """Return the picture that the child has decoded, of the camera with this name, see `camera_of`."""
+    camera = camera_of(name, reply.facts["width"], reply.facts["height"])
     pixels = array("B")
     pixels.frombytes(reply.data[0])
     return CameraPicture(camera, pixels, reply.data[1] if len(reply.data) > 1 else None)

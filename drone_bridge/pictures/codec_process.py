@@ -22,7 +22,7 @@ from drone_bridge.net.connector import Backoff
 #: Maximum data of a request: an image of 1920 x 1080 pixels. Pages that are never written use no memory.
 MAX_DATA_BYTES = 8 << 20
 #: Offset of the results, after the data.
-MEMORY_BYTES = MAX_DATA_BYTES + (1 << 20)
+MEMORY_BYTES = MAX_DATA_BYTES + (4 << 20)
 _WORKER = "drone_bridge.pictures.worker"
 #: One thread: others of BLAS would spin.
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """CameraTranslation: pictures of an AR.Drone to messages; the rows of its cameras in the table of topics."""
 
+from __future__ import annotations
+
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import TransformStamped
@@ -20,16 +23,22 @@ from drone_bridge.ros.topics import Topic
 from drone_bridge.ros.transforms import transform
 from drone_bridge.vision.ar_drone_cameras import CAMERAS, DOWN, FRONT, Camera
 
-#: Parameter with the calibration file, by camera.
-CALIBRATION_PARAMETERS = {
-    camera: ParameterDeclaration(
-        f"{camera.name}_camera_info",
-        "",
-        f"{place}'s calibration file in the format of camera_calibration, for {camera.width} x {camera.height} pixels. "
-        f"If empty, camera_info is an ideal pinhole with {camera.diagonal:g} degrees from corner to corner.",
-    )
-    for camera, place in ((FRONT, "The front camera"), (DOWN, "The downward camera"))
-}
+#: Most cameras with messages at a time. The sizes of an AR.Drone 2's pictures are its own choice.
+MOST_CAMERAS = 4
+
+
+def calibration_parameters(*cameras: Camera) -> dict[str, ParameterDeclaration]:
+    """Return the parameters with calibration files, by the camera's name."""
+    return {
+        camera.name: ParameterDeclaration(
+            f"{camera.name}_camera_info",
+            "",
+            f"The {place} camera's calibration file in the format of camera_calibration, for {camera.width} x "
+            f"{camera.height} pixels. If empty, or for pictures of another size, camera_info is an ideal pinhole with "
+            f"{camera.diagonal:g} degrees from corner to corner.",
+        )
+        for camera, place in zip(cameras, ("front", "downward"), strict=True)
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class CameraPicture:
     """
 
     camera: Camera
-    rgb8: "array[int]"
+    rgb8: array[int]
     jpeg: bytes | None = None
 
 
@@ -65,34 +74,51 @@ def camera_transforms(names: DroneFrameNames) -> list[TransformStamped]:
     return [transform(names.base_link, optical_frame(names, each), rotation=turns[each]) for each in CAMERAS]
 
 
+class _Messages(NamedTuple):
+    """Reused messages of a camera."""
+
+    image: Rgb8Image
+    compressed: CompressedImage
+    info: CameraInfo
+
+
 class CameraTranslation:
     """Converts pictures to messages, which are created once per camera, and valid until the next call."""
 
-    def __init__(self, names: DroneFrameNames, calibrations: Mapping[Camera, str]) -> None:
-        """`calibrations` has the paths of calibration files, empty for none. Raises ValueError for an invalid file."""
-        frames = {camera: optical_frame(names, camera) for camera in CAMERAS}
-        self._images = {camera: Rgb8Image(camera.width, camera.height, frame) for camera, frame in frames.items()}
-        self._compressed = {camera: CompressedImage(format=RGB8_AS_JPEG) for camera in CAMERAS}
-        self._infos = {
-            camera: camera_info(camera, frame, calibrations.get(camera, "")) for camera, frame in frames.items()
+    def __init__(
+        self, names: DroneFrameNames, calibrations: Mapping[str, str], cameras: Sequence[Camera] = CAMERAS
+    ) -> None:
+        """Read calibration files.
+
+        Args:
+            names: names of frames.
+            calibrations: paths of the files, by the camera's name; empty for none.
+            cameras: cameras that they may be of.
+
+        Raises ValueError for an invalid file.
+        """
+        self._names = names
+        self._calibrations = {
+            name: _read_calibration(path, [each for each in cameras if each.name == name])
+            for name, path in calibrations.items()
+            if path
         }
-        for camera, message in self._compressed.items():
-            message.header.frame_id = frames[camera]
+        self._messages: dict[Camera, _Messages] = {}
 
     def image(self, picture: CameraPicture, stamp: Time) -> Image:
-        return self._images[picture.camera].filled(picture.rgb8, stamp)
+        return self._of(picture.camera).image.filled(picture.rgb8, stamp)
 
     def compressed_image(self, picture: CameraPicture, stamp: Time) -> CompressedImage | None:
         """Return the JPEG, if there is one."""
         if picture.jpeg is None:
             return None
-        message = self._compressed[picture.camera]
+        message = self._of(picture.camera).compressed
         message.header.stamp = stamp
         set_data(message, picture.jpeg)
         return message
 
     def camera_info(self, picture: CameraPicture, stamp: Time) -> CameraInfo:
-        info = self._infos[picture.camera]
+        info = self._of(picture.camera).info
         info.header.stamp = stamp
         return info
 
@@ -102,19 +128,34 @@ class CameraTranslation:
         message._data = array("B", packet.data)
         return message
 
+    def _of(self, camera: Camera) -> _Messages:
+        if camera not in self._messages:
+            if len(self._messages) >= MOST_CAMERAS:
+                self._messages.clear()
+            frame = optical_frame(self._names, camera)
+            compressed = CompressedImage(format=RGB8_AS_JPEG)
+            compressed.header.frame_id = frame
+            image = Rgb8Image(camera.width, camera.height, frame)
+            self._messages[camera] = _Messages(image, compressed, self._info(camera, frame))
+        return self._messages[camera]
 
-def camera_info(camera: Camera, frame_id: str, calibration: str) -> CameraInfo:
-    """Return the CameraInfo of a calibration file, or of the data sheet for an empty path. Raises ValueError."""
-    if not calibration:
-        focal = camera.focal_length
-        return pinhole_camera_info(camera.width, camera.height, focal_x=focal, focal_y=focal, frame_id=frame_id)
-    info = read_camera_info(calibration)
-    if (info.width, info.height) != (camera.width, camera.height):
-        raise ValueError(
-            f"{calibration} is of {info.width} x {info.height} pixels; the {camera.name} camera has {camera.width} x "
-            f"{camera.height}."
-        )
-    info.header.frame_id = frame_id
+    def _info(self, camera: Camera, frame_id: str) -> CameraInfo:
+        """Return the CameraInfo of the calibration file, or of the data sheet."""
+        info = self._calibrations.get(camera.name)
+        if info is None or (info.width, info.height) != (camera.width, camera.height):
+            focal = camera.focal_length
+            return pinhole_camera_info(camera.width, camera.height, focal_x=focal, focal_y=focal, frame_id=frame_id)
+        info.header.frame_id = frame_id
+        return info
+
+
+def _read_calibration(path: str, cameras: Sequence[Camera]) -> CameraInfo:
+    """Return the CameraInfo of a file for one of these cameras of the same name. Raises ValueError."""
+    info = read_camera_info(path)
+    if all((info.width, info.height) != (each.width, each.height) for each in cameras):
+        sizes = " or ".join(f"{each.width} x {each.height}" for each in cameras)
+        sentence = f"{path} is of {info.width} x {info.height} pixels; the {cameras[0].name} camera has {sizes}."
+        raise ValueError(sentence)
     return info
 
 
@@ -145,6 +186,6 @@ PICTURE_ROWS = (
         to_ros=CameraTranslation.image,
         qos=newest,
         meaning="decoded video, rgb8, only for subscribers: 320 x 240 pixels of the front camera, "
-        "176 x 144 of the downward one",
+        "176 x 144 of the downward one, 640 x 360 of both of an AR.Drone 2",
     ),
 )

@@ -22,6 +22,7 @@ import numpy as np
 from drone_bridge.pictures.codec_process import MAX_DATA_BYTES, MEMORY_BYTES
 from drone_bridge.stop_signals import ignore_stop_signals
 from drone_bridge.vision.ar_drone_cameras import FRONT
+from drone_bridge.vision.h264 import H264Decoder
 from drone_bridge.vision.jpegs import Pixels, bgr_of_jpeg, jpeg_of_rgb, opencv
 from drone_bridge.vision.raw_images import rgb_of_raw
 from drone_bridge.vision.uvlc import check, decode, encode
@@ -32,6 +33,8 @@ from drone_bridge.wire.events import ProtocolError
 NICENESS = 5
 
 Facts = dict[str, Any]
+#: Its pictures need others.
+H264 = H264Decoder()
 
 
 def decoded(packet: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
@@ -41,14 +44,30 @@ def decoded(packet: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[byte
     """
     picture = decode(packet)
     facts: Facts = {"width": picture.width, "height": picture.height, "number": picture.number}
-    results = [picture.rgb8]
+    pixels = np.frombuffer(picture.rgb8, np.uint8).reshape(picture.height, picture.width, 3)
+    return _results(facts, pixels, picture.rgb8, request)
+
+
+def _results(facts: Facts, pixels: Pixels, rgb8: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
+    results = [rgb8]
     if quality := request.get("jpeg"):
-        pixels = np.frombuffer(picture.rgb8, np.uint8).reshape(picture.height, picture.width, 3)
         try:
             results.append(jpeg_of_rgb(pixels, quality))
         except ValueError as error:
             facts["jpeg_problem"] = str(error)
     return facts, results
+
+
+def decoded_h264(packet: bytes, request: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
+    """Decode a picture of the stream `stream`; return the same as `decoded` if `is_shown`, else nothing.
+
+    Raises ValueError with half a sentence.
+    """
+    pixels = H264.decode(packet, request["stream"], is_shown=request["is_shown"])
+    if pixels is None:
+        return {}, []
+    height, width, _ = pixels.shape
+    return _results({"width": width, "height": height}, pixels, pixels.tobytes(), request)
 
 
 def checked(packet: bytes, _: Mapping[str, Any]) -> tuple[Facts, list[bytes]]:
@@ -101,6 +120,7 @@ def _scaled(pixels: Pixels, rows: int, columns: int) -> Pixels:
 
 WORK: Mapping[str, Callable[[bytes, Mapping[str, Any]], tuple[Facts, list[bytes]]]] = {
     "decode": decoded,
+    "decode_h264": decoded_h264,
     "check": checked,
     "encode": encoded,
     "encode_jpeg": encoded_jpeg,

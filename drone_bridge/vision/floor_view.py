@@ -31,7 +31,7 @@ class FloorView:
     """View of one of the cameras."""
 
     def __init__(self, camera: Camera, seed: int) -> None:
-        is_down = camera is DOWN
+        is_down = camera.name == DOWN.name
         optical = DOWNWARD if is_down else FORWARD
         self._camera = DrawnCamera(camera.width, camera.height, camera.focal_length, optical)
         self._ground = ground(seed)

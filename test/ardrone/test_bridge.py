@@ -21,8 +21,8 @@ from drone_bridge.ardrone.codec import WAKE_UP
 @pytest.fixture
 def drone(start_child):
     """Emulated drone with its `ports`, which was just switched on."""
-    names = ("port", "navdata_port", "control_port")
-    ports = dict(zip(names, free_ports(3), strict=True))
+    names = ("port", "navdata_port", "control_port", "video_port")
+    ports = dict(zip(names, free_ports(4), strict=True))
     options = [word for name, port in ports.items() for word in (f"--{name.replace('_', '-')}", port)]
     with Process.module("drone_bridge.ardrone.emulator", *options) as process:
         process.wait_for_line("listening on")

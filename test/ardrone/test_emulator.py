@@ -21,8 +21,8 @@ from drone_bridge.ardrone.codec import (
 
 class PlainClient:
     def __init__(self, *options):
-        self.ports = [free_port() for _ in range(3)]
-        names = ("--port", "--navdata-port", "--control-port")
+        self.ports = [free_port() for _ in range(4)]
+        names = ("--port", "--navdata-port", "--control-port", "--video-port")
         pairs = [word for pair in zip(names, map(str, self.ports), strict=True) for word in pair]
         self.process = Process.module("drone_bridge.ardrone.emulator", *pairs, *options)
         self.connection = ClientConnection()

@@ -13,7 +13,10 @@ PLAN = """
     behaviour: waypoints
     waypoints.points: ["takeoff for=3", "forward=0.5 for=0.8", "for=0.6", "land"]
 """
-NAMES = ("ardrone_port", "ardrone_navdata_port", "ardrone_control_port", "programs_port", "programs_navdata_port")
+NAMES = (
+    *("ardrone_port", "ardrone_navdata_port", "ardrone_control_port", "ardrone_video_port"),
+    *("programs_port", "programs_navdata_port"),
+)
 
 
 def test_a_drone_that_was_just_switched_on_flies_its_plan(ros, tmp_path):

@@ -9,7 +9,7 @@ from video_sender import VideoSender
 
 from drone_bridge.dronegui.pictures import video_port
 from drone_bridge.dronegui.pictures.video_port import MAX_DRAINED, VideoPort
-from drone_bridge.pictures.source import NOTHING
+from drone_bridge.pictures.source import NOTHING, VideoFrame
 
 RATE_HZ = 10.0
 
@@ -25,7 +25,7 @@ def now_s(monkeypatch):
 @pytest.fixture
 def port(now_s, closing, free_port):
     opened = closing(VideoPort(free_port, lambda: ("127.0.0.1", "127.0.0.1"), None))
-    opened.keep_open()
+    opened.keep_open(False)
     opened.number = free_port
     return opened
 
@@ -44,13 +44,13 @@ def taken(port):
 def test_the_newest_packet_counts_and_the_next_one_waits_for_its_turn(port, gui, now_s):
     for packet in (b"1", b"2"):
         gui.send(packet)
-    assert taken(port)[:2] == (b"2", 2)
+    assert taken(port)[:2] == ((VideoFrame(b"2"),), 2)
     gui.send(b"3")
-    assert taken(port).packet == b"3"  # the port has been idle
+    assert taken(port).frames == (VideoFrame(b"3"),)  # the port has been idle
     gui.send(b"4")
     assert taken(port) == NOTHING
     now_s[0] += port.left_s
-    assert taken(port).packet == b"4"
+    assert taken(port).frames == (VideoFrame(b"4"),)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
@@ -74,4 +74,4 @@ def test_stale_packets_are_dropped(port, gui):
     assert port.drop() == 2 * MAX_DRAINED
     assert port.drop() == 0
     gui.send(b"new")
-    assert taken(port)[:2] == (b"new", 1)
+    assert taken(port)[:2] == ((VideoFrame(b"new"),), 1)

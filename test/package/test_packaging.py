@@ -40,7 +40,7 @@ ROSDEP_KEYS = {
 
 
 #: The extras for what runs with ROS.
-WITH_ROS = ("ros", "check")
+WITH_ROS = ("ros", "check", "video")
 #: A headless robot does without them, and a sentence asks for them.
 OPTIONAL = (
     "cv_bridge",

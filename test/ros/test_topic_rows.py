@@ -26,7 +26,7 @@ from drone_bridge.robot_class.robot import STANDARD_TOPICS
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.telemetry.codec import DroneTelemetry
 from drone_bridge.testbed.codec import SensorFrame
-from drone_bridge.vision.ar_drone_cameras import FRONT
+from drone_bridge.vision.ar_drone_cameras import FRONT, FRONT_2
 from drone_bridge.vision.jpegs import opencv
 
 TABLE = Path(__file__).with_name("topic_rows.md")
@@ -63,7 +63,8 @@ def further(name):
         picture = CameraPicture(FRONT, bytes(3 * FRONT.width * FRONT.height), jpeg())
         return [b"{}", DeadReckoning().update(units.measurement(demo), 0.0), VideoPacket(b""), picture]
     if name == "ardrone":
-        return [DeadReckoning().update(measured, 0.0) for measured in measured_by_an_ardrone()]
+        picture = CameraPicture(FRONT_2, bytes(3 * FRONT_2.width * FRONT_2.height), jpeg())
+        return [picture, *(DeadReckoning().update(measured, 0.0) for measured in measured_by_an_ardrone())]
     if name == "robot":
         return [Measurement(position=(1.0, 2.0, 0.0), yaw=0.5, velocity=BodyVelocity(1.0))]
     if name == "telemetry":
@@ -99,7 +100,7 @@ def frames_in(message):
 def frames_of(name, table):
     """Return the frames of the messages that a bridge publishes by default, by the function that makes them."""
     translation, frames = table.make_translation(), defaultdict(list)
-    pictures = CameraTranslation(DroneFrameNames(), {}) if name == "dronegui" else None
+    pictures = CameraTranslation(DroneFrameNames(), {}) if name in ("dronegui", "ardrone") else None
     for wire in (*(sent.message if sent.read is None else sent.read for sent in sample(name)), *further(name)):
         sources = [(row, wire) for row in table.rows if isinstance(wire, row.of) and "{" not in row.name]
         for row, source in (*sources, *((table.row(topic), part) for topic, part in table.parts(translation, wire))):

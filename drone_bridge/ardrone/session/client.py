@@ -597,6 +597,12 @@ class ClientSession(Session):
         return super().landing(now_s)
 
     @property
+    def is_emergency(self) -> bool:
+        """Whether the last navdata shows an emergency. Thread-safe."""
+        navdata = self.navdata
+        return navdata is not None and navdata.has(State.EMERGENCY)
+
+    @property
     def flight_state(self) -> str:
         """The drone's flight state in words."""
         demo = self.navdata.demo if self.navdata else None

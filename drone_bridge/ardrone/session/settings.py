@@ -47,6 +47,8 @@ class Settings:
         self.answered: Mapping[str, str] = {}
         #: Sentences about settings that were not taken, for a log. The session empties it.
         self.problems: list[str] = []
+        #: Keys that were written, or given up. Thread-safe to ask.
+        self.settled: set[str] = set()
         self._wishes: deque[Wish] = deque()
         self._current: Wish | None = None
         self._due_at, self._tries = -math.inf, 0
@@ -55,12 +57,14 @@ class Settings:
     def start(self, wishes: Sequence[Wish]) -> None:
         """Write these settings, and read all of them then."""
         self._wishes, self._current, self._reads_left = deque(wishes), None, MOST_READS
+        self.settled = set()
         self._due_at = -math.inf
 
     def add(self, wish: Wish) -> None:
         """Write one more setting, in place of an earlier one of the same key."""
         self._wishes = deque(each for each in self._wishes if each.config.key != wish.config.key)
         self._wishes.append(wish)
+        self.settled.discard(wish.config.key)
 
     @property
     def wants_control_port(self) -> bool:
@@ -80,12 +84,14 @@ class Settings:
     def commands(self, navdata: Navdata, now_s: float) -> tuple[Command, ...]:
         """Return what to send with the next commands."""
         if navdata.has(State.COMMAND_ACKNOWLEDGED):
+            self._settle()
             self._current, self._tries, self._due_at = None, 0, -math.inf
             return (CLEAR,)
         if now_s < self._due_at:
             return ()
         if self._current and self._tries >= MOST_TRIES and not self._current.is_required:
             self.problems.append(f"The drone does not acknowledge {self._current.config.key}: it is given up.")
+            self._settle()
             self._current, self._tries = None, 0
         if self._current is None:
             self._current = self._next(navdata.is_airborne)
@@ -116,6 +122,10 @@ class Settings:
         except ValueError:
             return None
         return value if math.isfinite(value) else None
+
+    def _settle(self) -> None:
+        if self._current:
+            self.settled.add(self._current.config.key)
 
     def _next(self, is_airborne: bool) -> Wish | None:
         for wish in self._wishes:

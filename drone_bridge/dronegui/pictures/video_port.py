@@ -9,7 +9,7 @@ from collections.abc import Callable
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import LinkError, MakeTap, Tap
 from drone_bridge.net.datagram_link import DatagramPort
-from drone_bridge.pictures.source import NOTHING, Hosts, ReadResult
+from drone_bridge.pictures.source import NOTHING, Hosts, ReadResult, VideoFrame
 
 #: Retry interval for a port that another program uses, s.
 RETRY_S = 2.0
@@ -56,7 +56,7 @@ class VideoPort:
         assert self._port
         return self._port.files()[0].fileno()
 
-    def keep_open(self) -> None:
+    def keep_open(self, is_wanted: bool) -> None:
         """Bind the port if a retry is due, and again after our address towards the peer has changed."""
         hosts = self._hosts()
         if hosts is None:
@@ -113,7 +113,8 @@ class VideoPort:
         except LinkError as error:
             self.close()
             self.problem = str(error)
-        return ReadResult(packet, received, refused, refused_host)
+        frames = () if packet is None else (VideoFrame(packet),)
+        return ReadResult(frames, received, refused, refused_host)
 
     def close(self) -> None:
         if self._port:

@@ -18,14 +18,17 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, State
+from drone_bridge.ardrone.codec import CONTROL_PORT, DEFAULT_PORT, NAVDATA_PORT, VIDEO_PORT, State
 from drone_bridge.ardrone.device import LONGEST_STEP_S, Behaviour, Drone
 from drone_bridge.motion.ar_drone_flight import COLUMNS, STEP_RATE, Flight, Phase
 from drone_bridge.net.connector import Cancellation, LinkError, wait_readable
 from drone_bridge.net.datagram_link import DatagramPort
 from drone_bridge.net.tcp import listening_socket
 from drone_bridge.programs.bad_network import BadNetwork
+from drone_bridge.programs.missing_package import explain_missing
 from drone_bridge.programs.options import (
     ProgramParser,
     add_address,
@@ -39,6 +42,9 @@ from drone_bridge.programs.options import (
 )
 from drone_bridge.programs.program import LimitedReports, TrajectoryFile, print_event, print_status, run_program
 from drone_bridge.wire.addresses import address_name, peer_name
+
+if TYPE_CHECKING:
+    from drone_bridge.ardrone.emulator.video import Video
 
 REPORT_PERIOD_S = 1.0
 #: Most datagrams that are read at a time.
@@ -100,6 +106,7 @@ class DroneProgram:
         self._control = ControlPort(options.host, options.control_port) if options.control_port else None
         if self._control:
             stack.callback(self._control.close)
+        self._video = open_video(options, stack) if options.video_port else None
         self._network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self._navdata_network: BadNetwork[bytes] = BadNetwork(options.loss, options.reorder, options.seed)
         self._reports, self._client, self._printed = LimitedReports(), "", ""
@@ -113,6 +120,12 @@ class DroneProgram:
                 return
             control = [self._control] if self._control else []
             wait_readable([*self.commands.files(), *self._navdata.files(), *control, cancellation], left_s)
+
+    def show(self) -> None:
+        """Hand the view over to the camera."""
+        if self._video:
+            drone = self.drone
+            self._video.show(drone.flight, drone.settings["video:video_channel"], drone.is_emergency)
 
     def _receive(self, now_s: float) -> None:
         drone = self.drone
@@ -151,6 +164,24 @@ class DroneProgram:
                 print_event(event)
 
 
+def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Video | None:
+    """Start the camera, which the stack stops; return None without OpenCV. Raises LinkError and OSError."""
+    try:
+        from drone_bridge.ardrone.emulator import video as of  # the flight itself needs no OpenCV
+    except ModuleNotFoundError as error:
+        print_event(f"video is disabled: {explain_missing('drone_bridge.ardrone.emulator', error)}")
+        return None
+    if options.drone == 1:
+        video = of.Video(
+            of.DatagramOutlet(options.host, options.video_port), of.DrawnDatagrams(options.seed), print_event
+        )
+    else:
+        frames = of.CapturedFrames(options.video) if options.video else of.DrawnFrames(options.seed)
+        video = of.Video(of.StreamOutlet(options.host, options.video_port), frames, print_event)
+    stack.callback(video.close)
+    return video
+
+
 def _next(port: DatagramPort) -> tuple[bytes, object] | None:
     with contextlib.suppress(LinkError):
         if received := port.receive():
@@ -171,6 +202,7 @@ def fly(
     phase = flight.phase
     while flight.time < duration and not cancellation.is_set:
         drone.tick(time.monotonic())
+        program.show()
         if trajectory:
             trajectory.write(flight.row())
         if flight.phase is not phase:
@@ -224,6 +256,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     numbers = (("navdata", NAVDATA_PORT, "navdata"), ("control", CONTROL_PORT, "settings; 0 for none"))
     for name, number, purpose in numbers:
         link.add_argument(f"--{name}-port", type=port, default=number, help=f"port for {purpose} (%(default)s)")
+    link.add_argument("--video-port", type=port, default=VIDEO_PORT, help="port for video; 0 for none (%(default)s)")
     add_bad_network(link)
     drone = parser.add_argument_group("drone")
     drone.add_argument("--drone", type=int, choices=(1, 2), default=2, help="its version (%(default)s)")
@@ -231,6 +264,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     drone.add_argument("--in-the-air", action="store_true", help="it flies at the start")
     add_number(drone, "--charge", 1.0, "charge of its battery at the start, 0 to 1", probability)
     add_number(drone, "--level-error", 0.0, "tilt that counts as level until a flat trim, degrees", not_negative)
+    drone.add_argument(
+        "--video", type=Path, metavar="FILE", help="captured video of an AR.Drone 2, sent instead of a drawn one"
+    )
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     firmware = parser.add_argument_group("firmware: differences, and what no source settles")
     add_number(firmware, "--watchdog", 0.25, "time without commands after which it hovers, s", positive)
@@ -243,7 +279,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     flag("--serve-all", action="store_true", help="send navdata to all clients, not only to the last one")
     flag("--no-acknowledgement-of-refused", action="store_true", help="do not acknowledge settings that are refused")
     add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.video and options.drone == 1:
+        parser.error("--video needs --drone 2: an AR.Drone 1 sends other video.")
+    return options
 
 
 if __name__ == "__main__":

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Video of ardrone_bridge as a process, with drawn and captured pictures of an emulated drone."""
+
+import contextlib
+import math
+import os
+import signal
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+from child_processes import children_of
+from diagnostic_msgs.msg import DiagnosticArray
+from diagnostics import values_of
+from ports import free_ports
+from processes import Process
+from repository import CAPTURES
+from ros_session import wait_until
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+
+from drone_bridge.ardrone.codec import PaveReader
+from drone_bridge.pictures.camera import UNDECODED
+from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT, FRONT_2
+from drone_bridge.vision.h264 import H264Decoder
+
+CAPTURED = CAPTURES / "ardrone" / "uavpilot_video.bin"
+NAMES = ("port", "navdata_port", "control_port", "video_port")
+needs_pyav = pytest.mark.skipif(not find_spec("av"), reason="PyAV is not installed")
+
+
+@pytest.fixture
+def start(start_child):
+    """Return a function that starts an emulated drone and its bridge."""
+    running = []
+
+    def started(*options, env=None, **parameters):
+        ports = dict(zip(NAMES, free_ports(len(NAMES)), strict=True))
+        words = [word for name, port in ports.items() for word in (f"--{name.replace('_', '-')}", port)]
+        drone = Process.module("drone_bridge.ardrone.emulator", *words, *options)
+        running.append(drone.__enter__())
+        drone.wait_for_line("listening on")
+        patient = {"navdata_timeout": 30.0, "confirm_timeout": 30.0}
+        bridge = Process.node("ardrone_bridge", env=env, host="127.0.0.1", **ports, **patient, **parameters)
+        running.append(bridge.__enter__())
+        bridge.wait_for_line("sends navdata")
+        return drone, bridge
+
+    yield started
+    for each in reversed(running):
+        each.__exit__(None, None, None)
+
+
+@contextlib.contextmanager
+def ros_subscription(ros, kind, topic):
+    subscription = ros.node.create_subscription(kind, topic, lambda message: None, 1)
+    yield
+    ros.node.destroy_subscription(subscription)
+
+
+def frame_of(camera):
+    return f"{camera.name}_camera_optical_frame"
+
+
+@needs_pyav
+def test_captured_pictures_are_published_as_decoded(ros, start):
+    decoder = H264Decoder()
+    frames = list(PaveReader().receive(CAPTURED.read_bytes()))
+    expected = {decoder.decode(frame.payload, 1).tobytes() for frame in frames}
+    images, infos = ros.subscribe(Image, "image_raw"), ros.subscribe(CameraInfo, "camera_info")
+    compressed = ros.subscribe(CompressedImage, "image_raw/compressed")
+    start("--video", CAPTURED)
+    for _ in range(40):
+        image = images.wait()
+        assert image.data.tobytes() in expected
+        images.clear()
+    assert (image.width, image.height, image.encoding) == (640, 360, "rgb8")
+    assert image.header.frame_id == frame_of(FRONT_2)
+    info = infos.wait()
+    assert (info.width, info.height, info.k[0]) == (640, 360, pytest.approx(FRONT_2.focal_length))
+    assert compressed.wait().format
+
+
+@needs_pyav
+def test_the_camera_is_switched_and_named_from_the_first_picture_on(ros, start):
+    images = ros.subscribe(Image, "image_raw")
+    drone, _ = start()
+    front = images.wait()
+    assert front.header.frame_id == frame_of(FRONT_2)
+    assert ros.switch("ardrone_bridge/set_camera", True).success
+    came = []
+    images.wait(lambda image: came.append(image) or image.header.frame_id == frame_of(DOWN_2))
+    drone.wait_for_line("video:video_channel = 1")
+    # Both cameras of a drone on the ground see something else, which does not change.
+    *before, down = map(mean_of, came)
+    assert math.dist(mean_of(front), down) > 10
+    assert all(math.dist(each, mean_of(front)) < 1 for each in before)
+
+
+def mean_of(image):
+    return np.frombuffer(image.data, np.uint8).reshape(-1, 3).mean(axis=0).tolist()
+
+
+@needs_pyav
+def test_an_emergency_and_a_killed_child_end_the_video_only_for_a_while(ros, start):
+    images = ros.subscribe(Image, "image_raw")
+    drone, bridge = start("--video", CAPTURED)
+    images.wait()
+    (child,) = children_of(bridge.pid, "pictures.worker")
+    os.kill(child, signal.SIGKILL)
+    wait_until(lambda: children_of(bridge.pid, "pictures.worker") not in ([], [child]), "another child")
+    images.clear()
+    images.wait()
+    drone.send(signal.SIGUSR1)
+    drone.wait_for_line("video: no client")
+    assert ros.trigger("ardrone_bridge/reset").success
+    drone.wait_for_line("video: a client")
+    images.clear()
+    images.wait()
+
+
+def test_without_a_subscriber_the_drone_has_no_client_of_its_video(ros, start):
+    reports = ros.subscribe(DiagnosticArray, "/diagnostics")
+    drone, bridge = start()
+    for _ in range(3):
+        reports.wait()
+        reports.clear()
+    assert drone.count_lines("video: a client") == 0
+    assert children_of(bridge.pid, "pictures.worker") == []
+    with ros_subscription(ros, Image, "image_raw"):
+        drone.wait_for_line("video: a client")
+    drone.wait_for_line("video: no client")
+
+
+def test_an_ar_drone_1_sends_uvlc(ros, start):
+    images = ros.subscribe(Image, "image_raw")
+    start("--drone", 1)
+    image = images.wait()
+    assert (image.width, image.height, image.header.frame_id) == (FRONT.width, FRONT.height, frame_of(FRONT))
+
+
+def test_without_pyav_a_sentence_names_the_command(ros, start, tmp_path):
+    (tmp_path / "av.py").write_text("raise ImportError('hidden by a test')")
+    images, reports = ros.subscribe(Image, "image_raw"), ros.subscribe(DiagnosticArray, "/diagnostics")
+    _, bridge = start("--video", CAPTURED, env={"PYTHONPATH": str(tmp_path)})
+    bridge.wait_for_line("pip install 'av")
+    reports.wait(lambda one: UNDECODED in values_of(one))
+    assert not len(images)

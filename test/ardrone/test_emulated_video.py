@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Video of the emulated drone, from its thread to pixels: both cameras, an emergency, and captured frames."""
+
+import contextlib
+import socket
+
+import numpy as np
+import pytest
+from patience import TIMEOUT_S
+from repository import CAPTURES
+
+from drone_bridge.ardrone.codec import WAKE_UP, FrameType, PaveReader
+from drone_bridge.ardrone.emulator.video import (
+    GROUP,
+    CapturedFrames,
+    DatagramOutlet,
+    DrawnDatagrams,
+    DrawnFrames,
+    StreamOutlet,
+    Video,
+    View,
+)
+from drone_bridge.motion.ar_drone_flight import Flight
+from drone_bridge.net.connector import LinkError
+from drone_bridge.vision import uvlc
+from drone_bridge.vision.ar_drone_cameras import DOWN_2, FRONT, FRONT_2
+from drone_bridge.vision.floor_view import FloorView
+from drone_bridge.vision.h264 import H264Decoder
+
+CAPTURED = CAPTURES / "ardrone" / "uavpilot_video.bin"
+FRONT_CHANNEL, DOWN_CHANNEL = "0", "1"
+
+
+@pytest.fixture
+def flight():
+    made = Flight()
+    made.position[2] = 1.0
+    return made
+
+
+@contextlib.contextmanager
+def video(outlet, pictures):
+    running = Video(outlet, pictures, lambda line: None)
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def client_of(outlet):
+    client = socket.create_connection(outlet._listening.getsockname())
+    client.settimeout(TIMEOUT_S)
+    return client
+
+
+def frames_of(client, count):
+    reader, frames = PaveReader(), []
+    while len(frames) < count and (data := client.recv(1 << 16)):
+        frames += reader.receive(data)
+    return frames
+
+
+def test_drawn_frames_show_the_view_of_the_chosen_camera(flight):
+    pytest.importorskip("av", reason="PyAV is not installed")
+    outlet, decoder = StreamOutlet("127.0.0.1", 0), H264Decoder()
+    with video(outlet, DrawnFrames(0)) as running, client_of(outlet) as client:
+        for camera, channel in ((FRONT_2, FRONT_CHANNEL), (DOWN_2, DOWN_CHANNEL)):
+            running.show(flight, channel, False)
+            frames = frames_of(client, 4)
+            for frame in frames:
+                with contextlib.suppress(ValueError):
+                    picture = decoder.decode(frame.payload, frame.stream)
+            drawn = FloorView(camera, 0).draw(flight.position, flight.rotation)[..., ::-1]
+            assert np.abs(picture.astype(int) - drawn).mean() < 6  # four pixels share their colour
+
+
+def test_each_camera_has_a_stream_of_its_own_which_begins_with_a_whole_picture(flight):
+    pictures, frames = DrawnFrames(0), []
+    for channel in (FRONT_CHANNEL, DOWN_CHANNEL, FRONT_CHANNEL):
+        running = view_of(flight, channel)
+        (frame,) = PaveReader().receive(pictures.next(running))
+        (after,) = PaveReader().receive(pictures.next(running))
+        assert (frame.type, after.type) == (FrameType.IDR, FrameType.PREDICTED)
+        assert len(after.payload) < 100  # nothing has changed
+        frames += [frame, after]
+    assert [frame.stream for frame in frames] == [1, 1, 2, 2, 3, 3]
+    assert [frame.number for frame in frames] == [1, 2, 3, 4, 5, 6]
+
+
+def test_every_fifteenth_frame_needs_no_other(flight):
+    pictures, view = DrawnFrames(0), view_of(flight, FRONT_CHANNEL)
+    kinds = [next(PaveReader().receive(pictures.next(view))).type for _ in range(2 * GROUP)]
+    assert [number for number, kind in enumerate(kinds) if kind == FrameType.IDR] == [0, GROUP]
+
+
+def view_of(flight, channel):
+    return View(channel == DOWN_CHANNEL, flight.position.copy(), flight.rotation, False)
+
+
+def test_an_emergency_ends_the_connection_and_the_newest_client_gets_the_video(flight):
+    outlet = StreamOutlet("127.0.0.1", 0)
+    with video(outlet, CapturedFrames(CAPTURED)) as running, client_of(outlet) as first:
+        running.show(flight, FRONT_CHANNEL, False)
+        assert frames_of(first, 1)
+        with client_of(outlet) as second:
+            assert frames_of(second, 1)
+            while first.recv(1 << 16):
+                pass
+            running.show(flight, FRONT_CHANNEL, True)
+            while second.recv(1 << 16):
+                pass
+        running.show(flight, FRONT_CHANNEL, False)
+        with client_of(outlet) as third:
+            assert frames_of(third, 1)
+
+
+def test_captured_frames_come_unchanged_and_again(flight):
+    captured = list(PaveReader().receive(CAPTURED.read_bytes()))
+    pictures, view = CapturedFrames(CAPTURED), view_of(flight, FRONT_CHANNEL)
+    sent = [next(PaveReader().receive(pictures.next(view))) for _ in range(len(captured) + 1)]
+    assert [(frame.number, frame.payload) for frame in sent[:-1]] == [(one.number, one.payload) for one in captured]
+    assert sent[-1].number == captured[0].number
+
+
+def test_a_file_without_frames_is_refused(tmp_path):
+    (tmp_path / "empty.bin").write_bytes(b"no frame")
+    with pytest.raises(LinkError, match="no frames"):
+        CapturedFrames(tmp_path / "empty.bin")
+
+
+def test_an_ar_drone_1_sends_to_the_last_one_that_has_asked(flight):
+    outlet = DatagramOutlet("127.0.0.1", 0)
+    with video(outlet, DrawnDatagrams(0)) as running:
+        running.show(flight, FRONT_CHANNEL, False)
+        for _ in range(2):
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+                client.settimeout(TIMEOUT_S)
+                client.sendto(WAKE_UP, ("127.0.0.1", outlet._port.port))
+                head = uvlc.check(client.recv(1 << 16))
+                assert (head.width, head.height) == (FRONT.width, FRONT.height)
