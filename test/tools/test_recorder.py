@@ -199,6 +199,20 @@ def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
     assert recorded(tmp_path / "flight", "/text") == sent
 
 
+def test_a_killed_log_writer_is_replaced_and_the_summary_is_shown(node, tmp_path):
+    publisher = node.create_publisher(String, "text", LATCHED)
+    with recording_of(tmp_path / "flight") as recording:
+        wait_for_subscription(node, publisher)
+        (child,) = Path(f"/proc/{recording.pid}/task/{recording.pid}/children").read_text().split()
+        os.kill(int(child), signal.SIGKILL)
+        recording.wait_for_line("The log writer had ended, and was started again")
+        sent = [publish(publisher, String(data="written"))]
+        publisher.wait_for_all_acked()
+        assert recording.stop() == 0, recording.output
+    assert table(recording.output)["/text"] == ("std_msgs/msg/String", 1, 0)
+    assert recorded(tmp_path / "flight", "/text") == sent
+
+
 def test_topics_exclude_and_compression_select(node, tmp_path):
     names = ("chosen/a", "chosen/b", "other")
     publishers = [node.create_publisher(String, name, RELIABLE) for name in names]

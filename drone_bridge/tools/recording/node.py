@@ -11,6 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
+from drone_bridge.ros import log_pipe
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.streams import UNWATCHED, Polled, arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text, type_hash
@@ -23,6 +24,8 @@ DISCOVERY_PERIOD_S = 0.2
 REVIEW_PERIOD_S = 1.0
 # Polling period. All messages that have arrived are taken at once.
 TAKING_PERIOD_S = 0.05
+#: Period of looks after the log writer, which is started again.
+LOG_WRITER_PERIOD_S = 1.0
 MAX_TOPICS = 4096
 # Queue depth of a topic, for the polling period and for stalls of the process.
 SUBSCRIPTION_DEPTH = 1000
@@ -66,6 +69,7 @@ class Recorder(Node):
         self._timer = self.create_timer(DISCOVERY_PERIOD_S, self._discover, clock=steady)
         take: Any = self.take_all
         self.create_timer(TAKING_PERIOD_S, take, clock=steady)
+        self.create_timer(LOG_WRITER_PERIOD_S, log_pipe.look, clock=steady)  # other nodes' watchdogs do that
 
     def stop(self) -> None:
         """Stop discovery. Subscribed topics are still received."""
