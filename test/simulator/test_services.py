@@ -151,7 +151,7 @@ MOVING = [
     setting(Attribute.ACCELERATION, (0.0, 1.0, 0.0), set_acceleration=True, acceleration=Vector3(x=1.0)),
     setting(Attribute.ORIENTATION, near(*UPRIGHT), set_orientation=True, pose=NORTH),
     setting(Attribute.CORPOREAL, False, set_corporeal=True),
-    ("remove", srv.RemoveItem, {"type": 0, "id": VEHICLE}, sim.Remove(0, VEHICLE)),
+    ("remove", srv.RemoveItem, {"type": 0, "id": VEHICLE, "name": "entity"}, sim.Remove(0, VEHICLE)),
     ("remove", srv.RemoveItem, {"type": 1, "id": 0, "name": "gravity"}, sim.Remove(1, 0)),
 ]
 
@@ -188,6 +188,12 @@ def test_invalid_requests_are_refused_here(talk):
     assert "sets nothing" in refused(talk, "set_camera", srv.SetCamera, id=0)
     key = refused(talk, "get_attribute", srv.GetAttribute, key="k" * 256)
     assert key == "The key of GetExtended has 256 bytes, and 255 are allowed."
+
+
+def test_an_empty_request_removes_no_vehicle(talk):
+    sentence = refused(talk, "remove", srv.RemoveItem)
+    assert "'entity'" in sentence
+    assert call(talk, "remove", srv.RemoveItem, name="entity")[0].is_success
 
 
 def test_gravity_is_removed_only_by_its_name(talk):

@@ -21,8 +21,7 @@ from drone_bridge.simulator import units
 from drone_bridge.simulator.codec import Attribute, CameraAttribute, ItemType
 from drone_bridge.simulator.topics import EntityState, attribute_message, wire_state
 from drone_bridge.simulator.topics.services import (
-    GRAVITY,
-    GRAVITY_ID,
+    REMOVAL_NAMES,
     point_message,
     pose_message,
     quaternion_message,
@@ -38,8 +37,8 @@ LONGEST_TEXT = 77
 
 def remove(request: sim.Remove) -> srv.RemoveItem.Request:
     """Convert REMOVE of any item."""
-    is_gravity = request.type == sim.ItemType.OBJECT and request.id == GRAVITY_ID
-    return srv.RemoveItem.Request(type=request.type, id=request.id, name=GRAVITY if is_gravity else "")
+    name = REMOVAL_NAMES.get((request.type, request.id), "")
+    return srv.RemoveItem.Request(type=request.type, id=request.id, name=name)
 
 
 def spawn(request: sim.AddEntity) -> srv.Spawn.Request:

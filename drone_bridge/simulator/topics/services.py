@@ -24,8 +24,8 @@ from drone_bridge.simulator.topics import EntityState, quaternion, vector
 from drone_bridge.srv import AddCamera, AddTrigger, AddTurbulence, SetAttribute, SetCamera, SetState, Spawn
 
 SPHERE = 0.4  # moment of inertia of a solid sphere of mass 1 kg and radius 1 m, kg m²
-GRAVITY_ID = 0  # object ID
-GRAVITY = "gravity"  # name required to remove it
+#: Names without which items are not removed, by type and ID: an empty request is about entity 0, a vehicle.
+REMOVAL_NAMES: dict[tuple[int, int], str] = {(sim.ItemType.ENTITY, 0): "entity", (sim.ItemType.OBJECT, 0): "gravity"}
 
 
 #: Services of simulator_bridge, by their names below its own. Two names are longer than the others, because every
@@ -56,8 +56,10 @@ SERVICES = {
 
 def wire_remove(request: srv.RemoveItem.Request) -> sim.Remove:
     """Return the request to remove any item."""
-    if request.type == sim.ItemType.OBJECT and request.id == GRAVITY_ID and request.name != GRAVITY:
-        raise ValueError(f"Object {GRAVITY_ID} is gravity: its removal needs the name {GRAVITY!r} in the request.")
+    name = REMOVAL_NAMES.get((request.type, request.id))
+    if name and request.name != name:
+        kind = sim.ItemType(request.type).name.lower()
+        raise ValueError(f"The removal of {kind} {request.id} needs the name {name!r} in the request.")
     return sim.Remove(request.type, request.id)
 
 
