@@ -45,5 +45,4 @@ KIND = ProtocolKind(
     ),
     launch_file="telemetry.launch.xml",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
-    emulated={"transport": "udp"},
 )

@@ -52,6 +52,7 @@ from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
     TOPICS,
+    TRANSPORT,
     LandingFrameNames,
     Translation,
     static_transforms,
@@ -71,13 +72,7 @@ PARAMETERS = (
         "With udp, the port for telemetry, 0 for a free port. With role: connect, the drone's port.",
         roles=("listen", "connect"),
     ),
-    ParameterDeclaration(
-        "transport",
-        "topic",
-        "Transport of documents: std_msgs/String on /drone/telemetry, /drone/command and /rover/telemetry (topic), or "
-        "UDP datagrams (udp).",
-        choices=("topic", "udp"),
-    ),
+    TRANSPORT,
     ParameterDeclaration("rate", 25.0, "Commands per second.", (1.0, 500.0), live=True),
     *drone_parameters(LANDING_DRONE),
     OPPOSITE_SIGNS,

@@ -62,6 +62,7 @@ from drone_bridge.telemetry.topics import (
     DEFAULT_FOV,
     OPPOSITE_SIGNS,
     TOPICS,
+    TRANSPORT,
     LandingFrameNames,
     Translation,
 )
@@ -84,13 +85,7 @@ PARAMETERS = (
     ALLOWED_PEERS,
     SOURCE_TIMEOUT,
     NEUTRAL_TIME,
-    ParameterDeclaration(
-        "transport",
-        "udp",
-        "Transport of documents: UDP datagrams (udp), or std_msgs/String on /drone/telemetry, /drone/command "
-        "and /rover/telemetry.",
-        choices=("udp", "topic"),
-    ),
+    TRANSPORT,
     ParameterDeclaration(
         "rate", 1 / PERIOD_S, "Maximum rate of the drone's documents, Hz.", range=(1.0, 500.0), live=True
     ),

@@ -75,6 +75,14 @@ OPPOSITE_SIGNS = ParameterDeclaration(
     replaces=("command_sign.", "telemetry_sign."),
 )
 
+TRANSPORT = ParameterDeclaration(
+    "transport",
+    "udp",
+    "Transport of documents: UDP datagrams (udp), or std_msgs/String on /drone/telemetry, /drone/command "
+    "and /rover/telemetry.",
+    choices=("udp", "topic"),
+)
+
 DEFAULT_FOV = ParameterDeclaration(
     "default_fov",
     60.0,

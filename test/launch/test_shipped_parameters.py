@@ -46,6 +46,20 @@ def test_a_launch_file_sets_existing_parameters(path):
                 assert file[1] is None or (ROOT / file[1]).is_file()
 
 
+@by_name(LAUNCH_FILES)
+def test_a_bridge_by_itself_makes_the_choices_of_its_launch_file(path):
+    root = ElementTree.parse(path).getroot()
+    defaults = {each.get("name"): each.get("default") or "" for each in root.iter("arg")}
+    for node in root.iter("node"):
+        if node.get("exec") != f"{path.name.partition('.')[0]}_bridge":
+            continue
+        for parameter in node.findall("param[@name]"):
+            declaration = declared(node.get("exec")).get(parameter.get("name"))
+            if declaration and declaration.choices:
+                value = with_defaults(parameter.get("value"), defaults)
+                assert value in ("", declaration.default), f"{declaration.name} is {value}"
+
+
 # Parameter files.
 
 COMMENTED_OUT = re.compile(r"^(\s*)# (?=[a-z][\w.]*: )", re.MULTILINE)

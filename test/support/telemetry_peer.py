@@ -40,7 +40,7 @@ class TelemetryPeer(UdpPeer):
 
 def start_with_peer(**parameters):
     """Start a bridge on a free UDP port. Return it with a connected peer."""
-    process = Process.node("telemetry_bridge", transport="udp", port=0, **parameters)
+    process = Process.node("telemetry_bridge", port=0, **parameters)
     try:
         port = process.wait_for_line(r"Waiting for telemetry on 127\.0\.0\.1:(\d+)")[1]
     except BaseException:

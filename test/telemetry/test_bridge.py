@@ -63,7 +63,7 @@ def test_documents_come_and_go_by_topics_and_a_signal_leaves_a_hover_there(ros):
     def send():
         telemetry.publish(String(data=json.dumps(drone(image, timestamp=clock.next()))))
 
-    with Process.node("telemetry_bridge", stamp_source="wire") as process:
+    with Process.node("telemetry_bridge", transport="topic", stamp_source="wire") as process:
         assert json.loads(commands.wait().data) == HOVER  # before any document
         send_until(send, lambda: len(imus) and len(images), "telemetry")
         assert imus.wait().header.stamp.sec >= 100
