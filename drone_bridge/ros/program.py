@@ -122,9 +122,10 @@ class _Run:
             return True
 
     def serve(self) -> int:
-        """Run callbacks until ROS is shut down."""
+        """Run callbacks until ROS is shut down, or a lifecycle node is finalized."""
         assert self._executor
-        self._executor.spin()
+        while rclpy.ok() and not getattr(self._node, "is_finalized", False):
+            self._executor.spin_once()
         return 0
 
     def refuse(self) -> int:

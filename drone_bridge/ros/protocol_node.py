@@ -148,6 +148,8 @@ class ProtocolNode(LifecycleNode):
     open_state = "connected"
     #: Queue of commands for the loop's thread.
     intake: Intake | None = None
+    #: Whether the lifecycle has ended, and with it the process.
+    is_finalized = False
 
     def __init__(self, name: str, declarations: Iterable[ParameterDeclaration], **options: Any) -> None:
         """Create the node. The options are rclpy's, such as `namespace` and `parameter_overrides`."""
@@ -282,8 +284,10 @@ class ProtocolNode(LifecycleNode):
 
     @log_failure
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Deactivate and clean up."""
-        return self._undo("finalized")
+        """Deactivate, clean up, and end the process, unless a launch file would start it again."""
+        result = self._undo("finalized")
+        self.is_finalized = not os.environ.get(LAUNCHED)
+        return result
 
     @log_failure
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:

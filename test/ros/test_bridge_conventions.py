@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clocks, frames and services, common to all bridges."""
 
+import os
 import sys
 import threading
 
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from lifecycle_msgs.srv import GetState
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
 from nav_msgs.msg import Odometry
 from processes import TIMEOUT_S, Process, when_listening
 from rcl_interfaces.msg import Parameter
@@ -22,6 +24,7 @@ from drone_bridge.ros.link_report import LinkReport
 from drone_bridge.session.session import MAY_HAVE_WAITED
 from drone_bridge.simulator.bridge.node import SimulatorBridge
 from drone_bridge.srv import SimulatorRequest
+from drone_bridge.stop_signals import LAUNCHED
 from drone_bridge.testbed.codec import AttitudeLayout
 
 
@@ -53,6 +56,20 @@ def test_dumped_parameters_can_be_loaded_those_as_well_that_can_not_be_changed_n
 
 def state(ros, node):
     return ros.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label
+
+
+@pytest.mark.parametrize("launched", ["", "true"])
+def test_a_process_ends_with_its_lifecycle_unless_a_launch_file_would_start_it_again(ros, free_port, launched):
+    node = "robot_bridge"
+    with Process.node(node, port=free_port, env={**os.environ, LAUNCHED: launched}) as process:
+        wait_until(lambda: state(ros, node) == "active", "the bridge to be active")
+        request = ChangeState.Request(transition=Transition(id=Transition.TRANSITION_ACTIVE_SHUTDOWN))
+        assert ros.call(ChangeState, f"{node}/change_state", request).success
+        if launched:
+            assert state(ros, node) == "finalized"
+            assert process.stop() == 0
+        else:
+            assert process.wait() == 0, process.output
 
 
 def test_a_bridge_that_publishes_clock_stamps_with_it(ros, peer):
