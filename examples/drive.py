@@ -12,13 +12,13 @@ from geometry_msgs.msg import Twist, Vector3
 from rclpy.executors import ExternalShutdownException
 
 from drone_bridge.msg import HoldStatus
+from drone_bridge.ros.hold_services import refusal_of
 from drone_bridge.ros.qos import latched
 
 
 def say(status: HoldStatus) -> None:
-    """Print whether the vehicle is held, and why."""
-    ending = f"Held ({status.reason}): `drone-bridge resume` lets it follow commands."
-    print(ending if status.held else "It follows commands.", flush=True)
+    """Print whether the vehicle follows commands and, if it is held or a person is at its helm, what to do."""
+    print(refusal_of(status) or "It follows commands.", flush=True)
 
 
 def find_holds() -> None:

@@ -33,7 +33,7 @@ from drone_bridge.ros.publishers import NO_EVENTS, PUBLISHER_ERRORS
 from drone_bridge.ros.qos import latched
 from drone_bridge.ros.time import time_from_nanoseconds
 from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, WishFiles
-from drone_bridge.session.hold_state import AT_HELM, CALLED, NOT_REQUESTED, HoldState
+from drone_bridge.session.hold_state import AT_HELM, CALLED, NOT_REQUESTED, STEERED, HoldState
 from drone_bridge.wire.printable import printable
 
 #: Counter of commands that were refused because the vehicle is held, or because a person is at its helm.
@@ -86,12 +86,15 @@ class Hold:
         # For the executor and the reports. Never locked by the link's thread while it has a peer.
         self._lock = threading.Lock()
         self._on_hold: list[Callable[[], None]] = []
+        # Reasons of the hold that was logged, and of that whose refused commands were: each once per hold.
+        self._held_for = self._refused_for = ""
         self._wishes: dict[str, int] = {}  # number of releases at the time of each wish
         #: State of hold and helm.
         stored, unread = self._read()
         self.state = HoldState(reason := stored or unread)
         self.state.unread = unread
         self._status = HoldStatus(run=uuid.uuid4().hex, held=bool(reason), since=_now(), is_inherited=bool(reason))
+        self._published_held: bool | None = None
         self._publisher: Publisher[Any] = node.create_publisher(
             Bool, "~/held" if is_server else "held", latched(), event_callbacks=NO_EVENTS
         )
@@ -124,11 +127,12 @@ class Hold:
         """Return whether a command is to be followed. Counts refused ones. For the executor."""
         if self._take_helm() if is_helm else self.state.is_free:
             return True
-        if reason := self.state.reason(elapsed_s()):
-            why = f"it is held ({reason}): {_ADVICE}"
-            self._report.count_and_warn_ongoing(REFUSED, f"Commands on {topic} do not move the vehicle: {why}.")
-        else:
-            self._report.counts[REFUSED] += 1  # taking the helm was logged
+        self._report.counts[REFUSED] += 1
+        reason = self.state.reason(elapsed_s())  # empty at the helm: taking it was logged
+        if reason and reason != self._refused_for:
+            sentence = f"Commands on {topic} do not move the vehicle: it is held ({reason}): {_ADVICE}."
+            self._report.warn(sentence, REFUSED)
+        self._refused_for = reason
         return False
 
     def hold(self, reason: str) -> None:
@@ -158,18 +162,22 @@ class Hold:
             if self.state.end_helm(elapsed_s()):
                 self._held()
         reason = self.state.reason(elapsed_s())
-        self._report.update_condition(HELD, f"holding: {reason}" if reason else None, _ADVICE)
+        if not reason:
+            self._report.end_condition(HELD)
+        else:
+            self._report.begin_condition(HELD, f"holding: {reason}")
+            if reason != self._held_for:
+                self._report.warn(f"holding: {reason}: {_ADVICE}.", HELD)
+        self._held_for = reason
 
     def _take_helm(self) -> bool:
         """Handle a command from the helm. Return whether it is followed."""
         with self._lock:
-            was_held = bool(self.state.now[0])
             if self.state.steer(elapsed_s()):
                 self._keeper.keep(AT_HELM)  # in case the bridge is killed meanwhile
                 self._report.inform("A person is at the helm: other commands are refused.")
                 self._forget_commands()
-                if was_held:
-                    self._publish()
+                self._publish()
             return not self.is_held
 
     def _take_wish(self, id_: str, reason: str) -> None:
@@ -227,7 +235,7 @@ class Hold:
         self.state.release(elapsed_s())
         self._status.releases += 1
         self._keeper.keep("" if self.state.is_free else AT_HELM)
-        self._report.end_ongoing(REFUSED)
+        self._refused_for = ""
         self._publish()
 
     def _forget_commands(self) -> None:
@@ -240,8 +248,11 @@ class Hold:
         if bool(reason) != status.held:
             status.since, status.is_inherited = _now(), False
         status.held, status.reason, status.problem = bool(reason), reason, self._keeper.problem
+        status.helm = "" if reason or self.state.is_free else STEERED
         with contextlib.suppress(*PUBLISHER_ERRORS):
-            self._publisher.publish(Bool(data=status.held))
+            if self._published_held != status.held:
+                self._publisher.publish(Bool(data=status.held))
+                self._published_held = status.held
             self._status_publisher.publish(status)
 
     # The file.

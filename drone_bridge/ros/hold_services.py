@@ -31,6 +31,15 @@ def hold_of(status: HoldStatus) -> tuple[object, ...]:
     return status.run, status.held, status.since.sec, status.since.nanosec, status.reason, status.wish, status.releases
 
 
+def refusal_of(status: HoldStatus) -> str:
+    """Return a sentence about why a vehicle does not follow programs, and what to do; empty if it does."""
+    if status.held:
+        return f"Held ({status.reason}): `drone-bridge resume` lets it follow commands."
+    if status.helm:
+        return f"Ignored, since {status.helm}: release the helm on the page, then press Resume there."
+    return ""
+
+
 class HoldServices:
     """Clients of the wanted services. The caller polls `find` and `call`."""
 
@@ -76,15 +85,47 @@ class HoldReports:
     def __init__(self, node: Any) -> None:
         self._node = node
         self._subscriptions: dict[str, Any] = {}
-        self._holds: dict[str, tuple[object, ...]] = {}
+        self._statuses: dict[str, HoldStatus] = {}
+
+    def status(self, name: str) -> HoldStatus | None:
+        """Return the newest report of a node, by its full name; None before the first."""
+        if name not in self._subscriptions:
+
+            def take(status: HoldStatus) -> None:
+                self._statuses[name] = status
+
+            self._subscriptions[name] = self._node.create_subscription(
+                HoldStatus, f"{name}/hold_status", take, latched()
+            )
+        return self._statuses.get(name)
 
     def hold(self, service: str) -> tuple[object, ...] | None:
         """Return the reported hold of the node that offers a service, see `hold_of`; None before its first report."""
-        if service not in self._subscriptions:
+        status = self.status(node_of(service))
+        return status and hold_of(status)
 
-            def take(status: HoldStatus) -> None:
-                self._holds[service] = hold_of(status)
 
-            topic = f"{node_of(service)}/hold_status"
-            self._subscriptions[service] = self._node.create_subscription(HoldStatus, topic, take, latched())
-        return self._holds.get(service)
+class CommandRefusals:
+    """Reasons why the subscribers of a topic do not follow it, because of a hold or a helm."""
+
+    def __init__(self, node: Any, topic: str) -> None:
+        self._node, self._topic = node, topic
+        self._reports = HoldReports(node)
+        self._said: dict[str, str] = {}
+
+    def changes(self) -> list[str]:
+        """Return a sentence for each subscriber that has begun to refuse commands, or to follow them again.
+
+        Call this periodically, about once per second: it reads the graph. The reports of newly discovered nodes arrive
+        while the caller spins.
+        """
+        sentences: list[str] = []
+        for each in self._node.get_subscriptions_info_by_topic(self._topic):
+            name = f"{each.node_namespace.rstrip('/')}/{each.node_name}"
+            if (status := self._reports.status(name)) is None:
+                continue
+            refusal = refusal_of(status)
+            if refusal != self._said.get(name, ""):
+                self._said[name] = refusal
+                sentences.append(f"{name}: {refusal or 'It follows commands.'}")
+        return sentences

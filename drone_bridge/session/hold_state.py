@@ -18,6 +18,8 @@ the helm has control, and no other source gets in between.
 HELM_ENDS_AFTER_S = 1.0
 # Reasons for a hold, or for the hold after the node is killed.
 CALLED, AT_HELM, HELM_ENDED = "the service hold was called", "a person was at the helm", "the helm ended"
+#: Reason why other commands are refused while the vehicle follows its helm.
+STEERED = "a person is at the helm"
 #: Reasons that are not a request. All others are.
 NOT_REQUESTED = ("", AT_HELM, HELM_ENDED)
 

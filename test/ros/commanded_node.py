@@ -12,7 +12,7 @@ from waiting_messages import WaitingMessages
 
 from drone_bridge.motion.observed_motion import ObservedMotion
 from drone_bridge.ros import command_topics, hold, limits
-from drone_bridge.ros.hold import Hold
+from drone_bridge.ros.hold import REFUSED, Hold
 from drone_bridge.ros.time import time_from_seconds
 
 #: Offset of the machine's clock to the steady one.
@@ -31,11 +31,19 @@ class CommandedNode(PlainNode):
         self.observed = ObservedMotion(lambda: self.now_s)
         self.logged, self.latched, self.conditions = [], [], {}
         self.report.update_condition = lambda name, problem, advice: self.conditions.update({name: problem})
-        self.report.inform = self.report.warn = self.logged.append
+        self.report.begin_condition = lambda name, sentence: self.conditions.update({name: sentence})
+        self.report.end_condition = lambda name: self.conditions.update({name: None})
+        self.report.inform = self.logged.append
+        self.report.warn = lambda sentence, count="": (self.warned if count == REFUSED else self.logged).append(
+            sentence
+        )
         self.each, self.take, self.wakes, self.on_their_way = [], {}, 0, []
         self.waiting, self.posted, self.executor_wakes, self.intake = {}, [], 0, None
         self.publishers = []  # of other nodes, in the graph
         self.hold = Hold(self, is_server=False, report=self.report, check_age=self.check_age, cleanup=self.cleanup)
+
+    def _warn(self, sentence, count=""):
+        (self.warned if count == REFUSED else self.logged).append(sentence)
 
     def follow(self, commands):
         """Let an arbiter decide on the commands of these topics."""

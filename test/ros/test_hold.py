@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from dronegui_peer import DroneGuiPeer
@@ -22,6 +23,7 @@ from drone_bridge.msg import HoldStatus
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PERIOD_S = 0.05
+EXAMPLES = Path(__file__).parents[2] / "examples"
 STALL_S = 0.7  # after which requests are refused as stale, and far below the time in which they are repeated
 FORWARD = twist(forward=1.0)
 
@@ -241,6 +243,22 @@ def test_a_shell_holds_and_resumes(ros, peer, bridge):
         nothing_moves(peer, packets=5)
         assert run_command("resume", "dronegui_bridge").returncode == 0
         peer.wait(is_moving)
+
+
+@pytest.mark.parametrize("program", ["drive.py", "topic pub"])
+def test_a_program_says_why_it_is_ignored(ros, peer, bridge, program):
+    words = ["-m", "drone_bridge.tools.cli", "topic", "pub", "-r", "20", "/cmd_vel", "geometry_msgs/msg/Twist"]
+    command = [str(EXAMPLES / "drive.py")] if program == "drive.py" else [*words, "{linear: {x: 0.2}}"]
+    with web_bridge() as server, Pilot(server.address) as pilot, Process(sys.executable, *command) as driver:
+        peer.wait(is_moving)
+        pilot.wait_for(lambda: pilot.vehicles.get("/cmd_vel_stamped", {}).get("holds"), "a vehicle that can be held")
+        pilot.take("/cmd_vel_stamped")
+        wait_until(lambda: pilot.push(y=1.0) or "a person is at the helm" in driver.output, "the reason")
+        pilot.send(op="release")
+        driver.wait_for_line("drone-bridge resume")
+        hold(ros, False)
+        driver.wait_for_line("It follows commands")
+        assert driver.stop(signal.SIGINT) == 0, driver.output
 
 
 def run_command(*words):

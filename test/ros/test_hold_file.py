@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hold files without ROS: storage, recovery, reports of a failure, and stale files."""
+"""Hold files without ROS: storage, recovery, reports of a failure, and stale files. And reports of the helm."""
 
 import copy
 import errno
 import platform
 import threading
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,9 @@ from drone_bridge.net.clock import elapsed_s
 from drone_bridge.ros import hold_file
 from drone_bridge.ros.hold import MAX_WISHES, Hold
 from drone_bridge.ros.hold_file import SCOPE_VARIABLE, HoldFile
+from drone_bridge.ros.hold_services import refusal_of
 from drone_bridge.ros.wish_file import EVERY_NODE, EVERY_VEHICLE, FiledWish, WishFile
+from drone_bridge.session import hold_state
 from drone_bridge.session.hold_state import AT_HELM, HELM_ENDED
 
 
@@ -102,7 +105,13 @@ class Node:
         self.is_server = is_server
         self.warned, self.serve, self.published, self.statuses = [], None, [], []
         do_nothing = lambda *_: None  # noqa: E731
-        self.report = SimpleNamespace(update_condition=do_nothing, end_ongoing=do_nothing)
+        self.report = SimpleNamespace(
+            begin_condition=do_nothing,
+            end_condition=do_nothing,
+            inform=do_nothing,
+            warn=lambda sentence, count="": self.warned.append(sentence),
+            counts=Counter(),
+        )
         self.hold = Hold(
             self, is_server=self.is_server, report=self.report, check_age=self.check_age, cleanup=ExitStack()
         )
@@ -443,3 +452,44 @@ def test_a_wish_in_a_file_does_not_outlive_a_release_in_that_run(wish_file):
     wish_file.write([FiledWish("/d1/bridge", "8", "")])
     node.hold.look()
     assert node.hold.is_held
+
+
+def test_a_helm_is_reported_until_it_ends(monkeypatch):
+    node = Node()
+    assert refusal_of(node.statuses[-1]) == ""
+    assert node.hold.admits("helm", is_helm=True)
+    assert "a person is at the helm" in refusal_of(node.statuses[-1])
+    count = len(node.statuses)
+    assert node.hold.admits("helm", is_helm=True)
+    assert len(node.statuses) == count  # not once per command
+    monkeypatch.setattr(hold_state, "HELM_ENDS_AFTER_S", -1.0)
+    node.hold.report()
+    assert (node.statuses[-1].helm, node.statuses[-1].reason) == ("", HELM_ENDED)
+    assert "drone-bridge resume" in refusal_of(node.statuses[-1])
+
+
+def test_a_person_at_the_helm_of_a_held_vehicle_has_it_once_it_is_released():
+    node = Node()
+    node.call(True)
+    assert not node.hold.admits("helm", is_helm=True)
+    assert node.statuses[-1].held
+    assert node.statuses[-1].helm == ""
+    node.call(False)
+    assert not node.statuses[-1].held
+    assert node.statuses[-1].helm
+
+
+def test_a_hold_and_its_refused_commands_are_logged_once_and_counted():
+    node = Node()
+    for _ in range(2):
+        node.warned.clear()
+        node.call(True)
+        for _ in range(3):
+            assert not node.hold.admits("cmd_vel")
+            node.hold.report()
+        (held, refused) = node.warned
+        assert held.startswith("holding: the service hold was called")
+        assert refused.startswith("Commands on cmd_vel do not move the vehicle")
+        node.call(False)
+        node.hold.report()
+    assert node.hold._report.counts["commands_refused_on_hold"] == 6

@@ -23,7 +23,9 @@ class Publisher:
 
 def test_a_hanging_subscriber_does_not_block_the_publisher(monkeypatch):
     publisher = Publisher()
-    node = SimpleNamespace(create_publisher=lambda kind, name, depth: publisher)
+    node = SimpleNamespace(
+        create_publisher=lambda kind, name, depth: publisher, get_subscriptions_info_by_topic=lambda topic: []
+    )
     monkeypatch.setattr(topic, "spin_until", lambda node, condition, timeout_s: condition())
     words = SimpleNamespace(
         rate=1.0, once=True, times=0, topic="told", type="std_msgs/msg/String", message="{data: once}"

@@ -3,6 +3,7 @@
 
 import argparse
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from drone_bridge.ros.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
 from drone_bridge.tools.discovery import DISCOVERY_S
 from drone_bridge.tools.shell.messages import as_yaml, filled
@@ -106,9 +108,10 @@ def _publish(node: Node, words: Any) -> int:
     most = 1 if words.once else words.times
     if most and not spin_until(node, publisher.get_subscription_count, DISCOVERY_S):
         raise FailedError(f"No node subscribes to {publisher.topic_name}.")
+    refusals = CommandRefusals(node, publisher.topic_name)
     sent = 0
     with interruptible():
-        next_s = time.monotonic()
+        next_s = look_s = time.monotonic()
         while not most or sent < most:
             if hasattr(message, "header"):
                 message.header.stamp = node.get_clock().now().to_msg()
@@ -116,5 +119,9 @@ def _publish(node: Node, words: Any) -> int:
             sent += 1
             next_s += 1 / words.rate
             spin_until(node, lambda: False, max(0.0, next_s - time.monotonic()))
+            if time.monotonic() >= look_s:
+                look_s = time.monotonic() + _REPORT_S
+                for sentence in refusals.changes():
+                    print(sentence, file=sys.stderr, flush=True)
         wait_for_delivery(publisher)
     return 0
