@@ -14,16 +14,17 @@ import pytest
 from composition import RUNNER
 from geometry_msgs.msg import PointStamped, Twist
 from nav_msgs.msg import Odometry
-from own_robots import FOLDERS, installed
+from own_robots import FOLDERS, Pioneer, installed
 from ports import free_port, free_ports
 from processes import executable
-from ros_session import module_ros, repeating
+from ros_session import module_ros, repeating, wait_until
 from std_msgs.msg import Bool, Float32
 from std_srvs.srv import Trigger
 from web_page import address_of
 from web_viewer import Pilot
 
 import drone_bridge as drone_bridge_package
+from drone_bridge.motion.body_velocity import BodyVelocity
 
 ros = module_ros()
 #: Radius of a fence, m.
@@ -140,6 +141,7 @@ class Line:
 
     def __init__(self, port, path):
         self.path = str(path)
+        self.sent = b""  # to the robot
         self._robot = socket.create_connection(("127.0.0.1", port))
         self.plug()
 
@@ -158,7 +160,9 @@ class Line:
             if self._woken in readable:
                 return
             if self._master in readable:
-                self._robot.sendall(os.read(self._master, 4096))
+                data = os.read(self._master, 4096)
+                self.sent += data
+                self._robot.sendall(data)
             if self._robot in readable:
                 if not (data := self._robot.recv(4096)):
                     return
@@ -190,6 +194,32 @@ def test_a_robot_on_a_serial_line_is_driven_again_after_the_device_is_replugged(
             odometry.wait(lambda message: message.pose.pose.position.x > there + 1.5)
         odometry.wait(lambda message: abs(message.twist.twist.linear.x) < 0.01)
         assert bridge.stop() == 0
+    finally:
+        line.close()
+
+
+def commanded(sent):
+    """Return the commands in a Pioneer's stream, of which each byte has to belong to a packet, and what it begins."""
+    robot, commands = Pioneer(), []
+    while sent and (size := robot.split(sent)):
+        assert size > 0, f"{sent[:40]!r} begins no packet"
+        commands.append(robot.parse_command(sent[:size]))
+        sent = sent[size:]
+    return [each for each in commands if isinstance(each, BodyVelocity)], sent
+
+
+def test_a_robot_on_a_serial_line_is_stopped_when_its_bridge_is_killed(drone_bridge, node, ros, tmp_path):
+    """Its own watchdog would be slower, and sends nothing on the line."""
+    _, port = emulated(drone_bridge, "pioneer")
+    line = Line(port, tmp_path / "ttyUSB0")
+    try:
+        bridge = node("pioneer", "bridge", serial=line.path)
+        with driven(ros, forward=0.5, turn=0.2):
+            wait_until(lambda: any(each.forward for each in commanded(line.sent)[0]), "a moving command")
+            bridge.send(signal.SIGKILL)
+            bridge.wait()
+            wait_until(lambda: commanded(line.sent)[0][-1] == BodyVelocity(), "neutral")
+        assert commanded(line.sent)[1] == b""
     finally:
         line.close()
 
