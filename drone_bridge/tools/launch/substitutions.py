@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from drone_bridge.programs.missing_package import apt_install
 from drone_bridge.programs.options import suggestion
 
 
@@ -167,7 +168,8 @@ def package_prefix(name: str) -> Path:
     try:
         return Path(get_package_prefix(name))
     except (PackageNotFoundError, ValueError, OSError) as error:
-        raise SubstitutionError(f"the package '{name}' is not installed: {error}") from error
+        remedy = f"; to install it: {command}" if (command := apt_install(name)) else ""
+        raise SubstitutionError(f"the package '{name}' is not installed: {error}{remedy}") from error
 
 
 def find_executable(package: str, executable: str) -> str:
