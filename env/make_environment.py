@@ -70,6 +70,8 @@ BUILD_TAGS = ("name", "depend", "build_depend", "buildtool_depend", "member_of_g
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "drone_bridge"
 SHARED = ("config", "launch", "rviz", "urdf")
 WEB = ROOT / "web"
+#: Programs of others, which tests run.
+CLIENTS = ROOT / "test" / "ardrone" / "clients"
 PAGE_INPUTS = ("package-lock.json", "build.mjs", "src/*")
 #: Packages that are only needed to build: CMake has 87 MB, Node.js 206.
 TOOLS = ROOT / "build" / "tools"
@@ -260,7 +262,8 @@ def mend_cmake_files() -> None:
 def install_node_packages(*, with_browser: bool) -> None:
     """Install the page's npm packages of the lock file, and for tests the tools and the browser (70 MB)."""
     stamp = VENV / "node_packages.stamp"
-    lock = (WEB / "package-lock.json").read_text()
+    locks = [folder / "package-lock.json" for folder in (WEB, CLIENTS)]
+    lock = "".join(path.read_text() for path in locks if path.exists())  # a source distribution has no tests
     fingerprints = {each: digest([lock, str(WEB), str(each)]) for each in (True, False)}
     there = (WEB / "node_modules").exists() and stamp.exists() and stamp.read_text()
     if there == fingerprints[True] or (there == fingerprints[False] and not with_browser):
@@ -268,7 +271,8 @@ def install_node_packages(*, with_browser: bool) -> None:
     # No package needs its install scripts.
     options = ["--ignore-scripts", "--no-audit", "--no-fund", *([] if with_browser else ["--omit=dev"])]
     with PROGRESS.step(f"installing npm packages{' and a browser (70 MB)' if with_browser else ''}"):
-        node("npm", "ci", *options, "--prefix", str(WEB))
+        for folder in (WEB, CLIENTS) if with_browser else (WEB,):
+            node("npm", "ci", *options, "--prefix", str(folder))
     stamp.write_text(fingerprints[with_browser])
 
 

@@ -20,6 +20,7 @@ WITHOUT_ROS = (
 #: runs pip, which refuses to install into the Python of Debian and Ubuntu.
 PIP_NAMES = {"cv2": "opencv-python-headless"}
 ROSDEP_KEYS = {
+    "ardrone": None,
     "cv2": "python3-opencv",
     "foxglove": None,
     "hypothesis": "python3-hypothesis",
@@ -30,6 +31,7 @@ ROSDEP_KEYS = {
     "numpy": "python3-numpy",
     "orjson": None,
     "plotly": None,
+    "pyardrone": None,
     "pybase64": None,
     "pytest": "python3-pytest",
     "rosbags": None,
