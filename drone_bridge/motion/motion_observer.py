@@ -108,9 +108,10 @@ class MotionObserver:
         self._time, self._climb = Belief(), Belief()
         self._history: deque[_Commanded] = deque(maxlen=128)
         self._newest = _NOTHING
-        self._begin()
+        self.begin()
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Restart with the next measurement. Doubts stay."""
         self._measured_s: float | None = None
         self._yaw = 0.0  # last reported, continuous, rad
         self._pull = 0j  # m/s^2
@@ -183,7 +184,7 @@ class MotionObserver:
     def observe(self, motion: Motion, now_s: float) -> None:
         """Judge a new measurement."""
         if self._measured_s is None or now_s - self._measured_s > LONGEST_GAP_S:
-            self._begin()
+            self.begin()
             self._measured_s, self._yaw = now_s, motion.yaw
         step_s, self._measured_s = max(now_s - self._measured_s, 1e-3), now_s
         before, now, late = self._pull, self._newest, self._commanded_at(now_s - EFFECT_S)

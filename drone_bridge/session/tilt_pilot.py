@@ -5,7 +5,8 @@ Velocities are controlled by the drone's feedback, and raw shares are sent uncha
 than FEEDBACK_TIMEOUT_S, is not used: velocities are then flown by an estimate, and `is_estimating` is set. Implausible
 measurements are not used either (see MotionObserver), and `doubts` has the reasons. A report that repeats the last one
 in every number although the command has changed is no report. The references restart with each flight, and whenever
-another command than a velocity was sent.
+another command than a velocity was sent. Doubts are forgotten once the drone has been on the ground for FORGOTTEN_S: a
+drone may report for a moment that it lands, and fly on.
 
 Neutral is the drone's own hover if it has one. Another drone flies zero velocity while it is in the air and its
 feedback is fresh, gently while that is doubted, so that it stops and holds its height. Otherwise it is kept level, and
@@ -25,6 +26,8 @@ from drone_bridge.session.arbiter import Arbiter
 
 #: Feedback older than this is stale, s.
 FEEDBACK_TIMEOUT_S = 0.2
+#: A drone that has been on the ground for longer, s, may be another one, or repaired.
+FORGOTTEN_S = 20.0
 #: Counter of velocities that were flown without feedback, and the sentence about them.
 ESTIMATED = "estimated_commands"
 ESTIMATES = (
@@ -58,7 +61,7 @@ class TiltPilot:
         # Newest report, the last command before it, and whether it is repeated although the command has changed.
         self._reported: tuple[Motion, Shares] | None = None
         self._is_repeated = self._is_stuck = False  # stuck: all reports are repeated, so that feedback is stale
-        self._is_on_ground = False
+        self._is_on_ground, self._landed_s = False, -math.inf
 
     def use(self, drone: TiltedDrone) -> None:
         """Fly with other maxima, as the drone has reported them."""
@@ -77,28 +80,33 @@ class TiltPilot:
 
     @property
     def doubts(self) -> list[str]:
-        """Reasons why measurements are doubted, as sentences without a full stop. For any thread."""
+        """Reasons why measurements are doubted in flight, as sentences without a full stop. For any thread."""
+        if self._is_on_ground:
+            return []
         reasons = [REPEATED] if self._is_stuck else self._observer.reasons
         return reasons or ([UNANSWERED] if self._control.is_unanswered else [])
 
     @property
     def is_position_doubted(self) -> bool:
         """Whether the reports do not show where the drone is."""
-        return self._is_stuck or not self._observer.trust.speed or self._control.is_unanswered
+        is_doubted = self._is_stuck or not self._observer.trust.speed or self._control.is_unanswered
+        return is_doubted and not self._is_on_ground
 
     @property
     def is_height_doubted(self) -> bool:
-        return self._is_stuck or not self._observer.trust.height
+        return (self._is_stuck or not self._observer.trust.height) and not self._is_on_ground
 
     def reported(self, measured: Measurement, now_s: float) -> None:
         """Handle a report of the drone."""
         if measured.is_flying is False:
-            self.stands()
+            self.stands(now_s)
         elif motion := measured.motion:
             self.measured(motion, now_s)
 
     def measured(self, motion: Motion, now_s: float) -> None:
         """Handle a measurement of the drone in flight."""
+        if self._is_on_ground and now_s - self._landed_s > FORGOTTEN_S:
+            self._observer.restart()
         self._is_on_ground = False
         if self._reported is None or motion != self._reported[0]:
             self._reported, self._is_repeated = (motion, self._commanded), False
@@ -109,10 +117,11 @@ class TiltPilot:
         self._observer.observe(motion, now_s)
         self._newest = self._observer.believed(motion), now_s
 
-    def stands(self) -> None:
+    def stands(self, now_s: float) -> None:
         """Handle a report that the drone is not in flight. The references restart when it flies."""
         if not self._is_on_ground:
-            self._observer.restart()
+            self._landed_s = now_s
+            self._observer.begin()
             self._reported, self._is_repeated, self._is_stuck = None, False, False
         self._is_on_ground = True
         self._newest = None

@@ -9,7 +9,7 @@ from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.tilt_control import BLIND_TILT_SHARE
 from drone_bridge.motion.tilted_drone import Motion, Shares, TiltedDrone
 from drone_bridge.session.arbiter import Decision, Rank
-from drone_bridge.session.tilt_pilot import FEEDBACK_TIMEOUT_S, TiltPilot
+from drone_bridge.session.tilt_pilot import FEEDBACK_TIMEOUT_S, FORGOTTEN_S, TiltPilot
 
 DRONE = TiltedDrone(max_tilt=0.3, max_climb=1.0, max_yaw_rate=1.0)
 AT_REST = Motion(0.0, 0.0, 0.0, 1.0, 0.0)
@@ -71,7 +71,7 @@ def test_a_landed_drone_commanded_to_sink_stops_its_motors_unless_it_does_so_by_
     flight = Flight(hovers=hovers)
     flight.wanted = BodyVelocity(forward=1.0, up=-0.1)
     assert flight.fly(1.0, measured=AT_REST).thrust > -1.0
-    flight.pilot.stands()
+    flight.pilot.stands(flight.now_s)
     assert (flight.fly(PERIOD_S) == Shares(thrust=-1.0)) == (not hovers)
     flight.wanted = CLIMB
     assert flight.fly(PERIOD_S).thrust > 0.0
@@ -149,6 +149,24 @@ def test_a_measurement_is_used_once_and_again_when_references_are_reset(flight):
     assert taken == [AT_REST, AT_REST]
 
 
+@pytest.mark.parametrize(("ground_s", "is_kept"), [(1.0, True), (FORGOTTEN_S + 1.0, False)])
+def test_a_doubt_is_forgotten_only_after_a_while_on_the_ground(flight, ground_s, is_kept):
+    flight.wanted = FORWARD
+    for number in range(80):
+        flight.fly(PERIOD_S, measured=DRIFTING._replace(forward=(-1) ** number * 5.0))
+    assert flight.pilot.doubts
+    assert flight.pilot.is_position_doubted
+    flight.pilot.stands(flight.now_s)
+    flight.fly(ground_s)
+    assert not flight.pilot.doubts
+    assert not flight.pilot.is_position_doubted
+    flight.fly(2 * PERIOD_S, measured=AT_REST)
+    assert bool(flight.pilot.doubts) is is_kept
+    flight.wanted = BodyVelocity()
+    flight.fly(20.0, measured=AT_REST)
+    assert not flight.pilot.doubts
+
+
 def test_a_measurement_long_before_the_first_velocity_is_not_used():
     flight = Flight(hovers=True)
     taken = flight.measurements()
@@ -169,7 +187,7 @@ def test_without_measurements_velocities_are_flown_by_an_estimate(flight):
 def test_on_the_ground_references_wait_and_the_estimate_is_suspended(flight):
     flight.wanted = CLIMB
     flight.fly(0.5, measured=AT_REST)
-    flight.pilot.stands()
+    flight.pilot.stands(flight.now_s)
     flight.fly(PERIOD_S)
     first = flight.fly(PERIOD_S)
     assert flight.fly(2.0) == pytest.approx(first)
@@ -196,7 +214,7 @@ def test_a_hovering_drone_stops_by_itself_once_it_is_at_rest():
     flight = Flight(hovers=True)
     flight.wanted = BodyVelocity()
     assert flight.fly(0.5, measured=AT_REST) is not None
-    flight.pilot.stands()
+    flight.pilot.stands(flight.now_s)
     assert flight.fly(PERIOD_S) is None
 
 
@@ -225,7 +243,7 @@ def test_neutral_without_measurements_is_level_and_reported_as_drifting_in_fligh
     assert flight.fly(0.5, measured=DRIFTING) is not None
     assert flight.fly(2 * FEEDBACK_TIMEOUT_S) is None
     assert flight.pilot.is_drifting
-    flight.pilot.stands()
+    flight.pilot.stands(flight.now_s)
     assert flight.fly(PERIOD_S) is None
     assert not flight.pilot.is_drifting
 
@@ -253,7 +271,7 @@ def test_another_drone_starts_without_earlier_state(flight):
     fresh = Flight()
     fresh.wanted = flight.wanted = CLIMB
     flight.fly(1.0, measured=AT_REST)
-    flight.pilot.stands()
+    flight.pilot.stands(flight.now_s)
     flight.is_forgotten = False
     flight.pilot.restart(flight.now_s)
     assert flight.is_forgotten
