@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Belief: trust in a measured quantity, by how long it has contradicted the model or agreed with it."""
 
+import math
+
 #: A quantity that contradicts the model for longer is doubted, s.
 DOUBT_S = 0.3
 #: A single measurement counts for this time at most, s: after a gap, it says nothing about the time before.
 LONGEST_STEP_S = 0.25
 #: A doubted quantity is believed again after this time of agreement, s. A relapse within RELAPSE_S doubles it.
 AGREEMENT_S, LONGEST_AGREEMENT_S, RELAPSE_S = 1.0, 16.0, 10.0
-#: Time of belief after which a doubt is forgotten, s.
-SETTLED_S = 20.0
+#: Time of belief after which a doubt is forgotten, as a multiple of the time of agreement that has ended it.
+SETTLED_TIMES = 3.0
 
 
 class Belief:
@@ -18,7 +20,7 @@ class Belief:
         #: Reason for the doubt, a sentence without a full stop; empty while the quantity is believed.
         self.reason = ""
         self._contradicted_s = self._agreed_s = 0.0
-        self._believed_s = SETTLED_S
+        self._believed_s = math.inf
         self._needed_s = AGREEMENT_S
 
     @property
@@ -28,8 +30,8 @@ class Belief:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the quantity has been believed for SETTLED_S, or always."""
-        return self._believed_s >= SETTLED_S
+        """Whether the last doubt is forgotten. The more often a doubt has recurred, the longer that takes."""
+        return self._believed_s >= SETTLED_TIMES * self._needed_s
 
     def judge(self, problem: str, step_s: float) -> None:
         """Handle a measurement, `step_s` after the last one. `problem` is empty if it agrees with the model."""

@@ -56,8 +56,9 @@ DELAYS_S = tuple(0.1 * number for number in range(31))
 KEPT_EVERY_S = 0.03
 #: Time within which a command takes effect, unless measurements are late, s.
 EFFECT_S = 0.6
-#: A velocity is frozen if it repeats for longer, s, while the acceleration by tilt changes by this, m/s^2.
-FROZEN_S, FROZEN_PULL = 0.4, 0.3
+#: A velocity is frozen if it repeats for longer, s, while the acceleration by tilt changes by this, m/s^2. If it has
+#: changed by less than FINE_M_S, m/s, before, it is not rounded, and half of that is enough for twice the time.
+FROZEN_S, FROZEN_PULL, FINE_M_S = 0.4, 0.3, 0.01
 #: Reports are clamped to this, m and m/s, since squares of larger numbers may overflow.
 BEYOND_ALL = 1e6
 #: Time over which tilts are compared, s.
@@ -108,6 +109,7 @@ class MotionObserver:
         self._time, self._climb = Belief(), Belief()
         self._history: deque[_Commanded] = deque(maxlen=128)
         self._newest = _NOTHING
+        self._finest = math.inf  # least change of a component of the velocity, m/s
         self.begin()
 
     def begin(self) -> None:
@@ -237,9 +239,15 @@ class MotionObserver:
         """Return whether a velocity is repeated to the last digit although the tilt changes, which is impossible."""
         velocity = motion.forward, motion.left
         if velocity != self._repeated:
+            for now, before in zip(velocity, self._repeated or velocity, strict=True):
+                self._finest = min(self._finest, abs(now - before) or math.inf)
             self._repeated, self._repeated_since_s, self._pulled, self._tilted = velocity, now_s, self._pull, 0.0
         self._tilted = max(self._tilted, abs(self._pull - self._pulled))
-        return now_s - self._repeated_since_s > FROZEN_S and self._tilted > FROZEN_PULL
+        repeated_s = now_s - self._repeated_since_s
+        if repeated_s <= FROZEN_S:
+            return False
+        lasting = FROZEN_S / repeated_s if self._finest < FINE_M_S else 1.0
+        return self._tilted > FROZEN_PULL * lasting
 
     def _compare_climbs(self, up: float | None, climbed: float, step_s: float) -> None:
         """Judge the vertical speed, if it is reported, by the height.

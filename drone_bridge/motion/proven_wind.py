@@ -21,6 +21,9 @@ MEAN_S, FADING_S = 2.0, 10.0
 #: Growth of the proof, m/s^3; and its limit while a relapse of a doubt is likely, m/s^2: a speed of the wrong sign
 #: looks like a wind that grows with one's own tilt.
 GROWTH, UNSETTLED = 1.0, 0.5
+#: A blown drone changes its speed: the average by more than this, m/s, in CHANGED_S. A velocity that stays the same
+#: while the tilt grows proves nothing.
+CHANGED_M_S, CHANGED_S = 0.05, 0.5
 #: The drone moves if its velocity, averaged over AVERAGED_S, is faster, m/s; and wind moves it if it differs by more
 #: from the commanded one in the direction of the wind, m/s.
 MOVES_M_S, BLOWN_M_S, AVERAGED_S = 0.15, 0.1, 0.5
@@ -32,7 +35,7 @@ class ProvenWind:
     def __init__(self) -> None:
         #: Acceleration by wind that has moved the drone, m/s^2.
         self.strength = 0.0
-        self._velocity = 0j  # average, m/s
+        self._velocity = self._before = 0j  # averages over AVERAGED_S and CHANGED_S, m/s
         self._unanswered_s = self._mean_used = 0.0
 
     @property
@@ -46,8 +49,10 @@ class ProvenWind:
         """Handle a velocity, m/s, `step_s` after the last one. `wind` is the estimated acceleration, m/s^2."""
         strength = abs(wind)
         self._velocity += (velocity - self._velocity) * -math.expm1(-step_s / AVERAGED_S)
+        self._before += (self._velocity - self._before) * -math.expm1(-step_s / CHANGED_S)
+        has_changed = abs(self._velocity - self._before) > CHANGED_M_S
         blown = ((self._velocity - commanded) * wind.conjugate()).real
-        if abs(self._velocity) > MOVES_M_S and blown > BLOWN_M_S * strength:
+        if has_changed and abs(self._velocity) > MOVES_M_S and blown > BLOWN_M_S * strength:
             most = strength if is_settled else min(strength, UNSETTLED)
             self.strength = max(self.strength, min(most, self.strength + GROWTH * step_s))
         self.strength += min(0.0, strength - self.strength) * -math.expm1(-step_s / FADING_S)

@@ -2,9 +2,21 @@
 """Rows of the table of `campaign/reports_that_lie.py`, with its bounds."""
 
 import pytest
-from lying_flights import FENCE_M, at_wall, bounds_of, effect, farthest_in_fence, honest, lied_to, violations
+from lying_flights import (
+    BEGINS,
+    FENCE_M,
+    HONEST,
+    at_wall,
+    bounds_of,
+    effect,
+    farthest_in_fence,
+    fly,
+    honest,
+    lied_to,
+    violations,
+)
 
-BEGIN_S = 3.0
+BEGIN_S, LATER_S = BEGINS
 
 
 @pytest.mark.parametrize(
@@ -23,6 +35,18 @@ def test_a_lie_has_a_bounded_effect_that_ends(drone, lie, command):
     flown = effect(lied_to(drone, lie, command, BEGIN_S), lied_to(drone, None, command, BEGIN_S))
     bounds = bounds_of(lie)
     assert not violations(flown, bounds if command != "STOP" else bounds._replace(said_s=None))
+
+
+def test_a_frozen_velocity_is_doubted_though_little_tilt_is_used():
+    flown = effect(*(lied_to("AR.Drone", lie, "0.3 m/s", LATER_S) for lie in ("frozen", None)))
+    assert not violations(flown, bounds_of("frozen"))
+
+
+@pytest.mark.parametrize("drone", ["AR.Drone", "landing drone"])
+def test_a_drone_in_a_wind_that_begins_at_once_holds_its_velocity_again(drone):
+    errors = {round(each.time, 2): each.error for each in fly(drone, HONEST["wind 5 m/s at once"], 25.0).moments}
+    assert errors[17.0] > 0.5
+    assert max(error for time_s, error in errors.items() if time_s > 24.0) < 0.5
 
 
 def test_a_drone_that_reports_no_motion_leaves_a_fence_by_a_bounded_distance():
