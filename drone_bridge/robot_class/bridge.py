@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.link_loop import Link
 from drone_bridge.robot_class.client_session import REPORTS, SENT, UNSENT, WITHHELD, ClientSession
 from drone_bridge.robot_class.connection import Told
@@ -26,6 +27,7 @@ from drone_bridge.ros.tilt_commands import TiltCommands, drone_parameters, read_
 from drone_bridge.ros.topic_publishers import TopicPublishers
 from drone_bridge.ros.wheel_odometry import TWIST_VARIANCES
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import Actions, Session
 from drone_bridge.session.tilt_pilot import TiltPilot
 from drone_bridge.wire.addresses import address_name
@@ -99,6 +101,7 @@ class RobotBridge(ProtocolNode):
         )
         self._topics = TopicPublishers(self, make_rows(robot), translation)
         self._pilot: TiltPilot | None = None
+        self._watch: ReportWatch | None = None
         self._commands: CommandTopics[Any]
         if robot.drone:
             drone = read_drone(self.parameters, robot.drone)
@@ -111,6 +114,9 @@ class RobotBridge(ProtocolNode):
             )
             followed = {AXES[axis] for axis in robot.axes}
             self._commands.take_velocities([axis for axis, (field, _) in TWIST_AXES.items() if field in followed])
+            if self._commands.arbiter.limits.parameters.need_odometry:
+                self._watch = watch = ReportWatch()
+                DoubtReports(self, lambda: watch.reasons(elapsed_s()), advice="limits of places still use it")
         RequestServices(self, robot.requests, self._ask)
         if robot.watchdog_s is None:
             self.get_logger().warning(
@@ -145,6 +151,7 @@ class RobotBridge(ProtocolNode):
             address_name(self.parameters["host"], self.parameters["port"]),
             Feedback(self.observed, self._commands.arbiter.limits, self._pilot),
             pilot=self._pilot,
+            watch=self._watch,
             is_stream=self.robot.transport == "tcp",
         )
         return self._session

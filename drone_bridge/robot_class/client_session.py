@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from drone_bridge.kind import Side
+from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.robot_class.connection import Connection, Packet, Told
 from drone_bridge.robot_class.robot import (
     NEUTRALS,
@@ -44,6 +45,7 @@ from drone_bridge.robot_class.robot import (
 from drone_bridge.session.arbiter import Decision, Rank
 from drone_bridge.session.clients import LOST
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import (
     FINAL_GAP_S,
     FINAL_REPEATS,
@@ -111,6 +113,7 @@ class ClientSession(Session):
         feedback: Feedback | None = None,
         *,
         pilot: TiltPilot | None = None,
+        watch: ReportWatch | None = None,
         is_stream: bool,
     ) -> None:
         """Start without a connection.
@@ -122,9 +125,11 @@ class ClientSession(Session):
             peer: its name for logs.
             feedback: receives the robot's telemetry; None for a client without limits.
             pilot: flies the arbiter's decisions by the robot's `drone`; None for a robot without one.
+            watch: notices implausible telemetry; None for a client without limits of positions, or with a pilot.
             is_stream: whether the link is a stream.
         """
-        self.state, self.peer, self._feedback, self._pilot = WAITING, peer, feedback, pilot
+        self.state, self.peer, self._feedback = WAITING, peer, feedback
+        self._pilot, self._watch = pilot, watch
         self._robot, self._arbiter, self._parameter, self._is_stream = robot, arbiter, parameter, is_stream
         self._hears = robot.decode is not Robot.decode or robot.decode_state is not Robot.decode_state
         self._end: Connection | None = None
@@ -164,6 +169,8 @@ class ClientSession(Session):
         self.since_s, self.received_s = now_s, None
         self._reported_at = None
         self._gaps_s.clear()
+        if self._watch:
+            self._watch.restart()
         self._moved_at = math.inf
         began = Note("connections", f"Connected to {self.peer}.", is_expected=True)
         return [*self._neutral_of_datagrams(), *self._greet(now_s), began]
@@ -187,6 +194,8 @@ class ClientSession(Session):
                         self.is_proven = True
                         if self._feedback:
                             self._feedback.measured(packet.meaning, now_s)
+                        if self._watch:
+                            self._watch.measured(packet.meaning, now_s)
                         actions += [Publish(packet), Note(REPORTS)]
                 elif isinstance(packet.meaning, Answer):
                     self._heard(now_s)
@@ -329,7 +338,10 @@ class ClientSession(Session):
     def _follow(self, decision: Decision[Any], now_s: float) -> Actions:
         """Send the command of a decision, and the request to land once per LAND_S."""
         withheld = self._withheld(decision, now_s)
-        actions = [*self._drive(None if withheld else decision.command), *withheld]
+        command = None if withheld else decision.command
+        if self._watch:
+            self._watch.commanded(command if isinstance(command, BodyVelocity) else None)
+        actions = [*self._drive(command), *withheld]
         if decision.rank is Rank.LANDING and "land" in self._robot.requests and now_s >= self._land_s:
             self._land_s = now_s + LAND_S
             actions += self._sent(self._robot.requests["land"])

@@ -7,6 +7,7 @@ from drone_bridge.ros.protocol_node import ProtocolNode
 
 # Conditions in diagnostics.
 DOUBT, DRIFT = "doubt", "drift"
+ADVICE = "it flies gently without them until they agree with its motion, and limits act as without odometry"
 
 
 class DoubtReports:
@@ -17,6 +18,8 @@ class DoubtReports:
         node: ProtocolNode,
         doubts: Callable[[], Sequence[str]],
         is_drifting: Callable[[], bool] = lambda: False,
+        *,
+        advice: str = ADVICE,
     ) -> None:
         """Start reporting.
 
@@ -24,16 +27,13 @@ class DoubtReports:
             node: the vehicle's node.
             doubts: returns the reasons for doubts, as sentences without a full stop.
             is_drifting: returns whether commands have stopped and the vehicle can't hold its position.
+            advice: what a doubt causes.
         """
-        self._node, self._doubts, self._is_drifting = node, doubts, is_drifting
+        self._node, self._doubts, self._is_drifting, self._advice = node, doubts, is_drifting, advice
         node.each_second(self._report)
 
     def _report(self) -> None:
         update = self._node.report.update_condition
-        update(
-            DOUBT,
-            "; ".join(self._doubts()),
-            "it flies gently without them until they agree with its motion, and limits act as without odometry",
-        )
+        update(DOUBT, "; ".join(self._doubts()), self._advice)
         drifts = "Commands have stopped. This drone drifts" if self._is_drifting() else None
         update(DRIFT, drifts, "it holds its position once it reports a plausible velocity")

@@ -9,8 +9,9 @@ from session_talk import SessionTalk, sent
 from drone_bridge.motion.limits import LONGEST_LANDING_S
 from drone_bridge.robot_class import BodyVelocity, Robot, Telemetry
 from drone_bridge.robot_class.client_session import CONNECTED, GREETING, LAND_S, STATE, ClientSession
-from drone_bridge.session.arbiter import Rank
+from drone_bridge.session.arbiter import Arrival, Rank
 from drone_bridge.session.feedback import Feedback
+from drone_bridge.session.report_watch import ReportWatch
 from drone_bridge.session.session import Landing
 
 PARAMETERS = {"rate": 20.0, "link_timeout": 3.0, "command_timeout": 0.5}
@@ -55,7 +56,8 @@ class LandingTalk(SessionTalk):
         self.vehicle = LimitedVehicle(lambda: self.now_s, sinks="z" in robot.axes and "land" not in robot.requests)
         arbiter, get = self.vehicle.arbiter, PARAMETERS.__getitem__
         feedback = Feedback(self.vehicle.observed, arbiter.limits)
-        super().__init__(ClientSession(robot, arbiter, get, "robot", is_stream=self.is_stream, feedback=feedback))
+        self.watch, stream = ReportWatch(), self.is_stream
+        super().__init__(ClientSession(robot, arbiter, get, "robot", feedback, watch=self.watch, is_stream=stream))
 
     def connect(self):
         return self.session.connected("robot", self.now_s) if self.is_stream else self.session.opened(self.now_s)
@@ -167,6 +169,22 @@ def test_sinking_is_repeated_at_the_rate_of_commands():
     talk.run(0.6)
     sinking = data_of(talk.run(2.0))
     assert sinking.count(SINKS) == pytest.approx(40, abs=2)
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_a_height_that_does_not_change_in_a_climb_is_noticed_and_limits_nothing(is_held):
+    talk = LandingTalk(Kite)
+    talk.fly(b"hi\n", b"2\n")
+    if is_held:
+        talk.vehicle.hold.hold("STOP")
+    climbing = []
+    for _ in range(50):
+        talk.vehicle.arbiter.put(Arrival(BodyVelocity(up=0.5), talk.now_s))
+        climbing += data_of(talk.run(0.1))
+        talk.vehicle.report()
+        talk.hear(b"2\n")
+    assert bool(talk.watch.reasons(talk.now_s)) is not is_held
+    assert climbing[-1] == (NEUTRAL if is_held else b"0.5\n")
 
 
 class Sparrow(Kite):
