@@ -69,7 +69,7 @@ def test_a_doubted_height_blinds_the_maximum_height_only():
 
 def test_a_report_on_the_ground_is_not_flown_by_but_has_a_place(monkeypatch):
     pilot, calls = TiltPilot(SimpleNamespace(), AR_DRONE, hovers=True), []
-    monkeypatch.setattr(pilot, "stands", lambda: calls.append("stands"))
+    monkeypatch.setattr(pilot, "stands", lambda now_s: calls.append("stands"))
     monkeypatch.setattr(pilot, "measured", lambda motion, now_s: calls.append((motion, now_s)))
     made = vehicle(pilot)
     grounded = Measurement(yaw=0.5, velocity=BodyVelocity(), height=0.0, is_flying=False)
