@@ -77,6 +77,25 @@ def test_a_bridge_that_is_killed_in_flight_and_started_again_lands_nothing(ros, 
         drone.wait_for_line("^landing -> landed")
 
 
+def test_another_bridge_is_followed_while_the_first_one_is_suspended(ros, drone):
+    """The first one's numbers were higher, also those of its last words."""
+    odometry = ros.subscribe(Odometry, "odom")
+    with bridge(drone) as first:
+        takes_off(ros, drone)
+        publisher = ros.publisher(Twist, "cmd_vel")
+        with repeating(lambda _: publisher.publish(twist(forward=1.0))):
+            odometry.wait(lambda message: message.twist.twist.linear.x > 0.5)
+            first.send(signal.SIGSTOP)
+            wait_until(first.is_stopped, "the bridge to stand still")
+            drone.wait_for_line("the client is lost")
+            odometry.clear()
+            with bridge(drone):
+                odometry.wait(lambda message: message.twist.twist.linear.x < 0.2)  # stopped by the last words
+                odometry.wait(lambda message: message.twist.twist.linear.x > 0.5)
+        first.send(signal.SIGKILL)
+        first.wait()
+
+
 def test_a_bridge_that_stood_still_while_the_drone_landed_does_not_make_it_fly(ros, drone):
     with bridge(drone) as process:
         takes_off(ros, drone)

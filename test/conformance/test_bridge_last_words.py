@@ -11,9 +11,13 @@ from ros_session import wait_until
 from subjects import SILENT_IN_STALLS
 from vehicle_pair import BridgePair, assert_nothing_moved, each_kind, shared
 
+from drone_bridge.kind import Side
+
 kind, pair = each_kind(), shared(BridgePair)
 #: Time for which a bridge is suspended whose child says nothing.
 SUSPENDED_S = 2.0
+#: Kinds whose vehicle serves one bridge, until its connection has ended.
+EXCLUSIVE = ("testbed",)
 
 
 def assert_stopped(pair, since_s):
@@ -83,6 +87,24 @@ def test_a_bridge_that_is_suspended_and_continued(pair):
         continued_s = time.monotonic()
         pair.program.send(signal.SIGCONT)
     pair.works_after(continued_s, TIMEOUT_S)
+    assert not pair.commands.malformed
+
+
+def test_another_bridge_takes_over_from_a_suspended_one(pair):
+    """For bridges that can work side by side: neither listens, and none has the vehicle for itself."""
+    if any(port.side is Side.OPERATOR for port in pair.kind.ports) or pair.kind.name in EXCLUSIVE:
+        return
+    pair.drive()
+    first = pair.program
+    first.send(signal.SIGSTOP)
+    try:
+        time.sleep(SUSPENDED_S)
+        started_s = time.monotonic()
+        pair.start_program()
+        pair.works_after(started_s, TIMEOUT_S)
+    finally:
+        first.send(signal.SIGKILL)
+        first.wait()
     assert not pair.commands.malformed
 
 
