@@ -3,6 +3,7 @@
 
     soak     the vehicle's side becomes a broken peer (garbage, silence, floods ...) or ends, commands pause
     kills    SIGKILL at random moments, of the program or of a vehicle; bridges that die or hang and are not restarted
+    kills_inside    SIGKILL of a bridge while it sends: its vehicle gets whole messages, and then neutral
     signals  SIGINT and SIGTERM at random moments, including the start
     stalls   SIGSTOP for 2 to 4 s while vehicles are commanded; the commands end meanwhile
 
@@ -191,21 +192,29 @@ def stall(subject: Subject, chance: random.Random) -> float:
     return took_s
 
 
-def stopped_after(number: signal.Signals, subject: Subject, chance: random.Random) -> float:
+def stopped_after(number: signal.Signals, subject: Subject, chance: random.Random, *, inside: bool = False) -> float:
     """Signal a bridge that drives its vehicle. Return the time until its first neutral command.
 
-    On a busy machine, late commands may have made it neutral just before: then it is silent.
+    On a busy machine, late commands may have made it neutral just before: then it is silent. `inside`: upon the arrival
+    of a message, or up to 2 ms later, when the bridge may still be in the call that sends it, or be at the next one.
     """
     (log,) = subject.logs
     time.sleep(chance.uniform(0.0, 0.5))
     if not log.is_moving:
         subject.work()
+    unread = len(log.malformed)
+    if inside:
+        if log.wait(False, time.monotonic(), NEUTRAL_S) is None:
+            raise NotRecoveredError("no moving command at which to kill it")
+        time.sleep(chance.choice((0.0, chance.uniform(0.0, 0.002))))
     signalled_s = time.monotonic()
     subject.program.send(number)
     try:
         neutral_s = log.wait(True, signalled_s, NEUTRAL_S)
         if log.is_moving:
             raise MovedError(f"not neutral {NEUTRAL_S:g} s after {number.name}")
+        if log.malformed[unread:]:
+            raise MovedError(f"after {number.name}, its vehicle can't read {log.malformed[unread]}")
     finally:
         if number == signal.SIGSTOP:
             subject.program.send(signal.SIGCONT)
@@ -254,9 +263,11 @@ HANG = Disturbance(
     partial(stopped_after, signal.SIGSTOP),
     lambda subject: _is_bridge(subject) and subject.vehicles[0].kind.name not in SILENT_IN_STALLS,
 )
+INSIDE = Disturbance("SIGKILL while it sends", partial(stopped_after, signal.SIGKILL, inside=True), _is_bridge)
 CAMPAIGNS = {
     "soak": (SPOIL, SPOIL, SPOIL, RESTART, PAUSE),
     "kills": (KILL_VEHICLE, KILL, *DEATHS, HANG),
+    "kills_inside": (INSIDE,),
     "signals": (SIGNAL,),
     "stalls": (STALL,),
 }
