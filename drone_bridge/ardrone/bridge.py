@@ -39,12 +39,13 @@ from drone_bridge.ardrone.session.client import (
     Received,
 )
 from drone_bridge.ardrone.session.settings import Settings, Wish
-from drone_bridge.ardrone.topics import TOPICS, Translation, static_transforms
+from drone_bridge.ardrone.topics import TOPICS, Translation
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
+from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.frames import DroneFrameNames

@@ -40,13 +40,13 @@ from drone_bridge.dronegui.topics import (
     charge_note,
     drone_gui_state,
     navdata_facts,
-    static_transforms,
 )
 from drone_bridge.motion.ar_drone import AR_DRONE
 from drone_bridge.motion.dead_reckoning import DeadReckoning, Pose
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
+from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports
 from drone_bridge.ros.frames import DroneFrameNames

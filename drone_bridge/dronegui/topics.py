@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianceStamped, Vector3
+from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped, Vector3
 from geometry_msgs.msg import Quaternion as QuaternionMessage
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
@@ -34,13 +34,10 @@ from drone_bridge.dronegui.codec import (
 from drone_bridge.dronegui.pictures.packets import VIDEO_ROW
 from drone_bridge.motion.ar_drone import (
     CLIMB_VARIANCE,
-    FARTHEST_RANGE_M,
-    NEAREST_RANGE_M,
     PICTURE_UNITS,
-    TILT_DEVIATION,
-    YAW_DEVIATION,
 )
 from drone_bridge.motion.dead_reckoning import Pose
+from drone_bridge.motion.measurement import Measurement
 from drone_bridge.motion.quaternions import (
     euler_from_quaternion,
     quaternion_from_euler,
@@ -50,13 +47,13 @@ from drone_bridge.motion.quaternions import (
 )
 from drone_bridge.msg import DetectionArray, DroneGuiState
 from drone_bridge.pictures.topics import PICTURE_ROWS
-from drone_bridge.ros import covariances, frames
-from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, OdometryCovariances, covariance_from_diagonal, is_measured
+from drone_bridge.ros.ar_drone_rows import TWIST_VARIANCES, ArDroneMessages
+from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, covariance_from_diagonal, is_measured
 from drone_bridge.ros.detections import Found, detection_array, found_in
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.qos import queued
 from drone_bridge.ros.topics import Topic, TopicTable
-from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector, transform
+from drone_bridge.ros.transforms import set_vector
 
 
 def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
@@ -67,11 +64,6 @@ def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
 
 
 # Navdata.
-
-# Of odometry. Those of x and y are initial values, to which drift is added.
-POSE_VARIANCES = (1e-4, 1e-4, 1e-2, 3e-4, 3e-4, 3e-2)  # 1 cm, 10 cm, 1 and 10 degrees
-TWIST_VARIANCES = (1e-2, 1e-2, *[UNKNOWN_VARIANCE] * 4)  # vertical speed is on the wire, but always zero
-ODOMETRY_COVARIANCES = OdometryCovariances(POSE_VARIANCES, TWIST_VARIANCES)
 
 #: Field of a velocity along the body's axes, until the block's attitude is known.
 _IN_BODY = "in_body"
@@ -97,57 +89,11 @@ def charge_note(demo: Demo) -> str:
     return f"The drone reports a battery of {charge:g} %: using {CHARGE.clamped(charge):g} %."
 
 
-def static_transforms(names: DroneFrameNames) -> list[TransformStamped]:
-    """Return the transform from base_link to the rangefinder, which points down."""
-    return [transform(names.base_link, names.altimeter, rotation=frames.DOWN_IN_BODY)]
-
-
-class Translation:
+class Translation(ArDroneMessages[Demo]):
     """Converter between navdata and ROS. `wire_*` return the fields of `demo` in a message."""
 
-    def __init__(self, names: DroneFrameNames) -> None:
-        self._names = names
-
-    def imu(self, demo: Demo, stamp: Time) -> Imu | None:
-        """Return the attitude. The covariances mark rates and accelerations as unknown."""
-        measured = units.measurement(demo)
-        if measured.roll is None or measured.pitch is None or measured.yaw is None:
-            return None
-        message = Imu()
-        message.header.stamp, message.header.frame_id = stamp, self._names.base_link
-        set_quaternion(message.orientation, quaternion_from_euler(measured.roll, measured.pitch, measured.yaw))
-        message.orientation_covariance[0] = message.orientation_covariance[4] = TILT_DEVIATION**2
-        message.orientation_covariance[8] = YAW_DEVIATION**2
-        message.angular_velocity_covariance[0] = message.linear_acceleration_covariance[0] = -1.0
-        return message
-
-    def battery_state(self, demo: Demo, stamp: Time) -> BatteryState | None:
-        """Return the charge, the only value on the wire."""
-        if (charge := demo.charge) is None:
-            return None
-        message = BatteryState(percentage=charge, present=True)
-        message.header.stamp, message.header.frame_id = stamp, self._names.base_link
-        for field in ("voltage", "temperature", "current", "charge", "capacity", "design_capacity"):
-            setattr(message, field, math.nan)
-        return message
-
-    def altitude(self, demo: Demo, stamp: Time) -> Range | None:
-        """Return the height above ground, measured by ultrasound."""
-        if (height := units.measurement(demo).height) is None:
-            return None
-        message = Range(radiation_type=Range.ULTRASOUND, min_range=NEAREST_RANGE_M, max_range=FARTHEST_RANGE_M)
-        message.header.stamp, message.header.frame_id = stamp, self._names.altimeter
-        message.range = height
-        return message
-
-    def height(self, demo: Demo, stamp: Time) -> PointStamped | None:
-        """Return the drone's position above the ground below it."""
-        if (height := units.measurement(demo).height) is None:
-            return None
-        message = PointStamped()
-        message.header.stamp, message.header.frame_id = stamp, self._names.footprint
-        message.point.z = height
-        return message
+    def measurement(self, wire: Demo) -> Measurement:
+        return units.measurement(wire)
 
     def velocity(self, demo: Demo, stamp: Time) -> TwistWithCovarianceStamped | None:
         """Return the velocity in body axes. Missing components are 0 with a large variance."""
@@ -155,7 +101,7 @@ class Translation:
         if given == (None, None, None):
             return None
         message = TwistWithCovarianceStamped()
-        message.header.stamp, message.header.frame_id = stamp, self._names.base_link
+        message.header.stamp, message.header.frame_id = stamp, self.names.base_link
         measured = units.measurement(demo)
         tilt = quaternion_from_euler(measured.roll or 0.0, measured.pitch or 0.0, 0.0)
         set_vector(message.twist.twist.linear, rotated_back(tilt, *units.metres(*given)))
@@ -164,30 +110,9 @@ class Translation:
         message.twist.covariance = covariance_from_diagonal([*variances, *TWIST_VARIANCES[3:]])
         return message
 
-    def odometry(self, pose: Pose, stamp: Time) -> Odometry:
-        """Return the pose, with the drift added to the covariances of x and y."""
-        message = Odometry(child_frame_id=self._names.base_link)
-        message.header.stamp, message.header.frame_id = stamp, self._names.odom
-        set_vector(message.pose.pose.position, (pose.x, pose.y, pose.z))
-        set_quaternion(message.pose.pose.orientation, quaternion_from_euler(pose.roll, pose.pitch, pose.yaw))
-        tilt = quaternion_from_euler(pose.roll, pose.pitch, 0.0)
-        set_vector(message.twist.twist.linear, rotated_back(tilt, *pose.velocity))
-        ODOMETRY_COVARIANCES.fill(message)
-        for diagonal in (0, covariances.AXES + 1):
-            message.pose.covariance[diagonal] += pose.variance
-        return message
-
-    def transforms(self, pose: Pose, stamp: Time) -> TFMessage:
-        """Return the transforms from odom to base_link, and to the ground below it."""
-        flown = odometry_transform(self.odometry(pose, stamp))
-        heading = quaternion_from_euler(0.0, 0.0, pose.yaw)
-        below = transform(self._names.odom, self._names.footprint, (pose.x, pose.y, 0.0), heading)
-        below.header.stamp = stamp
-        return TFMessage(transforms=[flown, below])
-
     def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
         """Return the current detections."""
-        return detection_array(map(_found, block.features), self._names.optical, stamp)
+        return detection_array(map(_found, block.features), self.names.optical, stamp)
 
     def raw(self, datagram: bytes, _: Time) -> String:
         return String(data=datagram.decode())

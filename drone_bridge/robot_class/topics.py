@@ -17,14 +17,13 @@ from std_msgs.msg import Bool
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.body_velocity import BodyVelocity
-from drone_bridge.motion.measurement import Picture
+from drone_bridge.motion.measurement import Measurement, Picture
 from drone_bridge.motion.quaternions import (
     Quaternion,
     euler_from_quaternion,
     quaternion_from_euler,
     rotated,
     rotated_back,
-    unit_quaternion,
 )
 from drone_bridge.motion.vectors import Triple
 from drone_bridge.robot_class.connection import Told
@@ -34,6 +33,7 @@ from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.images import RGB8_BYTES_PER_PIXEL, Rgb8Image, rgb8_pixels, set_data
 from drone_bridge.ros.jpeg_images import JpegDecoder
 from drone_bridge.ros.qos import latched, newest
+from drone_bridge.ros.standard_rows import MeasuredMessages
 from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector
 from drone_bridge.ros.wheel_odometry import POSE_VARIANCES, TWIST_VARIANCES
@@ -45,13 +45,11 @@ RAW, COMPRESSED = "camera/image_raw", "camera/image_raw/compressed"
 MAX_SIDE = 4096
 #: Field of a velocity along and about the body's axes, until `assemble` knows its attitude.
 IN_BODY = "in_body"
-#: Covariance of a quantity that an Imu lacks.
-_MISSING = -1.0
 #: Counter of images that can't be converted.
 REFUSED_IMAGES = "refused_images"
 
 
-class Translation:
+class Translation(MeasuredMessages[Told]):
     """Conversion of telemetry to messages, and back to fields of telemetry. For one thread."""
 
     def __init__(
@@ -70,13 +68,21 @@ class Translation:
             twist_variances: six variances of a reported velocity, (m/s)^2 and (rad/s)^2.
             refuse_image: receives a sentence about each unconvertible image.
         """
-        self.names, self._refuse_image = names, refuse_image
+        super().__init__(names)
+        self._refuse_image = refuse_image
         self._covariances = OdometryCovariances(POSE_VARIANCES, twist_variances)
         self._twist_covariance = covariance_from_diagonal(twist_variances)
         self._without_velocity = OdometryCovariances(POSE_VARIANCES, [UNKNOWN_VARIANCE] * 6)
         self._decoder = JpegDecoder(names.optical) if image == "jpeg" else None
         self._pixels: Rgb8Image | None = None
         self._size = (0, 0)
+
+    def measurement(self, wire: Told) -> Measurement:
+        return wire.meaning  # type: ignore[no-any-return]
+
+    @property
+    def battery_frame(self) -> str:
+        return ""
 
     def odometry(self, told: Told, stamp: Time) -> Odometry | None:
         """Return pose and velocity, the latter along and about the body's axes."""
@@ -107,32 +113,9 @@ class Translation:
         odometry = self.odometry(told, stamp)
         return TFMessage(transforms=[odometry_transform(odometry)]) if odometry else None
 
-    def battery(self, told: Told, stamp: Time) -> BatteryState | None:
-        known = (told.meaning.voltage, told.meaning.charge)
-        if known == (None, None):
-            return None
-        nan = math.nan
-        message = BatteryState(
-            temperature=nan, current=nan, charge=nan, capacity=nan, design_capacity=nan, present=True
-        )
-        message.header.stamp = stamp
-        message.voltage, message.percentage = (nan if value is None else value for value in known)
-        return message
-
     def wire_battery(self, message: BatteryState) -> dict[str, Any]:
         values = {"voltage": message.voltage, "charge": message.percentage}
         return {name: value for name, value in values.items() if math.isfinite(value)}
-
-    def height(self, told: Told, stamp: Time) -> PointStamped | None:
-        if told.meaning.height is None:
-            return None
-        message = PointStamped()
-        message.header.stamp, message.header.frame_id = stamp, self.names.footprint
-        message.point.z = told.meaning.height
-        return message
-
-    def wire_height(self, message: PointStamped) -> dict[str, Any]:
-        return {"height": message.point.z}
 
     def velocity(self, told: Told, stamp: Time) -> TwistWithCovarianceStamped | None:
         """Return the velocity along and about level axes."""
@@ -152,29 +135,6 @@ class Translation:
             return {}
         is_level = message.header.frame_id == self.names.footprint
         return {"velocity" if is_level else IN_BODY: _velocity(message.twist.twist)}
-
-    def imu(self, told: Told, stamp: Time) -> Imu | None:
-        """Return attitude, rates and acceleration; a covariance of -1 marks missing ones. None without attitude."""
-        telemetry: Telemetry = told.meaning
-        if telemetry.roll is None or telemetry.pitch is None or telemetry.yaw is None:
-            return None
-        message = Imu()
-        message.header.stamp, message.header.frame_id = stamp, self.names.base_link
-        attitude = quaternion_from_euler(telemetry.roll, telemetry.pitch, telemetry.yaw)
-        set_quaternion(message.orientation, attitude)
-        for name, vector in (("angular_velocity", telemetry.rates), ("linear_acceleration", telemetry.acceleration)):
-            set_vector(getattr(message, name), vector or (0.0, 0.0, 0.0))
-            getattr(message, f"{name}_covariance")[0] = 0.0 if vector else _MISSING
-        return message
-
-    def wire_imu(self, message: Imu) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        if message.orientation_covariance[0] != _MISSING and (q := unit_quaternion(message.orientation, 0.5)):
-            values["roll"], values["pitch"], values["yaw"] = euler_from_quaternion(q)
-        for name, source in (("rates", "angular_velocity"), ("acceleration", "linear_acceleration")):
-            if getattr(message, f"{source}_covariance")[0] != _MISSING:
-                values[name] = _components(getattr(message, source))
-        return values
 
     def flying(self, told: Told, _: Time) -> Bool | None:
         return None if told.meaning.is_flying is None else Bool(data=told.meaning.is_flying)
@@ -262,7 +222,7 @@ _STANDARD = {
         "odom", Odometry, Told, Translation.odometry, Translation.wire_odometry, meaning="its pose and velocity"
     ),
     "battery_state": Topic(
-        "battery_state", BatteryState, Told, Translation.battery, Translation.wire_battery, meaning="its battery"
+        "battery_state", BatteryState, Told, Translation.battery_state, Translation.wire_battery, meaning="its battery"
     ),
     "height": Topic(
         "height", PointStamped, Told, Translation.height, Translation.wire_height, meaning="its height above the ground"

@@ -17,8 +17,8 @@ from std_srvs.srv import Trigger
 from tf2_msgs.msg import TFMessage
 from twists import twist
 
-from drone_bridge.dronegui.topics import POSE_VARIANCES
 from drone_bridge.msg import DetectionArray
+from drone_bridge.ros.ar_drone_rows import POSE_VARIANCES
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

@@ -22,10 +22,10 @@ from drone_bridge.dronegui.topics import (
     Translation,
     assembled_demo,
     charge_note,
-    static_transforms,
 )
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
+from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.frames import DroneFrameNames
 

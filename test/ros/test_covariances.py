@@ -5,10 +5,10 @@ import pytest
 from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 
-from drone_bridge.dronegui.topics import ODOMETRY_COVARIANCES as DRONEGUI
 from drone_bridge.motion.body_velocity import STILL
 from drone_bridge.motion.planar_pose import PlanarPose
 from drone_bridge.robot.bridge.parameters import PARAMETERS as ROBOT
+from drone_bridge.ros.ar_drone_rows import ODOMETRY_COVARIANCES as DRONEGUI
 from drone_bridge.ros.covariances import AXES, covariance_from_diagonal
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.wheel_odometry import wheel_odometry
