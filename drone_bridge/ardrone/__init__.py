@@ -18,6 +18,7 @@ KIND = ProtocolKind(
     is_stream=False,
     conversation="drone_bridge.ardrone.sample_conversation:conversation",
     commands="drone_bridge.ardrone.sample_conversation:commands",
+    recorded="drone_bridge.ardrone.sample_conversation:RecordedDrone",
     topics="drone_bridge.ardrone.topics:TABLE",
     bridge=NodeKind("drone_bridge.ardrone.bridge:ArdroneBridge"),
     emulator=Program(

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sample conversation with each message of the protocol, and a reader that finds neutral commands."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from drone_bridge.ardrone.codec import (
     NEED_DATA,
     PROGRESSIVE,
+    WAKE_UP,
+    Command,
     Config,
     ConfigIds,
     Control,
@@ -14,6 +18,7 @@ from drone_bridge.ardrone.codec import (
     DroneConnection,
     FlatTrim,
     FlightState,
+    LateCommand,
     Magnetometer,
     Navdata,
     Option,
@@ -36,8 +41,8 @@ from drone_bridge.ardrone.codec.navdata import (
     ultrasound_option,
     wifi_option,
 )
-from drone_bridge.kind import Sent, Side
-from drone_bridge.wire.events import RemoteProtocolError
+from drone_bridge.kind import ProtocolKind, Recorded, Sent, Side
+from drone_bridge.wire.events import NeedData, RemoteProtocolError
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 
@@ -95,3 +100,39 @@ def commands() -> Callable[[bytes], Iterator[bool]]:
                 yield not event.flags & PROGRESSIVE or not any((event.roll, event.pitch, event.gaz, event.yaw))
 
     return read
+
+
+@dataclass(frozen=True, slots=True)
+class NavdataRequest:
+    """Datagram to the port of navdata."""
+
+
+class _DronePorts(DroneConnection):
+    """Drone's end of a wire log, which has both its ports: commands, and requests for navdata."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._requests = 0
+
+    def receive_data(self, datagram: bytes | bytearray | memoryview) -> None:
+        if bytes(datagram) == WAKE_UP:
+            self._requests += 1
+        else:
+            super().receive_data(datagram)
+
+    def next_event(self) -> Command | LateCommand | NeedData | NavdataRequest:  # type: ignore[override]
+        if self._requests:
+            self._requests -= 1
+            return NavdataRequest()
+        return super().next_event()
+
+
+class RecordedDrone(Recorded):
+    """Recorded datagrams, which are independent of each other."""
+
+    def __init__(self, kind: ProtocolKind, parameters: Mapping[str, Any]) -> None:
+        super().__init__(kind, parameters)
+        self.readers[Side.OPERATOR] = _DronePorts()
+
+    def note_sent(self, sender: Side, event: Any) -> None:
+        """See Recorded. Neither end of a conversation sends anything by its past."""
