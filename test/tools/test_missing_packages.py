@@ -121,9 +121,9 @@ def test_beside_the_ros_of_apt_it_is_installed_by_apt_if_that_has_it(monkeypatch
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     monkeypatch.setattr(missing_package.sysconfig, "get_path", lambda _: tmp_path)
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
-    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/home/me/install/drone_bridge{os.pathsep}/opt/ros/jazzy")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/ws/install/drone_bridge{os.pathsep}/opt/ros/jazzy")
     assert missing_package.install_command(module) == command
-    monkeypatch.setenv("AMENT_PREFIX_PATH", "/home/me/robostack")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", "/srv/robostack")
     assert missing_package.install_command(module).startswith("python3 -m pip install")
 
 
