@@ -204,8 +204,9 @@ def stopped_after(number: signal.Signals, subject: Subject, chance: random.Rando
         subject.work()
     unread = len(log.malformed)
     if inside:
-        if log.wait(False, time.monotonic(), NEUTRAL_S) is None:
-            raise NotRecoveredError("no moving command at which to kill it")
+        if log.wait(False, time.monotonic(), COMMAND_TIMEOUT_S) is None:  # a command is sent once, when it changes
+            subject.becomes_neutral(subject.let_go(), NEUTRAL_S)
+            subject.work()
         time.sleep(chance.choice((0.0, chance.uniform(0.0, 0.002))))
     signalled_s = time.monotonic()
     subject.program.send(number)
