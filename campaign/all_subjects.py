@@ -26,7 +26,6 @@ from subjects import (
 
 from drone_bridge.kind import kinds
 from drone_bridge.tools.bags.recover import recover
-from drone_bridge.tools.mcap_records import END
 
 MAX_LOST_S = 1.0  # of a recording whose recorder was killed
 PILOT_PAUSE_S = 0.2
@@ -106,11 +105,9 @@ class RecorderSubject(Subject):
         for file in self._files():
             if was_killed:
                 saved = self._scratch / "saved.mcap"
-                with file.open("rb") as damaged, saved.open("wb") as complete:
-                    try:
-                        recover(damaged, complete)
-                    except ValueError:  # killed before a message was written
-                        complete.write(END)
+                # ValueError: killed before a message was written
+                with file.open("rb") as damaged, saved.open("wb") as complete, contextlib.suppress(ValueError):
+                    recover(damaged, complete)
                 with saved.open("rb") as whole:
                     end_ns = max((message.log_time for _, _, message in make_reader(whole).iter_messages()), default=0)
             else:

@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from io import BytesIO
 from typing import IO, Any
 
-from mcap.data_stream import RecordBuilder
 from mcap.exceptions import EndOfFile, McapError
 from mcap.opcode import Opcode
-from mcap.records import DataEnd, Footer
 from mcap.stream_reader import StreamReader
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -20,17 +18,6 @@ FOLLOW_PERIOD_S = 0.2
 #: Exceptions for an unreadable record. lz4 raises RuntimeError.
 UNREADABLE = (McapError, ValueError, KeyError, OverflowError, RuntimeError, struct.error)
 _HEAD = struct.Struct("<BQ")  # head of a record: its kind, and the number of bytes that follow
-
-
-def _end() -> bytes:
-    builder: Any = RecordBuilder()  # its methods have no type hints
-    DataEnd(data_section_crc=0).write(builder)
-    Footer(summary_start=0, summary_offset_start=0, summary_crc=0).write(builder)
-    return bytes(builder.end()) + MAGIC
-
-
-#: End of a file without an index, which readers scan instead.
-END = _end()
 
 
 def whole_records(file: IO[bytes], *, follow: bool = False) -> Iterator[bytes]:

@@ -54,17 +54,6 @@ def test_a_bag_of_nothing_else_is_refused_with_its_topics_and_encodings(tmp_path
         Bag(path)
 
 
-def test_a_bag_whose_index_lists_no_topics_is_refused(tmp_path):
-    with (tmp_path / "unlisted.mcap").open("wb") as file:
-        bag = Writer(file, repeat_channels=False, use_statistics=False)
-        bag.start("ros2", "a test")
-        channel = bag.register_channel("/x", "cdr", bag.register_schema(*NUMBER))
-        bag.add_message(channel, START_NS, b"\0\1\0\0" + bytes(8), START_NS)
-        bag.finish()
-    with pytest.raises(BagError, match="lists no topics"):
-        Bag(tmp_path / "unlisted.mcap")
-
-
 @pytest.mark.parametrize(("count", "period_ns"), [(5, 0), (1, 0), (0, 0)])
 def test_messages_of_one_time_have_no_gap_and_no_rate(tmp_path, capsys, count, period_ns):
     path = write(tmp_path / "same.mcap", [("/x", "cdr", NUMBER)], count=count, period_ns=period_ns)

@@ -168,7 +168,7 @@ class TestBag:
             ("killed.mcap", "drone-bridge recover"),
             ("killed", "drone-bridge recover"),
             ("no_metadata", "drone-bridge recover"),
-            ("whole", "no metadata.yaml, so it is not a bag; the file in it can be read by itself: "),
+            ("whole", "no metadata.yaml, so it is not a bag; each file in it can be read by itself: "),
         ):
             for command in ("play", "info", "report"):
                 assert main([command, str(tmp_path / name)]) == 1

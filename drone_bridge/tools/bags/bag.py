@@ -2,12 +2,17 @@
 """Bag: reader of ROS 2 bags, MCAP or sqlite3, in any variant that the rosbags library supports."""
 
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
 from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.interfaces import Connection, Qos
 from rosbags.rosbag2 import ReaderError
@@ -60,16 +65,23 @@ class Bag:
     def __init__(self, path: Path) -> None:
         """Open the bag. Raises BagError."""
         self.path = path
+        self._copies = ExitStack()
         try:
             # sqlite3 bags from before Iron contain no definitions.
-            self._reader = AnyReader([_bag_of(path)], default_typestore=get_typestore(Stores.ROS2_HUMBLE))
+            typestore = get_typestore(Stores.ROS2_HUMBLE)
+            #: Path that is read: that of the bag, or of a temporary copy with an index.
+            self.read_path = _indexed(_bag_of(path), self._copies)
+            self._reader = AnyReader([self.read_path], default_typestore=typestore)
             self._reader.open()
         except BagError:
+            self._copies.close()
             raise
         except (AnyReaderError, ReaderError, OSError) as error:
+            self._copies.close()
             _refuse_unfinished([path, *path.glob("*.mcap")])
             raise BagError(f"'{path}' can't be opened as a bag: {' '.join(str(error).split())}") from error
         except Exception as error:  # rosbags can raise anything for a damaged file
+            self._copies.close()
             raise BagError(f"'{path}' is damaged: {type(error).__name__}: {error}") from error
         try:
             self._read_index()
@@ -91,10 +103,6 @@ class Bag:
             merged.setdefault((connection.topic, connection.msgtype), []).append(connection)
         self.topics = tuple(_topic(merged[key]) for key in sorted(merged))
         self._count = self._reader.message_count - sum(each.msgcount for each in others)
-        if self._count and not self.topics:
-            raise BagError(
-                f"'{path}' has an index that lists no topics: 'mcap recover' (https://mcap.dev) creates a complete one."
-            )
 
     def __enter__(self) -> "Bag":
         return self
@@ -104,6 +112,7 @@ class Bag:
 
     def close(self) -> None:
         self._reader.close()
+        self._copies.close()
 
     @property
     def count(self) -> int:
@@ -191,11 +200,59 @@ def _bag_of(path: Path) -> Path:
         _refuse_unfinished(files)
         raise BagError(
             f"'{path}' has no metadata.yaml, so it is not a bag"
-            + (f"; the file in it can be read by itself: {files[0]}." if files else ".")
+            + (f"; each file in it can be read by itself: {', '.join(map(str, sorted(files)))}." if files else ".")
         )
-    if path.is_file() and (path.parent / "metadata.yaml").exists():
-        return path.parent
-    return path
+    return path.parent if path.is_file() and path in _files_of(path.parent) else path
+
+
+def _files_of(folder: Path) -> list[Path]:
+    """Return the files that the metadata of a bag lists, or none if it can't be read."""
+    try:
+        information = yaml.safe_load((folder / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+        return [folder / Path(name).name for name in information["relative_file_paths"]]
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+        return []
+
+
+def _indexed(path: Path, copies: ExitStack) -> Path:
+    """Return a bag, or a temporary copy with an index if a complete MCAP file of it has none. Raises BagError.
+
+    rosbags reads such a file in the order of its messages, and refuses it if that is not the order of time.
+    """
+    files = [path] if path.is_file() else _files_of(path)
+    without = [file for file in files if file.suffix == ".mcap" and _lacks_index(file)]
+    if not without:
+        return path
+    from drone_bridge.tools.bags.indexing import IndexedCopy
+
+    folder = Path(copies.enter_context(tempfile.TemporaryDirectory(prefix="drone_bridge_bag_")))
+    for file in files:
+        if file not in without:
+            (folder / file.name).symlink_to(file.absolute())
+            continue
+        print(f"'{file}' has no index. Reading a copy with one, in '{folder}'.", file=sys.stderr)
+        try:
+            with file.open("rb") as source, (folder / file.name).open("xb") as copy:
+                IndexedCopy().write(source, copy, "indexing")
+        except OSError as error:
+            raise BagError(
+                f"'{file}' has no index, and a copy with one can't be written to '{folder}': {error.strerror}. "
+                f"'drone-bridge recover {file} <new file>' writes one elsewhere."
+            ) from error
+    if path.is_file():
+        return folder / path.name
+    shutil.copy(path / "metadata.yaml", folder)
+    return folder
+
+
+def _lacks_index(path: Path) -> bool:
+    """Return whether a file is a complete MCAP file without an index."""
+    if find_spec("mcap") is None or not path.is_file() or _is_unfinished(path):
+        return False
+    from drone_bridge.tools.bags.indexing import has_end, has_index
+
+    with path.open("rb") as content:
+        return content.read(len(_MAGIC)) == _MAGIC and has_end(content) and not has_index(content)
 
 
 def _refuse_unfinished(files: Iterable[Path]) -> None:

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """drone-bridge recover: recover the intact part of an .mcap file after its recorder was killed.
 
-The damaged file is not changed.
+The new file has an index, so that all commands and other programs read it. The damaged file is not changed.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from mcap.opcode import Opcode
-
-from drone_bridge.tools.mcap_records import END, MAGIC, whole_records
-from drone_bridge.tools.progress import Progress
+from drone_bridge.tools.bags.indexing import IndexedCopy, has_end, has_index
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,7 +23,7 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         with options.file.open("rb") as damaged, options.output.open("xb") as complete:
-            lost = recover(damaged, complete)
+            copy = recover(damaged, complete)
     except OSError as error:
         print(f"drone-bridge recover: {error.filename or options.output}: {error.strerror}.", file=sys.stderr)
         return 1
@@ -36,38 +32,24 @@ def main(argv: Sequence[str]) -> int:
         print(f"drone-bridge recover: '{options.file}' {error}.", file=sys.stderr)
         return 1
     print(
-        f"{options.output} ({options.output.stat().st_size / 1e6:.1f} MB) lacks the last {lost} bytes of the file, and "
-        "the messages that its recorder had not written yet (up to 1 s with drone_bridge)."
+        f"{options.output} has {copy.message_count} messages ({options.output.stat().st_size / 1e6:.1f} MB). It lacks "
+        f"the last {copy.lost_bytes} bytes of the file, and the messages that its recorder had not written yet (up to "
+        "1 s with drone_bridge)."
     )
+    if copy.damaged_bytes:
+        print(f"It also lacks {copy.damaged_bytes} damaged bytes and {copy.undefined_count} messages that need them.")
     return 0
 
 
-def recover(damaged: IO[bytes], complete: IO[bytes]) -> int:
-    """Copy the intact records, and write the end of the file. Return the number of bytes left out at the end.
+def recover(damaged: IO[bytes], complete: IO[bytes]) -> IndexedCopy:
+    """Copy the intact messages, and write an index. Return the copy with what it lacks.
 
     Raises OSError, and ValueError with half a sentence if there is nothing to recover.
     """
-    size = damaged.seek(0, os.SEEK_END)
-    damaged.seek(-min(size, len(MAGIC)), os.SEEK_END)
-    has_end = damaged.read() == MAGIC and size > len(MAGIC)
-    damaged.seek(0)
-    if damaged.read(len(MAGIC)) != MAGIC:
-        raise ValueError("does not begin like an MCAP file")
-    if has_end:
+    if has_end(damaged) and has_index(damaged):
         raise ValueError("is complete")
-    complete.write(MAGIC)
-    copied = len(MAGIC)
-    has_messages = False
-    progress = Progress("recovering", size)
-    for record in whole_records(damaged):
-        if record[0] == Opcode.DATA_END:  # followed by the index
-            break
-        has_messages |= record[0] in (Opcode.CHUNK, Opcode.MESSAGE)
-        complete.write(record)
-        copied += len(record)
-        progress.show(copied)
-    progress.end()
-    if not has_messages:
+    copy = IndexedCopy()
+    copy.write(damaged, complete, "recovering")
+    if not copy.message_count:
         raise ValueError("contains no complete message")
-    complete.write(END)
-    return size - copied
+    return copy

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recovered and unindexed MCAP files: complete, in the order of time, in little memory."""
+
+import random
+import struct
+import tracemalloc
+
+import pytest
+from mcap.reader import SeekingReader
+from mcap.writer import CompressionType, IndexType, Writer
+from rosbags.highlevel import AnyReader
+
+from drone_bridge.tools.bags.bag import Bag
+from drone_bridge.tools.bags.indexing import IndexedCopy
+from drone_bridge.tools.bags.recover import recover
+from drone_bridge.tools.cli import main
+
+NUMBER = ("std_msgs/msg/Float64", "ros2msg", b"float64 data")
+START_NS = 1_700_000_000_000_000_000
+JITTER_NS = 198_000_000
+#: Ways to write a file without an index.
+UNINDEXED = {
+    "no summary": {
+        "index_types": IndexType.NONE,
+        "repeat_channels": False,
+        "repeat_schemas": False,
+        "use_statistics": False,
+        "use_summary_offsets": False,
+    },
+    "no chunk index": {"index_types": IndexType.NONE},
+    "no chunks": {"use_chunking": False},
+    "no topics": {"repeat_channels": False, "use_statistics": False},
+}
+
+
+def write(path, count=400, *, is_killed=False, chunk_size=2000, compression=CompressionType.NONE, **options):
+    """Write two topics whose messages are out of order; return the expected (topic, time, number) in order."""
+    jitter = random.Random(7)
+    expected = []
+    with path.open("wb") as file:
+        writer = Writer(file, chunk_size=chunk_size, compression=compression, **options)
+        writer.start("ros2", "another recorder")
+        schema = writer.register_schema(*NUMBER)
+        channels = {name: writer.register_channel(name, "cdr", schema, {"key": name}) for name in ("/a", "/b")}
+        silent = writer.register_channel("/silent", "cdr", schema)
+        assert silent
+        for number in range(count):
+            for name, channel in channels.items():
+                time_ns = START_NS + number * 10_000_000 + jitter.randrange(JITTER_NS)
+                data = b"\0\1\0\0" + struct.pack("<d", number)
+                writer.add_message(channel, time_ns, data, time_ns - 1, number)
+                expected.append((name, time_ns, float(number)))
+        writer.add_metadata("note", {"by": "a test"})
+        writer.flush() if is_killed else writer.finish()
+    return sorted(expected, key=lambda each: each[1])
+
+
+def read(path):
+    with AnyReader([path]) as reader:
+        return [
+            (each.topic, time_ns, reader.deserialize(data, each.msgtype).data)
+            for each, time_ns, data in reader.messages()
+        ]
+
+
+@pytest.mark.parametrize("compression", CompressionType)
+@pytest.mark.parametrize("chunk_size", [2000, 2**20])
+def test_a_recovered_file_has_index_statistics_and_summary(tmp_path, compression, chunk_size):
+    expected = write(tmp_path / "killed.mcap", is_killed=True, chunk_size=chunk_size, compression=compression)
+    with (tmp_path / "killed.mcap").open("ab") as file:
+        file.write(b"\6\xff\0\0\0\0\0\0\0torn")
+    assert main(["recover", str(tmp_path / "killed.mcap"), str(tmp_path / "saved.mcap")]) == 0
+    assert read(tmp_path / "saved.mcap") == expected
+    with (tmp_path / "saved.mcap").open("rb") as file:
+        reader = SeekingReader(file, validate_crcs=True)
+        summary = reader.get_summary()
+        assert [message.sequence for _, _, message in reader.iter_messages("/a")] == [
+            int(number) for name, _, number in expected if name == "/a"
+        ]
+    assert summary.statistics.message_count == len(expected)
+    assert summary.statistics.message_start_time == expected[0][1]
+    assert summary.statistics.message_end_time == expected[-1][1]
+    assert sum(len(index.message_index_offsets) for index in summary.chunk_indexes) >= 2
+    assert {each.compression for each in summary.chunk_indexes} == {
+        "" if compression is CompressionType.NONE else compression.name.lower()
+    }
+    assert {each.topic for each in summary.channels.values()} == {"/a", "/b", "/silent"}
+    assert summary.channels[1].metadata == {"key": "/a"}
+    assert [each.name for each in summary.metadata_indexes] == ["note"]
+
+
+@pytest.mark.parametrize("how", UNINDEXED)
+def test_an_unindexed_file_is_read_in_the_order_of_time(tmp_path, how, capsys):
+    expected = write(tmp_path / "other.mcap", **UNINDEXED[how])
+    before = (tmp_path / "other.mcap").read_bytes()
+    with Bag(tmp_path / "other.mcap") as bag:
+        times = [message.time_ns for message in bag.messages()]
+        assert {topic.name: topic.count for topic in bag.topics} == {"/a": 400, "/b": 400, "/silent": 0}
+        folder = bag.read_path.parent
+    assert times == [time_ns for _, time_ns, _ in expected]
+    assert not folder.exists()
+    assert "has no index" in capsys.readouterr().err
+    assert (tmp_path / "other.mcap").read_bytes() == before
+    assert main(["recover", str(tmp_path / "other.mcap"), str(tmp_path / "indexed.mcap")]) == 0
+    assert read(tmp_path / "indexed.mcap") == expected
+
+
+def test_an_indexed_file_is_read_itself_and_not_recovered(tmp_path, capsys):
+    write(tmp_path / "good.mcap")
+    with Bag(tmp_path / "good.mcap") as bag:
+        assert bag.read_path == tmp_path / "good.mcap"
+    assert main(["recover", str(tmp_path / "good.mcap"), str(tmp_path / "new.mcap")]) == 1
+    assert "is complete" in capsys.readouterr().err
+    assert not (tmp_path / "new.mcap").exists()
+
+
+def test_a_damaged_chunk_costs_itself_alone(tmp_path):
+    path = tmp_path / "killed.mcap"
+    expected = write(path, is_killed=True, chunk_size=20_000, compression=CompressionType.ZSTD)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"zstd", data.index(b"zstd") + 1) + 40  # in the second chunk
+    data[at : at + 8] = bytes(each ^ 0xFF for each in data[at : at + 8])
+    path.write_bytes(data)
+    with path.open("rb") as damaged, (tmp_path / "saved.mcap").open("xb") as complete:
+        copy = recover(damaged, complete)
+    found = read(tmp_path / "saved.mcap")
+    assert 0 < len(found) < len(expected)
+    assert set(found) < set(expected)
+    assert copy.damaged_bytes > 0
+    assert copy.undefined_count == 0
+
+
+def test_messages_of_a_lost_definition_are_left_out_and_counted(tmp_path):
+    path = tmp_path / "killed.mcap"
+    expected = write(path, is_killed=True, chunk_size=20_000, compression=CompressionType.ZSTD)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"zstd") + 40
+    data[at : at + 8] = bytes(each ^ 0xFF for each in data[at : at + 8])
+    path.write_bytes(data)
+    assert main(["recover", str(path), str(tmp_path / "saved.mcap")]) == 1
+    copy = IndexedCopy()
+    with path.open("rb") as damaged, (tmp_path / "saved.mcap").open("xb") as complete:
+        copy.write(damaged, complete, "recovering")
+    assert 0 < copy.undefined_count < len(expected)
+
+
+def test_memory_does_not_grow_with_the_messages(tmp_path):
+    peaks = []
+    for count in (40_000, 80_000):
+        write(tmp_path / f"{count}.mcap", count, is_killed=True, chunk_size=2**20)
+        with (tmp_path / f"{count}.mcap").open("rb") as damaged, (tmp_path / f"{count}_saved.mcap").open("xb") as copy:
+            tracemalloc.start()
+            recover(damaged, copy)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 32 * 80_000, "bytes for the 80,000 messages more"
