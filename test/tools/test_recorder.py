@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import rclpy
+from bag_commands import every_command_reads
 from processes import Process
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -22,7 +23,9 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Bool, String
 
 from drone_bridge.msg import CommandRates
-from drone_bridge.tools.bags.recover import recover
+from drone_bridge.tools.cli import main
+from drone_bridge.tools.interfaces import message_text, type_hash
+from drone_bridge.tools.recording.bag import Bag, Topic
 from drone_bridge.tools.recording.node import Recorder, lost_before
 from drone_bridge.tools.recording.settings import read_settings
 
@@ -180,10 +183,26 @@ def test_everything_published_is_in_the_bag_byte_for_byte(node, tmp_path):
     assert rows["/cmd_rates"] == ("drone_bridge/msg/CommandRates", 1, 0)
 
 
+def test_latched_and_volatile_publishers_of_a_topic_are_recorded_once_each(node, tmp_path):
+    latched = [node.create_publisher(String, "text", LATCHED) for _ in range(3)]
+    sent = [publish(each, String(data=f"latch{number}.")) for number, each in enumerate(latched)]
+    volatile = node.create_publisher(String, "text", RELIABLE)
+    with recording_of(tmp_path / "flight") as recording:
+        wait_for_subscription(node, *latched, volatile)
+        wait_until(node, lambda: latched[0].get_subscription_count() == 2)
+        sent += [publish(volatile, String(data="vola!!.")), publish(latched[0], String(data="again!."))]
+        for publisher in (*latched, volatile):
+            publisher.wait_for_all_acked()
+        assert recording.stop(signal.SIGINT) == 0, recording.output
+    assert sorted(recorded(tmp_path / "flight", "/text")) == sorted(sent)
+    assert table(recording.output)["/text"] == ("std_msgs/msg/String", 5, 0)
+
+
 def test_a_late_publisher_with_weaker_qos_is_recorded_too(node, tmp_path):
     strict = node.create_publisher(String, "text", LATCHED)
+    middle = node.create_publisher(String, "text", RELIABLE)
     with recording_of(tmp_path / "flight") as recording:
-        wait_for_subscription(node, strict)
+        wait_for_subscription(node, strict, middle)
         sent = [publish(strict, String(data="strict!"))]
         strict.wait_for_all_acked()
         loose = node.create_publisher(String, "text", BEST_EFFORT)
@@ -257,31 +276,34 @@ def test_unrecordable_topics_are_logged_once_and_the_rest_is_recorded(node, doma
     assert table(recording.output)["/known"] == ("std_msgs/msg/String", 1, 0)
 
 
-def test_what_was_written_before_a_kill_is_recovered(node, tmp_path):
+def test_what_was_written_before_a_kill_is_recovered_for_every_command(node, domain, tmp_path):
     """It is written once a second or so; how much a kill costs is measured in the campaign."""
-    publisher = node.create_publisher(String, "text", RELIABLE)
+    publishers = [node.create_publisher(String, name, RELIABLE) for name in ("text", "a", "z")]
     file, sizes, count = tmp_path / "flight/flight.mcap", set(), 0
     with recording_of(tmp_path / "flight") as recording:
-        wait_for_subscription(node, publisher)
+        wait_for_subscription(node, *publishers)
 
         def is_written_twice():
             nonlocal count
             count += 1
-            publisher.publish(String(data=f"{count:06}"))
+            for publisher in publishers:
+                publisher.publish(String(data=f"{count:06}"))
             sizes.add(file.stat().st_size)
-            return len(sizes) > 2
+            return len(sizes) > 3
 
         wait_until(node, is_written_twice)
         recording.send(signal.SIGKILL)
         recording.wait()
     saved = tmp_path / "saved.mcap"
-    with (tmp_path / "flight/flight.mcap").open("rb") as damaged, saved.open("xb") as complete:
-        recover(damaged, complete)
+    assert main(["recover", str(tmp_path / "flight/flight.mcap"), str(saved)]) == 0
     with AnyReader([saved]) as reader:
         connections = [each for each in reader.connections if each.topic == "/text"]
         texts = [reader.deserialize(data, each.msgtype).data for each, _, data in reader.messages(connections)]
+        times = [time_ns for _, time_ns, _ in reader.messages()]
     assert 0 < len(texts) <= count
     assert texts == [f"{number + 1:06}" for number in range(len(texts))]
+    assert times == sorted(times)
+    every_command_reads(saved, "/text", len(texts))
 
 
 def test_a_full_disk_ends_the_recording_with_one_error(node, tmp_path):
@@ -357,3 +379,16 @@ def test_in_simulated_time_messages_carry_it_and_none_is_from_before(node, tmp_p
     assert len(recorded(tmp_path / "flight", "/text")) == 1
     with Reader(tmp_path / "flight") as reader:
         assert {when for _, when, _ in reader.messages()} == {100 * 10**9}
+
+
+def test_every_command_reads_a_bag_of_several_files(domain, tmp_path, monkeypatch):
+    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", 1_000_000)
+    bag = Bag(tmp_path / "flight")
+    topic = Topic("/text", "std_msgs/msg/String", message_text("std_msgs/msg/String"), type_hash("std_msgs/msg/String"))
+    for number in range(250):
+        time_ns = 10**18 + number * 10_000_000
+        bag.write(topic, time_ns, time_ns, serialize_message(String(data="x" * 10_000)))
+        bag.flush()
+    bag.close()
+    assert len(list(bag.path.glob("*.mcap"))) == 3
+    every_command_reads(bag.path, "/text", 250)

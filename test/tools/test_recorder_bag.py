@@ -288,3 +288,80 @@ def test_errors_other_than_the_disks_are_raised_at_the_end(tmp_path, monkeypatch
     with pytest.raises(ZeroDivisionError):
         writer.close(5)
     assert messages_in(tmp_path / "flight") == []
+
+
+SPLIT_BYTES = 1_000_000
+
+
+@pytest.fixture
+def split(tmp_path, monkeypatch):
+    """Return the folder of a bag in three files, with the sent messages by topic, (time in ns, data)."""
+    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", SPLIT_BYTES)
+    bag, latched, fast = Bag(tmp_path / "flight"), make_topic("/latched"), make_topic("/fast")
+    silent = make_topic("/silent", "std_msgs/msg/Bool")
+    bag.add(silent)
+    latched.latched_publishers = 2
+    sent = {"/latched": [], "/fast": []}
+
+    def write(topic, number, text, publisher=b""):
+        time_ns, data = 10**18 + number * 1_000_000, string_cdr(text)
+        bag.write(topic, time_ns, time_ns, data, publisher)
+        sent[topic.name].append((time_ns, data))
+
+    for number, text, publisher in ((0, "old", b"a"), (1, "new", b"a"), (2, "other", b"b")):
+        write(latched, number, text, publisher)
+    for number in range(250):
+        write(fast, 3 + number, f"{number:05} " + "x" * 10_000, b"c")
+        bag.flush()
+    bag.close()
+    assert bag.message_count == 253
+    assert bag.count(latched) == 3
+    return tmp_path / "flight", sent
+
+
+def test_a_large_bag_is_several_files_that_metadata_lists(split):
+    folder, sent = split
+    names = ["flight.mcap", "flight_1.mcap", "flight_2.mcap"]
+    assert sorted(each.name for each in folder.glob("*.mcap")) == names
+    assert all((folder / name).stat().st_size < SPLIT_BYTES + 50_000 for name in names)
+    information = yaml.safe_load((folder / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    assert information["relative_file_paths"] == [each["path"] for each in information["files"]] == names
+    assert sum(each["message_count"] for each in information["files"]) == information["message_count"] == 253 + 4
+    found = messages_in(folder)
+    assert [(time_ns, data) for topic, time_ns, data in found if topic == "/fast"] == sent["/fast"]
+    assert len(found) == 257
+    start_ns = information["starting_time"]["nanoseconds_since_epoch"]
+    assert (start_ns, information["duration"]["nanoseconds"]) == (10**18, 252_000_000)
+
+
+def test_each_file_has_all_definitions_and_begins_with_latched_messages(split):
+    folder, _ = split
+    for number in (1, 2):
+        with AnyReader([folder / f"flight_{number}.mcap"]) as reader:
+            assert {each.topic for each in reader.connections} == {"/latched", "/fast", "/silent"}
+            found = [(each.topic, reader.deserialize(data, each.msgtype).data) for each, _, data in reader.messages()]
+        assert {text for topic, text in found[:2]} == {"new", "other"}
+        assert {topic for topic, _ in found[2:]} == {"/fast"}
+
+
+def test_a_full_disk_names_the_files_that_are_complete(tmp_path, monkeypatch):
+    monkeypatch.setattr("drone_bridge.tools.recording.bag.MAX_FILE_BYTES", SPLIT_BYTES)
+    bag, topic = Bag(tmp_path / "flight"), make_topic()
+    for number in range(6):
+        bag.write(topic, number, number, string_cdr("x" * 300_000))
+        bag.flush()
+    failure = str(bag.abandon(OSError(28, "No space left on device")))
+    assert f"'drone-bridge recover {tmp_path}/flight/flight_1.mcap <new file>'" in failure
+    assert failure.endswith("Complete are: flight.mcap.")
+
+
+def test_a_file_that_metadata_does_not_list_is_read_by_itself(split, capsys):
+    folder, _ = split
+    other = Bag(folder.parent / "short")
+    other.write(make_topic("/short"), 7, 7, string_cdr("x"))
+    other.close()
+    (other.path / "short.mcap").rename(folder / "short.mcap")
+    assert main(["info", str(folder / "short.mcap")]) == 0
+    assert "/short" in capsys.readouterr().out
+    assert main(["info", str(folder / "flight_1.mcap")]) == 0
+    assert f"{folder}/flight_1.mcap: 257 messages" in capsys.readouterr().out

@@ -44,6 +44,16 @@ def test_topics_are_listed_printed_timed_and_published(ros, command):
     echo.wait_for_line("^data: again")
     assert echo.stop(signal.SIGINT) == 0, echo.output
 
+    volatile = ros.node.create_publisher(String, "latest", 10)
+    echo = command("topic", "echo", "latest")
+    echo.wait_for_line("data: first")
+    wait_until(lambda: volatile.get_subscription_count() and latest.get_subscription_count() == 2, "both")
+    latest.publish(String(data="second"))
+    volatile.publish(String(data="third"))
+    echo.wait_for_line("data: third")
+    assert echo.count_lines("data: second") == 1
+    assert echo.stop(signal.SIGINT) == 0, echo.output
+
     pub = command("topic", "pub", "-r", "50", "-t", "3", "/cmd_vel", "geometry_msgs/msg/Twist", "{linear: {x: 1}}")
     assert pub.wait() == 0
     wait_until(lambda: len(received), "a message")

@@ -27,22 +27,22 @@ class BackgroundWriter:
         self._bag = bag
         self._room = queue_bytes
         self._on_failure = on_failure
-        self._queue: deque[tuple[Topic, int, int, bytes]] = deque()
+        self._queue: deque[tuple[Topic, int, int, bytes, bytes]] = deque()
         self._changed = threading.Condition()
         self._deadline_s: float | None = None  # time.monotonic(); set by close()
         self._failure: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="bag writer")
         self._thread.start()
 
-    def put(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes) -> bool:
-        """Queue a message without waiting. Return False if it was dropped."""
+    def put(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> bool:
+        """Queue a message, see `Bag.write`, without waiting. Return False if it was dropped."""
         size = len(data) + MESSAGE_OVERHEAD
         with self._changed:
             topic.received += 1
             if size > self._room or self._failure:
                 return False
             self._room -= size
-            self._queue.append((topic, log_ns, publish_ns, data))
+            self._queue.append((topic, log_ns, publish_ns, data, publisher))
             self._changed.notify()
         return True
 
@@ -90,7 +90,7 @@ class BackgroundWriter:
                 self._bag.write(*message)
                 flush_s = min(flush_s, time.monotonic() + FLUSH_INTERVAL_S)
                 with self._changed:
-                    self._room += len(message[-1]) + MESSAGE_OVERHEAD
+                    self._room += len(message[3]) + MESSAGE_OVERHEAD
             if time.monotonic() >= flush_s:
                 self._bag.flush()
                 flush_s = float("inf")

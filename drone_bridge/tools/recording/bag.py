@@ -3,7 +3,7 @@
 
 import os
 import shutil
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,6 +22,12 @@ from drone_bridge.tools.recording.settings import free_path
 METADATA_VERSION = 8
 LIBRARY = "drone_bridge recorder"
 MIB = 2**20
+#: Size at which the next file begins, below the largest file of FAT32, 4 GiB.
+MAX_FILE_BYTES = 3 * 2**30
+#: Limit of the latched messages of a topic, and of their publishers, that each further file begins with.
+MAX_LATCHED = 1000
+#: Topic that is latched, but whose messages are events.
+LOG_TOPIC = "/rosout"
 
 
 class BagError(Exception):
@@ -41,14 +47,36 @@ class Topic:
     received: int = 0
     lost: int = 0
     """Number of published messages that the middleware has lost"""
+    latched_publishers: int = 0
+    """Largest number of latched publishers at the same time"""
     newest: dict[bytes, int] = field(default_factory=dict, repr=False)
     """Sequence number of the newest received message, by publisher"""
     channel: int = field(default=0, repr=False)
     """ID of its channel in the file, from 1; 0 before it is added"""
 
 
+@dataclass(slots=True)
+class BagFile:
+    """File of a bag."""
+
+    path: Path
+    count: int = 0
+    start_ns: int = 0
+    stop_ns: int = 0
+
+    def note(self, log_ns: int) -> None:
+        """Record the time of a message."""
+        self.start_ns = min(log_ns, self.start_ns) if self.count else log_ns
+        self.stop_ns = max(log_ns, self.stop_ns)
+        self.count += 1
+
+
 class Bag:
-    """Writer of <path>/metadata.yaml and <path>/<name>.mcap. Not thread-safe."""
+    """Writer of <path>/metadata.yaml and <path>/<name>.mcap, then <name>_1.mcap and so on. Not thread-safe.
+
+    Each file can be read by itself: it has the definitions of all topics so far, and begins with the last message of
+    each latched publisher.
+    """
 
     def __init__(self, path: Path, *, compress: bool = False) -> None:
         """Create the directory and the file in it. If the path exists, see `free_path`.
@@ -59,47 +87,78 @@ class Bag:
         self._topics: list[Topic] = []
         self._schemas: dict[str, int] = {}
         self._counts: Counter[Topic] = Counter()
-        self._start_ns = self._stop_ns = 0
+        self._repeated: Counter[Topic] = Counter()
+        self._latched: dict[Topic, dict[bytes, deque[tuple[int, bytes]]]] = {}  # publish time and data, by publisher
+        self._compression = CompressionType.ZSTD if compress else CompressionType.NONE
+        self._files: list[BagFile] = []
         try:
             self.path = _make_folder(path)
         except OSError as error:
             raise BagError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
         try:
-            self._file_path = self.path / f"{self.path.name}.mcap"
-            self._file = self._file_path.open("xb")
-            self._writer: Any = Writer(  # its methods are untyped
-                self._file,
-                compression=CompressionType.ZSTD if compress else CompressionType.NONE,
-                enable_crcs=False,
-            )
-            self._writer.start(profile="ros2", library=LIBRARY)
-            self._file.flush()
+            self._begin_file(self.path / f"{self.path.name}.mcap")
         except OSError as error:
             self._close_file()
             shutil.rmtree(self.path, ignore_errors=True)
             raise BagError(f"The bag '{path}' can't be created: {_reason(error, path)}.") from None
 
+    def _begin_file(self, path: Path) -> None:
+        """Create a file with the topics so far. Raises OSError."""
+        self._file_path = path
+        self._file = path.open("xb")
+        self._files.append(BagFile(path))
+        self._writer: Any = Writer(self._file, compression=self._compression, enable_crcs=False)  # untyped
+        self._writer.start(profile="ros2", library=LIBRARY)
+        self._file.flush()
+        self._schemas.clear()
+        for topic in self._topics:
+            self._register(topic)
+
+    def _begin_next_file(self) -> None:
+        """End the file, and begin the next one with the latched messages. Raises OSError."""
+        self._writer.add_metadata("rosbag2", {"serialized_metadata": yaml.safe_dump(self._information())})
+        self._writer.finish()
+        self._file.close()
+        begin_ns = self._files[-1].stop_ns
+        self._begin_file(self.path / f"{self.path.name}_{len(self._files)}.mcap")
+        for topic, by_publisher in self._latched.items():
+            for publish_ns, data in (message for messages in by_publisher.values() for message in messages):
+                self._writer.add_message(topic.channel, begin_ns, data, publish_ns)
+                self._files[-1].note(begin_ns)
+                self._repeated[topic] += 1
+
     @property
     def message_count(self) -> int:
-        """Number of written messages."""
+        """Number of written messages, not counting repeated ones."""
         return self._counts.total()
 
     def count(self, topic: Topic) -> int:
-        """Return the number of written messages of a topic."""
+        """Return the number of written messages of a topic, not counting repeated ones."""
         return self._counts[topic]
 
     def add(self, topic: Topic) -> None:
         """Add a topic, so that it is listed without messages, too. write() does this itself."""
+        self._register(topic)
+        self._topics.append(topic)
+
+    def _register(self, topic: Topic) -> None:
+        """Add a topic to the current file."""
         if topic.type_name not in self._schemas:
             definition = topic.definition
             schema = self._writer.register_schema(topic.type_name, definition.encoding, definition.text.encode())
             self._schemas[topic.type_name] = schema
         facts = {"offered_qos_profiles": _qos_text(topic.offers), "topic_type_hash": topic.type_hash}
         topic.channel = self._writer.register_channel(topic.name, "cdr", self._schemas[topic.type_name], facts)
-        self._topics.append(topic)
 
-    def write(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes) -> None:
+    def write(self, topic: Topic, log_ns: int, publish_ns: int, data: bytes, publisher: bytes = b"") -> None:
         """Write a serialized message (CDR with its header), with two times in ns since the epoch.
+
+        Args:
+            topic: topic.
+            log_ns: arrival time.
+            publish_ns: time of publication.
+            data: serialized message.
+            publisher: identifier of its publisher; empty: unknown.
 
         Raises:
             OSError: the disk is full. The bag can not be written any further.
@@ -107,9 +166,21 @@ class Bag:
         if not topic.channel:
             self.add(topic)
         self._writer.add_message(topic.channel, log_ns, data, publish_ns)
-        self._start_ns = min(log_ns, self._start_ns) if self._counts else log_ns
-        self._stop_ns = max(log_ns, self._stop_ns)
+        self._files[-1].note(log_ns)
         self._counts[topic] += 1
+        if topic.latched_publishers and topic.name != LOG_TOPIC:
+            self._keep_latched(topic, publisher, publish_ns, data)
+        if self._file.tell() > MAX_FILE_BYTES:
+            self._begin_next_file()
+
+    def _keep_latched(self, topic: Topic, publisher: bytes, publish_ns: int, data: bytes) -> None:
+        """Keep the last message of each publisher, or as many as there are publishers if they are unknown."""
+        by_publisher = self._latched.setdefault(topic, {})
+        before = by_publisher.pop(publisher, ())
+        most = 1 if publisher else min(topic.latched_publishers, MAX_LATCHED)
+        by_publisher[publisher] = deque([*before, (publish_ns, data)], maxlen=most)
+        if len(by_publisher) > MAX_LATCHED:
+            del by_publisher[next(iter(by_publisher))]
 
     def flush(self) -> None:
         """Flush to the disk. Raises OSError as write() does."""
@@ -135,9 +206,11 @@ class Bag:
         """Close the file without an end after a disk error. Return the error with the recover command."""
         self._close_file()
         (self.path / "metadata.yaml").unlink(missing_ok=True)
+        others = [each.path.name for each in self._files[:-1]]
         return BagError(
             f"Writing the bag '{self.path}' failed: {_reason(failure, self.path)}. "
             f"'drone-bridge recover {self._file_path} <new file>' recovers the intact part."
+            + (f" Complete are: {', '.join(others)}." if others else "")
         )
 
     def _close_file(self) -> None:
@@ -146,16 +219,14 @@ class Bag:
 
     def _information(self) -> dict[str, Any]:
         """Return the metadata for rosbag2."""
-        span = {
-            "starting_time": {"nanoseconds_since_epoch": self._start_ns},
-            "duration": {"nanoseconds": self._stop_ns - self._start_ns},
-            "message_count": self.message_count,
-        }
+        written = [each for each in self._files if each.count] or self._files[:1]
+        start_ns = min(each.start_ns for each in written)
+        whole = BagFile(self.path, sum(each.count for each in written), start_ns, max(each.stop_ns for each in written))
         return {
             "version": METADATA_VERSION,
             "storage_identifier": "mcap",
-            "relative_file_paths": [self._file_path.name],
-            **span,
+            "relative_file_paths": [each.path.name for each in self._files],
+            **_span(whole),
             "topics_with_message_count": [
                 {
                     "topic_metadata": {
@@ -165,13 +236,13 @@ class Bag:
                         "offered_qos_profiles": _qos_text(topic.offers),
                         "type_description_hash": topic.type_hash,
                     },
-                    "message_count": self._counts[topic],
+                    "message_count": self._counts[topic] + self._repeated[topic],
                 }
                 for topic in self._topics
             ],
             "compression_format": "",
             "compression_mode": "",
-            "files": [{"path": self._file_path.name, **span}],
+            "files": [{"path": each.path.name, **_span(each)} for each in self._files],
             "custom_data": None,
             "ros_distro": os.environ.get("ROS_DISTRO", "unknown"),
         }
@@ -184,6 +255,14 @@ def _make_folder(path: Path) -> Path:
         with suppress(FileExistsError):  # another recorder has just created it
             folder.mkdir(parents=True)
             return folder
+
+
+def _span(file: BagFile) -> dict[str, Any]:
+    return {
+        "starting_time": {"nanoseconds_since_epoch": file.start_ns},
+        "duration": {"nanoseconds": file.stop_ns - file.start_ns},
+        "message_count": file.count,
+    }
 
 
 def _qos_text(offers: Iterable[QoSProfile]) -> str:

@@ -3,21 +3,22 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import QoSProfile
 from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros import log_pipe
 from drone_bridge.ros.service_responses import resend_lost_responses
-from drone_bridge.ros.streams import UNWATCHED, Polled, arrived
+from drone_bridge.ros.streams import UNWATCHED, Polled, arrived, ignore
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text, type_hash
 from drone_bridge.tools.recording.arrival import ArrivalClock
 from drone_bridge.tools.recording.bag import Topic
 from drone_bridge.tools.recording.settings import Settings
+from drone_bridge.tools.topic_offers import Offers, Once, is_latched
 
 DISCOVERY_PERIOD_S = 0.2
 #: Discovery period of further publishers on recorded topics, which takes 25 us per topic.
@@ -31,18 +32,23 @@ MAX_TOPICS = 4096
 SUBSCRIPTION_DEPTH = 1000
 BULKY_DEPTH = 100
 
-Sink = Callable[[Topic, int, int, bytes], object]
-"""Receiver of a topic, receive and publish time (ns since the epoch), and the serialized message."""
+Sink = Callable[[Topic, int, int, bytes, bytes], object]
+"""Receiver of a topic, receive and publish time (ns since the epoch), the serialized message, and its publisher."""
 
 
 @dataclass(slots=True)
 class RecordedTopic:
-    """Topic with its subscription."""
+    """Topic with its subscriptions."""
 
     topic: Topic
     message_class: Any
-    request: QoSProfile
-    subscription: Any
+    offers: Offers = field(default_factory=Offers)
+    """QoS of all publishers so far"""
+    subscriptions: dict[bool, Any] = field(default_factory=dict)
+    """By whether it receives latched messages; that one is first"""
+    once: Once = field(default_factory=Once)
+    arrived_ns: int = 0
+    """Arrival time of the last message"""
 
 
 class Recorder(Node):
@@ -79,9 +85,10 @@ class Recorder(Node):
         """Pass on all messages that have arrived. Return their number."""
         count = 0
         for recorded in self.recorded.values():
-            for taken in arrived(recorded.subscription, SUBSCRIPTION_DEPTH):
-                recorded.subscription.callback(*taken)
-                count += 1
+            for subscription in recorded.subscriptions.values():
+                for data, info in arrived(subscription, SUBSCRIPTION_DEPTH):
+                    self._take(recorded, data, info)
+                    count += 1
         return count
 
     @property
@@ -132,11 +139,9 @@ class Recorder(Node):
             except UnknownTypeError as error:
                 self._refuse(name, type_name, str(error))
                 continue
-            offers = offers_of(publishers, type_name)
+            offers = [publisher.qos_profile for publisher in publishers if publisher.topic_type == type_name]
             topic = Topic(name, type_name, definition, type_hash(type_name), offers)
-            request = request_for(offers, BULKY_DEPTH if type_name in BULKY_TYPES else SUBSCRIPTION_DEPTH)
-            subscription = self._subscribe(topic, message_class, request)
-            self.recorded[name] = RecordedTopic(topic, message_class, request, subscription)
+            self.recorded[name] = RecordedTopic(topic, message_class, arrived_ns=self._clock_of_arrival.now_ns())
             self.get_logger().debug(f"Recording '{name}' ({type_name}).")
             self._review(self.recorded[name], publishers)
             return
@@ -144,49 +149,70 @@ class Recorder(Node):
     def _review(self, recorded: RecordedTopic, publishers: Sequence[TopicEndpointInfo]) -> None:
         """Adapt to new publishers, and report those that can't be recorded."""
         topic = recorded.topic
-        recorded_type = topic.type_name
         for publisher in publishers:
-            if publisher.topic_type != recorded_type:
-                self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{recorded_type}'")
-        before = recorded.request
-        request = request_for([before, *offers_of(publishers, recorded_type)], before.depth)
-        if (request.reliability, request.durability) == (before.reliability, before.durability):
+            if publisher.topic_type != topic.type_name:
+                self._refuse(topic.name, publisher.topic_type, f"the topic is recorded as '{topic.type_name}'")
+        ours = [each for each in publishers if each.topic_type == topic.type_name]
+        latched = sum(is_latched(each.qos_profile) for each in ours)
+        topic.latched_publishers = max(topic.latched_publishers, latched)
+        present = Offers.of(ours)
+        offers = recorded.offers.joined(present)
+        if offers == recorded.offers:
             return
-        recorded.request = request
-        self.get_logger().info(
-            f"A publisher of '{topic.name}' offers weaker QoS than was requested. Subscribing again with it; "
-            "messages of this moment may be missing."
-        )
-        self.take_all()
-        self.destroy_subscription(recorded.subscription)
-        recorded.subscription = self._subscribe(topic, recorded.message_class, recorded.request)
+        recorded.offers = offers
+        depth = BULKY_DEPTH if topic.type_name in BULKY_TYPES else SUBSCRIPTION_DEPTH
+        before = recorded.subscriptions
+        recorded.subscriptions = {}
+        for request in offers.requests(depth):
+            latched = is_latched(request)
+            present_one = before.get(latched)
+            if present_one and present_one.qos_profile.reliability == request.reliability:
+                recorded.subscriptions[latched] = present_one
+                continue
+            if present_one:
+                self.get_logger().info(
+                    f"A publisher of '{topic.name}' offers weaker QoS than was requested. Subscribing again with it; "
+                    "messages of this moment may be missing."
+                )
+                for data, info in arrived(present_one, SUBSCRIPTION_DEPTH):
+                    self._take(recorded, data, info)
+                self.destroy_subscription(present_one)
+            recorded.subscriptions[latched] = self._subscribe(recorded, request)
 
     def _refuse(self, name: str, type_name: str, reason: str) -> None:
         if (name, type_name) not in self._refused:
             self._refused.add((name, type_name))
             self.get_logger().warning(f"Not recording '{name}' as '{type_name}': {reason}".rstrip(".") + ".")
 
-    def _subscribe(self, topic: Topic, message_class: Any, request: QoSProfile) -> Any:
-        sink, newest, clock = self._sink, topic.newest, self._clock_of_arrival
-        log_ns = clock.now_ns()
-
-        def on_message(data: Any, info: Any) -> None:
-            nonlocal log_ns
-            log_ns = clock.of_message_ns(0 if self._simulated else info["received_timestamp"], log_ns)
-            # The publisher's clock may be arbitrary.
-            publish_ns = info["source_timestamp"]
-            topic.lost += lost_before(info, newest)
-            sink(topic, log_ns, publish_ns if 0 < publish_ns < 2**63 else log_ns, data)
-
+    def _subscribe(self, recorded: RecordedTopic, request: QoSProfile) -> Any:
         return self.create_subscription(
-            message_class,
-            topic.name,
-            on_message,
+            recorded.message_class,
+            recorded.topic.name,
+            ignore,
             request,
             raw=True,
             event_callbacks=UNWATCHED,
             callback_group=self._polled,
         )
+
+    def _take(self, recorded: RecordedTopic, data: bytes, info: Mapping[str, Any]) -> None:
+        """Pass on a message, unless the other subscription has received it as well."""
+        topic = recorded.topic
+        topic.lost += lost_before(info, topic.newest)
+        if True in recorded.subscriptions and not recorded.once.is_new(data, info):
+            return
+        received_ns = 0 if self._simulated else info["received_timestamp"]
+        recorded.arrived_ns = self._clock_of_arrival.of_message_ns(received_ns, recorded.arrived_ns)
+        # The publisher's clock may be arbitrary.
+        publish_ns = info["source_timestamp"]
+        is_time = 0 < publish_ns < 2**63
+        self._sink(topic, recorded.arrived_ns, publish_ns if is_time else recorded.arrived_ns, data, publisher_of(info))
+
+
+def publisher_of(info: Mapping[str, Any]) -> bytes:
+    """Return the identifier of a message's publisher, or empty bytes on Humble and Jazzy, which do not have it."""
+    publisher = info.get("publisher_gid")
+    return bytes(publisher["data"]) if publisher else b""
 
 
 def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
@@ -197,27 +223,9 @@ def lost_before(info: Mapping[str, Any], newest: dict[bytes, int]) -> int:
     Humble, which has no sequence numbers, and on Jazzy, which does not identify publishers.
     """
     number: int | None = info.get("publication_sequence_number")
-    publisher = info.get("publisher_gid")
-    if number is None or publisher is None:
+    name = publisher_of(info)
+    if number is None or not name:
         return 0
-    name = bytes(publisher["data"])
     before = newest.get(name, number - 1)
     newest[name] = max(number, before)
     return max(0, number - before - 1)
-
-
-def offers_of(publishers: Sequence[TopicEndpointInfo], type_name: str) -> list[QoSProfile]:
-    """Return the QoS offers of the publishers of one type."""
-    return [publisher.qos_profile for publisher in publishers if publisher.topic_type == type_name]
-
-
-def request_for(offers: Sequence[QoSProfile], depth: int) -> QoSProfile:
-    """Return the strictest profile compatible with all offers, of which there is at least one."""
-    reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
-    latched = all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers)
-    return QoSProfile(
-        history=HistoryPolicy.KEEP_LAST,
-        depth=depth,
-        reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-    )

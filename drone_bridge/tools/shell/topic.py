@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import deserialize_message
 
 from drone_bridge.ros.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
@@ -23,8 +23,10 @@ from drone_bridge.tools.shell.node import (
     run,
     spin_until,
 )
+from drone_bridge.tools.topic_offers import Offers, Once, request
 
 _REPORT_S = 1.0
+_DEPTH = 10
 
 
 def main(argv: Sequence[str]) -> int:
@@ -90,13 +92,17 @@ def _subscribe(node: Node, words: Any, take: Callable[[Any], None]) -> None:
     publishers = spin_until(node, lambda: node.get_publishers_info_by_topic(topic), DISCOVERY_S)
     if not publishers and not words.type:
         raise FailedError(f"No node publishes {topic}; `drone-bridge topic list` lists the topics.")
-    offered = [publisher.qos_profile for publisher in publishers]
-    qos = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
-    if offered and all(each.reliability == ReliabilityPolicy.RELIABLE for each in offered):
-        qos.reliability = ReliabilityPolicy.RELIABLE
-    if offered and all(each.durability == DurabilityPolicy.TRANSIENT_LOCAL for each in offered):
-        qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
-    node.create_subscription(imported("msg", words.type or publishers[0].topic_type), topic, take, qos)
+    kind = imported("msg", words.type or publishers[0].topic_type)
+    requests = Offers.of(publishers).requests(_DEPTH) or [request(reliable=False, latched=False, depth=_DEPTH)]
+    once = Once()
+
+    def take_first(data: bytes, info: dict[str, Any]) -> None:
+        if len(requests) == 1 or once.is_new(data, info):
+            take(deserialize_message(data, kind))
+
+    callback: Any = take_first
+    for each in requests:
+        node.create_subscription(kind, topic, callback, each, raw=True)
 
 
 def _publish(node: Node, words: Any) -> int:

@@ -3,7 +3,7 @@
 
 A topic without viewers has no subscription, so that bridges can skip unused outputs. A latched topic has one
 subscription per viewer, which DDS fills with earlier messages. Any other topic has one for all viewers. If the
-publishers of a topic differ in that, messages of latched publishers arrive twice.
+publishers of a topic differ in that, it has both, and each viewer gets the first copy of a message.
 
 All methods run on the executor's thread. Images and latched messages are taken on arrival, other streams every
 TAKING_PERIOD_S: waking the executor for each message would multiply its cost.
@@ -19,12 +19,11 @@ from typing import Any
 from foxglove import Channel, Context, Schema
 from rclpy.clock import Clock, ClockType  # type: ignore[attr-defined]  # Humble has it nowhere else
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
-from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros.streams import UNWATCHED, Polled, arrived
 from drone_bridge.tools.interfaces import BULKY_TYPES, UnknownTypeError, import_interface, message_text
+from drone_bridge.tools.topic_offers import Offers, Once, request
 
 MAX_CHANNELS = 1024
 #: Old images are useless, and need much memory.
@@ -40,28 +39,6 @@ Publish = Callable[[int, int | None, bytes, int], None]
 HAS_MESSAGE_INFO = hasattr(Subscription, "CallbackType")
 
 
-@dataclass(frozen=True, slots=True)
-class Offers:
-    """QoS of a topic's publishers, as far as it determines the subscription."""
-
-    latched_reliable: bool | None
-    """Whether all latched publishers are reliable; None if there are none."""
-    volatile_reliable: bool | None
-    """Whether all other publishers are reliable; None if there are none."""
-
-    @classmethod
-    def of(cls, publishers: Sequence[TopicEndpointInfo]) -> "Offers":
-        """Combine the publishers of one type."""
-        latched = [each for each in publishers if each.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL]
-        volatile = [each for each in publishers if each.qos_profile.durability != DurabilityPolicy.TRANSIENT_LOCAL]
-        return cls(_all_reliable(latched), _all_reliable(volatile))
-
-
-def _all_reliable(publishers: Sequence[TopicEndpointInfo]) -> bool | None:
-    reliable = [each.qos_profile.reliability == ReliabilityPolicy.RELIABLE for each in publishers]
-    return all(reliable) if reliable else None
-
-
 @dataclass(slots=True)
 class Feed:
     """Topic that is offered to viewers."""
@@ -71,12 +48,14 @@ class Feed:
     message_class: Any
     channel: Channel
     viewers: set[int] = field(default_factory=set)
-    offers: Offers = Offers(None, None)
+    offers: Offers = field(default_factory=Offers)
     """QoS that the current subscriptions match."""
     for_all: Any = None
     history: deque[tuple[bytes, int]] | None = None
     """Last messages with their times in ns, sent to new viewers. Only for the log."""
     for_each: dict[int, Any] = field(default_factory=dict)
+    once: dict[int, Once] = field(default_factory=dict)
+    """Filter for copies, by viewer, of a topic with latched publishers."""
 
 
 class Graph:
@@ -195,7 +174,7 @@ class Graph:
         """Match the subscriptions to the current publishers and viewers."""
         if feed.history is not None:
             return
-        offers = Offers(None, None)
+        offers = Offers()
         if feed.viewers:
             publishers = self._node.get_publishers_info_by_topic(feed.topic)
             offers = Offers.of([each for each in publishers if each.topic_type == feed.type_name])
@@ -214,17 +193,15 @@ class Graph:
         for viewer in list(feed.for_each):
             if viewer not in feed.viewers or reliable != before.latched_reliable:
                 self._destroy(feed.for_each.pop(viewer))
+        for viewer in feed.once.keys() - feed.viewers:
+            del feed.once[viewer]
         if reliable is not None:
             for viewer in feed.viewers - feed.for_each.keys():
+                feed.once.setdefault(viewer, Once())
                 feed.for_each[viewer] = self._create(feed, reliable, self._sender(feed, viewer), latched=True)
 
     def _create(self, feed: Feed, reliable: bool, send: Callable[..., None], *, latched: bool) -> Any:
-        profile = QoSProfile(
-            history=HistoryPolicy.KEEP_LAST,
-            depth=DEPTH_OF_PICTURES if feed.type_name in BULKY_TYPES else DEPTH,
-            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
-        )
+        profile = request(reliable, latched, DEPTH_OF_PICTURES if feed.type_name in BULKY_TYPES else DEPTH)
 
         def take(data: bytes, info: dict[str, Any]) -> None:
             send(data, info)
@@ -267,6 +244,11 @@ class Graph:
             time_ns = info.get("received_timestamp") or time.time_ns()
             if feed.history is not None:
                 feed.history.append((data, time_ns))
-            self._publish(channel, viewer, data, time_ns)
+            if not feed.for_each:
+                self._publish(channel, viewer, data, time_ns)
+                return
+            for each in feed.for_each if viewer is None else [viewer]:
+                if feed.once[each].is_new(data, info):
+                    self._publish(channel, each, data, time_ns)
 
         return send

@@ -34,16 +34,16 @@ class Recordings:
     def document(self) -> dict[str, Any]:
         """Return the folder and its recordings, the newest first: name, size, and time of the last change."""
         recordings: list[dict[str, Any]] = []
-        for file in self._files():
+        for name, file in self._files().items():
             with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
                 status = file.stat()
-                recordings.append({"name": file.parent.name, "bytes": status.st_size, "changed_s": status.st_mtime})
+                recordings.append({"name": name, "bytes": status.st_size, "changed_s": status.st_mtime})
         recordings.sort(key=itemgetter("changed_s"), reverse=True)
         return {"folder": str(self._folder), "recordings": recordings[:MAX_LISTED]}
 
     def file(self, name: str) -> Path | None:
         """Return the file of a recording, or None if there is none of that name."""
-        return next((file for file in self._files() if file.parent.name == name), None)
+        return self._files().get(name)
 
     def play(self, name: str, answer: Callable[[str, str], None]) -> None:
         """Play a recording in place of the one before. A thread calls `answer` with a link, or "" and a reason."""
@@ -54,8 +54,14 @@ class Recordings:
         with self._starting:
             self._stop()
 
-    def _files(self) -> list[Path]:
-        return [file for file in self._folder.glob("*/*.mcap") if file.is_file()]
+    def _files(self) -> dict[str, Path]:
+        """Return the files by name. Only the first file of a recording has the name of its folder."""
+        names: dict[str, Path] = {}
+        for file in sorted(self._folder.glob("*/*.mcap")):
+            if file.is_file():
+                folder = file.parent.name
+                names[f"{folder} {file.stem}" if folder in names else folder] = file
+        return names
 
     def _play(self, name: str, answer: Callable[[str, str], None]) -> None:
         file = self.file(name)
