@@ -11,6 +11,7 @@ from geometry_msgs.msg import Twist
 from rosbags.rosbag2 import StoragePlugin
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Int32, String
+from std_srvs.srv import SetBool
 from written_bags import offer, write_bag
 
 from drone_bridge.tools.bags.bag import Bag
@@ -277,3 +278,40 @@ class TestCommand:
         assert "'/odd' is skipped" in player.output
         assert "'/cmd_vel' was recorded with another type as well, 'std_msgs/msg/String'" in player.output
         assert "/clock is published by /test_session, too: time will jump back and forth." in player.output
+
+    def test_leaves_out_topics_of_live_vehicles_also_of_those_that_start_later(self, ros, tmp_path, start_child):
+        messages = [
+            (topic, START + n * 20 * MILLISECOND, Int32(data=n))
+            for n in range(2000)
+            for topic in ("/free", "/taken", "/published", "/later", "/named")
+        ]
+        bag = write_bag(tmp_path / "bag", messages)
+        ros.node.create_publisher(Int32, "/published", 10)
+        ros.create_service(SetBool, "~/hold", lambda request, response: response)
+        received = {name: ros.subscribe(Int32, f"/{name}") for name in ("taken", "renamed")}
+        player = start_child("drone-bridge", "play", bag, "--delay", "5", "--remap", "/named:=/renamed")
+        player.wait_for_line("Playing 5 topics")
+        name = ros.node.get_fully_qualified_name()
+        assert player.count_lines(rf"Left out, as {name} would take them as commands: /taken\. To play") == 1
+        assert player.count_lines(rf"Left out, as {name} publishes them now: /published\. To play") == 1
+        received["renamed"].wait()
+        later = ros.subscribe(Int32, "/later")
+        player.wait_for_line(rf"Left out, as {name} would take them as commands: /later\. To play")
+        count = len(later)
+        received["renamed"].clear()
+        for _ in range(20):
+            received["renamed"].wait()
+        assert len(later) == count
+        assert not len(received["taken"])
+        assert player.stop() == 0
+
+    def test_plays_topics_of_live_vehicles_by_name(self, ros, tmp_path, start_child):
+        bag = write_bag(tmp_path / "bag", [("/taken", START, Int32(data=7))])
+        ros.create_service(SetBool, "~/hold", lambda request, response: response)
+        received = ros.subscribe(Int32, "/taken")
+        player = start_child("drone-bridge", "play", bag, "--delay", "5")
+        assert player.wait() == 1
+        assert "nothing else to play" in player.output
+        player = start_child("drone-bridge", "play", bag, "--delay", "5", "--topics", "/taken")
+        assert received.wait().data == 7
+        assert player.wait() == 0, player.output

@@ -13,7 +13,7 @@ from nav_msgs.msg import Odometry
 from rcl_interfaces.msg import Log
 from rosbags.rosbag2 import StoragePlugin
 from sensor_msgs.msg import BatteryState, CompressedImage, Image, Imu
-from std_msgs.msg import Bool, Float64
+from std_msgs.msg import Bool, Float64, String
 from written_bags import write_bag
 
 from drone_bridge.msg import ControllerState
@@ -88,6 +88,13 @@ def test_states_become_intervals(data):
         ("False", 0.0, 2.0),
         ("True", 2.0, pytest.approx(10.0)),
     ]
+
+
+def test_a_text_of_several_lines_or_a_long_one_is_no_state(tmp_path):
+    texts = {"/mode": "landing", "/robot_description": "<robot>\n</robot>", "/document": "x" * 61}
+    bag = write_bag(tmp_path / "flight", [(name, START, String(data=text)) for name, text in texts.items()])
+    with Bag(bag) as opened:
+        assert list(read_report_data(opened).states) == ["/mode"]
 
 
 def test_a_report_begins_with_who_flew_how_long_and_how_far_off():

@@ -4,8 +4,10 @@
   drone-bridge play demo/bag --rate 2 --loop
   drone-bridge play flight --topics /odom /tf --remap /odom:=/recorded/odom --clock
 
-Gaps of more than a minute without messages are skipped. At a terminal, Space pauses and resumes, arrow keys skip 5 s
-back or forward, and n plays the next message while paused.
+Topics that another node publishes, or by which it would command a live vehicle, are left out with a message, unless
+--topics or --remap names them. Gaps of more than a minute without messages are skipped.
+
+At a terminal, Space pauses and resumes, arrow keys skip 5 s back or forward, and n plays the next message while paused.
 """
 
 import argparse
@@ -46,6 +48,7 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
 
     from drone_bridge.ros.program import shut_down_ros
     from drone_bridge.tools.playing.keys import Keys
+    from drone_bridge.tools.playing.live import GuardedPublisher, LiveTopics
     from drone_bridge.tools.playing.player import Player
     from drone_bridge.tools.playing.publishers import is_latched, make_publishers
 
@@ -58,9 +61,10 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         if not any(topic.count for topic in publishers):
             print(f"drone-bridge play: '{options.bag}' has nothing to play.", file=sys.stderr)
             return 1
+        live = LiveTopics(node, _guarded(publishers, options), _print)
         player = Player(
             bag,
-            publishers,
+            {topic: GuardedPublisher(publisher, live) for topic, publisher in publishers.items()},
             [topic for topic in topics if is_latched(topic)],
             span,
             rate=options.rate,
@@ -70,6 +74,9 @@ def _play(bag: "Bag", options: argparse.Namespace) -> int:
         handle_stop_signals(player.stop)
         if not player.wait(options.delay):
             return 0
+        if not [topic for topic, publisher in publishers.items() if live.allows(publisher.topic_name) and topic.count]:
+            print(f"drone-bridge play: '{options.bag}' has nothing else to play.", file=sys.stderr)
+            return 1
         if options.clock and (problem := clock_conflict(node)):
             _print(f"{problem}: time will jump back and forth.")
         topics_text = "1 topic" if len(publishers) == 1 else f"{len(publishers)} topics"
@@ -92,6 +99,12 @@ def _chosen(bag: "Bag", options: argparse.Namespace) -> "list[BagTopic]":
         _print(f"'{CLOCK_TOPIC}' is skipped: --clock publishes the time of recording on it.")
         wanted.discard(CLOCK_TOPIC)
     return [topic for topic in bag.topics if topic.name in wanted]
+
+
+def _guarded(publishers: "dict[BagTopic, Any]", options: argparse.Namespace) -> list[str]:
+    """Return the published names of the topics that were not requested by name."""
+    named = {*(options.topics or ()), *(old for old, _ in options.remap)}
+    return [publisher.topic_name for topic, publisher in publishers.items() if topic.name not in named]
 
 
 def _span(bag: "Bag", options: argparse.Namespace) -> "Span":

@@ -18,6 +18,7 @@ PICTURES = 8  # per camera
 MAX_CAMERAS = 4
 MAX_LOG_LINES = 200
 MAX_STATES = 30  # per topic; a string with more distinct values is not a state, but for example a document
+LONGEST_STATE = 60  # characters; a longer text is not a state, nor is one of several lines
 WARNING = 30  # in rcl_interfaces/msg/Log
 
 _IMAGES = ("sensor_msgs/msg/Image", "sensor_msgs/msg/CompressedImage")
@@ -141,6 +142,8 @@ class ReportData:
     """Time and x, y, z in m, by topic. A drone without odometry has the topic of its pad."""
     pad_track: PadTrack = field(default_factory=PadTrack)
     states: dict[str, list[StateInterval]] = field(default_factory=dict)
+    texts: set[str] = field(default_factory=set)
+    """Topics with a text of more than a line, which is not a state"""
     controllers: dict[str, tuple[str, float]] = field(default_factory=dict)
     """Behaviour, and the last known distance to the goal (m; NaN: unknown), by topic"""
     diagnostics: dict[str, list[StateInterval]] = field(default_factory=dict)
@@ -175,7 +178,7 @@ def read_report_data(bag: Bag) -> ReportData:
         except BagError as error:
             data.illegible[name] = str(error)
     for topic, intervals in list(data.states.items()):
-        if len({interval.state for interval in intervals}) > MAX_STATES:
+        if topic in data.texts or len({interval.state for interval in intervals}) > MAX_STATES:
             del data.states[topic]
         else:
             intervals[-1].to_s = span_ns / NANOSECONDS_PER_SECOND  # the last state lasts to the end
@@ -199,9 +202,11 @@ def _note(data: ReportData, topic: str, type_name: str, time_s: float, message: 
             data.log.append((time_s, int(message.level), message.name, message.msg))
     else:
         if type_name in _STATES:
-            state = str(getattr(message, "state", getattr(message, "data", "")))[:60]
+            state = str(getattr(message, "state", getattr(message, "data", "")))
             reason = str(getattr(message, "reason", ""))[:120]
-            _note_state(data.states.setdefault(topic, []), time_s, state, reason)
+            if len(state) > LONGEST_STATE or len(state.splitlines()) > 1:
+                data.texts.add(topic)
+            _note_state(data.states.setdefault(topic, []), time_s, state[:LONGEST_STATE], reason)
         if type_name == _CONTROLLER:
             _note_controller(data, topic, message)
         if type_name in _TRACKED:
