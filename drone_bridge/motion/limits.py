@@ -8,6 +8,7 @@ velocity if that is larger. The older the last position, the lower the speed.
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -81,40 +82,43 @@ class Edge(NamedTuple):
 
 
 class Limits:
-    """Limits of one vehicle. For one thread, except for the queries. Times are by the clock of ObservedMotion."""
+    """Limits of one vehicle. For one thread, except for the queries. Times are by the clock of ObservedMotion.
+
+    `parameters` may be replaced by any thread, at any time. The start, doubts, and the times of reports stay.
+    """
 
     def __init__(self, parameters: LimitParameters, observed: ObservedMotion) -> None:
         self.parameters = parameters
-        self._needs_odometry = parameters.need_odometry
         self._observed = observed
         self._charge = 1.0  # last reported share of the battery's charge
         self._low_since_s: float | None = None  # time of the first report of a low battery, s
         self._charged_at = -math.inf  # time of the last report of the charge, s
 
-    def _needed(self) -> dict[str, float]:
+    def _needed(self, parameters: LimitParameters) -> dict[str, float]:
         """Return the times of the reports that the active position limits need, by name."""
         motion, needed = self._observed.newest, {}
-        if self._needs_odometry:
+        if parameters.need_odometry:
             needed["position"] = motion.position_at
-        if self.parameters.fence_radius:
+        if parameters.fence_radius:
             needed["heading"] = motion.yaw_at
-        if self.parameters.max_height and motion.ground is not None:
+        if parameters.max_height and motion.ground is not None:
             needed["height"] = motion.ground_at
         return needed
 
     @property
     def missing(self) -> tuple[str, ...]:
         """Needed measurements that the vehicle has not reported so far: position, heading."""
-        return tuple(name for name, reported_at in self._needed().items() if reported_at == -math.inf)
+        return _missing(self._needed(self.parameters))
 
     def stale(self, now_s: float) -> tuple[str, ...]:
         """Return the needed measurements that were not reported for `odometry_timeout`: position, heading, height."""
-        timeout_s = self.parameters.odometry_timeout
-        return tuple(name for name, reported_at in self._needed().items() if now_s - reported_at > timeout_s)
+        parameters = self.parameters
+        needed = self._needed(parameters).items()
+        return tuple(name for name, reported_at in needed if now_s - reported_at > parameters.odometry_timeout)
 
     def is_blind(self, now_s: float) -> bool:
         """Return whether a limit needs odometry that is missing, stale or doubted."""
-        return self._needs_odometry and (self._observed.newest.is_doubted or bool(self.stale(now_s)))
+        return self.parameters.need_odometry and (self._observed.newest.is_doubted or bool(self.stale(now_s)))
 
     @property
     def uncertain_s(self) -> float:
@@ -137,10 +141,11 @@ class Limits:
         Neither doubted odometry nor a stall of this process is a reason to land.
         """
         parameters = self.parameters
-        if not parameters.land_after or not self._needs_odometry or self.missing:
+        needed = self._needed(parameters)
+        if not parameters.land_after or not needed or _missing(needed):
             return math.inf
         observed = self._observed
-        reported_at = max(min(self._needed().values()), observed.newest.doubted_at, observed.settled_at())
+        reported_at = max(min(needed.values()), observed.newest.doubted_at, observed.settled_at())
         return reported_at + parameters.odometry_timeout + parameters.land_after
 
     def must_land(self, now_s: float) -> bool:
@@ -165,15 +170,19 @@ class Limits:
     def is_battery_low(self, now_s: float) -> bool:
         """Return whether the reported charge has been below `low_battery` for LOW_BATTERY_S."""
         since_s = self._low_since_s
-        return since_s is not None and now_s - since_s >= LOW_BATTERY_S
+        return since_s is not None and now_s - since_s >= LOW_BATTERY_S and self._is_below(self.parameters)
+
+    def _is_below(self, parameters: LimitParameters) -> bool:
+        return self._charge < parameters.low_battery
 
     @property
     def takeoff_refusal(self) -> str:
         """Reason, a sentence, why a take-off is refused: the drone would land again. Empty if it may take off."""
-        if not self.parameters.land_on_low_battery or self._low_since_s is None:
+        parameters = self.parameters
+        if not parameters.land_on_low_battery or self._low_since_s is None or not self._is_below(parameters):
             return ""
         return (
-            f"The battery has {self._charge:.0%} left: below {self.parameters.low_battery:.0%} (limits.low_battery) "
+            f"The battery has {self._charge:.0%} left: below {parameters.low_battery:.0%} (limits.low_battery) "
             "the drone would land again, as limits.land_on_low_battery is set."
         )
 
@@ -184,7 +193,7 @@ class Limits:
         """
         asked = velocity.linear
         allowed = self._slowed(asked)
-        if self._needs_odometry and any(asked) and not self.is_blind(now_s):
+        if self.parameters.need_odometry and any(asked) and not self.is_blind(now_s):
             allowed = self._inside(allowed, now_s)
         return velocity if allowed == asked else velocity.with_linear(allowed)
 
@@ -225,6 +234,11 @@ class Limits:
         if parameters.max_height:
             edges.append(Edge(parameters.max_height - (z - ground), (0.0, 0.0, 1.0)))
         return edges
+
+
+def _missing(needed: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the names of the measurements that were never reported."""
+    return tuple(name for name, reported_at in needed.items() if reported_at == -math.inf)
 
 
 def shortened(vector: Triple, longest: float) -> Triple:

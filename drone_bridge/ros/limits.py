@@ -2,7 +2,7 @@
 """LimitReports: reports of a vehicle's active limits and of its fence, and the parameters of the limits."""
 
 import contextlib
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from geometry_msgs.msg import Point32, Polygon, PolygonStamped
@@ -51,6 +51,7 @@ def limit_parameters(
         replace(
             each,
             default=drones.get(each.name.removeprefix(f"{_LIMITS}."), each.default),
+            live=True,
             replaces=replaced.get(each.name.removeprefix(f"{_LIMITS}."), ()),
         )
         for each in declarations(LimitParameters, _LIMITS)
@@ -64,17 +65,45 @@ def read_limits(node: ProtocolNode) -> Limits:
 
 
 class LimitReports:
-    """Report, once per second, of the active limits. Publishes the fence when its place is known or has changed."""
+    """Report, once per second, of the active limits. Publishes the fence when its place is known or has changed.
+
+    Applies changes of the parameters, all of one request at once.
+    """
 
     def __init__(self, node: ProtocolNode, arbiter: Arbiter[Any]) -> None:
         self._node, self._arbiter = node, arbiter
         self._fence: Any = None  # its publisher; None without a fence
         self._corners: list[tuple[float, float]] = []  # published so far
-        if arbiter.limits.parameters.fence_radius:
-            self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
-            node.cleanup.callback(node.destroy_publisher, self._fence)
+        self._create_fence()
         self._report_blindness(elapsed_s())  # at once, to explain ignored commands
         node.each_second(self._report)
+        if hasattr(node, "add_post_set_parameters_callback"):  # since Iron
+            node.add_post_set_parameters_callback(self._apply)
+            node.cleanup.callback(node.remove_post_set_parameters_callback, self._apply)
+        else:
+            node.each_second(self._apply)
+
+    def _create_fence(self) -> None:
+        """Create the publisher of a fence. It stays without one, and then publishes an empty polygon."""
+        if self._fence is None and self._arbiter.limits.parameters.fence_radius:
+            node = self._node
+            self._fence = node.create_publisher(PolygonStamped, FENCE, latched(), event_callbacks=NO_EVENTS)
+            node.cleanup.callback(node.destroy_publisher, self._fence)
+
+    def _apply(self, _: object = None) -> None:
+        """Replace the limits if a parameter has changed, and log each change."""
+        limits = self._arbiter.limits
+        before, after = limits.parameters, read(LimitParameters, _LIMITS, self._node.parameters)
+        if after == before:
+            return
+        limits.parameters = after
+        for each in fields(after):
+            old, new = getattr(before, each.name), getattr(after, each.name)
+            if old != new:
+                self._node.get_logger().info(f"{_LIMITS}.{each.name} changed from {_text(old)} to {_text(new)}.")
+        self._create_fence()
+        self._publish_fence()
+        self._report_blindness(elapsed_s())
 
     def _report(self) -> None:
         self._publish_fence()
@@ -123,3 +152,7 @@ class LimitReports:
             message.header.stamp = self._node.get_clock().now().to_msg()
             with contextlib.suppress(*PUBLISHER_ERRORS):
                 self._fence.publish(message)
+
+
+def _text(value: float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"

@@ -61,7 +61,7 @@ class CommandedNode(PlainNode):
         return "/" + topic.lstrip("/")
 
     def get_logger(self):
-        return SimpleNamespace(warning=self.logged.append)
+        return SimpleNamespace(warning=self.logged.append, info=self.logged.append)
 
     def get_clock(self):
         now = SimpleNamespace(to_msg=self.stamp)

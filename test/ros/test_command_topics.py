@@ -415,3 +415,43 @@ def test_a_low_battery_is_reported(make):
     node.arbiter.limits.charged(0.1, node.now_s - LOW_BATTERY_S)
     node.pass_second()
     assert node.conditions["battery"] == "the battery has less than 20% left (limits.low_battery)"
+
+
+def test_limits_change_in_flight_and_what_was_observed_stays(make):
+    node = make(limits={"max_speed": 2.0, "fence_radius": 0.0, "low_battery": 0.2, "land_on_low_battery": False})
+
+    def change(**values):
+        node.parameters.update({f"limits.{name}": value for name, value in values.items()})
+        node.pass_second()
+
+    def fences():
+        return [len(message.polygon.points) for message in node.latched if isinstance(message, PolygonStamped)]
+
+    node.observed.measured(0.0, (1.0, 0.0, 1.0))
+    node.observed.measured(0.0, (3.5, 0.0, 1.0))
+    node.arbiter.limits.charged(0.1, node.now_s - LOW_BATTERY_S)
+    assert node.send(CMD_VEL, forward=1.5)[1].forward == 1.5
+    node.logged.clear()
+    change(max_speed=0.5, fence_radius=20.0)
+    assert node.decided()[1].forward == 0.5
+    assert node.logged == [
+        "limits.max_speed changed from 2 to 0.5.",
+        "limits.fence_radius changed from 0 to 20.",
+    ]
+    assert len(fences()) == 1
+    assert node.observed.start == (1.0, 0.0, 1.0)
+    change(max_speed=0.0, fence_radius=2.5)
+    assert node.decided()[1].forward < 0.1, "at the edge about the first position"
+    node.observed.doubted()
+    assert node.decided()[0] is Rank.BLIND
+    change(fence_radius=0.0)
+    assert node.decided()[1].forward == 1.5
+    assert fences()[-1] == 0
+    node.landing = lambda now_s: Landing.LANDS
+    change(land_on_low_battery=True)
+    assert node.decided()[0] is Rank.LANDING, "the battery has been low since before"
+    change(low_battery=0.05)
+    assert node.decided()[1].forward == 1.5
+    node.logged.clear()
+    node.pass_second()
+    assert node.logged == []
