@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Install drone_bridge with pip: protocols, links and emulators anywhere, and with [ros] the nodes as well.
 
-package.xml is the one place for name, version and licence, setup.cfg for executables, env/requirements.txt for the
-versions that were tried together. The nodes need drone_bridge.msg as well: drone_bridge_msgs, or colcon's build.
+package.xml is the one place for name, version and licence, setup.cfg for executables and extras, env/requirements.txt
+for the versions that were tried together. The nodes need drone_bridge.msg too: drone_bridge_msgs, or colcon's build.
 """
 
 import runpy
+from configparser import ConfigParser
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -26,6 +27,13 @@ def pinned(*sections: str) -> list[str]:
     """Return the requirements below these headings of env/requirements.txt."""
     parts = Path("env/requirements.txt").read_text().split("\n\n")
     return [line for part in parts if part.startswith(sections) for line in part.splitlines()[1:]]
+
+
+def extras() -> dict[str, list[str]]:
+    """Return the extras of setup.cfg, which setuptools ignores beside those that are given here."""
+    config = ConfigParser()
+    config.read("setup.cfg")
+    return {name: value.split() for name, value in config["options.extras_require"].items()}
 
 
 def data_files() -> list[tuple[str, list[str]]]:
@@ -60,12 +68,7 @@ setup(
     python_requires=">=3.10",
     install_requires=["numpy"],
     extras_require={
-        "landing": ["opencv-python-headless"],  # for the emulator, which draws what a camera sees
-        "video": ["av>=10"],  # for ardrone_bridge, which decodes an AR.Drone 2's camera in a process of its own
-        "fast": ["orjson>=3.9.15", "pybase64"],  # without them, telemetry is read by Python's own modules
-        "wire-log": ["mcap>=1.5"],  # to write wire logs, and to show them
-        "check": ["pytest", "hypothesis"],  # for `drone-bridge check`, of a protocol of one's own
-        "bags": ["rosbags", "mcap>=1.5", "plotly"],  # for the recorder, `drone-bridge info` and `report`
+        **extras(),
         "ros": [
             *(f"{name}=={text('version')}" for name in ("drone_bridge_msgs", "drone_bridge_tf2_msgs")),
             *pinned("# ROS 2 Kilted", "# what the nodes use"),

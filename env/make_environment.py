@@ -13,6 +13,7 @@ are removed afterwards. A step is skipped if none of its inputs has changed. The
 The distribution of ROS 2 is Kilted, or as in the environment variable ROS: ROS=jazzy, on Python 3.12.
 """
 
+import configparser
 import contextlib
 import fcntl
 import hashlib
@@ -415,6 +416,17 @@ def link_package() -> None:
     index.touch()
 
 
+def metadata_lines(setup_cfg: Path, version: str) -> Iterator[str]:
+    """Yield the lines of the package's metadata, with the extras that `pip install 'drone_bridge[...]'` can add."""
+    yield from ("Metadata-Version: 2.1", "Name: drone_bridge", f"Version: {version}")
+    config = configparser.ConfigParser()
+    config.read(setup_cfg)
+    for extra, requirements in config["options.extras_require"].items():
+        yield f"Provides-Extra: {extra}"
+        for each in requirements.split():
+            yield f'Requires-Dist: {each}; extra == "{extra}"'
+
+
 def write_executables() -> None:
     """Write the start scripts of nodes and programs, and the package's metadata for pip."""
     inputs = [ROOT / name for name in ("setup.cfg", "package.xml", "cmake/write_executables.py")]
@@ -432,7 +444,7 @@ def write_executables() -> None:
         shutil.rmtree(old)
     metadata = PACKAGES / f"drone_bridge-{version()}.dist-info" / "METADATA"
     metadata.parent.mkdir()
-    metadata.write_text(f"Metadata-Version: 2.1\nName: drone_bridge\nVersion: {version()}\n")
+    metadata.write_text("\n".join(metadata_lines(ROOT / "setup.cfg", version())) + "\n")
     stamp.write_text(fingerprint)
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from enum import Enum
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -162,12 +163,17 @@ def one_of(kinds: type[KindT]) -> Callable[[str], KindT]:
     return read
 
 
-def known(words: Collection[str]) -> Callable[[str], str]:
-    """Return an option type for one of several words, whose error suggests a similar one."""
+def known(words: Collection[str], unusable: Mapping[str, str] = MappingProxyType({})) -> Callable[[str], str]:
+    """Return an option type for one of several words, whose error suggests a similar one.
+
+    `unusable` has the reasons why other words are refused.
+    """
 
     def read(text: str) -> str:
         if text in words:
             return text
+        if text in unusable:
+            raise argparse.ArgumentTypeError(f"'{text}' can't be loaded: {unusable[text]}")
         raise argparse.ArgumentTypeError(f"there is no '{text}'{suggestion(text, words)}; there are {', '.join(words)}")
 
     return read

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from drone_bridge.kind import kinds, load
+from drone_bridge.kind import kinds, load, unloadable
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.net.connector import Cancellation
 from drone_bridge.net.link_loop import LinkLoop
@@ -114,7 +114,9 @@ def named() -> int:
     arguments = [word for word in words if not word.endswith("=")]
     kind = kinds().get(name)
     if kind is None or kind.emulator is None:
-        print(f"No emulator of robot {name!r} is installed.", file=sys.stderr)
+        reason = unloadable().get(name)
+        problem = f"Robot {name!r} can't be loaded: {reason}" if reason else f"Robot {name!r} has no emulator installed"
+        print(f"{problem.rstrip('.')}.", file=sys.stderr)
         return CANNOT_START
     status: int = load(kind.emulator.main)(arguments)
     return status

@@ -6,7 +6,7 @@ An empty parameter value means the default, so that a launch file can pass on ar
 
 import sys
 
-from drone_bridge.kind import NodeKind, kinds
+from drone_bridge.kind import NodeKind, kinds, unloadable
 from drone_bridge.ros.environment import check_message_fields
 
 check_message_fields()  # a description may fill messages of its own
@@ -30,6 +30,9 @@ def server() -> int:
 def _run(nodes: dict[str, NodeKind]) -> int:
     program, *words = sys.argv
     name, *others = words or [""]
+    if reason := unloadable().get(name):
+        print(f"Robot {name!r} can't be loaded: {reason.rstrip('.')}.", file=sys.stderr)
+        return REFUSED
     if name not in nodes:
         print(f"Robot {name!r} is not installed. Available: {', '.join(nodes)}.", file=sys.stderr)
         print(USAGE.format(program.rpartition("/")[2]), file=sys.stderr)

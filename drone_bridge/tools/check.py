@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
 
-from drone_bridge.kind import kinds
+from drone_bridge.kind import kinds, unloadable
 from drone_bridge.programs.options import known
 
 #: Folder of the tests in the package's share folder.
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Test a protocol of this or another installed package: messages must survive encoding, and "
         "bridge and server must stop their vehicle after any fault. Starts emulators, on this machine only.",
     )
-    parser.add_argument("protocol", type=known(kinds()), help=f"one of: {', '.join(kinds())}")
+    parser.add_argument("protocol", type=known(kinds(), unloadable()), help=f"one of: {', '.join(kinds())}")
     parser.add_argument("-k", dest="only", metavar="WORDS", help="only tests with these words, as in pytest")
     options = parser.parse_args(arguments)
     for package in ("pytest", "hypothesis"):  # of the extra; a missing one is reported here

@@ -4,7 +4,7 @@
 import argparse
 from collections.abc import Sequence
 
-from drone_bridge.kind import Program, kinds, load
+from drone_bridge.kind import Program, kinds, load, unloadable
 from drone_bridge.programs.options import known
 
 #: Former names of programs, supported until the next release.
@@ -32,7 +32,7 @@ def _run(command: str, what: str, programs: Sequence[Program], argv: Sequence[st
     )
     parser.add_argument(
         "program",
-        type=lambda name: known(by_name)(OLD_NAMES.get(name, name)),
+        type=lambda name: known(by_name, unloadable())(OLD_NAMES.get(name, name)),
         help=f"'drone-bridge {command} <program> --help' explains",
     )
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...", help="options of the program")

@@ -5,6 +5,7 @@ import ast
 import re
 import runpy
 import sys
+from email.message import Message
 from xml.etree import ElementTree
 
 import pytest
@@ -18,7 +19,7 @@ WITHOUT_ROS = (
 )
 #: What provides a module to pip and to rosdep, where that is not the module's own name; None: rosdep knows nothing, or
 #: runs pip, which refuses to install into the Python of Debian and Ubuntu.
-PIP_NAMES = {"cv2": "opencv-python-headless"}
+PIP_NAMES = {"cv2": "opencv-python-headless", "yaml": "pyyaml"}
 ROSDEP_KEYS = {
     "ardrone": None,
     "cv2": "python3-opencv",
@@ -130,6 +131,20 @@ def test_pip_gets_what_programs_without_ros_import(distribution):
     required = {re.split("[<>=]", requirement)[0] for requirement in requirements}
     modules = set().union(*(imported(path) for part in WITHOUT_ROS for path in (ROOT / "drone_bridge").glob(part)))
     assert required == {PIP_NAMES.get(name, name) for name in modules}
+
+
+def test_the_environment_has_the_extras_for_pip(distribution):
+    lines = runpy.run_path(str(ROOT / "env" / "make_environment.py"))["metadata_lines"](ROOT / "setup.cfg", "1.2.3")
+    metadata = Message()
+    for line in lines:
+        name, _, value = line.partition(": ")
+        metadata[name] = value
+    assert metadata["Version"] == "1.2.3"
+    expected = {name: each for name, each in distribution["extras_require"].items() if name != "ros"}
+    assert metadata.get_all("Provides-Extra") == list(expected)
+    assert metadata.get_all("Requires-Dist") == [
+        f'{requirement}; extra == "{name}"' for name, each in expected.items() for requirement in each
+    ]
 
 
 def test_pip_gets_all_that_nodes_need_in_versions_that_were_tried_together(distribution):

@@ -17,7 +17,6 @@ from mcap.opcode import Opcode
 from mcap.records import Attachment, Channel, Chunk, Header, Message, Metadata, Schema
 from mcap.stream_reader import StreamReader, breakup_chunk
 from mcap.writer import CompressionType, Writer
-from zstandard import ZstdError
 
 from drone_bridge.tools.mcap_records import MAGIC, UNREADABLE, whole_records
 from drone_bridge.tools.progress import Progress
@@ -115,7 +114,7 @@ class IndexedCopy:
             if found.uncompressed_size > MAX_CHUNK_BYTES:
                 raise ValueError
             contents = breakup_chunk(found, validate_crc=True)
-        except (*UNREADABLE, ZstdError, MemoryError):
+        except Exception:  # each decompressor raises its own
             self.damaged_bytes += len(record)
             return
         self._compression = _COMPRESSIONS.get(found.compression, CompressionType.NONE)
