@@ -6,7 +6,9 @@
 
 import os
 import re
+import stat
 import sys
+import tempfile
 from collections.abc import MutableMapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +17,8 @@ PROFILE = "FASTDDS_DEFAULT_PROFILES_FILE"
 #: Name of the variable in Fast DDS 2 (Humble, Jazzy), which ignores the other name. Fast DDS 3 warns about this one.
 PROFILE_OF_2 = "FASTRTPS_DEFAULT_PROFILES_FILE"
 RANGE = "ROS_AUTOMATIC_DISCOVERY_RANGE"
+#: Largest domain whose ports exist.
+MAX_DOMAIN = 232
 
 #: Set by the bootstrapper of the ROS wheels once the library path is complete.
 _BOOTSTRAPPED = "_ROS_WHEELS_BOOTSTRAP_COMPLETE"
@@ -32,6 +36,7 @@ def complete_environment(*, may_start_again: bool = True) -> None:
     """
     if problem := foreign_ros() or missing_middleware():
         raise SystemExit(f"drone_bridge: {problem}")
+    name_home()
     if may_start_again:
         _put_libraries_first()
     name_profile_for_fast_dds_2(os.environ)
@@ -46,6 +51,43 @@ def complete_environment(*, may_start_again: bool = True) -> None:
             if reach not in ("SUBNET", "OFF"):
                 os.environ[RANGE] = "SYSTEM_DEFAULT"  # LOCALHOST would add sockets on all interfaces
             name_profile_for_fast_dds_2(os.environ)
+
+
+def name_home() -> None:
+    """Set HOME to a temporary folder of the user's own, if it is unset and the user has no entry in passwd.
+
+    This is so in containers that run as an arbitrary user. Without a home folder, Python finds no place for recordings
+    and persistent files.
+    """
+    if os.path.expanduser("~") != "~":
+        return
+    folder = Path(tempfile.gettempdir(), f"drone_bridge_{os.getuid()}")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()  # a link may be somebody else's
+        is_ours = status.st_uid == os.getuid() and stat.S_ISDIR(status.st_mode)
+    except OSError:
+        is_ours = False
+    os.environ["HOME"] = home = str(folder) if is_ours else tempfile.mkdtemp(prefix="drone_bridge_")
+    print(f"drone_bridge: This user has no home folder. Its files are in {home}, unless HOME is set.", file=sys.stderr)
+
+
+def domain_problem() -> str | None:
+    """Return why ROS_DOMAIN_ID is refused, or None."""
+    domain = os.environ.get("ROS_DOMAIN_ID") or "0"
+    if domain.isascii() and domain.isdigit() and int(domain) <= MAX_DOMAIN:
+        return None
+    return f"ROS_DOMAIN_ID is '{domain}' but must be a whole number from 0 to {MAX_DOMAIN}."
+
+
+def security_problem() -> str | None:
+    """Return a sentence if security is requested but not enforced, so that nodes may be unsecured; else None."""
+    if os.environ.get("ROS_SECURITY_ENABLE") != "true" or os.environ.get("ROS_SECURITY_STRATEGY") == "Enforce":
+        return None
+    return (
+        "ROS_SECURITY_ENABLE is true without ROS_SECURITY_STRATEGY=Enforce: nodes without keys start unsecured, and "
+        "accept commands from anyone."
+    )
 
 
 def check_message_fields() -> None:

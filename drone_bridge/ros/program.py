@@ -27,7 +27,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from drone_bridge.ros import log_pipe, watchdog
 from drone_bridge.ros.discovery_server import warn_if_alone
-from drone_bridge.ros.environment import complete_environment
+from drone_bridge.ros.environment import complete_environment, security_problem
 from drone_bridge.ros.parameter_files import check_launch_file
 from drone_bridge.ros.service_responses import resend_lost_responses
 from drone_bridge.ros.shared_memory import make_room
@@ -186,7 +186,7 @@ def _help(make_node: Callable[[], Stoppable]) -> str:
 
 
 def initialize_ros(args: list[str] | None = None) -> None:
-    """Complete the environment and call rclpy.init without signal handlers. Warns of missing shared memory.
+    """Complete the environment and call rclpy.init without signal handlers. Warns of missing shared memory or security.
 
     `args` are the command line, sys.argv by default. rcl writes no log file unless they request it: the log pipe writes
     one, and does not need a writable folder for the node to start. Raises one of START_ERRORS.
@@ -198,8 +198,8 @@ def initialize_ros(args: list[str] | None = None) -> None:
     if not any(flag in words for flag in log_pipe.FILE_FLAGS):
         words += log_pipe.NO_FILE_OF_RCL
     rclpy.init(args=words, signal_handler_options=SignalHandlerOptions.NO)
-    if shortage:
-        get_logger("drone_bridge").warning(shortage)
+    for problem in filter(None, (shortage, security_problem())):
+        get_logger("drone_bridge").warning(problem)
 
 
 def shut_down_ros() -> None:

@@ -47,6 +47,7 @@ COMMANDS = {
         "drone_bridge.tools.bags.recover", "complete an .mcap file of a killed recorder", False, ("mcap",)
     ),
     "run": Command("drone_bridge.tools.run", "run one node, as ros2 run drone_bridge does"),
+    "node": Command("drone_bridge.tools.shell.nodes", "list nodes, as ros2 node does"),
     "topic": Command("drone_bridge.tools.shell.topic", "list, print, time or publish topics, as ros2 topic does"),
     "service": Command("drone_bridge.tools.shell.service", "list or call services, as ros2 service does"),
     "param": Command("drone_bridge.tools.shell.param", "list, get or set parameters, as ros2 param does"),

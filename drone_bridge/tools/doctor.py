@@ -132,6 +132,10 @@ def _distribution() -> str:
 
 def reach() -> Iterator[Finding]:
     """Report the machines that topics reach."""
+    if problem := environment.domain_problem():
+        yield Finding("domain", problem, "no node starts: unset the variable, or set it to a number", is_fatal=True)
+    if problem := environment.security_problem():
+        yield Finding("security", problem, "export ROS_SECURITY_STRATEGY=Enforce, or unset ROS_SECURITY_ENABLE")
     profile = os.environ.get(environment.PROFILE)
     domain = os.environ.get("ROS_DOMAIN_ID") or "0"
     bound = f"domain {domain}, {environment.RANGE}={os.environ.get(environment.RANGE) or 'unset'}"
@@ -157,9 +161,15 @@ def memory() -> Iterator[Finding]:
     yield Finding("shared memory", f"{sizes}, {len(left)} files of killed processes", shortage() or "")
 
 
+def _can_start_nodes() -> bool:
+    """Return whether nodes can be started. If not, an earlier finding has the reason."""
+    problem = environment.foreign_ros() or environment.missing_middleware() or environment.domain_problem()
+    return find_spec("rclpy") is not None and not problem
+
+
 def discovery() -> Iterator[Finding]:
     """Measure the time from the start of another process to its first message."""
-    if find_spec("rclpy") is None or environment.foreign_ros() or environment.missing_middleware():
+    if not _can_start_nodes():
         return
     try:
         took_s, problem = _receive_from_other_process()
@@ -202,7 +212,7 @@ def _receive_from_other_process() -> tuple[float, str | None]:
 
 def running() -> Iterator[Finding]:
     """Report the state of each running bridge and server, and the faults of its topics."""
-    if find_spec("rclpy") is None or environment.foreign_ros() or environment.missing_middleware():
+    if not _can_start_nodes():
         return
     import rclpy
 

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Missing parts of the environment, by the installed files."""
 
+import os
+import pwd
 import sys
+import tempfile
+from pathlib import Path
 
-from drone_bridge.ros.environment import missing_middleware
+import pytest
+
+from drone_bridge.ros.environment import domain_problem, missing_middleware, name_home
+from drone_bridge.tools.recording.settings import new_bag
 
 LIBRARIES = (
     "librmw_fastrtps_cpp.so",
@@ -30,3 +37,37 @@ def test_of_a_middleware_that_is_missing_those_that_there_are_are_named(tmp_path
     for there in ("rmw_cyclonedds_cpp", ""):
         monkeypatch.setenv("RMW_IMPLEMENTATION", there)
         assert missing_middleware() is None
+
+
+def test_a_user_without_home_and_passwd_entry_gets_a_folder(tmp_path, monkeypatch, capsys):
+    def nobody(_):
+        raise KeyError("getpwuid(): uid not found")
+
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", "unset by the test")
+    monkeypatch.delenv("HOME")
+    with pytest.raises(RuntimeError):
+        Path.home()
+    name_home()
+    home = tmp_path / f"drone_bridge_{os.getuid()}"
+    assert Path.home() == home
+    assert home.stat().st_mode & 0o777 == 0o700
+    assert str(home) in capsys.readouterr().err
+    assert new_bag().is_relative_to(home)
+    name_home()
+    assert not capsys.readouterr().err
+    home.joinpath("drone_bridge/bags").rmdir()
+    home.joinpath("drone_bridge").rmdir()
+    home.rmdir()
+    home.symlink_to("/")  # of somebody else
+    monkeypatch.delenv("HOME")
+    name_home()
+    assert Path.home().parent == tmp_path
+    assert Path.home() != home
+
+
+@pytest.mark.parametrize("domain", ["", "0", "232", "233", "seven"])
+def test_a_domain_is_a_number(domain, monkeypatch):
+    monkeypatch.setenv("ROS_DOMAIN_ID", domain)
+    assert (domain_problem() is None) == (domain in ("", "0", "232"))

@@ -14,6 +14,8 @@ from patience import wait_until
 from processes import executable
 from std_msgs.msg import String
 
+from drone_bridge.tools.doctor import reach
+
 
 def examine(**variables):
     """Return the exit status, and what was printed by the subject of each line."""
@@ -97,3 +99,20 @@ def test_robots_of_other_packages_are_listed_with_the_reason_of_a_failure(domain
     assert status == 1, findings
     assert "pioneer" in findings["protocol"]
     assert "a_package_that_nobody_has" in findings["protocol"]
+
+
+def test_a_domain_that_is_no_number_is_reported_and_the_rest_examined():
+    status, findings = examine(ROS_DOMAIN_ID="seven")
+    assert status == 1
+    assert findings["domain"].startswith("x  domain ")
+    assert "ROS_DOMAIN_ID is 'seven' but must be a whole number from 0 to 232." in findings["domain"]
+    assert "libraries" in findings
+    assert "running" not in findings
+
+
+def test_security_that_is_not_enforced_is_reported(monkeypatch):
+    assert "security" not in {each.subject for each in reach()}
+    monkeypatch.setenv("ROS_SECURITY_ENABLE", "true")
+    assert "start unsecured" in next(each.found for each in reach() if each.subject == "security")
+    monkeypatch.setenv("ROS_SECURITY_STRATEGY", "Enforce")
+    assert "security" not in {each.subject for each in reach()}

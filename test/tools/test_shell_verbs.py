@@ -32,6 +32,18 @@ def test_topics_are_listed_printed_timed_and_published(ros, command):
     assert listing.wait() == 0
     assert "/latest [std_msgs/msg/String]" in listing.lines
 
+    info = command("topic", "info", "-v", "/latest")
+    assert info.wait() == 0
+    name = ros.node.get_fully_qualified_name()
+    assert {"Type: std_msgs/msg/String", "Publisher count: 1", "Subscription count: 0"} <= set(info.lines)
+    assert f"  {name}: std_msgs/msg/String, reliable, transient local" in info.lines
+    assert command("topic", "info", "/nothing").wait() == 1
+
+    nodes = command("node", "list")
+    assert nodes.wait() == 0
+    assert name in nodes.lines
+    assert nodes.count_lines("drone_bridge_node") == 0
+
     echo = command("topic", "echo", "--once", "latest")
     assert echo.wait() == 0
     assert "data: first" in echo.lines
@@ -71,6 +83,7 @@ def test_services_are_listed_and_called_and_parameters_read_and_set(ros, command
     listing = command("service", "list")
     assert listing.wait() == 0
     assert "/light" in listing.lines
+    assert listing.count_lines("drone_bridge_service") == 0
     call = command("service", "call", "/light", "std_srvs/srv/SetBool", "{data: true}")
     assert call.wait() == 0
     assert {"success: true", "message: it is on"} <= set(call.lines)

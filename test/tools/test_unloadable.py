@@ -16,8 +16,8 @@ from drone_bridge.robot_class import Robot
 class Broken(Robot):
     name = "broken"
     axes = {"sideways": 1.0}
-    def drive(self, command): return b""
-    def obey(self, packet): return None
+    def encode_command(self, command): return b""
+    def parse_command(self, packet): return None
 
 KIND = Broken.KIND
 """,

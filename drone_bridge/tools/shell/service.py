@@ -26,7 +26,10 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _list(node: Node, words: Any) -> int:
+    own = f"{node.get_fully_qualified_name()}/"
     for name, types in discovered(node, node.get_service_names_and_types):
+        if name.startswith(own):
+            continue
         print(f"{name} [{', '.join(types)}]" if words.show_types else name)
     return 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`drone-bridge topic`: list, echo and hz of topics, and pub on one."""
+"""`drone-bridge topic`: list, info, echo and hz of topics, and pub on one."""
 
 import argparse
 import math
@@ -10,6 +10,7 @@ from typing import Any
 
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
+from rclpy.topic_endpoint_info import TopicEndpointInfo
 
 from drone_bridge.ros.hold_services import CommandRefusals
 from drone_bridge.ros.publishers import wait_for_delivery
@@ -35,6 +36,9 @@ def main(argv: Sequence[str]) -> int:
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verb")
     listing = verbs.add_parser("list", help="the topics of this ROS domain")
     listing.add_argument("-t", "--show-types", action="store_true", help="with their types")
+    info = verbs.add_parser("info", help="print the types, publishers and subscribers of a topic")
+    info.add_argument("-v", "--verbose", action="store_true", help="with their nodes and QoS")
+    info.add_argument("topic")
     echo = verbs.add_parser("echo", help="print the messages of a topic")
     echo.add_argument("--once", action="store_true", help="only the first one")
     hz = verbs.add_parser("hz", help="print the rate of a topic")
@@ -51,7 +55,13 @@ def main(argv: Sequence[str]) -> int:
     pub.add_argument("type", help="of the message, such as geometry_msgs/msg/Twist")
     pub.add_argument("message", nargs="?", default="", help="its fields as YAML; others are zero")
     words = parser.parse_args(argv)
-    serve: dict[str, Callable[[Node, Any], int]] = {"list": _list, "echo": _echo, "hz": _hz, "pub": _publish}
+    serve: dict[str, Callable[[Node, Any], int]] = {
+        "list": _list,
+        "info": _info,
+        "echo": _echo,
+        "hz": _hz,
+        "pub": _publish,
+    }
     return run("topic", argv, lambda node: serve[words.verb](node, words))
 
 
@@ -59,6 +69,30 @@ def _list(node: Node, words: Any) -> int:
     for name, types in discovered(node, node.get_topic_names_and_types):
         print(f"{name} [{', '.join(types)}]" if words.show_types else name)
     return 0
+
+
+def _info(node: Node, words: Any) -> int:
+    topic = node.resolve_topic_name(words.topic)
+    types = dict(discovered(node, node.get_topic_names_and_types)).get(topic)
+    if not types:
+        raise FailedError(f"No node publishes or subscribes to {topic}; `drone-bridge topic list` lists the topics.")
+    print(f"Type: {', '.join(types)}")
+    for title, endpoints in (
+        ("Publisher", node.get_publishers_info_by_topic(topic)),
+        ("Subscription", node.get_subscriptions_info_by_topic(topic)),
+    ):
+        print(f"{title} count: {len(endpoints)}")
+        if words.verbose:
+            for line in sorted(_described(each) for each in endpoints):
+                print(f"  {line}")
+    return 0
+
+
+def _described(endpoint: TopicEndpointInfo) -> str:
+    """Return node, type and QoS of an endpoint."""
+    qos = endpoint.qos_profile
+    kinds = f"{qos.reliability.name.lower().replace('_', ' ')}, {qos.durability.name.lower().replace('_', ' ')}"
+    return f"{endpoint.node_namespace.rstrip('/')}/{endpoint.node_name}: {endpoint.topic_type}, {kinds}"
 
 
 def _echo(node: Node, words: Any) -> int:
