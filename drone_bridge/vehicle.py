@@ -44,6 +44,8 @@ _RESEND_S = 2.0
 _DISCOVERY_S = 2.0  # longest time between the discovery of two actions of a controller, or two nodes of a vehicle
 _HOLD_S = 1.0  # timeout of the hold when a script ends with an exception
 _SETTLED_S = 0.5  # without a new node of the vehicle, after which discovery is complete
+#: Nodes that do not belong to one vehicle.
+_OF_NO_VEHICLE = ("vehicle_client", "web_bridge", "recorder")
 _POLL_S = 0.05  # polling period, within which Ctrl-C is handled
 _MOST_NAMED = 5  # names in one sentence
 
@@ -69,7 +71,10 @@ class Vehicle:
     """Client of one vehicle, and of its controller for goals."""
 
     def __init__(self, namespace: str = "", *, patience_s: float = PATIENCE_S) -> None:
-        """Start discovery without waiting. The first call raises VehicleError if a node is missing."""
+        """Start discovery without waiting. The first call raises VehicleError if a node is missing.
+
+        That is after `patience_s`, or after 2 s if another namespace has the node and this one has none.
+        """
         self._namespace = f"/{namespace.strip('/')}".rstrip("/")
         self._patience_s = patience_s
         # A separate context, which does not affect the script's signals and nodes.
@@ -187,9 +192,11 @@ class Vehicle:
     @property
     def pose(self) -> Pose:
         """Newest pose. Raises VehicleError if there is no odometry."""
-        if not _waits(lambda: self._odometry is not None, self._patience_s):
-            topics = (name for name, kinds in self._node.get_topic_names_and_types() if _ODOMETRY in kinds)
-            raise VehicleError(f"There is no odometry on {self._namespace}/odom{self._elsewhere('odom', topics)}.")
+        if not self._finds(
+            lambda: self._odometry is not None, lambda: bool(self._elsewhere("odom", self._odometries()))
+        ):
+            there = self._elsewhere("odom", self._odometries())
+            raise VehicleError(f"There is no odometry on {self._namespace}/odom{there}.")
         assert self._odometry
         at, q = self._odometry.pose.pose.position, self._odometry.pose.pose.orientation
         unit = unit_quaternion(q)
@@ -227,6 +234,38 @@ class Vehicle:
         """Yield the full names of services with this suffix that have a server, and not only clients."""
         names = (name for name, _ in self._node.get_service_names_and_types() if name.endswith(ending))
         return (name for name in names if self._node.count_services(name))
+
+    def _odometries(self) -> Iterator[str]:
+        """Yield the full names of the topics with odometry."""
+        topics = (name for name, kinds in self._node.get_topic_names_and_types() if _ODOMETRY in kinds)
+        return (name for name in topics if self._node.count_publishers(name))
+
+    def _finds(self, is_found: Callable[[], bool], is_elsewhere: Callable[[], bool]) -> bool:
+        """Wait until something is found. Return False on timeout.
+
+        That is early if another namespace has it for as long as discovery takes, and this one has no node.
+        """
+        elsewhere_since_s = math.inf
+
+        def is_decided() -> bool:
+            nonlocal elsewhere_since_s
+            if is_found():
+                return True
+            if not is_elsewhere() or self._is_inhabited():
+                elsewhere_since_s = math.inf
+            else:
+                elsewhere_since_s = min(elsewhere_since_s, time.monotonic())
+            return time.monotonic() > elsewhere_since_s + _DISCOVERY_S
+
+        _waits(is_decided, self._patience_s)
+        return is_found()
+
+    def _is_inhabited(self) -> bool:
+        """Return whether the vehicle's namespace has a node of a vehicle or of its controller."""
+        return any(
+            namespace == (self._namespace or "/") and name not in _OF_NO_VEHICLE
+            for name, namespace in self._node.get_node_names_and_namespaces()
+        )
 
     def _within(self, names: Iterable[str]) -> Iterator[str]:
         """Yield the names in the vehicle's namespace, relative to it."""
@@ -277,7 +316,9 @@ class Vehicle:
             has_settled = time.monotonic() > found_s + _SETTLED_S
             return has_settled and len(calls) == len(self._holds.found) and all(call.done() for call in calls.values())
 
-        if not _waits(is_answered, patience_s):
+        if patience_s > _DISCOVERY_S:
+            self._finds(self._holds.find, lambda: any(map(self._node.count_services, self._holds.all())))
+        if not (self._holds.found or patience_s <= _DISCOVERY_S) or not _waits(is_answered, patience_s):
             silent = sorted(name for name in self._holds.found if name not in calls or not calls[name].done())
             if silent:
                 still = "not" if is_held else "still"
@@ -338,13 +379,15 @@ class Vehicle:
                 others_since_s = min(others_since_s, time.monotonic())
             return client.server_is_ready() or time.monotonic() > others_since_s + _DISCOVERY_S
 
-        _waits(is_decided, self._patience_s)
+        def goals() -> Iterator[str]:
+            return (each.removesuffix(_SEND_GOAL) for each in self._served(_SEND_GOAL))
+
+        self._finds(is_decided, lambda: bool(self._elsewhere(name, goals())))
         if client.server_is_ready():
             return
         if actions := [each for each in self._actions() if each != name]:
             raise VehicleError(f"{self._name} has no {name}: it has {', '.join(actions)}.")
-        there = self._elsewhere(name, (each.removesuffix(_SEND_GOAL) for each in self._served(_SEND_GOAL)))
-        advice = there or ": start a controller (goals:=true in launch files)"
+        advice = self._elsewhere(name, goals()) or ": start a controller (goals:=true in launch files)"
         raise VehicleError(f"No node serves {self._namespace}/{name}{advice}.")
 
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from composition import launch
+from nav_msgs.msg import Odometry
 from played_vehicle import Vehicle as PlayedVehicle
 from ports import free_port
 from processes import Process
@@ -132,10 +133,10 @@ def test_a_new_program_resumes_and_holds_the_vehicle(bridge):
             vehicle.resume()
 
 
-def test_another_vehicle_is_named_and_not_resumed(bridge):
+def test_another_vehicle_is_named_at_once_and_not_resumed(bridge):
     calls, _ = bridge
     with (
-        drone_bridge.Vehicle("/boa", patience_s=5.0) as vehicle,
+        drone_bridge.Vehicle("/boa", patience_s=10_000.0) as vehicle,
         pytest.raises(drone_bridge.VehicleError, match="/boat/boat_bridge"),
     ):
         vehicle.resume()
@@ -161,10 +162,20 @@ def test_an_error_says_which_actions_there_are(ros):
             with pytest.raises(drone_bridge.VehicleError, match="has no take_off: it has follow_path, go_to"):
                 rover.take_off()
         with (
-            drone_bridge.Vehicle("/rover", patience_s=5.0) as rover,
+            drone_bridge.Vehicle("/rover", patience_s=10_000.0) as rover,
             pytest.raises(drone_bridge.VehicleError, match="there is /go_to: the namespace is empty"),
         ):
             rover.go_to(1.0, 0.0)
+
+
+def test_odometry_of_another_namespace_is_named_at_once(ros):
+    publisher = ros.node.create_publisher(Odometry, "/boat/odom", 1)
+    with (
+        drone_bridge.Vehicle("/boa", patience_s=10_000.0) as vehicle,
+        pytest.raises(drone_bridge.VehicleError, match="there is /boat/odom: the namespace is /boat"),
+    ):
+        print(vehicle.pose)
+    ros.node.destroy_publisher(publisher)
 
 
 def refusal(vehicle):
