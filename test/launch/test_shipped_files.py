@@ -24,7 +24,7 @@ PAGES = sorted([*(ROOT / "docs").glob("*.md"), ROOT / "README.md"])
 COMMON_ARGUMENTS = {
     *("emulate", "control", "record", "bag", "compression", "rviz", "namespace", "frame_prefix"),
     *("params_file", "log_level", "use_sim_time"),
-    *("view", "view_port", "view_host", "steer", "origins"),
+    *("view", "view_port", "view_host", "steer", "origins", "localhost"),
 }
 
 
@@ -75,6 +75,14 @@ def test_a_launch_file_leaves_the_environment_of_others_alone(path, tmp_path, mo
     profiles = {process.environment["FASTDDS_DEFAULT_PROFILES_FILE"].rpartition("/")[2] for process in ours}
     assert profiles == {"fastdds.xml"}
     assert "FASTDDS_DEFAULT_PROFILES_FILE" not in other.environment
+
+
+@by_name(LAUNCH_FILES)
+def test_localhost_keeps_the_topics_of_all_nodes_on_this_machine(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", str(tmp_path / "of_the_user.xml"))
+    for process in started(path, tmp_path, localhost="true"):
+        assert Path(process.environment["FASTDDS_DEFAULT_PROFILES_FILE"]).name == "fastdds_loopback.xml"
+        assert process.environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "SYSTEM_DEFAULT"
 
 
 @by_name(LAUNCH_FILES)

@@ -12,8 +12,10 @@ from diagnostic_msgs.msg import DiagnosticArray
 from own_robots import FOLDERS, installed
 from patience import wait_until
 from processes import executable
+from repository import ROOT
 from std_msgs.msg import String
 
+from drone_bridge.tools import doctor
 from drone_bridge.tools.doctor import reach
 
 
@@ -116,3 +118,24 @@ def test_security_that_is_not_enforced_is_reported(monkeypatch):
     assert "start unsecured" in next(each.found for each in reach() if each.subject == "security")
     monkeypatch.setenv("ROS_SECURITY_STRATEGY", "Enforce")
     assert "security" not in {each.subject for each in reach()}
+
+
+PROFILES = ROOT / "config"
+
+
+def test_topics_that_reach_other_machines_are_a_warning_with_the_remedy(monkeypatch):
+    monkeypatch.delenv("ROS_STATIC_PEERS", raising=False)
+    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE", raising=False)
+    monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", str(PROFILES / "fastdds.xml"))
+    finding = next(each for each in doctor.reach() if each.subject == "topics")
+    assert "all networks" in finding.found
+    assert "localhost:=true" in finding.remedy
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")  # on request
+    finding = next(each for each in doctor.reach() if each.subject == "topics")
+    assert finding.remedy == ""
+    monkeypatch.setenv("FASTDDS_DEFAULT_PROFILES_FILE", str(PROFILES / "fastdds_loopback.xml"))
+    finding = next(each for each in doctor.reach() if each.subject == "topics")
+    assert "this machine only" in finding.found
+    monkeypatch.delenv("FASTDDS_DEFAULT_PROFILES_FILE")
+    finding = next(each for each in doctor.reach() if each.subject == "topics")
+    assert "localhost:=true" in finding.remedy
