@@ -13,6 +13,8 @@ import setuptools
 import yaml
 from repository import ROOT
 
+from drone_bridge.robot.device.control import FIRMWARE
+
 WITHOUT_ROS = (
     *("wire", "net", "motion", "vision", "programs", "tools/bags", "tools/reporting", "tools/wire"),
     *("*/codec", "*/codec.py", "*/device", "*/device.py", "*/emulator", "*/emulator.py", "*/operator.py"),
@@ -176,3 +178,7 @@ def test_every_page_names_the_distributions_that_ci_builds_on():
     assert jobs["ros"]["strategy"]["matrix"]["distribution"] == known
     assert f"({', '.join(known)})" in (ROOT / "README.md").read_text()
     assert f"{', '.join(known[:-1])} and {known[-1]}" in (ROOT / "docs" / "install.md").read_text()
+
+
+def test_robot_server_reports_the_version_of_the_package():
+    assert ElementTree.parse(ROOT / "package.xml").getroot().findtext("version") == FIRMWARE.version

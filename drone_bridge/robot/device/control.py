@@ -17,7 +17,7 @@ from drone_bridge.robot.device.drivers import BACKLOG_S, Driver, Instant
 from drone_bridge.robot.device.vehicle import RobotVehicle
 
 MAX_DRIVERS = 16
-FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.2", codec.PROTOCOL_VERSION)
+FIRMWARE = codec.FirmwareInfo("drone_bridge", "0.3.0", codec.PROTOCOL_VERSION)
 LONGEST_NAME = 255  # characters of a driver's name that fit each packet with a name
 
 
