@@ -6,7 +6,7 @@ import pytest
 from rotations import of_testbed_angles
 
 from drone_bridge.testbed.device.drone_state import DroneState
-from drone_bridge.testbed.emulator.world import Sphere, StereoCamera
+from drone_bridge.testbed.emulator.world import RED, Sphere, StereoCamera
 
 
 def at(position=(0, 0, 0), heading=0.0, pitch=0.0, roll=0.0):
@@ -76,3 +76,23 @@ def test_every_pixel_is_what_tracing_its_ray_gives(width, height, horizontal, ve
             assert unsure.mean() < 0.01
             coloured += np.count_nonzero((image != 255).any(axis=2))
     assert coloured > 0
+
+
+def test_the_ground_is_a_checkerboard_below_the_horizon_and_behind_spheres():
+    """Looking straight down from 10 m, a tile of 2 m is a fifth of an image with 90 degrees of view."""
+    camera = StereoCamera(300, 300, 90, 90, 0.0)
+    image = camera.render(at(), [Sphere((0.0, 0.0, -5.0), 0.5, RED)], -10.0)[0]
+    assert (image[:150] == 255).all(axis=-1).sum() + (image[:150] == RED).all(axis=-1).sum() == 150 * 300  # the sky
+    assert {tuple(pixel) for pixel in image[149:151, 145:155].reshape(-1, 3)} == {RED}
+    assert (image[153:, 0] < 255).all()
+    image = camera.render(at(pitch=90.0), [], -10.0)[0]
+    row = image[160, :, 0].astype(int)
+    tiles = np.flatnonzero(np.diff(row > (row.min() + row.max()) / 2))
+    assert set(np.diff(tiles)) <= {29, 30, 31}
+    assert len(tiles) >= 8
+
+
+def test_without_a_ground_or_below_it_all_is_white():
+    camera = StereoCamera(30, 30, 90, 90, 0.0)
+    assert (camera.render(at(), [])[0] == 255).all()
+    assert (camera.render(at(), [], 1.0)[0] == 255).all()

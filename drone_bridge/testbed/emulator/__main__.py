@@ -179,7 +179,14 @@ def make_drone(options: argparse.Namespace) -> SimulatedDrone:
     TestbedConnection(options.layout).send(constants)  # report an error now, not to each autopilot
     rotation = options.wind_rotation
     return SimulatedDrone(
-        World.random(options.seed, options.obstacles, target=options.target, wind=options.wind, wind_rotation=rotation),
+        World.random(
+            options.seed,
+            options.obstacles,
+            target=options.target,
+            wind=options.wind,
+            wind_rotation=rotation,
+            ground=options.ground,
+        ),
         StereoCamera(options.width, options.height, options.hfov, options.vfov, SEPARATION),
         constants,
         step=1 / options.rate,
@@ -257,7 +264,23 @@ def _add_world(parser: ProgramParser) -> None:
         metavar="'X Y Z'|'T X Y Z, ...'",
         help="rotation of the drone by the wind about the world's axes, degrees/s, linear between times in s (none)",
     )
+    world.add_argument(
+        "--ground",
+        type=_height,
+        metavar="Y",
+        help="height of a checkerboard ground, m, which no drone hits; empty: none, all is white (default)",
+    )
     add_number(world, "--gusts", 0.0, "standard deviation, m/s", not_negative)
+
+
+def _height(text: str) -> float | None:
+    """Parse the height of the ground; None for an empty text."""
+    if not text:
+        return None
+    height = float(text)
+    if not math.isfinite(height):
+        raise argparse.ArgumentTypeError(f"must be finite, not {text!r}")
+    return height
 
 
 if __name__ == "__main__":
