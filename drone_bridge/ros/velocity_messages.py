@@ -47,22 +47,25 @@ def as_published(message: Any, publisher: Any, node: Node) -> Any:
 class VelocityFrames:
     """Transformation of commanded velocities to body axes."""
 
-    def __init__(self, body: str, worlds: Collection[str], yaw: Callable[[], float | None]) -> None:
+    def __init__(
+        self, body: str, worlds: Collection[str], yaw: Callable[[], float | None], plain_body: str = ""
+    ) -> None:
         """Define the frames.
 
         Args:
             body: the body frame; an empty `frame_id` means it too.
             worlds: the world frames, in which `yaw` is measured.
             yaw: returns the body's heading, rad; None while it is unknown.
+            plain_body: the body frame without its prefix, which programs without one name: it means the body, too.
         """
-        self._body, self._worlds, self._yaw = body, worlds, yaw
+        self._body, self._worlds, self._yaw, self._plain_body = body, worlds, yaw, plain_body
 
     def in_body(self, message: Twist | TwistStamped) -> BodyVelocity:
         """Return the velocity in body axes, or in level axes with the heading. Raises ValueError with a sentence."""
         if isinstance(message, Twist):
             return velocity_from_twist(message)
         velocity, frame = velocity_from_twist(message.twist), message.header.frame_id
-        if frame in ("", self._body):
+        if frame in ("", self._body, self._plain_body):
             return velocity
         if frame not in self._worlds:
             worlds = "".join(f", or {name} for the world's" for name in sorted(self._worlds))
@@ -84,7 +87,7 @@ def velocity_frames(parameters: DeclaredParameters, yaw: Callable[[], float | No
     worlds = {names.odom} if "odom_frame" in parameters else set()
     if "map_frame" in parameters and ("publish_map_to_odom" not in parameters or parameters["publish_map_to_odom"]):
         worlds.add(names.map)
-    return VelocityFrames(names.base_link, worlds, yaw)
+    return VelocityFrames(names.base_link, worlds, yaw, names.base_name)
 
 
 def _turned(vector: Triple, angle: float) -> Triple:

@@ -103,3 +103,12 @@ def test_a_velocity_that_is_beyond_numbers_in_the_bodys_axes_is_refused():
     assert frames.in_body(command(1e308, 1e308, frame="base_link")).linear == (1e308, 1e308, 0.0)
     with pytest.raises(ValueError, match="odom"):
         frames.in_body(command(1.7e308, 1.7e308, frame="odom"))
+
+
+def test_the_body_is_named_with_or_without_the_prefix_of_its_frames():
+    frames = VelocityFrames("d1/base_link", {"d1/odom"}, lambda: 0.0, "base_link")
+    for frame in ("", "base_link", "d1/base_link"):
+        assert frames.in_body(command(1.0, 0.0, frame=frame)).linear == (1.0, 0.0, 0.0)
+    for frame in ("d2/base_link", "odom"):
+        with pytest.raises(ValueError, match="d1/base_link"):
+            frames.in_body(command(1.0, 0.0, frame=frame))

@@ -14,6 +14,7 @@ from drone_bridge.motion.body_to_model import BodyToModel
 from drone_bridge.motion.body_velocity import BodyVelocity
 from drone_bridge.motion.quaternions import euler_from_quaternion, rotated
 from drone_bridge.msg import ExtendedAttribute
+from drone_bridge.ros.covariances import EXACT_VARIANCE
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.simulator import codec as sim
@@ -136,7 +137,7 @@ def test_odometry_has_the_position_in_the_world_and_velocities_in_the_body():
 
 def test_an_imu_without_a_known_heading_has_an_unknown_covariance():
     translation = Translation(FrameNames())
-    for is_known, first in ((False, -1.0), (True, 0.0)):
+    for is_known, first in ((False, -1.0), (True, EXACT_VARIANCE)):
         translation.is_attitude_known = is_known
         imu = translation.imu(state(w=(0, 0, 1)), STAMP)
         assert (imu.orientation_covariance[0], imu.linear_acceleration_covariance[0]) == (first, first)
@@ -262,7 +263,7 @@ def test_triggers_are_placed_in_the_world():
     assert services.wire_trigger(collision) == sim.CollisionTrigger(1, 2, -1.0)
     sweep = AddTrigger.Request(type=1, entity_a=1, entity_b=2)
     assert services.wire_trigger(sweep) == sim.SweepCollisionTrigger(1, 2)
-    for bad in ({"type": 2, "code": [1]}, {"type": 4}, {"type": 3}, {"type": 0, "distance": math.nan}):
+    for bad in ({"type": 2}, {"type": 4}, {"type": 3}, {"type": 0, "distance": math.nan}):
         with pytest.raises(ValueError, match=r"\.$"):
             services.wire_trigger(AddTrigger.Request(**bad))
 
@@ -375,3 +376,38 @@ def test_lines_of_entities_name_their_topics():
 def test_invalid_entities_of_the_server_are_refused(lines, error):
     with pytest.raises(ValueError, match=error):
         read_entity_lines(lines)
+
+
+# Sensors of an underwater vehicle.
+
+
+def test_depth_pressure_and_speed_over_ground_are_what_an_underwater_vehicle_measures():
+    """10 m deep, with the nose east, moving east: forward."""
+    translation, at = Translation(FrameNames("d1/")), state(x=(5.0, 6.0, 10.0), v=(0.0, 1.5, 0.0), q=EAST)
+    depth = translation.depth(at, STAMP)
+    assert (depth.header.frame_id, depth.pose.pose.position.z) == ("d1/odom", -10.0)
+    variances = depth.pose.covariance[::7]
+    assert variances[2] < 1.0 < min(variances[0], variances[1], *variances[3:])
+    assert translation.fluid_pressure(at, STAMP).fluid_pressure == pytest.approx(101_325 + 100_518, abs=1.0)
+    above = state(x=(0.0, 0.0, -3.0))
+    assert translation.fluid_pressure(above, STAMP).fluid_pressure == 101_325
+    velocity = translation.velocity(at, STAMP)
+    assert velocity.header.frame_id == "d1/base_link"
+    assert xyz(velocity.twist.twist.linear) == near(1.5, 0.0, 0.0)
+    assert velocity.twist.covariance[0] < 1.0 < velocity.twist.covariance[35]
+
+
+def test_no_covariance_of_the_imu_is_zero_which_means_unknown():
+    translation = Translation(FrameNames())
+    message = translation.imu(state(), STAMP)
+    for covariance in (
+        message.orientation_covariance,
+        message.angular_velocity_covariance,
+        message.linear_acceleration_covariance,
+    ):
+        assert min(covariance[0], covariance[4], covariance[8]) > 0.0
+    translation.is_attitude_known = False
+    message = translation.imu(state(), STAMP)
+    assert message.orientation_covariance[0] == message.linear_acceleration_covariance[0] == -1.0
+    translation.is_attitude_known = True
+    assert translation.imu(state(), STAMP).orientation_covariance[0] > 0.0

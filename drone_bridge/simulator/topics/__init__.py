@@ -15,10 +15,18 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Pose, PoseStamped, TransformStamped, Twist, TwistStamped
+from geometry_msgs.msg import (
+    Pose,
+    PoseStamped,
+    PoseWithCovarianceStamped,
+    TransformStamped,
+    Twist,
+    TwistStamped,
+    TwistWithCovarianceStamped,
+)
 from nav_msgs.msg import Odometry
 from rclpy.qos import QoSProfile
-from sensor_msgs.msg import Imu
+from sensor_msgs.msg import FluidPressure, Imu
 from std_msgs.msg import Empty, Header
 
 from drone_bridge.motion.body_to_model import unit_rotation
@@ -27,7 +35,13 @@ from drone_bridge.motion.limits import shortened
 from drone_bridge.motion.quaternions import IDENTITY, Quaternion, inverse, rotated, rotated_back
 from drone_bridge.motion.wxyz import Vector
 from drone_bridge.msg import CameraView, ExtendedAttribute, ItemEvent, TriggerEvent
-from drone_bridge.ros.covariances import AXES, EXACT_VARIANCE, OdometryCovariances
+from drone_bridge.ros.covariances import (
+    AXES,
+    EXACT_VARIANCE,
+    UNKNOWN_VARIANCE,
+    OdometryCovariances,
+    covariance_from_diagonal,
+)
 from drone_bridge.ros.frames import FrameNames
 from drone_bridge.ros.topic_names import topic_token
 from drone_bridge.ros.topics import Topic, TopicTable
@@ -38,6 +52,8 @@ from drone_bridge.simulator.codec import STREAMED, Attribute, AttributeValue
 
 #: Reading of an IMU at rest, m/s², in the world's axes of ROS.
 AGAINST_GRAVITY: Vector = (0.0, 0.0, 9.81)
+#: Pressure at the surface, Pa, and its increase with the depth in sea water, Pa/m.
+SURFACE_PRESSURE, PRESSURE_PER_M = 101_325.0, 1025.0 * 9.80665
 _NOT_MEASURED = -1.0  # covariance of a missing measurement
 EXACT_COVARIANCES = OdometryCovariances([EXACT_VARIANCE] * AXES, [EXACT_VARIANCE] * AXES)
 _ZERO: Vector = (0.0, 0.0, 0.0)
@@ -207,7 +223,14 @@ class Translation:
 
     @cached_property
     def _imu(self) -> Imu:
-        return Imu(header=Header(frame_id=self.frame))
+        message = Imu(header=Header(frame_id=self.frame))
+        for covariance in (
+            message.orientation_covariance,
+            message.angular_velocity_covariance,
+            message.linear_acceleration_covariance,
+        ):
+            covariance[0] = covariance[4] = covariance[8] = EXACT_VARIANCE
+        return message
 
     @cached_property
     def _pose(self) -> PoseStamped:
@@ -236,8 +259,33 @@ class Translation:
         set_quaternion(message.orientation, state.orientation)
         set_vector(message.angular_velocity, state.angular_velocity)
         set_vector(message.linear_acceleration, rotated_back(state.orientation, ax + gx, ay + gy, az + gz))
-        unknown = 0.0 if self.is_attitude_known else _NOT_MEASURED
-        message.orientation_covariance[0] = message.linear_acceleration_covariance[0] = unknown
+        # Without the heading, neither the orientation nor gravity is known.
+        message.orientation_covariance[0] = EXACT_VARIANCE if self.is_attitude_known else _NOT_MEASURED
+        message.linear_acceleration_covariance[0] = message.orientation_covariance[0]
+        return message
+
+    # What an underwater vehicle's sensors measure.
+
+    def depth(self, state: EntityState, stamp: Time) -> PoseWithCovarianceStamped:
+        """Return the depth, as a negative z in odom. All other values are unknown."""
+        message = PoseWithCovarianceStamped(header=Header(stamp=stamp, frame_id=self.names.odom))
+        message.pose.pose.position.z = state.position[2]
+        unknown = [UNKNOWN_VARIANCE] * 2
+        message.pose.covariance = covariance_from_diagonal([*unknown, EXACT_VARIANCE, *unknown, UNKNOWN_VARIANCE])
+        return message
+
+    def fluid_pressure(self, state: EntityState, stamp: Time) -> FluidPressure:
+        """Return the absolute pressure at the vehicle's depth in sea water."""
+        message = FluidPressure(header=Header(stamp=stamp, frame_id=self.frame))
+        message.fluid_pressure = SURFACE_PRESSURE + PRESSURE_PER_M * max(0.0, -state.position[2])
+        message.variance = EXACT_VARIANCE * PRESSURE_PER_M**2
+        return message
+
+    def velocity(self, state: EntityState, stamp: Time) -> TwistWithCovarianceStamped:
+        """Return the velocity in body axes, as of a Doppler velocity log, which measures no rotation."""
+        message = TwistWithCovarianceStamped(header=Header(stamp=stamp, frame_id=self.frame))
+        set_vector(message.twist.twist.linear, state.own_velocity)
+        message.twist.covariance = covariance_from_diagonal([EXACT_VARIANCE] * 3 + [UNKNOWN_VARIANCE] * 3)
         return message
 
     def pose(self, state: EntityState, stamp: Time) -> PoseStamped:
@@ -366,6 +414,27 @@ VEHICLE_STATES = (
         to_ros=Translation.imu,
         from_ros=Translation.wire_imu,
         meaning="reading of a simulated IMU on the vehicle; -1 in a covariance while its heading is unknown",
+    ),
+    Topic(
+        "depth",
+        PoseWithCovarianceStamped,
+        of=EntityState,
+        to_ros=Translation.depth,
+        meaning="the vehicle's depth, as a negative z in odom; other values have a large variance",
+    ),
+    Topic(
+        "fluid_pressure",
+        FluidPressure,
+        of=EntityState,
+        to_ros=Translation.fluid_pressure,
+        meaning="absolute pressure at that depth, in sea water",
+    ),
+    Topic(
+        "velocity",
+        TwistWithCovarianceStamped,
+        of=EntityState,
+        to_ros=Translation.velocity,
+        meaning="the vehicle's velocity in body axes, as of a DVL",
     ),
 )
 ENTITY_STATES = (

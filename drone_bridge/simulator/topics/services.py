@@ -176,13 +176,11 @@ def wire_trigger(request: AddTrigger.Request) -> sim.Trigger:
         return sim.CollisionTrigger(a, b, distance)
     if request.type == request.SWEEP_COLLISION:
         return sim.SweepCollisionTrigger(a, b)
-    if request.type == request.BYTECODE:
-        raise ValueError("No known simulator runs bytecode.")
     if request.type == request.PATH:
         if not 0.0 < distance < math.inf:
             raise ValueError(f"The distance is {distance:g}, but must be finite and above 0.")
         return sim.PathTrigger(a, units.world(*vector(request.start)), units.world(*vector(request.end)), distance)
-    raise ValueError(f"Trigger type {request.type} does not exist: they are 0 to 3.")
+    raise ValueError(f"Trigger type {request.type} does not exist: they are 0 (collision), 1 (sweep) and 3 (path).")
 
 
 def wire_add_turbulence(request: AddTurbulence.Request) -> sim.AddObject:
