@@ -140,14 +140,20 @@ def reach() -> Iterator[Finding]:
     domain = os.environ.get("ROS_DOMAIN_ID") or "0"
     bound = f"domain {domain}, {environment.RANGE}={os.environ.get(environment.RANGE) or 'unset'}"
     if not profile:
-        remedy = f"set {environment.PROFILE} to share/drone_bridge/config/fastdds_loopback.xml, or fastdds.xml"
-        yield Finding("topics", f"{bound}, no profile: large images are slow or lost", remedy)
+        remedy = (
+            "launch with localhost:=true to keep them on this machine. Otherwise anyone on its networks can publish "
+            f"cmd_vel. For large images set {environment.PROFILE} to share/drone_bridge/config/fastdds.xml"
+        )
+        yield Finding("topics", f"{bound}, all networks of this machine, no profile: large images are slow", remedy)
     elif not Path(profile).is_file():
         yield Finding("topics", bound, f"{environment.PROFILE} names {profile}, which does not exist", is_fatal=True)
     else:
-        text = Path(profile).read_text()
-        reached = "this machine only (127.0.0.1)" if "127.0.0.1" in text else "all networks of this machine"
-        yield Finding("topics", f"{bound}, {reached}, by {profile}")
+        if "127.0.0.1" in Path(profile).read_text():
+            yield Finding("topics", f"{bound}, this machine only (127.0.0.1), by {profile}")
+            return
+        remedy = "anyone there can publish cmd_vel; to prevent that, launch with localhost:=true, see docs/network.md"
+        is_wanted = os.environ.get(environment.RANGE) == "SUBNET" or bool(os.environ.get("ROS_STATIC_PEERS"))
+        yield Finding("topics", f"{bound}, all networks of this machine, by {profile}", "" if is_wanted else remedy)
 
 
 def memory() -> Iterator[Finding]:
