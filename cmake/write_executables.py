@@ -50,7 +50,8 @@ try:
 except ModuleNotFoundError as error:
     from drone_bridge.programs.missing_package import explain_missing
 
-    sys.exit(explain_missing("{name}", error))
+    print(explain_missing("{name}", error), file=sys.stderr)
+    sys.exit(2)  # as after refused settings: it can't start
 """
 
 #: The section of setup.cfg with the executables that need ROS.

@@ -23,6 +23,8 @@ KindT = TypeVar("KindT", bound=Enum)
 #: Option in launch files: the end of this program ends the whole launch. It is read by the launcher, in
 #: launch/parts/ends_launch.launch.py and tools/launch/evaluate.py, since humble lacks the attribute on_exit in XML.
 ENDS_LAUNCH = "--ends-launch"
+#: Ends of the names of executables whose launch ends if they can't start, for the same readers.
+NEEDED_BY_LAUNCH = ("_controller", "_emulator")
 
 
 class ProgramParser(argparse.ArgumentParser):

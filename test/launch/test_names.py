@@ -63,6 +63,20 @@ def test_ros2_launch_ends_with_a_process_that_ends_the_launch(monkeypatch):
     part = importlib.util.module_from_spec(importlib.util.spec_from_loader("ends_launch", loader))
     loader.exec_module(part)
     assert part.generate_launch_description()
-    for word, is_shut_down, actions in (("--ends-launch", False, 1), ("--other", False, 0), ("--ends-launch", True, 0)):
-        event = SimpleNamespace(cmd=["testbed_emulator", word], process_name="testbed-1")
-        assert len(part._end(event, SimpleNamespace(is_shutdown=is_shut_down))) == actions
+
+    def actions(program, word, status, *, is_shutdown=False):
+        event = SimpleNamespace(cmd=[program, word], process_name="it-1", returncode=status)
+        return len(part._end(event, SimpleNamespace(is_shutdown=is_shutdown)))
+
+    assert actions("testbed_emulator", "--ends-launch", 0) == 1
+    assert actions("testbed_emulator", "--other", 0) == 0
+    assert actions("testbed_emulator", "--ends-launch", 2, is_shutdown=True) == 0
+    assert actions("lib/drone_controller", "--ros-args", 1) == 0
+    assert actions("lib/recorder", "--ros-args", 2) == 0
+    for program, word, status in (
+        ("testbed_emulator", "--ends-launch", 1),
+        ("testbed_emulator", "--other", 2),
+        ("lib/drone_controller", "--ros-args", 2),
+    ):  # LaunchService ends with status 1 after an exception, and with 0 after a Shutdown
+        with pytest.raises(RuntimeError, match=r"^it-1 "):
+            actions(program, word, status)

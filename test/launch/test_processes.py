@@ -89,6 +89,31 @@ def test_failure_is_reported_and_the_others_continue(launch, script, how):
     runner.wait_for_line(r"\[b-2\] on")
 
 
+def program(path, script):
+    """Write a script of this name, and return its <executable>."""
+    path.write_text(f"#!/bin/bash\n{script}\n")
+    path.chmod(0o755)
+    return f"<executable cmd='{path}'/>"
+
+
+def test_a_controller_that_cannot_start_ends_everything(launch, tmp_path):
+    ready = tmp_path / "ready"
+    runner = launch(
+        shell(WAIT.replace("echo ready", f"touch {ready}"), name="waits"),
+        program(tmp_path / "some_controller", f"until [ -e {ready} ]; do sleep 0.05; done; echo no cv2 >&2; exit 2"),
+    )
+    assert runner.wait(PATIENCE_S) == 2
+    assert "[launch] some_controller-2 can't start: stopping everything" in runner.lines
+    assert "[waits-1] neutral" in runner.lines
+    assert runner.lines[-1] == "[launch] some_controller-2 failed with exit status 2: no cv2"
+
+
+def test_a_controller_that_fails_later_does_not_end_the_others(launch, tmp_path):
+    runner = launch(program(tmp_path / "some_controller", "exit 1"), shell("sleep 0.5; echo on", name="b"))
+    assert runner.wait() == 1
+    runner.wait_for_line(r"\[b-2\] on")
+
+
 @pytest.mark.parametrize(("script", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)])
 def test_end_of_a_required_process_ends_everything(launch, tmp_path, script, status):
     ready = tmp_path / "ready"
@@ -114,22 +139,19 @@ def test_signal_stops_all_in_reverse_order(launch, number):
 
 
 def test_restarted_processes_keep_their_turn_and_observers_are_last(launch, tmp_path):
-    observer = tmp_path / "web_bridge"
-    observer.write_text(f"#!/bin/bash\n{WAIT}\n")
-    observer.chmod(0o755)
     once = f"[ -e {tmp_path}/again ] || {{ touch {tmp_path}/again; exit 1; }}; {WAIT}"
     runner = launch(
         shell(WAIT, name="emulator"),
         shell(once, name="bridge", respawn="true", respawn_delay="0"),
-        f"<executable cmd='{observer}' name='page'/>",
+        program(tmp_path / "web_bridge", WAIT),
         shell(WAIT, name="controller"),
     )
-    for label in ("emulator-1", "bridge-2", "page-3", "controller-4"):
+    for label in ("emulator-1", "bridge-2", "web_bridge-3", "controller-4"):
         runner.wait_for_line(rf"\[{label}\] ready")
     runner.send(signal.SIGINT)
     assert runner.wait() == 130
     order = [re.search(r"\[(\w+)-\d\] neutral", line)[1] for line in runner.lines if "] neutral" in line]
-    assert order == ["controller", "bridge", "emulator", "page"]
+    assert order == ["controller", "bridge", "emulator", "web_bridge"]
 
 
 def test_failed_processes_are_listed_again_at_the_end(launch):

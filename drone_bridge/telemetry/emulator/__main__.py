@@ -27,7 +27,8 @@ try:
 except ModuleNotFoundError as error:
     if __name__ != "__main__":  # __name__ is different if the module is imported
         raise
-    sys.exit(explain_missing("drone_bridge.telemetry.emulator", error))
+    print(explain_missing("drone_bridge.telemetry.emulator", error), file=sys.stderr)
+    sys.exit(2)
 
 from drone_bridge.net.blocking import receive
 from drone_bridge.net.connector import Cancellation, LinkCancelledError, LinkRefusedError, LinkTimeoutError

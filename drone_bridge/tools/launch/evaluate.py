@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from drone_bridge.programs.options import ENDS_LAUNCH
+from drone_bridge.programs.options import ENDS_LAUNCH, NEEDED_BY_LAUNCH
 from drone_bridge.tools.launch import parameters, substitutions
 from drone_bridge.tools.launch.arguments import Argument, declared_in, refuse_unknown
 from drone_bridge.tools.launch.parse import Element, LaunchFileError, load
@@ -35,6 +35,7 @@ class Process:
     environment: Mapping[str, str]
     is_required: bool  # whether its end ends the launch
     is_observer: bool  # whether it is stopped after all others, whose end it records or shows
+    must_start: bool  # whether the launch ends if it can't start
     is_driver: bool  # whether it is a bridge or server, which has to stop its vehicle before it ends
     respawn_delay: float | None  # s from its end to its restart; None: never
     files: Mapping[Path, str] = field(default_factory=dict)  # parameter files that the command names
@@ -249,6 +250,7 @@ class _Evaluation:
                 environment=environment,
                 is_required=ENDS_LAUNCH in command,
                 is_observer=is_observer,
+                must_start=program.endswith(NEEDED_BY_LAUNCH),
                 is_driver=program.endswith(_DRIVERS) and not is_observer,
                 respawn_delay=self._respawn_delay(element),
                 files=files,

@@ -13,8 +13,9 @@ continued. The shutdown takes less than 7 s, and with more than a dozen processe
 itself is killed, its processes get SIGTERM.
 
 The exit status is 0 if all processes succeeded, by themselves or after a required process had succeeded. It is that of
-a failed required process (128 + signal number if a signal ended it). It is 130 after Ctrl-C, 143 after SIGTERM,
-and likewise after the other stop signals. Otherwise it is 1 if any process failed or had to be killed.
+a failed required process (128 + signal number if a signal ended it), and 2 if a controller or emulator can't start. It
+is 130 after Ctrl-C, 143 after SIGTERM, and likewise after the other stop signals. Otherwise it is 1 if any process
+failed or had to be killed.
 """
 
 import asyncio
@@ -212,6 +213,8 @@ class _Supervisor:
             return
         if process.is_required:
             self._stop(f"{process.label} is required", status if status >= 0 else 128 - status)
+        elif status == REFUSED and process.must_start:
+            self._stop(f"{process.label} can't start", status)
         elif status and _restart_delay_s(process, status) is None:
             self._has_failed = True
 
