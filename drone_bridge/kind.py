@@ -183,6 +183,9 @@ class ProtocolKind:
     watchdog_s: float | None = NOT_STATED
     """Time without a command after which the emulated vehicle stops by itself. None: never. `drone-bridge check`
     measures it if it is stated."""
+    findings: str = ""
+    """Import path of a function that yields what `drone-bridge doctor` reports about this machine: pairs of a finding
+    and its remedy, which is empty if there is no problem. It sends the vehicle nothing."""
     package: str = "drone_bridge"
     """The ament package of the launch file."""
 

@@ -36,5 +36,6 @@ KIND = ProtocolKind(
     ),
     emergencies={"emergency": Emergency("cut motors", "the motors stop immediately, and the drone falls")},
     launch_file="ardrone.launch.xml",
+    findings="drone_bridge.ardrone.findings:findings",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
 )

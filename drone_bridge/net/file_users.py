@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""users_of: the processes that have a file open, as far as the system shows them."""
+"""users_of: the processes that have a file or a socket open, as far as the system shows them."""
 
 import contextlib
 import os
@@ -7,6 +7,7 @@ from pathlib import Path
 
 #: Limit of the length of a command line.
 MAX_CHARACTERS = 80
+PROC = Path("/proc")
 
 
 def users_of(path: str) -> list[str]:
@@ -14,8 +15,17 @@ def users_of(path: str) -> list[str]:
 
     Empty where there is no /proc. Processes of other users are only shown to root.
     """
-    wanted, found = os.path.realpath(path), []
-    for process in Path("/proc").glob("[0-9]*"):
+    return _users(os.path.realpath(path), PROC)
+
+
+def users_of_socket(inode: int, proc: Path = PROC) -> list[str]:
+    """Return the processes that have a socket open, by its number in /proc/net. See users_of."""
+    return _users(f"socket:[{inode}]", proc)
+
+
+def _users(wanted: str, proc: Path) -> list[str]:
+    found = []
+    for process in proc.glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             if any(os.readlink(opened) == wanted for opened in (process / "fd").iterdir()):
                 words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")

@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from drone_bridge.kind import OWN, kinds, unloadable
+from drone_bridge.kind import OWN, kinds, load, unloadable
 from drone_bridge.programs.missing_package import install_command
 from drone_bridge.ros import environment
 from drone_bridge.ros.log_pipe import NO_FILE_OF_RCL
@@ -255,6 +255,16 @@ def judge(found: "Sequence[RunningNode]") -> Iterator[Finding]:
             yield Finding("", f"{topic} of {node.name}", sentence, is_fatal=True)
 
 
+def vehicles() -> Iterator[Finding]:
+    """Report what this machine shows about vehicles, to which nothing is sent."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `others` reports the reason
+        found = [kind for kind in kinds().values() if kind.findings]
+    for kind in found:
+        for sentence, remedy in load(kind.findings)():
+            yield Finding(kind.title or kind.name, sentence, remedy)
+
+
 def others() -> Iterator[Finding]:
     """Report the robots and protocols of other packages, and why one can't be loaded."""
     with warnings.catch_warnings():
@@ -277,4 +287,4 @@ def optional() -> Iterator[Finding]:
         yield Finding("", f"no {name}: {OPTIONAL[name]}", source)
 
 
-EXAMINATIONS = (installation, ros, reach, memory, discovery, running, others, optional)
+EXAMINATIONS = (installation, ros, reach, memory, discovery, running, vehicles, others, optional)

@@ -31,6 +31,7 @@ PARTS = {
     "units": ({"wire", "motion"}, ("codec",)),
     "device": ({"wire", "motion"}, ("codec", "units")),
     "discovery": ({"wire", "net"}, ("codec",)),
+    "findings": ({"net"}, ("codec",)),
     "pictures": ({"wire", "net", "session", "pictures", "ros"}, ("codec", "ports")),
     "ports": ({"wire", "net"}, ("codec",)),
     "emulator": (
