@@ -45,6 +45,7 @@ from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.tilted_drone import TiltedDrone
 from drone_bridge.net.clock import elapsed_s
 from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
+from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports
@@ -184,7 +185,8 @@ class ArdroneBridge(ProtocolNode):
     def set_up(self) -> None:
         self._flying = self.make_publisher(Bool, "flying", latched())
         names = frame_names(self.parameters, DroneFrameNames)
-        self._topics = TopicPublishers(self, TOPICS, Translation(names), static_transforms(names))
+        transforms = [*static_transforms(names), *camera_transforms(names)]
+        self._topics = TopicPublishers(self, TOPICS, Translation(names), transforms)
         self._drone = self._wanted_drone()
         self._commands = TiltCommands(self, self._drone, has_landing_button=True)
         self._pilot = TiltPilot(self._commands.arbiter, self._drone, hovers=True)

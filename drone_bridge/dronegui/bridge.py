@@ -46,6 +46,7 @@ from drone_bridge.motion.dead_reckoning import DeadReckoning, Pose
 from drone_bridge.msg import DroneGuiState
 from drone_bridge.net.clock import Clock, elapsed_s
 from drone_bridge.pictures.camera import CAMERA_PROBLEMS, CAMERA_RATES, CameraTopics, camera_parameters
+from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.common_parameters import common_parameters, frame_names, frame_parameters
 from drone_bridge.ros.doubt_reports import DoubtReports
@@ -175,7 +176,8 @@ class DroneGuiBridge(ProtocolNode):
         self._camera = CameraTopics(self, names, VIDEO_ROW) if get("video_port") else None
         if get("receive_navdata"):
             table = [row for row in TOPICS if get("publish_odometry") or row.of is not Pose]
-            self._topics = TopicPublishers(self, table, Translation(names), static_transforms(names))
+            transforms = [*static_transforms(names), *camera_transforms(names)]  # detections are in the front one
+            self._topics = TopicPublishers(self, table, Translation(names), transforms)
         drone = read_drone(self.parameters, AR_DRONE)
         commands = TiltCommands(self, drone, has_landing_button=True)
         self._pilot = TiltPilot(commands.arbiter, drone, hovers=True)

@@ -55,7 +55,8 @@ def test_navdata_becomes_topics(ros, drone):
     with bridge(drone, **names):
         assert press(ros, "takeoff").success
         assert inboxes["altitude"].wait(lambda message: message.range > 0.9).header.frame_id == "d1/altimeter_link"
-        assert len(inboxes["detections"].wait(lambda message: message.detections).detections) == 1
+        detected = inboxes["detections"].wait(lambda message: message.detections)
+        assert len(detected.detections) == 1
         publisher = ros.publisher(Twist, "cmd_vel")
         with repeating(lambda _: publisher.publish(twist(forward=1.5))):
             odometry = inboxes["odom"].wait(lambda message: message.twist.twist.linear.x > 1.0)
@@ -67,7 +68,8 @@ def test_navdata_becomes_topics(ros, drone):
         moved = inboxes["/tf"].wait(lambda message: message.transforms[0].header.stamp == odometry.header.stamp)
         assert moved.transforms[0].transform.translation.x == odometry.pose.pose.position.x
         # One of another test's bridge may arrive, too.
-        static.wait(lambda message: message.transforms[0].child_frame_id == "d1/altimeter_link")
+        placed = static.wait(lambda message: message.transforms[0].child_frame_id == "d1/altimeter_link")
+        assert detected.header.frame_id in {each.child_frame_id for each in placed.transforms}
 
 
 def test_a_reset_from_before_a_stall_stops_no_motors(ros, drone):

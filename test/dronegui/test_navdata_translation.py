@@ -25,6 +25,7 @@ from drone_bridge.dronegui.topics import (
 )
 from drone_bridge.motion.dead_reckoning import DeadReckoning
 from drone_bridge.motion.quaternions import Quaternion, euler_from_quaternion, rotated
+from drone_bridge.pictures.topics import camera_transforms
 from drone_bridge.ros.ar_drone_rows import static_transforms
 from drone_bridge.ros.covariances import AXES, UNKNOWN_VARIANCE
 from drone_bridge.ros.frames import DroneFrameNames
@@ -84,7 +85,9 @@ def test_the_altitude_is_that_of_an_ultrasound_rangefinder_with_its_limits():
 
 def test_detections_are_fractions_of_the_picture():
     block = VisionDetect((Feature(512, 430, 88, 61, 143), Feature(0, 1000, 10, 10)))
-    first, second = TRANSLATION.detections(block, STAMP).detections
+    message = TRANSLATION.detections(block, STAMP)
+    assert message.header.frame_id == camera_transforms(NAMES)[0].child_frame_id
+    first, second = message.detections
     assert (first.center_x, first.center_y, first.width, first.height) == pytest.approx((0.512, 0.43, 0.088, 0.061))
     assert first.distance == pytest.approx(1.43)
     assert math.isnan(second.distance)
