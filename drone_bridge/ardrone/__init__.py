@@ -36,6 +36,7 @@ KIND = ProtocolKind(
     ),
     emergencies={"emergency": Emergency("cut motors", "the motors stop immediately, and the drone falls")},
     launch_file="ardrone.launch.xml",
+    watchdog_s=0.25,  # of the emulated drone; real ones have 0.05 to 0.25 s
     findings="drone_bridge.ardrone.findings:findings",
     controller=NodeKind("drone_bridge.controllers.drone_controller:DroneController"),
 )

@@ -126,6 +126,11 @@ class Flight:
         return self.phase is Phase.FLYING and self._controls.hover
 
     @property
+    def is_steered(self) -> bool:
+        """Whether the drone follows shares of its deflections."""
+        return self.phase is Phase.FLYING and not self._controls.hover
+
+    @property
     def is_flying(self) -> bool:
         """Whether the motors carry the drone, which includes the landing."""
         return self.phase in (Phase.TAKING_OFF, Phase.FLYING, Phase.LANDING)

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from drone_bridge.ardrone import units
+from drone_bridge.ardrone import KIND, units
 from drone_bridge.ardrone.codec import (
     PROGRESSIVE,
     ClientConnection,
@@ -144,6 +144,10 @@ def test_roll_goes_right_yaw_turns_right_and_gaz_climbs():
 
 
 # Silence.
+
+
+def test_the_emulated_drone_has_the_stated_watchdog():
+    assert Behaviour().watchdog_s == KIND.watchdog_s
 
 
 @pytest.mark.parametrize("watchdog_s", [0.05, 0.25])

@@ -7,6 +7,7 @@ from ports import free_port
 from processes import Process
 
 from drone_bridge.ardrone.codec import (
+    PROGRESSIVE,
     WAKE_UP,
     ClientConnection,
     Control,
@@ -79,3 +80,11 @@ def test_a_client_reads_the_settings():
 def test_an_emulated_drone_in_the_air_needs_no_bootstrap():
     with PlainClient("--in-the-air", "--bootstrapped") as client:
         assert client.until(lambda navdata: navdata.demo is not None, Pcmd(), Ref(True)).is_airborne
+
+
+def test_a_drone_stops_by_its_watchdog_and_prints_it():
+    with PlainClient("--in-the-air", "--bootstrapped") as client:
+        ahead = Pcmd(PROGRESSIVE, pitch=-0.2)
+        client.until(lambda navdata: navdata.demo is not None and navdata.demo.vx > 100, ahead, Ref(True))
+        client.process.wait_for_line("^moves at")
+        client.process.wait_for_line("^stands at")

@@ -199,7 +199,7 @@ def fly(
     step = 1 / (2 * STEP_RATE)
     due = time.monotonic()
     report_due = REPORT_PERIOD_S
-    phase = flight.phase
+    phase, was_steered = flight.phase, False
     while flight.time < duration and not cancellation.is_set:
         drone.tick(time.monotonic())
         program.show()
@@ -208,6 +208,10 @@ def fly(
         if flight.phase is not phase:
             print_event(f"{phase.value} -> {flight.phase.value}: {flight.describe()}")
             phase = flight.phase
+        if flight.is_steered is not was_steered:
+            was_steered = flight.is_steered
+            x, y, z = flight.position
+            print_event(f"{'moves' if was_steered else 'stands'} at {x:.2f} {y:.2f} {z:.2f} m")
         if flight.time >= report_due:
             report_due += REPORT_PERIOD_S
             print_status(flight.describe())
@@ -269,7 +273,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add_number(drone, "--gusts", 0.0, "standard deviation, m/s", not_negative)
     firmware = parser.add_argument_group("firmware: differences, and what no source settles")
-    add_number(firmware, "--watchdog", 0.25, "time without commands after which it hovers, s", positive)
+    add_number(
+        firmware, "--watchdog", Behaviour().watchdog_s, "time without commands after which it hovers, s", positive
+    )
     flag: Callable[..., object] = firmware.add_argument
     flag("--lands-when-lost", action="store_true", help="land 2 s after the last command, instead of hovering")
     flag("--keep-numbers", action="store_true", help="numbers of commands have to grow after a loss, too")
