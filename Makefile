@@ -69,7 +69,7 @@ coverage: setup_tests
 
 # Cost of the bridges, in about half an hour. Only one of them: make bench B=testbed
 bench: setup_tests
-	@$(ACTIVATE) && for name in $(or $(B),testbed simulator telemetry robot dronegui robot_class footprint web); do python benchmark/$$name.py || exit; done
+	@$(ACTIVATE) && for name in $(or $(B),testbed simulator telemetry robot dronegui ardrone robot_class footprint web); do python benchmark/$$name.py || exit; done
 
 # Kills, stalls, broken peers, several machines, flights by the clock, throughput, memory. Prints figures, and fails only
 # if a vehicle moved without permission, or did not stop. Half an hour at most: make campaign SHORT=1

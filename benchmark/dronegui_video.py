@@ -103,7 +103,7 @@ def measure(load: Load, seconds: float) -> Result:
         bridge = Child("bridge", bridge_command("dronegui_bridge", namespace, **ports), *place)
         stack.callback(bridge.stop)
         _warm_up(gui, load, bridge, subscriber)
-        worker = _worker_of(bridge.pid)
+        worker = worker_of(bridge.pid)
         pids = [bridge.pid, worker] if worker else [bridge.pid]
         began_s, before_s = time.monotonic(), sum(map(cpu_s, pids))
         sent_s, controls_s = gui.run(seconds, load.rate_hz)
@@ -135,7 +135,7 @@ def _warm_up(gui: Gui, load: Load, bridge: Child, subscriber: Child | None) -> N
     gui.run(WARM_UP_S, load.rate_hz)
 
 
-def _worker_of(pid: int) -> int | None:
+def worker_of(pid: int) -> int | None:
     """Return the process ID of the decoding child, None without one."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -154,12 +154,12 @@ def measure_video(rounds: int, seconds: float) -> None:
             results[load].append(measure(load, seconds))
     silent = [each.cpu_percent for each in results[SILENT]]
     more = {load: _differences(results[load], silent) for load in LOADS}
-    late_ms = {load: _percentiles_ms([late for each in results[load] for late in each.deviations_s]) for load in LOADS}
+    late_ms = {load: percentiles_ms([late for each in results[load] for late in each.deviations_s]) for load in LOADS}
     for load in LOADS:
         print(f"{load.name}: CPU {spread([each.cpu_percent for each in results[load]], 1)} % of a core", end="")
         print(f", control packets off by {late_ms[load][1]:.1f} ms (p99)", end="")
         if load.has_subscriber:
-            p50_ms, p99_ms = _percentiles_ms([age for each in results[load] for age in each.latencies_s])
+            p50_ms, p99_ms = percentiles_ms([age for each in results[load] for age in each.latencies_s])
             images = median(each.images_per_s for each in results[load])
             print(
                 f", {images:.1f} images per second, {10 * median(more[load]) / images:.1f} ms of CPU per image", end=""
@@ -169,7 +169,7 @@ def measure_video(rounds: int, seconds: float) -> None:
     aims = {
         "one subscriber, CPU (%)": (median(each.cpu_percent for each in results[SEEN]), 24.0),
         "one subscriber, datagram to callback, p50 (ms)": (
-            _percentiles_ms([age for each in results[SEEN] for age in each.latencies_s])[0],
+            percentiles_ms([age for each in results[SEEN] for age in each.latencies_s])[0],
             40.0,
         ),
         "nobody subscribes, CPU beyond that without video (%)": (median(more[UNSEEN]), 0.5),
@@ -188,7 +188,7 @@ def _differences(results: list[Result], base: list[float]) -> list[float]:
     return [each.cpu_percent - other for each, other in zip(results, base, strict=True)]
 
 
-def _percentiles_ms(values_s: list[float]) -> tuple[float, float]:
+def percentiles_ms(values_s: list[float]) -> tuple[float, float]:
     """Return p50 and p99."""
     hundredths = quantiles(values_s, n=100)
     return 1000 * hundredths[49], 1000 * hundredths[98]

@@ -39,6 +39,7 @@ class Vehicle:
     loads: tuple[tuple[str, tuple[str, ...]], ...]  # name of each load, and the subscriber's options
     #: Script in this folder that runs the bridge or the emulator; by default those of the package.
     script: str = ""
+    parameters: tuple[tuple[str, object], ...] = ()  # additional ones of the bridge
     cpu_at_most: float = 1.6  # aim: CPU of the bridge relative to that of the script
 
     def emulator_command(self, ports: dict[str, int]) -> list[str]:
@@ -52,7 +53,7 @@ class Vehicle:
         program = [node_executable(f"{self.name}_bridge")]
         if self.script:
             program = script_command(self.script, "bridge")
-        return [*program, *ros_arguments(namespace, **ports)]
+        return [*program, *ros_arguments(namespace, **ports, **dict(self.parameters))]
 
 
 class VehicleSystem(System):
