@@ -105,7 +105,7 @@ PARAMETERS = (
     ),
     ParameterDeclaration("image_every", IMAGE_EVERY, "Number of documents per image, at least.", range=(1, 1000)),
     DEFAULT_FOV,
-    ParameterDeclaration("rover_pattern", "unknown", "Pattern name in the rover's documents, which no topic provides."),
+    ParameterDeclaration("rover_pattern", "unknown", "The pattern in the rover's documents if rover/pattern has none."),
 )
 
 
@@ -150,6 +150,11 @@ class DroneSources:
         fov = self._topics.value("camera/camera_info") or self._node.parameters["default_fov"]
         camera = Camera(*self._size, fov, self._image)
         return self._translation.telemetry(self._topics.value, camera, seconds_of(message.header.stamp))
+
+    def rover_pattern(self) -> str | None:
+        """Return the name of the rover's pattern, None if it is unknown."""
+        pattern: str | None = self._topics.value("rover/pattern")
+        return pattern
 
     def _receive(self, topic: str, message: Any) -> None:
         if topic == "imu/data":
@@ -273,7 +278,8 @@ class TelemetryServer(ProtocolNode):
     def _send_rover(self, message: Odometry) -> None:
         if not self._session:
             return
-        rover = self._translation.wire_rover(message, self.parameters["rover_pattern"])
+        pattern = self._sources.rover_pattern() or self.parameters["rover_pattern"]
+        rover = self._translation.wire_rover(message, pattern)
         self.post(partial(self._session.send_rover, rover))
 
     def _report_sources(self) -> None:

@@ -13,7 +13,7 @@ from geometry_msgs.msg import PointStamped, TransformStamped, TwistWithCovarianc
 from nav_msgs.msg import Odometry
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, CompressedImage, Image, Imu, Range
-from std_msgs.msg import Bool, Header
+from std_msgs.msg import Bool, Header, String
 from tf2_msgs.msg import TFMessage
 
 from drone_bridge.motion.body_velocity import BodyVelocity
@@ -46,6 +46,7 @@ from drone_bridge.ros.topics import MissingTopicError, Topic, TopicTable
 from drone_bridge.ros.transforms import odometry_transform, set_quaternion, set_vector, transform
 from drone_bridge.telemetry.codec import (
     MAX_FOV,
+    MAX_PATTERN_LETTERS,
     MIN_FOV,
     Camera,
     DroneTelemetry,
@@ -296,6 +297,10 @@ class Translation:
         ROVER_COVARIANCES.fill(message)
         return message
 
+    def rover_pattern(self, rover: RoverTelemetry, _: Time) -> String:
+        """Return the name of the rover's pattern."""
+        return String(data=rover.pattern)
+
     def rover_transforms(self, rover: RoverTelemetry, stamp: Time) -> TFMessage:
         """Return the rover's pose as a transform."""
         return TFMessage(transforms=[odometry_transform(self.rover_odometry(rover, stamp))])
@@ -361,6 +366,10 @@ class Translation:
 
     def wire_flying(self, message: Bool) -> bool:
         return bool(message.data)
+
+    def wire_pattern(self, message: String) -> str | None:
+        """Return the name of the rover's pattern, None if a document can't have it."""
+        return message.data if 0 < len(message.data) <= MAX_PATTERN_LETTERS else None
 
     def wire_rover(self, message: Odometry, pattern: str = "unknown", height: float = 0.0) -> RoverTelemetry:
         """Return the rover's position and velocity in the odometry's frame. A twist is in the child frame's axes.
@@ -521,6 +530,18 @@ TOPICS = (
         to_ros=Translation.rover_odometry,
         from_ros=Translation.wire_rover,
         meaning="position and velocity of the rover in map",
+    ),
+    Topic(
+        "rover/pattern",
+        String,
+        of=RoverTelemetry,
+        to_ros=Translation.rover_pattern,
+        from_ros=Translation.wire_pattern,
+        qos=latched,
+        requested=latched,
+        only_changes=True,
+        lasts=True,
+        meaning="name of the rover's pattern; latched",
     ),
     Topic("/tf", TFMessage, of=RoverTelemetry, to_ros=Translation.rover_transforms, if_parameter="publish_tf"),
 )

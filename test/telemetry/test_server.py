@@ -19,6 +19,7 @@ from telemetry_operator import TelemetryOperator
 from telemetry_peer import jpeg
 
 from drone_bridge.msg import LandingPad
+from drone_bridge.ros.qos import latched
 from drone_bridge.wire.jpeg import read_size
 
 ZERO = Twist()
@@ -95,6 +96,8 @@ def test_telemetry_follows_the_topics_and_ends_with_them(ros, serve, operator):
     operator.wait(lambda document: document.get("landing_pad") == expected)
     rover = operator.wait(lambda document: "position" in document)
     assert (rover["position"]["x"], rover["velocity"]["x"], rover["pattern"]) == (1.5, 0.3, "circular")
+    ros.node.create_publisher(String, "rover/pattern", latched()).publish(String(data="square"))
+    operator.wait(lambda document: document.get("pattern") == "square")
     wait_until(lambda: operator.send(ROVER) or len(led), "the operator's rover", period_s=0.05)
     assert '"pattern":"circular"' in led.wait().data
     reports.wait(lambda report: "connected" in report.status[0].message)

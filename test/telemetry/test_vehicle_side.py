@@ -12,7 +12,7 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PointStamped, TwistWithCovarianceStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Image, Imu
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 from telemetry_documents import ROVER
 
 from drone_bridge.motion.quaternions import quaternion_from_euler
@@ -82,8 +82,9 @@ def test_a_velocity_is_converted_to_the_axes_that_the_operator_expects(is_level,
 
 def test_a_rover_comes_back_and_one_that_turns_moves_where_it_looks():
     rover = read(ROVER)
-    back = TRANSLATION.wire_rover(TRANSLATION.rover_odometry(rover, time_from_seconds(1.234)), "circular")
-    assert back == rover
+    pattern = TRANSLATION.wire_pattern(TRANSLATION.rover_pattern(rover, STAMP))
+    assert pattern == "circular"
+    assert TRANSLATION.wire_rover(TRANSLATION.rover_odometry(rover, time_from_seconds(1.234)), pattern) == rover
     message = Odometry()
     message.twist.twist.linear.x = 1.0
     message.pose.pose.orientation.z = message.pose.pose.orientation.w = math.sqrt(0.5)  # a quarter turn to the left
@@ -102,6 +103,11 @@ def test_the_climb_is_the_altimeter_s_own_and_a_drone_that_flies_has_not_landed(
     assert (made().altimeter.vertical_velocity, made().landed) == (-0.25, False)
     messages["landed"] = Bool(data=True)  # which has precedence
     assert made().landed
+
+
+@pytest.mark.parametrize("name", ["", "x" * 65])
+def test_a_pattern_that_no_document_can_have_is_unknown(name):
+    assert TRANSLATION.wire_pattern(String(data=name)) is None
 
 
 # Raw images.
