@@ -97,7 +97,7 @@ class Limits:
     def _needed(self, parameters: LimitParameters) -> dict[str, float]:
         """Return the times of the reports that the active position limits need, by name."""
         motion, needed = self._observed.newest, {}
-        if parameters.need_odometry:
+        if parameters.fence_radius or parameters.max_height:
             needed["position"] = motion.position_at
         if parameters.fence_radius:
             needed["heading"] = motion.yaw_at
