@@ -27,13 +27,12 @@ PLACE = "position "
 DOUBTED = {
     "gusts 3 m/s": (0.25, 5.0),
     "wind 5 m/s at once": (0.1, 4.5),
-    "velocity in steps": (0.35, 2.0),
     "slope of 40 %": (0.05, 2.0),
     "carried": (0.35, 2.0),
 }
 WALL_TILT, WALL_SAID_S, WALL_FASTER = 0.4, 6.5, 0.6
 REFUSED = 0.01  # share of commands that a fence refuses, in addition to doubts
-GAPS = ("70%", "pauses", "velocity in steps")  # reports are missing, or repeat: these refuse more
+GAPS = ("70%", "pauses")  # reports are missing: these refuse more
 TESTBED_WAY, TESTBED_SPEED = 25.0, 5.0
 
 

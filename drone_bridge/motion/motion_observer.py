@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from itertools import pairwise
 from typing import NamedTuple
 
 from drone_bridge.motion.belief import LONGEST_STEP_S, Belief
@@ -57,7 +58,8 @@ KEPT_EVERY_S = 0.03
 #: Time within which a command takes effect, unless measurements are late, s.
 EFFECT_S = 0.6
 #: A velocity is frozen if it repeats for longer, s, while the acceleration by tilt changes by this, m/s^2. If it has
-#: changed by less than FINE_M_S, m/s, before, it is not rounded, and half of that is enough for twice the time.
+#: changed by less than FINE_M_S, m/s, before, it is not rounded, and half of that is enough for twice the time. If it
+#: is rounded, the tilt must also have bent the course of the velocity by more than its least change.
 FROZEN_S, FROZEN_PULL, FINE_M_S = 0.4, 0.3, 0.01
 #: Reports are clamped to this, m and m/s, since squares of larger numbers may overflow.
 BEYOND_ALL = 1e6
@@ -110,6 +112,7 @@ class MotionObserver:
         self._history: deque[_Commanded] = deque(maxlen=128)
         self._newest = _NOTHING
         self._finest = math.inf  # least change of a component of the velocity, m/s
+        self._pulls: deque[tuple[float, complex]] = deque(maxlen=128)  # with times, since the velocity repeats
         self.begin()
 
     def begin(self) -> None:
@@ -242,12 +245,28 @@ class MotionObserver:
             for now, before in zip(velocity, self._repeated or velocity, strict=True):
                 self._finest = min(self._finest, abs(now - before) or math.inf)
             self._repeated, self._repeated_since_s, self._pulled, self._tilted = velocity, now_s, self._pull, 0.0
+            self._pulls.clear()
+        if not self._pulls or now_s - self._pulls[-1][0] > KEPT_EVERY_S:
+            self._pulls.append((now_s, self._pull))
         self._tilted = max(self._tilted, abs(self._pull - self._pulled))
         repeated_s = now_s - self._repeated_since_s
         if repeated_s <= FROZEN_S:
             return False
         lasting = FROZEN_S / repeated_s if self._finest < FINE_M_S else 1.0
-        return self._tilted > FROZEN_PULL * lasting
+        is_rounded = FINE_M_S <= self._finest < math.inf
+        return self._tilted > FROZEN_PULL * lasting and not (is_rounded and self._bent() <= self._finest)
+
+    def _bent(self) -> float:
+        """Return how far tilt has moved the velocity from that of its mean, m/s, lately and while it repeats.
+
+        A constant wind does not matter. A velocity that is only rounded has moved by less than its least change.
+        """
+        began_s, pushed, course = self._pulls[0][0], 0j, [(0.0, 0j)]
+        for (before_s, before), (at_s, pull) in pairwise(self._pulls):
+            pushed += 0.5 * (before + pull) * min(at_s - before_s, LONGEST_STEP_S)
+            course.append((at_s - began_s, pushed))
+        mean = pushed / max(course[-1][0], KEPT_EVERY_S)
+        return max(abs(each - mean * since_s) for since_s, each in course)
 
     def _compare_climbs(self, up: float | None, climbed: float, step_s: float) -> None:
         """Judge the vertical speed, if it is reported, by the height.

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the table of `campaign/reports_that_lie.py`, with its bounds."""
 
+from dataclasses import replace
+
 import pytest
 from lying_flights import (
     BEGINS,
+    COMMANDS,
     FENCE_M,
     HONEST,
+    Conditions,
     at_wall,
     bounds_of,
     effect,
@@ -13,8 +17,11 @@ from lying_flights import (
     fly,
     honest,
     lied_to,
+    rounded,
     violations,
 )
+
+from drone_bridge.motion.body_velocity import BodyVelocity
 
 BEGIN_S, LATER_S = BEGINS
 
@@ -58,6 +65,22 @@ def test_a_drone_that_reports_no_motion_leaves_a_fence_by_a_bounded_distance():
 @pytest.mark.parametrize("name", ["gusts 2 m/s", "wind 3 m/s at once"])
 def test_an_honest_flight_is_not_doubted(drone, name):
     assert honest(drone, name, "zero")[:2] == (0.0, 0.0)
+
+
+def test_a_rounded_velocity_is_not_doubted_in_a_fence():
+    flown = honest("AR.Drone", "velocity in steps of 0.1 m/s", "square", fence_radius=30.0)
+    assert (flown.doubted_share, flown.refused_share) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("drone", ["AR.Drone", "landing drone"])
+def test_a_rounded_velocity_that_becomes_zero_is_doubted(drone):
+    def lie(report, since_s, memory):
+        report = rounded(0.1)(report, since_s, memory)
+        return replace(report, velocity=BodyVelocity(0.0)) if since_s > LATER_S else report
+
+    moments = fly(drone, Conditions(COMMANDS["0.3 m/s"], lie), LATER_S + 3.0).moments
+    assert not any(each.is_doubted for each in moments if each.time < LATER_S)
+    assert any(each.is_doubted for each in moments)
 
 
 def test_a_wall_is_reported_and_left_slowly():

@@ -492,7 +492,8 @@ def violations(effect: Effect, bounds: Bounds) -> list[str]:
 # Honest flights.
 
 
-def _rounded(step: float) -> Lie:
+def rounded(step: float) -> Lie:
+    """Return a velocity in steps, m/s."""
     return lambda report, since_s, memory: _velocity(
         report, *(round(each / step) * step for each in (report.level_velocity or (0.0, 0.0))[:2])
     )
@@ -535,8 +536,8 @@ HONEST: Mapping[str, Conditions] = {
     "wind 4 m/s, gusts 0.5 m/s": Conditions(along_x=lambda now_s: min(now_s, 4.0), gusts=0.5),
     **{f"{share:.0%} lost": Conditions(loss=share) for share in (0.1, 0.4, 0.7)},
     **{f"{rate} Hz": Conditions(rate=rate) for rate in (5.0, 10.0, 100.0)},
-    "velocity in steps of 0.05 m/s": Conditions(lie=_rounded(0.05)),
-    "velocity in steps of 0.1 m/s": Conditions(lie=_rounded(0.1)),
+    "velocity in steps of 0.05 m/s": Conditions(lie=rounded(0.05)),
+    "velocity in steps of 0.1 m/s": Conditions(lie=rounded(0.1)),
     "velocity with noise of 0.1 m/s": Conditions(lie=noisy(0.1)),
     "attitude in degrees": Conditions(lie=_attitude_in_degrees),
     "attitude +1°": Conditions(lie=lambda report, since_s, memory: _tilted(report, math.radians(1.0))),
