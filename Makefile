@@ -49,9 +49,9 @@ docs:
 	@NO_MKDOCS_2_WARNING=1 build/docs/bin/mkdocs build --strict
 
 # Screenshots of the page in all sizes, light and dark, in shots/. Fails if elements overlap.
-# Some sizes only: make shots SIZES='1280x720 390x844'
+# Some sizes only: make shots SIZES='1280x720 390x844'. The guide's pictures of a first flight go into docs/first_flight.
 shots: setup_tests
-	@$(ACTIVATE) && python docs/make_shots.py shots $(SIZES)
+	@$(ACTIVATE) && python docs/make_first_flight.py docs/first_flight && python docs/make_shots.py shots $(SIZES)
 
 # All tests that need neither DDS nor other processes, for use before each commit. Or all tests of one protocol,
 # including those of installed packages: make check P=testbed
