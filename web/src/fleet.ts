@@ -12,7 +12,7 @@ export interface Subject {
   vehicle?: Vehicle;
 }
 
-/** Sends "change" when subjects appear or disappear, or another one is chosen, and "chosen" when a person chooses one, perhaps the same. */
+/** Sends "change" when subjects appear or disappear, or another one is chosen. */
 export class Fleet extends EventTarget {
   subjects: Subject[] = [];
   #chosen = "";
@@ -35,7 +35,6 @@ export class Fleet extends EventTarget {
   choose(prefix: string): void {
     this.#chosen = prefix;
     this.dispatchEvent(new Event("change"));
-    this.dispatchEvent(new Event("chosen"));
   }
 
   /** Whether a topic or service is in a namespace, and not in that of another vehicle within it. */

@@ -31,8 +31,6 @@ export interface Vehicle {
   commanders: string[];
   /** Its emergencies, by service. */
   emergencies: Record<string, Emergency>;
-  /** Random IDs of its nodes' runs: a node that restarts has a new one. */
-  runs: string[];
   takes_goals: boolean;
   goal: Goal | null;
 }
@@ -76,8 +74,6 @@ export interface Goal {
   by: string;
   distance: number | null;
   left_s: number | null;
-  /** Time since its last change, when the server sent it, s. */
-  age_s: number;
 }
 
 /** From the server; `op` determines the fields. */

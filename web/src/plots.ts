@@ -3,14 +3,11 @@
 
 import uPlot from "uplot";
 import { storage } from "./browser_features";
-import { h, icon, panel, setText, setValue } from "./dom";
+import { decimal, h, icon, panel, setText, setValue } from "./dom";
 import { drawing } from "./drawing_budget";
 import { numericPaths } from "./fields";
 import type { Fleet } from "./fleet";
-import type { Helm } from "./helm";
-import { opened } from "./open_forms";
-import { QUANTITIES, fieldQuantity, quantitiesOf, textOf, turned, type Entry, type Quantity } from "./quantities";
-import { whenRestarted } from "./restarts";
+import { QUANTITIES, fieldQuantity, quantitiesOf, type Entry, type Quantity } from "./quantities";
 import type { Stream, When } from "./stream";
 
 const SPAN_S = 60;
@@ -51,11 +48,8 @@ export class Plots {
   #path = h("select", { "aria-label": "Field to plot" });
   #axis: Axis;
   #layout?: Entry[];
-  /** Subject of the plots, and all topics that it has had: the values of a vehicle that has left stay. */
-  #prefix?: string;
-  #topics = new Map<string, string>();
 
-  constructor(private stream: Stream, private fleet: Fleet, helm: Helm) {
+  constructor(private stream: Stream, private fleet: Fleet) {
     this.#axis = new Axis(stream, () => Math.min(...this.#plots.filter(({ isShown }) => isShown).map(({ firstS }) => firstS)));
     this.#pause = h("button.small", { onclick: () => this.#setPaused(!this.#isPaused) }, "Pause");
     this.#reset = h("button.small", { title: "Back to the default plots", onclick: () => this.#store(undefined) }, "Reset");
@@ -63,14 +57,12 @@ export class Plots {
       this.#add.hidden = !this.#add.hidden;
       adding.setAttribute("aria-expanded", String(!this.#add.hidden));
       this.#listTopics();
-      if (!this.#add.hidden) opened(this.#add, () => adding.click());
     } }, "Add …");
     this.#add = h("div.tab-tools.add-plot", { hidden: true }, this.#topic, this.#path,
       h("button.primary", { onclick: () => this.#path.value && this.add(this.#topic.value, this.#path.value) }, "Add"));
     this.element = panel("plots", "Plots", [this.#reset, adding, this.#pause],
       this.#add, this.#nothing, this.#list);
     fleet.addEventListener("change", () => this.#arrange());
-    whenRestarted(helm, (topic) => topic === this.fleet.subject.vehicle?.topic && this.#plots.forEach((plot) => plot.interrupt()));
     stream.addEventListener("seek", () => this.#plots.forEach((plot) => plot.forget()));
     // Time advances without values, too.
     setInterval(() => this.#plots.forEach((plot) => plot.tick()), REFRESH_PERIOD_MS);
@@ -146,17 +138,12 @@ export class Plots {
   }
 
   #arrange(): void {
-    const { subject, subjects } = this.fleet;
-    if (subjects.length === 0 && this.#plots.length > 0) return;
-    const { prefix, vehicle } = subject;
-    if (prefix !== this.#prefix) this.#topics = new Map();
-    this.#prefix = prefix;
-    const topics = this.#topics;
-    for (const [topic, type] of this.fleet.topics()) topics.set(topic, type);
+    const topics = this.fleet.topics();
+    const { prefix, vehicle } = this.fleet.subject;
     this.#layout = this.#stored();
     const entries = this.#layout ?? quantitiesOf(vehicle, topics).map(({ name }): Entry => ({ quantity: name }));
     const chosen = entries.flatMap((entry): { entry: Entry; quantity: Quantity; sources: string[] }[] => {
-      if ("topic" in entry) return this.stream.topics.has(entry.topic) || this.#plots.some(({ entry: { topic } }: { entry: { topic?: string } }) => topic === entry.topic) ? [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }] : [];
+      if ("topic" in entry) return this.stream.topics.has(entry.topic) ? [{ entry, quantity: fieldQuantity(entry.topic, entry.path), sources: [entry.topic] }] : [];
       const quantity = QUANTITIES.find(({ name }) => name === entry.quantity);
       const sources = quantity?.sources.filter(({ topic }) => topics.has(topic)) ?? [];
       return quantity && sources.length > 0 ? [{ entry, quantity: { ...quantity, sources }, sources: sources.map(({ topic }) => prefix + topic) }] : [];
@@ -206,8 +193,7 @@ class Plot {
   #latest?: When & { value: number };
   #chart: HTMLElement = h("div.chart");
   #times: number[] = [];
-  /** Null where the vehicle has restarted: no line joins the values before and after. */
-  #values: (number | null)[] = [];
+  #values: number[] = [];
   #spoken = Infinity;
   #plot?: uPlot;
   #ends: (() => void)[];
@@ -274,14 +260,6 @@ class Plot {
     this.#spoken = Infinity;
   }
 
-  /** Mark a restart of the vehicle by a gap. */
-  interrupt(): void {
-    if (this.stream.isRecording || this.#values.length === 0 || this.#values.at(-1) === null) return;
-    this.#times.push(Math.max(this.stream.nowS, this.#times.at(-1)!));
-    this.#values.push(null);
-    this.element.dataset["gaps"] = String(Number(this.element.dataset["gaps"] ?? 0) + 1);
-  }
-
   tick(): void {
     this.#showValue();
     this.#placeCursor();
@@ -300,11 +278,9 @@ class Plot {
 
   #showValue(): void {
     if (this.isPaused) return;
-    const { unit } = this.quantity;
-    const value = this.#latest && `${textOf(this.quantity, this.#latest.value)}${unit === "°" ? "" : "\u00a0"}${unit}`;
-    const silentS = this.#latest ? this.stream.silentS(this.#latest) : 0;
-    setValue(this.#value, value ?? "–", silentS);
-    this.element.classList.toggle("old", silentS > 0);
+    const { unit, places } = this.quantity;
+    const value = this.#latest && `${decimal(this.#latest.value, places)}${unit === "°" ? "" : "\u00a0"}${unit}`;
+    setValue(this.#value, value ?? "–", this.#latest ? this.stream.silentS(this.#latest) : 0);
   }
 
   /** Mark the current time of a recording. */
@@ -329,7 +305,7 @@ class Plot {
     if (value === undefined) return;
     const last = this.#values.at(-1);
     // An angle that passes the end of a turn continues, by whole turns.
-    this.#values.push(this.quantity.turnsAt !== undefined && last !== undefined && last !== null ? value + 360 * Math.round((last - value) / 360) : value);
+    this.#values.push(this.quantity.turnsAt !== undefined && last !== undefined ? value + 360 * Math.round((last - value) / 360) : value);
     this.#times.push(timeS);
     if (this.#values.length === 1) this.events.onFirst();
     if (this.#times.length > MAX_POINTS) {
@@ -396,6 +372,11 @@ class Plot {
       },
     }, [[], []], this.#chart);
   }
+}
+
+/** Wrap an angle to one turn from `least` on. Other values are unchanged. */
+function turned(value: number, least: number | undefined): number {
+  return least === undefined ? value : ((value - least) % 360 + 360) % 360 + least;
 }
 
 /** Whether a tick is far enough from the right edge for its label. */
