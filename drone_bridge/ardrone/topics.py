@@ -27,14 +27,13 @@ from drone_bridge.motion.quaternions import (
     rotated_back,
 )
 from drone_bridge.msg import DetectionArray
-from drone_bridge.pictures.topics import PICTURE_ROWS, optical_frame
+from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
 from drone_bridge.ros.ar_drone_rows import TWIST_VARIANCES, ArDroneMessages
 from drone_bridge.ros.covariances import covariance_from_diagonal
 from drone_bridge.ros.detections import Found, detection_array
 from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.transforms import set_vector
-from drone_bridge.vision.ar_drone_cameras import FRONT
 from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 
@@ -83,7 +82,7 @@ class Translation(ArDroneMessages[Navdata]):
         """Return the current detections, in the front camera's frame."""
         if (detected := navdata.detections) is None:
             return None
-        return detection_array(map(_found, detected), optical_frame(self.names, FRONT), stamp)
+        return detection_array(map(_found, detected), front_frame(self.names), stamp)
 
     # From ROS.
 

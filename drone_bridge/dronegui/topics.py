@@ -46,7 +46,7 @@ from drone_bridge.motion.quaternions import (
     unit_quaternion,
 )
 from drone_bridge.msg import DetectionArray, DroneGuiState
-from drone_bridge.pictures.topics import PICTURE_ROWS, optical_frame
+from drone_bridge.pictures.topics import PICTURE_ROWS, front_frame
 from drone_bridge.ros.ar_drone_rows import TWIST_VARIANCES, ArDroneMessages
 from drone_bridge.ros.covariances import UNKNOWN_VARIANCE, covariance_from_diagonal, is_measured
 from drone_bridge.ros.detections import Found, detection_array, found_in
@@ -54,7 +54,6 @@ from drone_bridge.ros.frames import DroneFrameNames
 from drone_bridge.ros.qos import queued
 from drone_bridge.ros.topics import Topic, TopicTable
 from drone_bridge.ros.transforms import set_vector
-from drone_bridge.vision.ar_drone_cameras import FRONT
 
 
 def drone_gui_state(seq: int, controls: Controls, stamp: Time) -> DroneGuiState:
@@ -113,7 +112,7 @@ class Translation(ArDroneMessages[Demo]):
 
     def detections(self, block: VisionDetect, stamp: Time) -> DetectionArray:
         """Return the current detections, in the front camera's frame: the camera is not on the wire."""
-        return detection_array(map(_found, block.features), optical_frame(self.names, FRONT), stamp)
+        return detection_array(map(_found, block.features), front_frame(self.names), stamp)
 
     def raw(self, datagram: bytes, _: Time) -> String:
         return String(data=datagram.decode())

@@ -68,6 +68,11 @@ def optical_frame(names: DroneFrameNames, camera: Camera) -> str:
     return f"{names.prefix}{camera.name}_camera_optical_frame"
 
 
+def front_frame(names: DroneFrameNames) -> str:
+    """Return the front camera's optical frame, in which a drone detects."""
+    return optical_frame(names, FRONT)
+
+
 def camera_transforms(names: DroneFrameNames) -> list[TransformStamped]:
     """Return the transform from base_link to each camera's optical frame. Positions in the hull are ignored."""
     turns = {FRONT: OPTICAL_IN_BODY, DOWN: DOWNWARD_OPTICAL_IN_BODY}
