@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """An entry of the tests: what hangs ends, what it has started ends with it, and only a lock-up is asked again."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import entry
 import pytest
+from processes import has_ended
 from ros_session import wait_until
 
 #: Of a test that stands still; the interpreter and pytest start within it on a busy machine as well.
@@ -40,12 +39,6 @@ def run_entry(tmp_path):
         )
 
     return start
-
-
-def has_ended(pid):
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    return True
 
 
 def test_a_test_that_keeps_pythons_lock_is_dumped_and_ends(run_entry):
