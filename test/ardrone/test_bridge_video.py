@@ -102,7 +102,7 @@ def mean_of(image):
 
 @needs_pyav
 def test_an_emergency_and_a_killed_child_end_the_video_only_for_a_while(ros, start):
-    images = ros.subscribe(Image, "image_raw")
+    images, reports = ros.subscribe(Image, "image_raw"), ros.subscribe(DiagnosticArray, "/diagnostics")
     drone, bridge = start("--video", CAPTURED)
     images.wait()
     (child,) = children_of(bridge.pid, "pictures.worker")
@@ -112,8 +112,10 @@ def test_an_emergency_and_a_killed_child_end_the_video_only_for_a_while(ros, sta
     images.wait()
     drone.send(signal.SIGUSR1)
     drone.wait_for_line("video: no client")
+    reports.wait(lambda one: "in an emergency" in one.status[0].message)  # otherwise there is nothing to reset
+    clients = drone.count_lines("video: a client")
     assert ros.trigger("ardrone_bridge/reset").success
-    drone.wait_for_line("video: a client")
+    drone.wait_for_count("video: a client", clients + 1)
     images.clear()
     images.wait()
 

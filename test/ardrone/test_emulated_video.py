@@ -63,7 +63,7 @@ def frames_of(client, count):
 def test_drawn_frames_show_the_view_of_the_chosen_camera(flight):
     pytest.importorskip("av", reason="PyAV is not installed")
     outlet, decoder = StreamOutlet("127.0.0.1", 0), H264Decoder()
-    with video(outlet, DrawnFrames(0)) as running, client_of(outlet) as client:
+    with video(outlet, lambda: DrawnFrames(0)) as running, client_of(outlet) as client:
         for camera, channel in ((FRONT_2, FRONT_CHANNEL), (DOWN_2, DOWN_CHANNEL)):
             running.show(flight, channel, False)
             frames = frames_of(client, 4)
@@ -99,7 +99,7 @@ def view_of(flight, channel):
 
 def test_an_emergency_ends_the_connection_and_the_newest_client_gets_the_video(flight):
     outlet = StreamOutlet("127.0.0.1", 0)
-    with video(outlet, CapturedFrames(CAPTURED)) as running, client_of(outlet) as first:
+    with video(outlet, lambda: CapturedFrames(CAPTURED)) as running, client_of(outlet) as first:
         running.show(flight, FRONT_CHANNEL, False)
         assert frames_of(first, 1)
         with client_of(outlet) as second:
@@ -130,7 +130,7 @@ def test_a_file_without_frames_is_refused(tmp_path):
 
 def test_an_ar_drone_1_sends_to_the_last_one_that_has_asked(flight):
     outlet = DatagramOutlet("127.0.0.1", 0)
-    with video(outlet, DrawnDatagrams(0)) as running:
+    with video(outlet, lambda: DrawnDatagrams(0)) as running:
         running.show(flight, FRONT_CHANNEL, False)
         for _ in range(2):
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:

@@ -18,6 +18,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -171,13 +172,13 @@ def open_video(options: argparse.Namespace, stack: contextlib.ExitStack) -> Vide
     except ModuleNotFoundError as error:
         print_event(f"video is disabled: {explain_missing('drone_bridge.ardrone.emulator', error)}")
         return None
+    host, port_number, seed = options.host, options.video_port, options.seed
     if options.drone == 1:
-        video = of.Video(
-            of.DatagramOutlet(options.host, options.video_port), of.DrawnDatagrams(options.seed), print_event
-        )
+        video = of.Video(of.DatagramOutlet(host, port_number), partial(of.DrawnDatagrams, seed), print_event)
     else:
-        frames = of.CapturedFrames(options.video) if options.video else of.DrawnFrames(options.seed)
-        video = of.Video(of.StreamOutlet(options.host, options.video_port), frames, print_event)
+        captured = of.CapturedFrames(options.video) if options.video else None
+        outlet = of.StreamOutlet(host, port_number)
+        video = of.Video(outlet, lambda: captured or of.DrawnFrames(seed), print_event)
     stack.callback(video.close)
     return video
 

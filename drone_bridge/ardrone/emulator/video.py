@@ -34,6 +34,8 @@ DRAWN_RATE, CAPTURED_RATE = 15.0, 30.0
 #: Frames from one that needs no other to the next.
 GROUP = 15
 SEND_TIMEOUT_S = 1.0
+#: Period of the checks whether there is a view.
+FIRST_VIEW_S = 0.1
 
 
 class View(NamedTuple):
@@ -221,9 +223,15 @@ class DatagramOutlet:
 class Video:
     """Thread that draws and sends."""
 
-    def __init__(self, outlet: Outlet, pictures: Pictures, report: Callable[[str], None]) -> None:
-        """Start the thread. `close` stops it, and closes the outlet. `report` gets a line per change."""
-        self._outlet, self._pictures, self._report = outlet, pictures, report
+    def __init__(self, outlet: Outlet, pictures: Callable[[], Pictures], report: Callable[[str], None]) -> None:
+        """Start the thread. `close` stops it, and closes the outlet.
+
+        Args:
+            outlet: where pictures are sent.
+            pictures: creates them for the first client, since OpenCV and the ground take seconds on a busy machine.
+            report: gets a line per change.
+        """
+        self._outlet, self._make_pictures, self._report = outlet, pictures, report
         self._view: View | None = None
         self._cancellation = Cancellation()
         self._thread = threading.Thread(target=self._run, name="video", daemon=True)
@@ -241,6 +249,7 @@ class Video:
 
     def _run(self) -> None:
         outlet, due_s, had_client = self._outlet, 0.0, False
+        pictures: Pictures | None = None
         while not self._cancellation.is_set:
             left_s = max(due_s - time.monotonic(), 0.0) if outlet.has_client else None
             ready = wait_readable([self._cancellation, outlet], left_s)
@@ -248,12 +257,13 @@ class Video:
                 outlet.accept()
             view, now_s = self._view, time.monotonic()
             if view is None:
-                due_s = now_s + 1 / self._pictures.rate
+                due_s = now_s + FIRST_VIEW_S
             elif view.is_stopped:
                 outlet.leave()
             elif outlet.has_client and now_s >= due_s:
-                due_s = max(due_s + 1 / self._pictures.rate, now_s)
-                outlet.send(self._pictures.next(view))
+                pictures = pictures or self._make_pictures()
+                due_s = max(due_s + 1 / pictures.rate, now_s)
+                outlet.send(pictures.next(view))
             if outlet.has_client != had_client:
                 had_client = outlet.has_client
                 self._report("video: a client" if had_client else "video: no client")
