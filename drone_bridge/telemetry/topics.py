@@ -6,6 +6,7 @@ Velocity and landing pad are in base_stabilized, or in base_link if they are not
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from builtin_interfaces.msg import Time
@@ -553,11 +554,16 @@ def _document(translation: Translation, value: Callable[[str], Any], stamp: Time
     return translation.telemetry(value, camera, seconds_of(stamp))
 
 
+def _rover(_: Translation, value: Callable[[str], Any], __: Time) -> RoverTelemetry:
+    rover: RoverTelemetry = value("rover/odom")
+    return replace(rover, pattern=value("rover/pattern") or rover.pattern)
+
+
 TABLE = TopicTable(
     TOPICS,
     lambda: Translation(LandingFrameNames(), Units()),
     {
         DroneTelemetry: _document,
-        RoverTelemetry: lambda translation, value, stamp: value("rover/odom"),
+        RoverTelemetry: _rover,
     },
 )
