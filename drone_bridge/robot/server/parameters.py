@@ -96,8 +96,9 @@ PARAMETERS = (
     ),
     ParameterDeclaration(
         "sensor_period",
-        0.1,
-        "Minimum time between packets of readings, s. Each contains the new values.",
+        2.0,
+        "Minimum time between packets of readings, s. Each contains the newest values. The protocol's document: every few "
+        "seconds.",
         range=(0.0, 60.0),
         live=True,
     ),
