@@ -97,8 +97,8 @@ PARAMETERS = (
     ParameterDeclaration(
         "sensor_period",
         2.0,
-        "Minimum time between packets of readings, s. Each contains the newest values. The protocol's document: every few "
-        "seconds.",
+        "Minimum time between packets of readings, s. Each contains the newest values. The document says: "
+        "every few seconds.",
         range=(0.0, 60.0),
         live=True,
     ),
