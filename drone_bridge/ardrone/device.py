@@ -136,6 +136,7 @@ class Behaviour:
     fly_ignored_while_pressed: bool = True  # the bit to fly, while that of the emergency is set
     serves_newest_only: bool = True  # navdata goes to the client that has asked last
     acknowledges_refused: bool = True  # settings
+    loops_when_landed: bool = False  # reports the flight state LOOPING after a landing, instead of LANDED
 
 
 @dataclass(slots=True)
@@ -425,6 +426,8 @@ class Drone:
         state, minor = _STATES[flight.phase], 0
         if state is FlightState.TAKING_OFF and flight.time < self._took_off_at + TAKE_OFF_DELAY_S:
             state = FlightState.LANDED  # the bit FLYING comes first
+        elif state is FlightState.LANDED and self._took_off_at > -math.inf and self.behaviour.loops_when_landed:
+            state = FlightState.LOOPING
         if state is FlightState.FLYING and flight.is_hovering:
             state, minor = FlightState.HOVERING, LOST_COMMUNICATION if self._is_lost else 0
         return state << MAJOR_STATE_SHIFT | minor

@@ -7,10 +7,12 @@ import pytest
 from ardrone_talk import OtherClient, Talk
 from session_talk import notes
 
-from drone_bridge.ardrone.codec import PROGRESSIVE, Pcmd, Ref, State
+from drone_bridge.ardrone.codec import NAVDATA, PROGRESSIVE, WAKE_UP, Demo, FlightState, Navdata, Pcmd, Ref, State
+from drone_bridge.ardrone.codec.navdata import demo_option, write_navdata
 from drone_bridge.ardrone.session.client import EMERGENCY_AGE_S, PRESS_S, RESTARTS
 from drone_bridge.motion.ar_drone_flight import Phase
 from drone_bridge.motion.tilted_drone import Shares
+from drone_bridge.wire.flight_state import MAJOR_STATE_SHIFT
 
 FORWARD = Shares(pitch=0.5)
 
@@ -47,6 +49,32 @@ def test_a_new_bridge_stops_a_drone_that_its_predecessor_left_moving():
     talk.open()
     talk.run(1.0)
     assert talk.drone.flight.is_hovering
+
+
+@pytest.mark.parametrize("loops", [True, False])
+def test_a_new_bridge_leaves_a_drone_on_the_ground_that_reports_looping(loops):
+    before = Talk(loops_when_landed=loops).flying()
+    land = before.ask("land")
+    before.run(8.0)
+    assert land.outcome.is_success
+    assert before.flights() == [False, True, False]
+    assert before.drone.flight.phase is Phase.LANDED
+    again = Talk()
+    again.drone, again.now_s = before.drone, before.now_s
+    again.connected()
+    again.run(3.0)
+    assert again.session.level is False
+    assert again.drone.flight.phase is Phase.LANDED
+    assert again.ask("flat_trim").outcome.is_success
+    assert again.ask("takeoff").outcome is None  # it takes off
+
+
+def test_an_adopted_level_is_the_drones_own_where_its_states_differ():
+    for state, level in ((State(0), False), (State.START_BUTTON, True), (State.FLYING, True)):
+        talk = Talk().open()
+        demo = demo_option(Demo(FlightState.GOING_TO_FIX << MAJOR_STATE_SHIFT, 90, 0.0, 0.0, 0.0, 0, 0.0, 0.0, 0.0))
+        talk.take(talk.session.receive(write_navdata(Navdata(state, 1, options=(demo,))), NAVDATA, talk.now_s))
+        assert talk.session.level is level
 
 
 # The drone takes off again while the level is repeated.
@@ -178,6 +206,26 @@ def test_reset_ends_an_emergency_by_one_press_and_is_refused_in_flight():
     assert reset.outcome.is_success
     assert talk.drone.flight.phase is Phase.LANDED
     assert presses(talk, begin) == 2
+
+
+def test_reset_presses_nothing_by_navdata_that_may_have_changed():
+    """Another client has ended the emergency meanwhile, and flies."""
+    talk = Talk().flying()
+    talk.ask("emergency")
+    talk.run(3.0)
+    begin = len(talk.actions)
+    talk.stall(1.0)
+    talk.now_s += 0.001
+    assert "navdata" in talk.ask("reset").outcome.sentence
+    assert "navdata" in talk.ask("takeoff").outcome.sentence
+    talk.run(0.5)
+    talk.drone._clients.clear()
+    talk.loses = lambda data: data == WAKE_UP
+    talk.run(0.7)
+    assert talk.session.state == "connected"
+    assert "navdata" in talk.ask("reset").outcome.sentence
+    talk.run(1.0)
+    assert presses(talk, begin) == 0
 
 
 @pytest.mark.parametrize("on_ground", [True, False])

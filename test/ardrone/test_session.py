@@ -5,7 +5,18 @@ import pytest
 from ardrone_talk import Talk
 from session_talk import notes
 
-from drone_bridge.ardrone.codec import COMMANDS, NAVDATA, Config, FlatTrim, Pcmd, Ref, State, WatchdogReset, setting
+from drone_bridge.ardrone.codec import (
+    COMMANDS,
+    NAVDATA,
+    WAKE_UP,
+    Config,
+    FlatTrim,
+    Pcmd,
+    Ref,
+    State,
+    WatchdogReset,
+    setting,
+)
 from drone_bridge.ardrone.session.client import (
     ASKING,
     CONNECTED,
@@ -222,6 +233,16 @@ def test_a_limit_lands_the_drone():
     talk.pilot.rank = Rank.NEUTRAL
     talk.run(2.0)
     assert talk.drone.flight.phase is Phase.LANDED
+
+
+def test_a_limit_lands_the_drone_without_navdata_too():
+    talk = Talk().flying()
+    talk.drone._clients.clear()
+    talk.loses = lambda data: data == WAKE_UP
+    talk.run(1.5)
+    assert talk.session.level is None
+    talk.pilot.rank = Rank.LANDING
+    talk.run(8.0, until=lambda: talk.drone.flight.phase is Phase.LANDED)
 
 
 def test_flat_trim_is_repeated_and_refused_in_the_air():

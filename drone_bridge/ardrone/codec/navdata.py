@@ -235,12 +235,15 @@ class Navdata:
 
     @property
     def is_airborne(self) -> bool:
-        """Whether it is in the air: by the state, or the flight state, which change at different moments."""
+        """Whether it is in the air: by the state, or the flight state, which change at different moments.
+
+        Some drones report LOOPING on the ground after a landing, so that only the state counts then.
+        """
         if self.has(State.EMERGENCY):
             return False
         demo = self.demo
         state = demo.flight_state if demo else None
-        return self.has(State.FLYING) or bool(state and state.is_airborne)
+        return self.has(State.FLYING) or bool(state and state.is_airborne and state is not FlightState.LOOPING)
 
     def _values(self, tag: Tag, layout: struct.Struct) -> tuple[Any, ...] | None:
         data = self.data(tag)

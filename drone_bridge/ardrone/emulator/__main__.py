@@ -234,6 +234,7 @@ def serve(options: argparse.Namespace, cancellation: Cancellation, stack: contex
         fly_ignored_while_pressed=not options.fly_while_pressed,
         serves_newest_only=not options.serve_all,
         acknowledges_refused=not options.no_acknowledgement_of_refused,
+        loops_when_landed=options.looping_when_landed,
     )
     drone = Drone(flight, behaviour, charge=options.charge, is_bootstrapped=options.bootstrapped)
     if options.in_the_air:
@@ -285,6 +286,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     flag("--fly-while-pressed", action="store_true", help="follow the bit to fly while the emergency bit is set")
     flag("--serve-all", action="store_true", help="send navdata to all clients, not only to the last one")
     flag("--no-acknowledgement-of-refused", action="store_true", help="do not acknowledge settings that are refused")
+    flag("--looping-when-landed", action="store_true", help="report the flight state LOOPING after a landing")
     add_run(parser, seed_of="gusts, losses and reordering", duration="seconds")
     options = parser.parse_args(arguments)
     if options.video and options.drone == 1:

@@ -334,8 +334,8 @@ class ClientSession(Session):
         return now_s - self._unheard_since_s > UNHEARD_S
 
     def _land_if_it_must(self, now_s: float) -> None:
-        if self.level and self._pilot.arbiter.rank(now_s) is Rank.LANDING:
-            self.level = False
+        if self.level is not False and self._pilot.arbiter.rank(now_s) is Rank.LANDING:
+            self.level = False  # also without navdata: then, a landing is all that is known to be wanted
             self._effects.append(Note("", "Landing: a limit requires it."))
 
     def last_words(self) -> LastWords | None:
@@ -395,7 +395,9 @@ class ClientSession(Session):
         is_landing = navdata.demo is not None and navdata.demo.flight_state is FlightState.LANDING
         is_asked = any(each.request.name == TAKE_OFF for each in self._pending)
         if self.level is None:
-            self.level, self._has_flown = is_airborne and not is_landing, is_airborne
+            # A drone that reports a flight state without FLYING may be on the ground: its own level is asserted then.
+            flies = is_airborne and not is_landing and navdata.has(State.FLYING | State.START_BUTTON)
+            self.level, self._has_flown = flies, is_airborne
         self._has_flown |= is_airborne and not is_landing
         has_landed = is_landing if is_airborne else not is_asked or self._has_flown
         if self.level and (is_emergency or has_landed):
@@ -523,6 +525,8 @@ class ClientSession(Session):
 
     def _ask_to_reset(self, request: Request, now_s: float) -> None:
         navdata = self._known_navdata(request)
+        if (age_s := self.silent_s(now_s)) > FRESH_S:  # a press in an emergency that has ended stops the motors
+            raise ValueError(f"{self.peer} has sent no navdata for {age_s:.1f} s. Please call again.")
         if navdata.has(State.EMERGENCY):
             self.level = False
             if self._press is None:
@@ -548,6 +552,8 @@ class ClientSession(Session):
             raise ValueError(f"{self.peer} sends no navdata, so it is unknown whether the drone flies.")
         if request.asked_s <= self.fresh_since_s:
             raise ValueError(STALE)
+        if self.received_s is None or self.received_s <= self.fresh_since_s:
+            raise ValueError(f"{self.peer} has sent no navdata since the bridge was stalled. Please call again.")
         return self.navdata
 
     def _fresh_emergency(self, now_s: float) -> bool | None:
